@@ -19,7 +19,12 @@ def written(value: float | None, places: int) -> str:
     """With a true minus sign; a dash where there is no figure."""
     if value is None or not math.isfinite(value):
         return NOTHING
-    return f"{round(value, places) + 0.0:,.{places}f}".replace("-", "−")
+    return true_minus(f"{round(value, places) + 0.0:,.{places}f}")
+
+
+def true_minus(number: str) -> str:
+    """Return a number in words with a true minus sign, not the hyphen of programs."""
+    return number.replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Scale:
     def ticks(self, steps: int = 4) -> list[Tick]:
         """Evenly from end to end."""
         values = [self.low + (self.high - self.low) * step / steps for step in range(steps + 1)]
-        return [(self(value), f"{value:.4g}") for value in values]
+        return [(self(value), true_minus(f"{value:.4g}")) for value in values]
 
 
 def round_step(width: float) -> float:

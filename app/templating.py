@@ -15,6 +15,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from app.drawing import true_minus, written
 from app.errors import Refusal, plural
 from app.languages.catalogue import ENGLISH, LANGUAGES, counted, decimal, direction, for_scripts, money, said, words
 from app.languages.refusals import in_words
@@ -137,7 +138,7 @@ def sanitised(markdown: str) -> Markup:
     return Markup(nh3.clean(html, tags=nh3.ALLOWED_TAGS - {"img"}))  # noqa: S704  (this is the sanitiser)
 
 
-templates.filters |= {"plural": plural, "noun": noun}
+templates.filters |= {"plural": plural, "noun": noun, "written": written, "minus": true_minus}
 templates.globals |= {
     "static_url": static_url,
     "easel_command": easel_command(),

@@ -14,7 +14,7 @@ let version = dashboard.dataset.version;
 const number = new Intl.NumberFormat();
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 /** The number that stands at a place of a unit, 0 to 100: of a ratio to a reference, the odds. */
-const numberAt = (place, digits) => String(Number((state.unit.ticks ? place / (100 - place) : place).toPrecision(digits)));
+const numberAt = (place, digits) => String(Number((state.unit.ticks ? place / (100 - place) : place).toPrecision(digits))).replace("-", "−");
 const rounded = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 /** Text that changes only when it differs, so that nothing flickers and no selection is lost. Whether it did. */

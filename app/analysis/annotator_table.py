@@ -17,9 +17,7 @@ from app.inference.ground.notes import Note
 from app.inference.observations.coarsening import Reads
 from app.inference.preferences import transitivity
 from app.inference.ratings import annotator_aware
-
-LEAST_SHARED = 3
-"""Judgments on items which others have judged too, below which a correlation says nothing."""
+from app.inference.ratings import with_others as correlations
 
 COUNTED = (
     Column("annotator", "Pseudonym", "text"),
@@ -115,23 +113,9 @@ def spread_of(answers: Answers) -> tuple[Array, Array]:
 
 
 def with_others(answers: Answers) -> Array:
-    """Pearson's correlation of each annotator's scores with the means of the others on the same items, (A,).
-
-    NaN for fewer than `LEAST_SHARED` judgments on items that others have judged, and where either side does not vary.
-    """
-    same = np.unique(answers.item * answers.n_annotators + answers.annotator, return_inverse=True)[1]
-    total, count = (
-        sums(answers.item, values, answers.n_items)[answers.item] - sums(same, values, len(same))[same]
-        for values in (answers.unit_score, np.ones(len(same)))
-    )
-    heard = count > 0.5
-    who, x, y = answers.annotator[heard], answers.unit_score[heard], (total[heard] / count[heard])
-    shared = np.bincount(who, minlength=answers.n_annotators)
-    n = np.where(shared >= LEAST_SHARED, shared, np.nan)
-    x, y = (values - (sums(who, values, len(n)) / n)[who] for values in (x, y))
-    spread = np.sqrt(sums(who, x * x, len(n)) * sums(who, y * y, len(n)))
-    # Scores have steps of .01 or so; a spread below this is rounding.
-    return sums(who, x * y, len(n)) / np.where(spread > 1e-9, spread, np.nan)
+    """Return each annotator's correlation with the means of the others, (A,), as their own page shows it."""
+    sizes = {"n_items": answers.n_items, "n_annotators": answers.n_annotators}
+    return correlations.fit(answers.item, answers.annotator, answers.unit_score, **sizes).correlation
 
 
 def learned_of(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:

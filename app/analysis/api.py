@@ -25,6 +25,7 @@ from app.designs.registry import design_of
 from app.inference.ground.notes import Note
 from app.inference.observations.coarsening import Reads
 from app.record import replay
+from app.record.law import law_of
 from app.web import Database, Now, ReadingDatabase, Transaction, refusals
 
 router = APIRouter(
@@ -71,7 +72,22 @@ Group = Annotated[
 ]
 
 
+class PosteriorAsShown(BaseModel):
+    """A posterior's numbers as pages and exported files show them."""
+
+    score: float = Field(description="In `unit` of the reply.")
+    standard_deviation: float | None = Field(description="Of the posterior; null of ratios, whose error is a factor.")
+    low: float
+    high: float
+    mean: float | None = Field(description="In `unit_of_means`, as its error and the calibrated interval.")
+    standard_error: float | None
+    calibrated_low_95: float | None
+    calibrated_high_95: float | None
+
+
 class Posterior(BaseModel):
+    """The numbers of an item. Those outside `as_shown` are fractions of the scale, 0 to 1, whatever pages show."""
+
     id: str
     text: str
     state: list[float] = Field(
@@ -83,9 +99,9 @@ class Posterior(BaseModel):
         description="Mode of the Beta, mean of the Gaussian, median of the log-normal, where a ratio r is r / (1 + r), "
         "or the share of the likeliest label; 0 to 1 for the bounded laws."
     )
-    variance: float
-    low: float = Field(description="Lower end of the posterior's central interval.")
-    high: float
+    variance: float = Field(description="Of the posterior, in squared fractions of the scale.")
+    low: float = Field(description="Lower end of the posterior's central interval, a fraction of the scale.")
+    high: float = Field(description="Its upper end.")
     judgments: int
     mean_score: float | None = Field(
         description="Mean of the scores given, 0 to 1; a ratio r counts as r / (1 + r), and a place as the share of "
@@ -103,10 +119,13 @@ class Posterior(BaseModel):
         description="The likeliest label, where labels are counted; null before the first one, and where others are as "
         "likely."
     )
+    as_shown: PosteriorAsShown
 
 
 class Posteriors(BaseModel):
     total: int = Field(description="Of the whole campaign; 0 before the launch.")
+    unit: str = Field(description="Of scores in `as_shown`, in words, such as `score, points`.")
+    unit_of_means: str | None = Field(description="Of means in `as_shown`; null of labels, which have none.")
     posteriors: list[Posterior]
 
 
@@ -129,7 +148,12 @@ async def list_posteriors(
         total, found = await posteriors.estimates(
             connection, campaign, known, offset=offset, limit=limit, order=order, level=level
         )
-    return Posteriors.model_validate({"total": total, "posteriors": found}, from_attributes=True)
+    design = design_of(campaign)
+    units = {
+        "unit": design.unit_of(law_of(campaign)).axis,
+        "unit_of_means": design.unit.axis if design.ordered else None,
+    }
+    return Posteriors.model_validate({"total": total, "posteriors": found} | units, from_attributes=True)
 
 
 EXPORTED = (

@@ -52,7 +52,7 @@ def columns_in(unit: Unit, of_some: Moderated) -> dict[str, Array]:
     """The same by name, in a unit, without what cannot be said in it."""
     mean, error, *ends = columns(of_some)
     named = {unit.mean_column: unit.in_files(mean)}
-    named |= {COLUMNS[1]: error} if unit.standard_errors else {}
+    named |= {COLUMNS[1]: unit.in_files(error)} if unit.standard_errors else {}
     return named | dict(zip(COLUMNS[2:], map(unit.in_files, ends), strict=True))
 
 

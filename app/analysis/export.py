@@ -65,6 +65,7 @@ NOT_SETTINGS = (
     "releases",
 )
 SETTLED = ("settled",)
+DEVIATION = ("standard_deviation",)  # of a posterior
 EASL_COLUMNS = ("alpha", "beta", "mode", "var")
 EASL_OTHER_NAMES = ("mu", "sigma")  # what its documentation calls mode and var
 
@@ -176,11 +177,11 @@ async def written(table: TableFile, format_: Format, *, spreadsheet: bool) -> As
 
 
 async def items_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
-    """One row per item: id, shown, the uploaded columns, then the posterior, mode (or mean) and interval on 0 to 1, or
-    as ratios, and the mean of what was given with its standard error and calibrated interval. Where the posterior
-    counts classes, the likeliest label and its share; where values have no order, no mean. Where annotators may say
-    that an item cannot be judged, how many did and why; what a goal says of it. Of several criteria, a row per item by
-    the first, then by the next.
+    """One row per item: id, shown, the uploaded columns, then the posterior's parameters, its score, standard deviation
+    and interval, and the mean of what was given with its standard error and calibrated interval: all in points, or in
+    the other unit that pages show. Where the posterior counts classes, the likeliest label and its share; where values
+    have no order, no mean. Where annotators may say that an item cannot be judged, how many did and why; what a goal
+    says of it. Of several criteria, a row per item by the first, then by the next.
     """
     told_of_unjudged = await unjudged_cells(connection, campaign)
     uploaded = [name for name in await uploaded_columns(connection, campaign.id) if name != "id"]
@@ -214,8 +215,10 @@ class ItemCells:
         family = law.family
         criterion = (CRITERION,) if self.campaign.criteria else ()
         label = (LABEL,) if family.counts_classes else ()
-        score = design.unit_of(law).score_column or family.score_name
-        posterior = (*family.parameter_names, *label, score, "variance", "low_95", "high_95", "judgments")
+        unit = design.unit_of(law)
+        deviation = DEVIATION if unit.standard_errors else ()
+        score = unit.score_column or family.score_name
+        posterior = (*family.parameter_names, *label, score, *deviation, "low_95", "high_95", "judgments")
         means = tuple(calibrated.columns_in(design.unit, self.known.of([]))) if design.ordered else ()
         unjudged = UNJUDGED_COLUMNS if self.unjudged else ()
         return (*criterion, *posterior, *means, *unjudged, *(SETTLED if self.releases else ()), *self.of_goal.names)
@@ -231,10 +234,12 @@ class ItemCells:
         law, design = law_of(campaign), design_of(campaign)
         family = law.family
         state = [n[name] for name in family.parameter_names]
-        mode, *between = map(design.unit_of(law).in_files, (n["score"], *interval(family, state)))
+        unit = design.unit_of(law)
+        deviation = (np.sqrt(n["variance"]),) if unit.standard_errors else ()
+        shown = map(unit.in_files, (n["score"], *deviation, *interval(family, state)))
         criterion = [[campaign.criterion_name] * len(items.ids)] if campaign.criteria else []
         labels = [likeliest_labels(campaign, np.array(state), n["judgments"])] if family.counts_classes else []
-        posterior = columns_of(mode, n["variance"], *between, n["judgments"])
+        posterior = columns_of(*shown, n["judgments"])
         known = calibrated.columns_in(design.unit, self.known.of(n["number"])).values() if design.ordered else ()
         unable = self.unjudged(n["number"].tolist()) if self.unjudged else []
         settled = [(n["settled"] > 0).tolist()] if self.releases else []

@@ -17,7 +17,7 @@ from app.analysis.findings import columns_of
 from app.database.bulk import Numbers, numbers_of
 from app.database.pool import judgeable
 from app.database.session import driver_of
-from app.designs.scale import POINTS
+from app.designs.scale import POINTS, in_points
 from app.goals.evidence import MEANS, Measured, law_may
 from app.goals.progress import chances, counting
 from app.goals.settings import NONE
@@ -84,9 +84,9 @@ async def goal_columns(connection: AsyncConnection, campaign: Any, counted: Coun
 
 
 def of_law(measured: Measured) -> dict[str, Array]:
-    """Nothing in them as long as the goal is measured by plain means."""
-    found = calibrated.columns(measured.known)
-    empty = np.full(len(found[0]), np.nan)
+    """Return the law's scores in points; nothing in them as long as the goal is measured by plain means."""
+    found = map(in_points, calibrated.columns(measured.known))
+    empty = np.full(len(measured.known.mean), np.nan)
     return {name: empty if measured.by == MEANS else of_all for name, of_all in zip(OF_LAW, found, strict=True)}
 
 

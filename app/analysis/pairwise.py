@@ -1,6 +1,7 @@
 """Scores of items from judgments of pairs: every two items of a HIT are one, decided by their scores."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.special import ndtri
 from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Scores
 from app.analysis.scores import require_answers
+from app.designs.scale import in_points
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, named
@@ -63,6 +65,13 @@ def pairwise(estimate: Callable[..., PairwiseScores | ExpectedWins], *told: Note
         return shown(answers, found, low=low, high=high, standard_error=found.standard_error, notes=told)
 
     return fit
+
+
+def percent_won(answers: Answers) -> Scores:
+    """Return expected wins in per cent, as pages show how many other items an item beats."""
+    found = pairwise(partial(expected_wins.fit, ties="half"))(answers)
+    low, high, error = (None if of is None else in_points(of) for of in (found.low, found.high, found.standard_error))
+    return replace(found, values=in_points(found.values), low=low, high=high, standard_error=error)
 
 
 def elo_ratings(answers: Answers) -> Scores:
@@ -141,8 +150,8 @@ ELO = ScoreMethod(
 EXPECTED_WINS = ScoreMethod(
     "Expected wins",
     "Beating one opponent is worth as much as beating another, however strong they are; a tie is half a win.",
-    "chance of beating another item, 0 to 1",
-    pairwise(partial(expected_wins.fit, ties="half")),
+    "chance of beating another item, %",
+    percent_won,
     reads="order",
 )
 

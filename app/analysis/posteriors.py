@@ -9,9 +9,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated
 from app.analysis.export import likeliest_labels
+from app.analysis.findings import rows_of
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
 from app.designs.criteria import number_of
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.inference.ground.arrays import Array
+from app.inference.online.law import Law
 from app.inference.ratings.moderated import Moderated
 from app.record.law import law_of
 
@@ -23,9 +28,10 @@ class Estimate:
     """One item's posterior: `state` is the numbers that the update law keeps, `a` and `b` the first two of them; the
     rest is on the scale of the scores, 0 to 1.
 
-    label: the likeliest one where classes are counted and one leads, else None.
+    label: the likeliest one where classes are counted and one leads, else None. as_shown: the same numbers in the units
+    of pages and files.
 
-    The last four are those of `calibrated.COLUMNS`, None where nothing is known.
+    Those from `mean_score` on are those of `calibrated.COLUMNS`, None where nothing is known.
     """
 
     id: str
@@ -43,6 +49,7 @@ class Estimate:
     calibrated_low_95: float | None
     calibrated_high_95: float | None
     label: str | None
+    as_shown: dict[str, float | None]
 
 
 async def estimates(
@@ -75,11 +82,36 @@ async def estimates(
     judgments = np.array([row.judgments for row in rows], np.intp)
     labels = likeliest_labels(campaign, state, judgments) if family.counts_classes else [None] * len(rows)
     ends = zip(low.tolist(), high.tolist(), strict=True)
-    told = calibrated.cells(known.of([row.number for row in rows]))
+    mine_known = known.of([row.number for row in rows])
+    told = calibrated.cells(mine_known)
+    scores, variances = [row.score for row in rows], [row.variance for row in rows]
+    found = np.array([scores, variances, low, high])
+    as_shown = in_units(design_of(campaign), law_of(campaign), found, mine_known)
     return total, [
         Estimate(
             *(row.external_id, row.shown, row.state, *[*row.state, None][:2], row.score, row.variance),
-            *(*end, row.judgments, *mine, label),
+            *(*end, row.judgments, *mine, label, shown),
         )
-        for row, end, mine, label in zip(rows, ends, told, labels, strict=True)
+        for row, end, mine, label, shown in zip(rows, ends, told, labels, as_shown, strict=True)
     ]
+
+
+def in_units(design: Design, law: Law, found: Array, known: Moderated) -> list[dict[str, Any]]:
+    """Return the numbers of some items as pages and files show them, by name. found: (4, n) scores,
+    variances and both ends of intervals.
+    """
+    unit, of_means = design.unit_of(law), design.unit
+    score, variance, low, high = found
+    mean, error, *ends = calibrated.columns(known)
+    nothing = np.full(len(score), np.nan)
+    columns = {
+        "score": unit.in_files(score),
+        "standard_deviation": unit.in_files(np.sqrt(variance)) if unit.standard_errors else nothing,
+        "low": unit.in_files(low),
+        "high": unit.in_files(high),
+        "mean": of_means.in_files(mean),
+        "standard_error": of_means.in_files(error) if of_means.standard_errors else nothing,
+        "calibrated_low_95": of_means.in_files(ends[0]),
+        "calibrated_high_95": of_means.in_files(ends[1]),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in rows_of(*columns.values())]

@@ -8,8 +8,8 @@ import numpy as np
 from app.analysis.coarsened import has_labels, reached
 from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, cell
-from app.designs.scale import POINTS
-from app.designs.unit import RATIO
+from app.designs.scale import POINTS, in_points
+from app.designs.unit import RATIO, by_order
 from app.inference.agreement import side_by_side
 from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import DRAWS
@@ -66,10 +66,10 @@ def median(answers: Answers) -> Scores:
     )
     told = (found.median, found.low, found.high, found.standard_error)
     points, low, high, error = (values * (POINTS / last) for values in told)
-    return Scores(points, found.mean.estimable, low, high, error, (*in_points(answers), *found.mean.notes))
+    return Scores(points, found.mean.estimable, low, high, error, (*how_medians_stand(answers), *found.mean.notes))
 
 
-def in_points(answers: Answers) -> tuple[Note, ...]:
+def how_medians_stand(answers: Answers) -> tuple[Note, ...]:
     """How a median stands for what annotators gave."""
     if has_labels(answers):
         first, *_, last = answers.classes
@@ -190,9 +190,8 @@ def online(
         state, family = posteriors(law, answers), law.family
         low, high = family.interval(*state)
         seen = answers.judged
-        columns = (family.score(*state), low, high, np.sqrt(family.variance(*state)))
-        if law.reads == "ratio":
-            columns = as_ratios(*columns)
+        shares = (family.score(*state), low, high, np.sqrt(family.variance(*state)))
+        columns = as_ratios(*shares) if law.reads == "ratio" else tuple(map(in_points, shares))
         values, low, high, error = (np.where(seen, column, np.nan) for column in columns)
         return Scores(values, seen, low, high, error, (*notes, *told(answers, low, high), *unseen_notes(seen)))
 
@@ -257,7 +256,7 @@ def unseen_notes(seen: Mask) -> tuple[Note, ...]:
 def of_law(law: Law) -> ScoreMethod:
     """The method that an update law is."""
     bounded = np.isfinite(law.family.support).all()
-    unit = f"{law.family.score_name} of the posterior, {'0 to 1' if bounded else 'without bounds'}"
+    unit = by_order(law).axis if law.reads == "order" else MEAN.unit
     if law.reads == "ratio":
         unit = GEOMETRIC_MEAN.unit
     fit = online(law.name, ASKED) if bounded else online(law.name, told=how_far_off)

@@ -15,6 +15,8 @@ from app.goals.progress import words
 from app.goals.settings import NONE, RULE_FOR, TAKES_FEWER, WhenReached
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
+from app.quality.reach import words_on_checks
+from app.quality.settings import FALSE_ALARMS, chosen_in, preset_of
 from app.selection.registry import RULES
 
 THEN: dict[WhenReached, str] = {
@@ -121,13 +123,31 @@ def hints_of(name: str, values: Mapping[str, str]) -> list[Hint]:
     """What a setting means for the chosen design and law, empty for what is usual; and for others once they are."""
     design, law = values.get("design", USUAL_DESIGN), law_in(values)
     hints = []
-    if name in HINTS_OF_DESIGNS:
+    if name == "checks_percent":
+        hints = [Hint(checks_hint(values))]
+    elif name in HINTS_OF_DESIGNS:
         told = HINTS_OF_DESIGNS[name]
         hints = [Hint(told(one), designs=one.name, shown=one.name == design) for one in DESIGNS.values()]
     elif name in HINTS_OF_LAWS:
         told_of_law = HINTS_OF_LAWS[name]
         hints = [Hint(told_of_law(one), laws=one.name, shown=one.name == law) for one in ONLINE.values()]
     return [hint for hint in hints if hint.text]
+
+
+def checks_hint(values: Mapping[str, str]) -> str:
+    """Return what rules need of gold and attention items; nothing while the fields it depends on are wrong."""
+    try:
+        chosen = chosen_in(
+            preset_of(values.get("quality_preset", "watch")), values.get("quality_rules", "").splitlines()
+        )
+        hits, percent = int(values.get("hits_per_annotator") or 0), float(values.get("checks_percent") or 0)
+        false_alarms = float(values.get("false_alarms") or FALSE_ALARMS)
+    except ValueError:
+        return ""
+    if hits < 0 or not 0 <= percent <= 100 or not 0 < false_alarms <= 100:
+        return ""
+    acting = {name: one for name, one in chosen.items() if one.action != "nothing"}
+    return words_on_checks(acting, hits or None, percent, false_alarms)
 
 
 def example_hint(design: type[Design]) -> str:

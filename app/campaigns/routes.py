@@ -24,6 +24,8 @@ from app.crowd.registry import links, public_link, with_pages
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
 from app.errors import Conflict, Invalid, NotFound, Refusal
+from app.quality.reach import reach_of_rules
+from app.quality.registry import RULES
 from app.web import AppSettings, Database, Entered, Now, Transaction, base_url, download_headers, page
 
 public = APIRouter(include_in_schema=False)
@@ -207,11 +209,19 @@ async def confirm(request: Request, connection: Transaction, slug: str, action: 
     if action not in ("launch", "finish", "delete"):
         raise NotFound("There is no such page.")
     campaign = await lifecycle.find_for_page(connection, slug)
-    return action_page(request, campaign, action)
+    reach = await reach_of_rules(connection, campaign) if action == "launch" else {}
+    blind = {RULES[name].title: one.never for name, one in reach.items() if one.too_little}
+    return action_page(request, campaign, action, {"blind_rules": blind})
 
 
-def action_page(request: Request, campaign: Any, action: str, refusal: Refusal | None = None) -> HTMLResponse:
-    context = {"campaign": campaign, "action": action, "refusal": refusal}
+def action_page(
+    request: Request,
+    campaign: Any,
+    action: str,
+    warnings: Mapping[str, Any] | None = None,
+    refusal: Refusal | None = None,
+) -> HTMLResponse:
+    context = {"campaign": campaign, "action": action, "refusal": refusal, **(warnings or {})}
     context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
     context |= {"fixed_rule": hints.fixed_rule(campaign), "goal": hints.goal_before_launch(campaign)}
     context["advice"] = hints.advice(campaign)
@@ -247,7 +257,7 @@ async def delete(request: Request, connection: Transaction, slug: str) -> Respon
     try:
         await lifecycle.remove(connection, slug)
     except Refusal as refusal:
-        return action_page(request, await lifecycle.find_for_page(connection, slug), "delete", refusal)
+        return action_page(request, await lifecycle.find_for_page(connection, slug), "delete", refusal=refusal)
     return see_other("/admin?done=deleted")
 
 
@@ -267,6 +277,6 @@ async def transition(request: Request, database: Database, slug: str, now: Now) 
     except Refusal as refusal:
         # The refused transaction is rolled back: half a launch must not stay.
         async with database.begin() as connection:
-            return action_page(request, await lifecycle.find_for_page(connection, slug), action, refusal)
+            return action_page(request, await lifecycle.find_for_page(connection, slug), action, refusal=refusal)
     done, part = AFTERWARDS[action]
     return see_other(address(slug, part, done=done))

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from app.designs.scale import POINTS as STEPS
+from app.designs.scale import in_points
+from app.drawing import written
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 
@@ -21,7 +23,7 @@ RATIOS = (0.1, 0.5, 1.0, 2.0, 10.0)  # that an axis names, and its ends
 @dataclass(frozen=True)
 class Unit:
     """title: of a column. axis: what stands on an axis. sign: behind a number. density: what a curve's height is.
-    typical: what a typical interval says, in sentences; scale: what scores and variances are on.
+    typical: what a typical interval says, in sentences; scale: what scores are on, where the axis does not say it all.
     mean_words, mean_title: means, within a sentence and in a heading. mean_column: what they are called in files;
     score_column: scores, if not as their posterior does.
     """
@@ -32,7 +34,7 @@ class Unit:
     density: str
     mean_column: str = "mean_score"
     typical: str = ""
-    scale: str = "Variance is on the scale 0 to 1."
+    scale: str = ""
     score_column: str = ""
     mean_words: str = "mean score"
     mean_title: str = "Mean"
@@ -42,21 +44,27 @@ class Unit:
         return place
 
     def in_files(self, shares: Array) -> Array:
-        """Shares of the scale, 0 to 1, as files have them."""
-        return shares
+        """Return shares of the scale, 0 to 1, as pages and files have them. Holds for distances, too, where there are
+        `standard_errors`.
+        """
+        return in_points(shares)
 
     @property
     def standard_errors(self) -> bool:
-        """Whether a standard error in hundredths of the scale is one in this unit, too."""
+        """Whether a standard error or deviation in hundredths of the scale is one in this unit, too."""
         return True
+
+    def deviation(self, variance: float) -> str:
+        """Return the standard deviation of a posterior of this variance, on 0 to 1, as people read it."""
+        return f"{STEPS * math.sqrt(variance):.1f}"
 
     def words(self, place: float) -> str:
         """That number as people read it."""
-        return f"{place:.1f}"
+        return written(place, 1)
 
     def rounded(self, place: float) -> str:
         """With fewer digits: an end of an interval."""
-        return f"{round(place)}"
+        return written(place, 0)
 
     def give_or_take(self, places: float) -> str:
         """Half the width of an interval; that of the whole scale says nothing."""
@@ -109,6 +117,11 @@ class RatioUnit(Unit):
         """In two digits."""
         return in_three_digits(float(f"{self.value(place):.1e}"))
 
+    def deviation(self, variance: float) -> str:
+        """Return a factor, of an item that is about as good as the reference."""
+        factor = self.spread(STEPS * math.sqrt(variance))
+        return "–" if factor is None else f"×/÷ {in_three_digits(factor)}"
+
     def give_or_take(self, places: float) -> str:
         """As a factor, of an item that is about as good as the reference."""
         factor = self.spread(places)
@@ -156,8 +169,7 @@ RATIO = RatioUnit(
     "Judging by how far annotators differ, the mean of all annotators lies between the mean so far divided by this "
     "factor and multiplied by it, for 95 of 100 items that are about as good as the reference. In a mean a ratio r "
     "counts as r / (1 + r), so that nobody’s large number outweighs the others.",
-    "The reference stands in the middle: a ratio r is drawn at the share r / (1 + r) of the line, and variance is that "
-    "of this share.",
+    "The reference stands in the middle: a ratio r is drawn at the share r / (1 + r) of the line.",
     "ratio",
     "mean ratio",
 )
@@ -166,14 +178,14 @@ WON = Unit(
     "other items of its HITs that it beats, %",
     "%",
     "density per %",
-    "mean_share_beaten",
+    "mean_percent_beaten",
     "Of the other items in its HITs, an item beats so many in 100; a tie, or a pair of which nothing was said, counts "
     "half. Judging by how far annotators differ, that share among all annotators lies within so many percentage points "
     "of the share so far, up or down, for 95 of 100 items.",
     mean_words="share of other items that it beats",
     mean_title="Beaten",
 )
-LIKELIEST = Unit("Share", "share of the likeliest label, %", "%", "density per %")
+LIKELIEST = Unit("Share", "share of the likeliest label, %", "%", "density per %", score_column="label_percent")
 
 
 def by_order(law: Law) -> Unit:
@@ -184,5 +196,5 @@ def by_order(law: Law) -> Unit:
         "",
         "density",
         scale="This scale is the law’s own, and items begin at its 50: distances and intervals on it say something, "
-        "and the numbers by themselves do not. Variance is on a hundredth of it.",
+        "and the numbers by themselves do not.",
     )

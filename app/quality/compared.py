@@ -19,11 +19,14 @@ from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug
 from app.database.session import TROUBLE, create_engine
 from app.designs.criteria import criteria_of
+from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Refusal
+from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.coarsening import Reads
 from app.inference.online.law import AnnotatorDescribed
-from app.inference.ratings import annotator_aware
+from app.inference.ratings import annotator_aware, with_others
 from app.quality import gather
 from app.quality.conduct import Conduct
 from app.quality.evidence import interval
@@ -156,7 +159,7 @@ async def compare(connection: AsyncConnection, campaign: Any) -> ComparedAll:
     found = await judgments(connection, campaign.id, limit=limit)
     some, items, of_items = some_items(found, np.random.default_rng(campaign.seed))
     by_law = await gather.described(connection, campaign, np.unique(some["annotator"]).tolist())
-    by = await asyncio.to_thread(side_by_side, view, some, by_law)
+    by = await asyncio.to_thread(side_by_side, design_of(view), some, by_law)
     return ComparedAll(by, items, of_items)
 
 
@@ -174,15 +177,13 @@ def some_items(found: Mapping[str, Numbers], rng: np.random.Generator) -> tuple[
 
 
 def side_by_side(
-    campaign: Any, found: Mapping[str, Numbers], by_law: Mapping[int, AnnotatorDescribed]
+    design: Design, found: Mapping[str, Numbers], by_law: Mapping[int, AnnotatorDescribed]
 ) -> dict[int, ComparedOne]:
     """By annotator. Where the campaign's law has learned nothing of them, from all judgments at once."""
-    known = gather.conducts(design_of(campaign), gather.RecordRead(found, gather.NO_SECONDS, {}))
+    known = gather.conducts(design, gather.RecordRead(found, gather.NO_SECONDS, {}))
     learned = {number: (one.reliability, one.bias) for number, one in by_law.items()} or learned_of(known)
-    return {
-        number: ComparedOne(goes(conduct), *told(*learned.get(number, (math.nan, math.nan))))
-        for number, conduct in known.items()
-    }
+    going = with_others_of(known)
+    return {number: ComparedOne(going[number], *told(*learned.get(number, (math.nan, math.nan)))) for number in known}
 
 
 def told(reliability: float, bias: float) -> tuple[float | None, float | None]:
@@ -192,26 +193,44 @@ def told(reliability: float, bias: float) -> tuple[float | None, float | None]:
 
 def learned_of(known: Mapping[int, Conduct]) -> dict[int, tuple[float, float]]:
     """Reliability and bias of annotators who score, as in the analysis."""
-    conducts = [*known.values()]
-    if not conducts or conducts[0].yields != "points":
+    if yields_of(known) != "points":
         return {}
-    items = np.concatenate([one.item for one in conducts])
-    who = np.repeat(np.arange(len(conducts)), [len(one.item) for one in conducts])
-    numbers = np.unique(items, return_inverse=True)[1]
     try:
-        found = annotator_aware.fit(
-            numbers, who, np.concatenate([one.share for one in conducts]), max_iterations=MOST_ROUNDS
-        )
+        found = annotator_aware.fit(*long_form(known), max_iterations=MOST_ROUNDS)
     except Inestimable:
         return {}
     return dict(zip(known, zip(found.reliability.tolist(), found.bias.tolist(), strict=True), strict=True))
 
 
-def goes(conduct: Conduct) -> GoesWithOthers | None:
-    rule = AgreementWithOthers()
-    value = rule.measure(conduct)
-    if math.isnan(value):
-        return None
-    if conduct.yields == "classes":
-        return GoesWithOthers(value)
-    return GoesWithOthers(value, *interval(value, int(rule.compared(conduct).sum()), ALARM))
+def with_others_of(known: Mapping[int, Conduct]) -> dict[int, GoesWithOthers | None]:
+    """Return each annotator's correlation with the means of the others, as in the analysis, with its interval; of
+    labels the share that most others gave, too.
+    """
+    if yields_of(known) in (None, "classes"):
+        return {number: labels_with_others(conduct) for number, conduct in known.items()}
+    items, who, shares = long_form(known)
+    found = with_others.fit(items, who, shares, n_items=int(items.max(initial=-1)) + 1, n_annotators=len(known))
+    each = zip(known, found.correlation.tolist(), found.shared.tolist(), strict=True)
+    return {number: None if math.isnan(value) else with_interval(value, shared) for number, value, shared in each}
+
+
+def with_interval(value: float, shared: int) -> GoesWithOthers:
+    return GoesWithOthers(value, *interval(value, shared, ALARM))
+
+
+def labels_with_others(conduct: Conduct) -> GoesWithOthers | None:
+    value = AgreementWithOthers().measure(conduct)
+    return None if math.isnan(value) else GoesWithOthers(value)
+
+
+def yields_of(known: Mapping[int, Conduct]) -> Reads | None:
+    """Return the kind of answers of these annotators, None without any."""
+    return next((conduct.yields for conduct in known.values()), None)
+
+
+def long_form(known: Mapping[int, Conduct]) -> tuple[Integers, Integers, Array]:
+    """Return item, annotator and share of each judgment, (J,); items and annotators numbered from 0."""
+    conducts = [*known.values()]
+    numbers = np.unique(np.concatenate([one.item for one in conducts]), return_inverse=True)[1]
+    who = np.repeat(np.arange(len(conducts)), [len(one.item) for one in conducts])
+    return numbers, who, np.concatenate([one.share for one in conducts])

@@ -6,6 +6,7 @@ a probability of `alarm` at most).
 """
 
 import math
+from itertools import count
 
 import numpy as np
 from scipy.special import betaincc, betaln
@@ -35,6 +36,11 @@ def too_often(times: int, of: int, most: float, alarm: float) -> bool:
     however often it is asked.
     """
     return of > 0 and surprise(times, of, most) >= -math.log(alarm)
+
+
+def min_in_a_row(most: float, alarm: float) -> int:
+    """Return how many cases in a row, with nothing else, are too many to have a share of `most`."""
+    return next(times for times in count(1) if too_often(times, times, most, alarm))
 
 
 def correlation(x: Array, y: Array) -> float:

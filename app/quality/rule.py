@@ -1,12 +1,14 @@
 """What a rule on annotators is: a pure function from what is known of one of them to what it found, or nothing."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from math import nan
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.inference.ground.arrays import Array
+from app.inference.observations.coarsening import Reads
 from app.quality.conduct import Conduct
 
 Action = Literal["nothing", "warn", "hold", "exclude"]
@@ -19,6 +21,20 @@ class RuleFinding(NamedTuple):
 
     seen: dict[str, float]
     said: str
+
+
+@dataclass(frozen=True)
+class RuleNeed:
+    """The least that a rule needs of one annotator before it can find them.
+
+    count: of `what`, in the singular, where all of them speak against the annotator. others: how many of the same each
+    of `LEAST_OTHERS` other annotators needs; 0 where the rule compares nobody. whom: the rule finds with so many.
+    """
+
+    count: int
+    what: Literal["failed gold item", "failed attention item", "HIT", "judgment", "implied pair"]
+    others: int = 0
+    whom: str = "anybody"
 
 
 class QualityRule(BaseModel, ABC):
@@ -38,6 +54,14 @@ class QualityRule(BaseModel, ABC):
     def measure(self, conduct: Conduct) -> float:  # noqa: ARG002  (some ask)
         """What annotators are compared by; NaN where too little is known, and for rules that compare nobody."""
         return nan
+
+    def reads(self, yields: Reads, classes: int) -> bool:  # noqa: ARG002  (some ask)
+        """Return whether the rule says anything of such answers; classes: how many labels there are, 0 of others."""
+        return True
+
+    @abstractmethod
+    def needs(self, yields: Reads, alarm: float) -> RuleNeed:
+        """Return the least that it needs of an annotator; alarm: as `look` has it."""
 
     @abstractmethod
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:

@@ -13,6 +13,7 @@ Preset = Literal["watch", "strict", "off"]
 PRESETS: dict[Preset, Action] = {"watch": "warn", "strict": "hold", "off": "nothing"}
 ACTIONS: Sequence[Action] = get_args(Action)
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+FALSE_ALARMS = 2.0  # per 1,000 careful annotators and rule, as is usual
 EXAMPLE = "“gold: exclude” or “too_fast.share_percent: 25”"
 
 
@@ -37,7 +38,7 @@ class QualitySettings(BaseModel):
         f"such as {EXAMPLE}.",
     )  # fmt: skip
     false_alarms: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = Field(
-        default=2, title="False alarms (per 1,000)", json_schema_extra=OPEN,
+        default=FALSE_ALARMS, title="False alarms (per 1,000)", json_schema_extra=OPEN,
         description="Of a thousand careful annotators, how many each rule may find all the same, however often it "
         "looks. Fewer means that rules need more answers.",
     )  # fmt: skip
@@ -71,6 +72,14 @@ def chosen_of(campaign: Any) -> dict[str, Chosen]:
     """The rules of a campaign that do something, by name."""
     chosen = chosen_in(campaign.quality_preset, campaign.quality_rules)
     return {name: one for name, one in chosen.items() if one.action != "nothing"}
+
+
+def preset_of(value: str) -> Preset:
+    """Raises ValueError."""
+    for preset in PRESETS:
+        if preset == value:
+            return preset
+    raise ValueError(f"“{value}” is no preset; there are {', '.join(PRESETS)}")
 
 
 def chosen_in(preset: Preset, lines: Sequence[str]) -> dict[str, Chosen]:

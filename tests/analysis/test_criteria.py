@@ -73,7 +73,7 @@ async def test_items_are_exported_with_a_row_for_each_criterion(engine, judged):
     assert [row["criterion"] for row in found] == ["adequacy"] * 12 + ["fluency"] * 12
     assert [row["id"] for row in found] == [f"v{k}" for k in range(12)] * 2
     both = [*await stored(engine, "score", 0), *await stored(engine, "score", 1)]
-    assert [float(row["mode"]) for row in found] == both
+    assert [float(row["mode"]) for row in found] == pytest.approx([100 * score for score in both])
     assert found[0]["mean_score"] != found[12]["mean_score"]
 
 
@@ -125,7 +125,7 @@ async def test_outputs_of_systems_have_a_mean_by_each_criterion(engine, research
     (segment, system), *_ = judged
     for html, name in zip(pages, ("adequacy", "fluency"), strict=True):
         assert f'aria-current="true">{name}</a>' in html
-        assert f">{round(100 * float(means[name][segment, system]))}</td>" in html
+        assert f">{round(float(means[name][segment, system]))}</td>" in html
     assert f"{address}?page=1&amp;segment={segment}&amp;criterion=fluency#segment" in pages[1]
 
 

@@ -49,7 +49,7 @@ async def test_items_carry_their_columns_and_posterior(engine):
     header, *rows = cells(await written(engine, campaign.slug, "items"))
     assert header == [
         *("id", "shown", "text", "zipf", "uploaded_mode"),
-        *("alpha", "beta", "mode", "variance", "low_95", "high_95", "judgments"),
+        *("alpha", "beta", "mode", "standard_deviation", "low_95", "high_95", "judgments"),
         *("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95"),
     ]
     assert [row[:5] for row in rows] == [
@@ -57,14 +57,14 @@ async def test_items_carry_their_columns_and_posterior(engine):
         ["=1+1", 'größer, "gut"\n2', 'größer, "gut"\n2', "-2", "y"],
         ["@home", "-5", "-5", "", "z"],
     ]
-    alpha, beta, mode, variance, low, high = map(float, rows[0][5:11])
-    assert (alpha, beta, mode) == (1.7, 1.3, 0.7)
-    assert variance == pytest.approx(1.7 * 1.3 / (9 * 4))
+    alpha, beta, mode, deviation, low, high = map(float, rows[0][5:11])
+    assert (alpha, beta, mode) == (1.7, 1.3, 70)
+    assert deviation == pytest.approx(100 * (1.7 * 1.3 / (9 * 4)) ** 0.5)
     # Beta(1.7, 1.3) by numerical integration of its density
-    assert [low, high] == pytest.approx([0.0930304, 0.9636549], abs=1e-6)
-    assert rows[0][11:] == ["1", "0.7", "", "", ""]  # nobody else has judged it
-    # untouched: flat from 0 to 1
-    assert list(map(float, rows[1][5:12])) == pytest.approx([1, 1, 0.5, 1 / 12, 0.025, 0.975, 0])
+    assert [low, high] == pytest.approx([9.30304, 96.36549], abs=1e-4)
+    assert rows[0][11:] == ["1", "70.0", "", "", ""]  # nobody else has judged it
+    # untouched: flat from 0 to 100 points
+    assert list(map(float, rows[1][5:12])) == pytest.approx([1, 1, 50, 100 / 12**0.5, 2.5, 97.5, 0])
     assert rows[1][12:] == [""] * 4
 
 
@@ -83,7 +83,7 @@ async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annota
     known = moderated(Tally.nothing(3).after(items, annotators, np.ravel(scores) / 100))
     for number in (0, 2):
         low, high = known.of([number]).interval()
-        expected = [known.mean[number], known.standard_error[number], low[0], high[0]]
+        expected = [100 * share for share in (known.mean[number], known.standard_error[number], low[0], high[0])]
         assert [float(found[number][name]) for name in calibrated.COLUMNS] == pytest.approx(expected)
     assert [found[1][name] for name in calibrated.COLUMNS] == [""] * 4
 
@@ -110,8 +110,8 @@ async def test_values_of_json_items_come_back_as_they_were(engine):
 async def test_a_gaussian_law_names_its_own_numbers(engine):
     campaign = await judged(engine, update_law="trueskill")
     header, first, *_ = cells(await written(engine, campaign.slug, "items"))
-    assert header[4:10] == ["mode", "mu", "sigma2", "mean", "variance", "low_95"]
-    assert first[5] == first[7]
+    assert header[4:10] == ["mode", "mu", "sigma2", "mean", "standard_deviation", "low_95"]
+    assert 100 * float(first[5]) == pytest.approx(float(first[7]))
 
 
 async def test_uploaded_columns_of_all_files_appear_in_order(engine):

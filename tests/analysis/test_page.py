@@ -126,7 +126,7 @@ async def test_items_are_searched_by_text_and_id(researcher, judged):
 
 
 async def test_two_methods_on_one_scale_have_a_line_where_they_are_the_same(researcher, judged):
-    same = (await researcher.get(address(judged, "/scores?one=easl&other=ra"))).text
+    same = (await researcher.get(address(judged, "/scores?one=easl&other=mean"))).text
     different = (await researcher.get(address(judged, "/scores?one=easl&other=elo"))).text
     assert 'class="level"' in same
     assert "both scores are the same" in same

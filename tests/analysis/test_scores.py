@@ -132,21 +132,21 @@ def test_a_beta_posteriors_interval_is_said_to_tell_how_much_was_asked_and_is_wi
 def test_easl_adds_the_scores_to_both_counts():
     found = scores.online("easl")(answers(TWO))
     assert scores.posteriors(OF_POINTS["easl"], answers(TWO))[0].tolist() == pytest.approx([2.4, 1.6])
-    assert found.values == pytest.approx([0.7, 0.3])  # modes of Beta(2.4, 1.6) and Beta(1.6, 2.4)
+    assert found.values == pytest.approx([70, 30])  # points: modes of Beta(2.4, 1.6) and Beta(1.6, 2.4)
 
 
 @pytest.mark.parametrize("name", OF_POINTS)
 def test_a_campaigns_own_law_has_the_stored_posteriors(name):
     state = np.array([[5.0, 2.0], [2.0, 5.0]])
     made = answers(TWO, law=name, state=state)
-    np.testing.assert_array_equal(scores.online(name)(made).values, OF_POINTS[name].family.score(*state))
+    np.testing.assert_allclose(scores.online(name)(made).values, 100 * OF_POINTS[name].family.score(*state))
 
 
 @pytest.mark.parametrize("name", OF_POINTS)
 def test_another_law_is_replayed_with_the_campaigns_parameters(name):
     made = crowd(law="trueskill" if name == "easl" else "easl", parameters=Parameters(gamma=0.3, tie_margin=0.05))
     state = replayed(OF_POINTS[name], 12, scores.hits_of(made, made.unit_score), made.parameters)
-    np.testing.assert_array_equal(scores.online(name)(made).values, OF_POINTS[name].family.score(*state))
+    np.testing.assert_allclose(scores.online(name)(made).values, 100 * OF_POINTS[name].family.score(*state))
 
 
 def test_hits_are_those_of_the_answers_with_who_gave_them_and_scores_from_0_to_1():
@@ -199,12 +199,12 @@ def test_elo_has_no_intervals_where_there_are_too_many_pairs(monkeypatch):
     assert "360 pairs are too many to draw them again, so there are no intervals." in found.notes
 
 
-def test_expected_wins_stay_chances():
+def test_expected_wins_stay_chances_in_per_cent():
     found = SCORES["expected_wins"].fit(crowd())
     assert found.low is not None
     assert found.high is not None
     assert found.low.min() >= 0.0
-    assert found.high.max() <= 1.0
+    assert 2.0 < found.high.max() <= 100.0
 
 
 def test_scores_side_by_side_have_all_four_figures_with_intervals():

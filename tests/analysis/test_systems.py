@@ -56,7 +56,7 @@ async def test_segments_say_how_often_each_output_was_judged_and_what_it_got(eng
         "source": f"source {hit.segment}",
         "reference": "",
         "judgments": "1",
-        "mean_score": "0.8",
+        "mean_score": "80.0",
     }
     assert {row["judgments"] for row in rows if row["segment"] != f"s{hit.segment}"} == {"0"}
 
@@ -155,5 +155,5 @@ async def test_means_of_segments_are_in_the_unit_of_the_design(engine):
         hit = await hit_of(engine, me)
         await submit(engine, me, hit, scores=scores[: len(hit.items)])
     rows = dicts(await written(engine, compared.slug, "segments"))
-    assert {row["mean_share_beaten"] for row in rows} == {"0.0", "1.0"}
+    assert {row["mean_percent_beaten"] for row in rows} == {"0.0", "100.0"}
     assert "judgments" in list(dicts(await written(engine, labelled.slug, "segments"))[0])[-1]

@@ -382,7 +382,8 @@ async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(prog
             told = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")
             for item in exported:
                 if item["id"] in by_id:
-                    assert [by_id[item["id"]][name] for name in told] == [item[name] for name in told]
+                    shown = {"mean_score": by_id[item["id"]]["as_shown"]["mean"], **by_id[item["id"]]["as_shown"]}
+                    assert [shown[name] for name in told] == [item[name] for name in told]
     assert any(item["calibrated_low_95"] is not None for item in exported)
 
 
@@ -425,7 +426,12 @@ async def test_answers_that_wait_for_a_lock_share_connections_however_their_camp
 
 async def test_a_draft_has_no_posteriors(program):
     address = await draft(program)
-    assert (await program.get(f"{address}/posteriors")).json() == {"total": 0, "posteriors": []}
+    assert (await program.get(f"{address}/posteriors")).json() == {
+        "total": 0,
+        "posteriors": [],
+        "unit": "score, points",
+        "unit_of_means": "score, points",
+    }
     refused(await program.get(f"{address}/verify"), 409, "not_launched")
 
 

@@ -72,9 +72,9 @@ async def test_items_of_a_magnitude_campaign_are_exported_as_ratios(engine):
     assert {"mean_score", "standard_error", "median"}.isdisjoint(first)
 
 
-async def test_the_mean_of_places_is_called_the_share_that_it_is(engine):
+async def test_the_mean_of_places_is_called_the_percentage_that_it_is(engine):
     first, *_ = await rows_of(engine, await answered(engine, "ranking"))
-    assert float(first["mean_share_beaten"]) == pytest.approx(0.25)
+    assert float(first["mean_percent_beaten"]) == pytest.approx(25)
     assert "mean_score" not in first
 
 

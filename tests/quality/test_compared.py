@@ -1,21 +1,24 @@
 """How annotators go with each other, and what is learned of them from that."""
 
 import asyncio
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from app.analysis.findings import Options
+from app.analysis.fits import Fits
 from app.quality import compared
 from app.quality.compared import AnnotatorComparisons, ComparedOne, some_items
 from tests.quality.deciding import decide
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
 
-async def judged(engine, *, careless=(), **settings):
+async def judged(engine, *, people=6, careless=(), **settings):
     """A campaign of 30 items whose scores all know, but the careless ones."""
     campaign = await running(engine, **{"items": 30, "judgments_per_item": 50, "repeat_items": False} | settings)
-    for k in range(6):
+    for k in range(people):
         visit = await annotator(engine, campaign, f"ann {k}")
         for _ in range(6):
             hit = await hit_of(engine, visit)
@@ -38,6 +41,23 @@ async def test_who_answers_otherwise_goes_against_the_others_and_is_less_reliabl
     assert all(one.goes.low > 0.5 for one in careful)
     assert all(one.reliability > careless.reliability for one in careful)
     assert careful[1].bias > careful[2].bias
+
+
+@pytest.mark.parametrize("people", [2, 6])
+async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_the_analysis(
+    engine, researcher, people
+):
+    campaign = await judged(engine, people=people, careless=[people - 1])
+    found = await Fits().table(engine, campaign.slug, "annotators", Options())
+    place = [column.name for column in found.columns].index("correlation")
+    in_analysis = {row[1]: row[place] for row in found.rows}
+    on_page = {
+        f"A{number}": one.goes.value for number, one in enumerate((await compare(engine, campaign)).by.values(), 1)
+    }
+    assert on_page == pytest.approx(in_analysis)
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    assert f"<td>{on_page['A1']:.2f}".replace("-", "−") in html
+    assert not re.search(r">\s*-\d|to -\d", html)
 
 
 async def test_answers_that_do_not_count_are_compared_with_nobody(engine):

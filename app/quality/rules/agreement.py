@@ -1,5 +1,6 @@
 """Going with the others, who are asked without the annotator."""
 
+from itertools import count
 from math import nan
 from typing import ClassVar
 
@@ -7,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from app.drawing import written
 from app.inference.ground.arrays import Array
+from app.inference.observations.coarsening import Reads
 from app.quality.conduct import Conduct
-from app.quality.evidence import correlation, interval, too_often, typical
-from app.quality.rule import Percent, QualityRule, RuleFinding, percent
+from app.quality.evidence import correlation, interval, min_in_a_row, too_often, typical
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed, percent
 
 FEWEST = 20  # judgments beside others', so that agreement is compared at all
 LEAST_TO_LOSE = 0.1  # between how often people agree and how often chance does, of classes
@@ -52,6 +55,14 @@ class AgreementWithOthers(QualityRule):
             return float((conduct.share == conduct.others)[which].mean())
         return correlation(conduct.share[which], conduct.others[which])
 
+    def needs(self, yields: Reads, alarm: float) -> RuleNeed:
+        """So many by which somebody who answers at random is found, where the others go with each other perfectly."""
+        asked = self.share_percent / 100
+        if yields == "classes":
+            return RuleNeed(max(FEWEST, min_in_a_row(1.0 - asked, alarm)), "judgment", FEWEST)
+        enough = (n for n in count(FEWEST) if interval(0.0, n, 2 * alarm)[1] < asked)
+        return RuleNeed(next(enough), "judgment", FEWEST, "anybody who answers at random")
+
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
         """Where even the upper end of the interval is too low."""
         usual, which = typical(others), self.compared(conduct)
@@ -71,8 +82,8 @@ class AgreementWithOthers(QualityRule):
         if usual < LEAST_USUAL or high >= self.share_percent / 100 * usual:
             return None
         said = (
-            f"Goes with the others at {found:.2f} ({low:.2f} to {high:.2f}) over {which.sum()} judgments; usual is "
-            f"{usual:.2f}."
+            f"Goes with the others at {written(found, 2)} ({written(low, 2)} to {written(high, 2)}) over {which.sum()} "
+            f"judgments of items that {self.fewest_others} or more others judged; usual is {written(usual, 2)}."
         )
         return RuleFinding({"agreement": found, "low": low, "high": high, "usual": usual}, said)
 

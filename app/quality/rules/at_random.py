@@ -6,8 +6,9 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
+from app.inference.observations.coarsening import Reads
 from app.quality.conduct import Conduct
-from app.quality.rule import QualityRule, RuleFinding, percent
+from app.quality.rule import QualityRule, RuleFinding, RuleNeed, percent
 
 
 class AtRandom(QualityRule):
@@ -27,6 +28,10 @@ class AtRandom(QualityRule):
     fewest_judgments: int = Field(
         default=40, ge=1, le=100_000, title="Judgments, at least", description="Before anybody is judged."
     )
+
+    def needs(self, yields: Reads, alarm: float) -> RuleNeed:  # noqa: ARG002  (the law decides)
+        """As many as are asked for."""
+        return RuleNeed(self.fewest_judgments, "judgment")
 
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:  # noqa: ARG002  (the law has compared)
         """Where the law is nearly sure, at any look. Of careful people a share of (1 - p) / p times the odds of

@@ -8,10 +8,11 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
+from app.inference.observations.coarsening import Reads
 from app.inference.preferences.implied import Implications, outcome_of
 from app.quality.conduct import Conduct
-from app.quality.evidence import too_often, typical
-from app.quality.rule import Percent, QualityRule, RuleFinding, percent
+from app.quality.evidence import min_in_a_row, too_often, typical
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed, percent
 
 FEWEST = 10  # answers about pairs that others imply
 CHANCE = 0.5
@@ -37,6 +38,14 @@ class Contradictions(QualityRule):
         """The share of implied pairs that were put the other way round."""
         times, of = contradicted(conduct)
         return times / of if of >= FEWEST else nan
+
+    def reads(self, yields: Reads, classes: int) -> bool:  # noqa: ARG002  (no labels are read)
+        """Orders of items."""
+        return yields == "order"
+
+    def needs(self, yields: Reads, alarm: float) -> RuleNeed:  # noqa: ARG002  (of orders alone)
+        """So many that were all put the other way round."""
+        return RuleNeed(min_in_a_row(max(self.least_percent / 100, CHANCE / 2), alarm), "implied pair", FEWEST)
 
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
         """Beyond the middle between what is usual and chance."""

@@ -9,9 +9,10 @@ import numpy.typing as npt
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
+from app.inference.observations.coarsening import Reads
 from app.quality.conduct import Conduct
-from app.quality.evidence import too_often, typical
-from app.quality.rule import Percent, QualityRule, RuleFinding, percent
+from app.quality.evidence import min_in_a_row, too_often, typical
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed, percent
 from app.quality.rules.straight_lining import FEWEST, between
 
 NEAR = 0.05  # of the scale
@@ -35,6 +36,14 @@ class Region(QualityRule):
     def measure(self, conduct: Conduct) -> float:
         """The share of answers that are there."""
         return float(self.inside(conduct.share).mean()) if applies(conduct) and len(conduct.share) >= FEWEST else nan
+
+    def reads(self, yields: Reads, classes: int) -> bool:
+        """Those of a scale with ends and a middle."""
+        return has_ends(yields, classes)
+
+    def needs(self, yields: Reads, alarm: float) -> RuleNeed:  # noqa: ARG002  (of all that it reads)
+        """So many that are all there, where nobody else is."""
+        return RuleNeed(min_in_a_row(between(0.0, self.least_percent), alarm), "judgment", FEWEST)
 
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
         """Beyond the middle between what is usual and always."""
@@ -82,4 +91,8 @@ class Middle(Region):
 
 def applies(conduct: Conduct) -> bool:
     """Whether the way of asking has a scale with ends and a middle."""
-    return conduct.yields == "points" or (conduct.yields == "ordered_classes" and conduct.classes >= LEAST_POINTS)
+    return has_ends(conduct.yields, conduct.classes)
+
+
+def has_ends(yields: Reads, classes: int) -> bool:
+    return yields == "points" or (yields == "ordered_classes" and classes >= LEAST_POINTS)

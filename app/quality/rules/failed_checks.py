@@ -5,9 +5,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
+from app.inference.observations.coarsening import Reads
 from app.quality.conduct import Conduct, Met
-from app.quality.evidence import too_often
-from app.quality.rule import Percent, QualityRule, RuleFinding
+from app.quality.evidence import min_in_a_row, too_often
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed
 
 
 class Gold(QualityRule):
@@ -24,6 +25,10 @@ class Gold(QualityRule):
     careful_percent: Percent = Field(
         default=20, title="A careful person may fail (%)", description="Of a hundred gold items."
     )
+
+    def needs(self, yields: Reads, alarm: float) -> RuleNeed:  # noqa: ARG002  (of all kinds of answers)
+        """So many that were failed, and none that was met."""
+        return RuleNeed(min_in_a_row(self.careful_percent / 100, alarm), "failed gold item")
 
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:  # noqa: ARG002  (compares nobody)
         """By what was failed so far."""
@@ -44,6 +49,10 @@ class Attention(QualityRule):
     careful_percent: Percent = Field(
         default=5, title="A careful person may fail (%)", description="Of a hundred attention items."
     )
+
+    def needs(self, yields: Reads, alarm: float) -> RuleNeed:  # noqa: ARG002  (of all kinds of answers)
+        """So many that were failed, and none that was met."""
+        return RuleNeed(min_in_a_row(self.careful_percent / 100, alarm), "failed attention item")
 
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:  # noqa: ARG002  (compares nobody)
         """By what was failed so far."""

@@ -8,9 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
+from app.inference.observations.coarsening import Reads
 from app.quality.conduct import Conduct
-from app.quality.evidence import too_often, typical
-from app.quality.rule import Percent, QualityRule, RuleFinding, percent
+from app.quality.evidence import min_in_a_row, too_often, typical
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed, percent
 
 NEAR = 0.025  # of the scale
 FEWEST = 10  # answers that could be like the one before, so that a share of them means anything
@@ -36,6 +37,11 @@ class StraightLining(QualityRule):
         """The share of answers that are like the one before."""
         times, of = alike(conduct)
         return times / of if of >= FEWEST else nan
+
+    def needs(self, yields: Reads, alarm: float) -> RuleNeed:
+        """So many that are like the one before, where nobody else does that; the first has none before it."""
+        alike_in_a_row = min_in_a_row(between(0.0, self.least_percent), alarm)
+        return RuleNeed(1 + alike_in_a_row, "HIT" if yields == "order" else "judgment", 1 + FEWEST)
 
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
         """Beyond the middle between what is usual and always."""

@@ -7,9 +7,10 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
+from app.inference.observations.coarsening import Reads
 from app.quality.conduct import Conduct
-from app.quality.evidence import too_often, typical
-from app.quality.rule import Percent, QualityRule, RuleFinding
+from app.quality.evidence import min_in_a_row, too_often, typical
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed
 
 HALF = 0.5
 
@@ -40,6 +41,10 @@ class TooFast(QualityRule):
         """The median of the seconds per HIT."""
         known = conduct.seconds[~np.isnan(conduct.seconds)]
         return float(np.median(known)) if len(known) >= self.fewest_hits else nan
+
+    def needs(self, yields: Reads, alarm: float) -> RuleNeed:  # noqa: ARG002  (of all kinds of answers)
+        """So many that were all too fast."""
+        return RuleNeed(min_in_a_row(HALF, alarm), "HIT", self.fewest_hits)
 
     def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
         """Where more than half of the HITs are too fast; who is as quick as that in every second one is not found."""

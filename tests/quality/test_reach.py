@@ -1,0 +1,93 @@
+"""Whether rules on annotators can find anybody with the work that one person may do."""
+
+import re
+
+import pytest
+
+from app.quality.settings import chosen_in
+from tests.campaigns.drafts import draft, import_items
+from tests.serving.campaigns import annotator, hit_of, running, submit
+
+ITEMS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(60))
+GOLD = "".join(f"g{k},gold {k},gold,80\n" for k in range(6))
+
+
+def words(html):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", html))
+
+
+async def with_gold(engine, content=ITEMS + GOLD, **settings):
+    usual = {"checks_percent": 15, "hits_per_annotator": 6, "judgments_per_item": 4}
+    campaign = await draft(engine, **usual | settings)
+    await import_items(engine, campaign, content)
+    return campaign
+
+
+async def page_of(researcher, campaign, part):
+    return words((await researcher.get(f"/admin/campaigns/{campaign.slug}/{part}")).text)
+
+
+GOLD_CANNOT = (
+    "With 6 HITs a person, everybody meets about 1 gold item; this rule needs 5 failed ones: it cannot find anybody."
+)
+
+
+async def test_a_launch_warns_of_a_rule_that_cannot_find_anybody(engine, researcher):
+    campaign = await with_gold(engine)
+    html = await page_of(researcher, campaign, "launch/confirm")
+    assert f"Fails gold items: {GOLD_CANNOT}" in html
+    assert "Answers too fast: With 6 HITs a person this rule cannot find anybody: it needs 12 HITs." in html
+
+
+async def test_checks_and_the_form_say_it_too(engine, researcher):
+    campaign = await with_gold(engine)
+    assert GOLD_CANNOT in await page_of(researcher, campaign, "checks")
+    form = await page_of(researcher, campaign, "edit")
+    assert "A rule finds nobody before 5 failed gold items or 3 failed attention items of one person." in form
+    assert GOLD_CANNOT in form
+
+
+async def test_with_more_work_a_person_each_rule_says_from_when_it_can_speak(engine, researcher):
+    campaign = await with_gold(engine, hits_per_annotator=60, checks_percent=50)
+    html = await page_of(researcher, campaign, "checks")
+    assert "From 5 failed gold items of one person." in html
+    assert "From 12 HITs of one person, if 5 others have 5 or more each." in html
+    assert "cannot find" not in html
+    assert "cannot find" not in await page_of(researcher, campaign, "launch/confirm")
+
+
+async def test_items_that_nobody_sees_twice_limit_what_one_person_does(engine, researcher):
+    campaign = await with_gold(engine, hits_per_annotator=None, repeat_items=False, items_per_hit=10)
+    assert "With 6 HITs a person" in await page_of(researcher, campaign, "checks")
+
+
+async def test_too_few_gold_items_are_too_few_however_many_hits_one_person_does(engine, researcher):
+    campaign = await with_gold(engine, ITEMS + GOLD[: GOLD.index("g3")], hits_per_annotator=None, checks_percent=50)
+    html = await page_of(researcher, campaign, "checks")
+    assert (
+        "Of the gold items one person meets 3 at most; this rule needs 5 failed ones: it cannot find anybody." in html
+    )
+
+
+async def test_rules_that_are_off_warn_of_nothing(engine, researcher):
+    campaign = await with_gold(engine, quality_preset="off")
+    assert "cannot find" not in await page_of(researcher, campaign, "launch/confirm")
+    assert "A rule finds nobody" not in await page_of(researcher, campaign, "edit")
+
+
+async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet(engine, researcher):
+    campaign = await running(engine)
+    said = "Rules that compare annotators need 6 of them; {} answered so far."
+    assert "nobody has answered yet" in await page_of(researcher, campaign, "checks")
+    for person in range(6):
+        me = await annotator(engine, campaign, name=f"person {person}")
+        await submit(engine, me, await hit_of(engine, me))
+        html = await page_of(researcher, campaign, "checks")
+        assert (said.format("1 has" if person == 0 else f"{person + 1} have") in html) == (person < 5)
+
+
+@pytest.mark.parametrize("yields", ["points", "order", "classes", "ordered_classes", "ratio"])
+def test_every_rule_says_what_it_needs_and_more_false_alarms_need_less(yields):
+    for name, chosen in chosen_in("watch", []).items():
+        careful, bold = (chosen.rule.needs(yields, alarm) for alarm in (0.001, 0.1))
+        assert 1 <= bold.count <= careful.count, name
