@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app import middleware, templating, web
+from app import middleware, redaction, templating, web
 from app.alerts import api as alerts_api
 from app.alerts import routes as alerts
 from app.alerts.outbox import Outbox
@@ -171,6 +171,7 @@ ROUTERS = (
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Easel on the database that the settings name."""
+    redaction.install()
     settings = settings or read_settings()
 
     @asynccontextmanager

@@ -31,7 +31,7 @@ def run(connection: Connection) -> None:
 
 
 async def connect_and_run(url: str) -> None:
-    engine = create_async_engine(url, poolclass=pool.NullPool)
+    engine = create_async_engine(url, poolclass=pool.NullPool, hide_parameters=True)
     async with engine.connect() as connection:
         await connection.run_sync(run)
         await connection.commit()

@@ -65,7 +65,7 @@ OBJECTS = text("""
          + (SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace)
          + (SELECT count(*) FROM pg_trigger)
 """)
-STARTS_SERVERS = {"test_server.py", "test_crash.py", "test_embedded.py"}
+STARTS_SERVERS = {"test_server.py", "test_crash.py", "test_embedded.py", "test_secrets_in_logs.py"}
 PEOPLES_HASHER = passwords.HASHER  # before `cheap_passwords`
 SERVER = pytest.StashKey[str]()
 RUNNING = pytest.StashKey[ExitStack]()

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Sequence
 
+from app import redaction
 from app.cli.interrupts import ended_by_interrupt
 from app.imports import uncollected
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; by default those of this process."""
+    redaction.install()
     # Read when NumPy is imported, here and in the server's workers. The matrices are small: threads that wait for each
     # other cost a fit more than they give it, and take the cores from annotators where the machine is busy.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

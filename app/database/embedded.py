@@ -262,5 +262,10 @@ def _dying_with_us(identity: Identity) -> tuple[str, ...]:
 
 
 def _arguments(cluster: Path, sockets: Path, options: Mapping[str, str] | None) -> list[str]:
-    settings = {"listen_addresses": "", "unix_socket_directories": f'"{sockets}"', **(options or {})}
+    settings = {
+        "listen_addresses": "",
+        "unix_socket_directories": f'"{sockets}"',
+        "log_min_messages": "log",  # no errors of statements, which quote values; Easel logs them without
+        **(options or {}),
+    }
     return ["-D", str(cluster), "-p", str(PORT), *(f"--{name}={value}" for name, value in settings.items())]

@@ -33,7 +33,7 @@ def upgrade(url: str) -> None:
 
 async def revision_of(url: str) -> str | None:
     """Of the schema that the database at `url` has, if it has one."""
-    engine = create_async_engine(url, poolclass=NullPool)
+    engine = create_async_engine(url, poolclass=NullPool, hide_parameters=True)
     try:
         async with engine.connect() as connection:
             if await connection.scalar(text("SELECT to_regclass('alembic_version')")) is None:

@@ -35,6 +35,7 @@ def create_engine(url: str, *, pool_size: int, lock_seconds: int | None = None) 
         url,
         pool_size=pool_size,
         max_overflow=0,
+        hide_parameters=True,  # messages of errors go into logs, and parameters are names, links, hashes
         connect_args={
             "server_settings": {
                 "application_name": "easel",

@@ -8,7 +8,6 @@ import asyncio
 import multiprocessing
 import os
 import signal
-import traceback
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 
 from app.database.session import TROUBLE, is_away
 from app.errors import Refusal
+from app.redaction import format_exception
 
 NICE = 10  # whoever waits for a page comes first
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -28,6 +28,10 @@ CONTEXT.set_forkserver_preload(["app.record.revisions", "app.quality.compared"])
 T = TypeVar("T")
 Problem = tuple[Callable[..., Exception], str, dict[str, Any]]
 """An exception: how it is made, its message, and what it has besides."""
+
+
+class WorkFailed(RuntimeError):
+    """Work in another process failed; the message is the traceback there, without values."""
 
 
 @dataclass(frozen=True)
@@ -131,4 +135,4 @@ async def done(work: Coroutine[Any, Any, Any]) -> tuple[Any, Problem | None]:
         return None, (type(refusal), refusal.message, refusal.details | {"code": refusal.code})
     except Exception as problem:  # noqa: BLE001  (raised where somebody waits for it)
         away = isinstance(problem, TROUBLE) and is_away(problem)
-        return None, (ConnectionError if away else RuntimeError, traceback.format_exc(), {})
+        return None, (ConnectionError if away else WorkFailed, format_exception(problem), {})

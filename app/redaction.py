@@ -1,0 +1,119 @@
+"""Log lines and tracebacks without values: they say where and why something failed, never with which data.
+
+Messages of exceptions often quote a value: a row's key in PostgreSQL's DETAIL, the parameter that has a wrong type, the
+text that is no number. Such a value may be a password's hash, a name, a personal link or a token.
+"""
+
+import logging
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+# Classes of PostgreSQL's codes whose messages quote names of the schema at most: connections, constraints, states of a
+# transaction, roles, locks, syntax, resources. Their DETAIL lines do quote values, and are further lines.
+MESSAGES_WITHOUT_VALUES = ("08", "23", "25", "28", "3D", "40", "42", "53", "55", "57", "58")
+
+# Where a message begins to quote. It is cut there: a long value may be shown without its end, and hold quotes itself.
+QUOTE = re.compile(r"(?<!\w)[bru]{0,2}['\"`“‘«].*", re.IGNORECASE)
+
+# Their messages quote types and names of our source alone.
+ABOUT_SOURCE = (AttributeError, ImportError, ModuleNotFoundError, NameError, TypeError, UnboundLocalError)
+
+# asyncio names the exception of a task that failed, as `exception=ValueError('...')`.
+TASK_EXCEPTION = re.compile(r"exception=(\w+)\(.*", re.DOTALL)
+
+CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
+CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
+MAX_DEPTH = 10
+
+
+def describe(error: BaseException) -> str:
+    """Return a line that says what an exception is, without the values that its message quotes."""
+    error = database_error(error)
+    kind = type(error)
+    if kind.__module__.partition(".")[0] == "app":
+        return str(error)  # written by us, for people
+    message = first_line(error)
+    code: str = getattr(error, "sqlstate", None) or ""
+    if kind not in ABOUT_SOURCE and not code.startswith(MESSAGES_WITHOUT_VALUES):
+        message = QUOTE.sub("…", message)
+    facts = ", ".join(filter(None, (code, getattr(error, "constraint_name", None))))
+    return f"{kind.__name__}{f' ({facts})' if facts else ''}{f': {message}' if message else ''}"
+
+
+def database_error(error: BaseException) -> BaseException:
+    """Return asyncpg's exception below those that SQLAlchemy wraps around it."""
+    while isinstance(inner := getattr(error, "orig", None), BaseException):
+        error = inner
+    cause = error.__cause__
+    return cause if cause is not None and type(error).__module__.startswith("sqlalchemy.") else error
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an exception's message: in PostgreSQL's, the further ones are DETAIL and CONTEXT."""
+    try:
+        lines = str(error).splitlines()
+    except Exception:  # noqa: BLE001  (a message that cannot be made hides no other exception)
+        return ""
+    return lines[0] if lines else ""
+
+
+def format_exception(error: BaseException) -> str:
+    """Return the traceback of an exception and of those that led to it, each described by `describe`."""
+    return "".join(traceback_parts(error, MAX_DEPTH)).rstrip("\n")
+
+
+def traceback_parts(error: BaseException, depth: int) -> Iterator[str]:
+    earlier, joint = (error.__cause__, CAUSE) if error.__cause__ else (error.__context__, CONTEXT)
+    if earlier is not None and depth and (error.__cause__ or not error.__suppress_context__):
+        yield from traceback_parts(earlier, depth - 1)
+        yield joint
+    yield "Traceback (most recent call last):\n"
+    yield from traceback.format_tb(error.__traceback__)
+    yield f"{describe(error)}\n"
+    if isinstance(error, BaseExceptionGroup) and depth:
+        for number, member in enumerate(error.exceptions, start=1):
+            yield f"\n{number} of {len(error.exceptions)}:\n"
+            yield from traceback_parts(member, depth - 1)
+
+
+def redacted_argument(argument: object) -> object:
+    """Return an argument of a log line; of an exception, its description."""
+    return describe(argument) if isinstance(argument, BaseException) else argument
+
+
+class RedactedRecord(logging.LogRecord):
+    """A log record that holds no exception, only words about one: no handler can print its values."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        if isinstance(self.args, tuple):
+            self.args = tuple(map(redacted_argument, self.args))
+        if isinstance(self.msg, BaseException):
+            self.msg, self.args = describe(self.msg), None
+        if self.name == "asyncio":
+            self.msg, self.args = TASK_EXCEPTION.sub(r"exception=\1(…)>", self.getMessage()), None
+        if self.exc_info and self.exc_info[1] is not None:
+            self.exc_text, self.exc_info = format_exception(self.exc_info[1]), None
+
+
+def show_exception(_kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
+    """Print the exception that ends this process; for `sys.excepthook`."""
+    print(format_exception(error), file=sys.stderr)  # noqa: T201  (as Python itself does)
+
+
+def show_thread_exception(ended: threading.ExceptHookArgs) -> None:
+    """Print the exception that ends a thread; for `threading.excepthook`."""
+    if ended.exc_value is not None and not isinstance(ended.exc_value, SystemExit):
+        show_exception(ended.exc_type, ended.exc_value, ended.exc_traceback)
+
+
+def install() -> None:
+    """Let this process write no values into its log, whichever library writes."""
+    logging.setLogRecordFactory(RedactedRecord)
+    sys.excepthook = show_exception
+    threading.excepthook = show_thread_exception
