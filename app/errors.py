@@ -105,6 +105,13 @@ class TooManyVisits(TooManyAttempts):
     code = "too_many_visits"
 
 
+class Busy(Refusal):
+    """For now; `details.retry_after_seconds` says when to try again. Nothing was stored."""
+
+    status = 503
+    code = "busy"
+
+
 class StartupProblem(Exception):
     """Something on this machine keeps the server from starting; the message is one clear line."""
 

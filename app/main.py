@@ -30,6 +30,7 @@ from app.auth.secret import KnownBrowsers, cookie_name, installation_key
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.campaigns import upload_routes as uploads
+from app.campaigns.upload_slots import UploadSlots
 from app.crowd.annotators import WorkerTokens
 from app.crowd.doors import Doors
 from app.crowd.places import EXPERIMENT
@@ -71,7 +72,8 @@ API_IN_SHORT = (
     'Every refusal is `{"error": {"code", "message", "details"}}`: programs rely on the code, which never changes; '
     "the message is for people. Any request can meet 400 `unreadable_body` (neither JSON nor a form in UTF-8), "
     "413 `too_large`, 429 `too_many_attempts` and 503 `database_unavailable` (try again after `Retry-After` seconds: "
-    "nothing was stored, but an import of results keeps what it had stored and goes on from there)."
+    "nothing was stored, but an import of results keeps what it had stored and goes on from there). An upload can also "
+    "meet 503 `uploads_busy`: the server reads other large files."
 )
 
 
@@ -105,6 +107,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.median_seconds = MedianSeconds()
     state.looks = Looks(state.database, web.get_now, watch.LOOKS)
     state.rehearsals = Rehearsals(state.database, web.now, state.looks.ask)
+    state.upload_slots = UploadSlots()
     state.doors = Doors(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = cookie_name(key)

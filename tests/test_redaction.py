@@ -4,10 +4,11 @@ import asyncio
 import logging
 import subprocess
 import sys
+from typing import Any
 
 import asyncpg
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
@@ -22,6 +23,9 @@ class Person(BaseModel):
     age: int
 
 
+anything: Any = SECRET
+
+
 def raised(work):
     with pytest.raises(Exception) as problem:  # noqa: PT011  (any)
         work()
@@ -31,16 +35,19 @@ def raised(work):
 @pytest.mark.parametrize(
     ("error", "described"),
     [
-        (ValueError(f"could not convert string to float: {SECRET!r}"), "ValueError: could not convert string to float: …"),
+        (
+            ValueError(f"could not convert string to float: {SECRET!r}"),
+            "ValueError: could not convert string to float: …",
+        ),
         (KeyError(SECRET), "KeyError: …"),
         (RuntimeError(f"cannot read “{SECRET}” as a name"), "RuntimeError: cannot read …"),
         (RuntimeError((535, SECRET.encode())), "RuntimeError: (535, …"),
         (RuntimeError(f"can't find '{SECRET}"), "RuntimeError: can't find …"),
         (RuntimeError(f"two lines\n{SECRET}"), "RuntimeError: two lines"),
         (asyncpg.DataError(f"invalid input for query argument $1: '{SECRET} (expected int)"), None),
-        (raised(lambda: Person(age=SECRET)), "ValidationError: 1 validation error for Person"),
-        (raised(lambda: [].append(1, 2)), "TypeError: list.append() takes exactly one argument (2 given)"),
-        (raised(lambda: None.strip()), "AttributeError: 'NoneType' object has no attribute 'strip'"),
+        (raised(lambda: Person(age=anything)), "ValidationError: 1 validation error for Person"),
+        (raised(lambda: 1 + anything), "TypeError: unsupported operand type(s) for +: 'int' and 'str'"),
+        (raised(lambda: getattr(None, "go")), "AttributeError: 'NoneType' object has no attribute 'go'"),  # noqa: B009
         (NotFound("There is no campaign “verbs”."), "There is no campaign “verbs”."),
     ],
     ids=str,
@@ -53,13 +60,12 @@ def test_an_error_is_described_without_what_it_quotes(error, described):
 
 async def test_a_key_that_is_there_already_is_described_by_its_constraint(engine):
     statement = text("INSERT INTO users (name, created_at, role) VALUES (:name, now(), 'guest')")
-    with pytest.raises(DBAPIError) as problem:
-        async with engine.begin() as connection:
-            for _ in range(2):
-                await connection.execute(statement, {"name": SECRET})
+    async with engine.connect() as connection:
+        await connection.execute(statement, {"name": SECRET})
+        with pytest.raises(DBAPIError) as problem:
+            await connection.execute(statement, {"name": SECRET})
     assert redaction.describe(problem.value) == (
-        "UniqueViolationError (23505, users_name_key): duplicate key value violates unique constraint "
-        '"users_name_key"'
+        'UniqueViolationError (23505, users_name_key): duplicate key value violates unique constraint "users_name_key"'
     )
     assert SECRET not in redaction.format_exception(problem.value)
 

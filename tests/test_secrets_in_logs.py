@@ -89,7 +89,7 @@ def assert_no_secrets(said):
 async def test_the_logs_of_statements_that_break_hold_no_secret(demo_data):
     """First they are ended while they wait for a lock, then their rows break a rule, then a value has a wrong type."""
     with easel_serving(demo_data, EASEL_POOL_SIZE="30") as server:
-        engine = create_async_engine(running_url(demo_data), poolclass=NullPool)
+        engine = create_async_engine(running_url(demo_data) or "", poolclass=NullPool)
         async with researcher_at(server, engine) as browser:
             async with engine.begin() as holding:
                 await holding.execute(text(f"LOCK TABLE {', '.join(TABLES)} IN SHARE MODE"))

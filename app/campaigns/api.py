@@ -16,7 +16,7 @@ from app.auth.roles import SEE_SETTINGS
 from app.campaigns import campaign_zip, counted, hints, items, lifecycle, listing, responses_import, stored_file
 from app.campaigns.documents import MEDIA_TYPE
 from app.campaigns.questions import questions
-from app.campaigns.routes import downloaded, uploaded
+from app.campaigns.routes import Slots, downloaded, uploaded
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.upload_routes import packed
 from app.crowd.places import place_of
@@ -119,7 +119,7 @@ def body_of_a_file(*kinds: str, **beside: str) -> dict[str, Any]:
 
 
 NOT_CREATED = {
-    413: "`too_large`, `file_too_large`, `too_many_items`, and of a zip as for items",
+    413: "`too_large`, `file_too_large`, `too_many_items`, `zip_too_dense`, and of a zip as for items",
     422: "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
     "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. A zip: "
     "`campaign_file_missing`, `zip_stray`. Items and the files that they name: as for items.",
@@ -132,11 +132,13 @@ NOT_CREATED = {
     responses=refusals(NOT_CREATED),
     openapi_extra=body_of_a_file(MEDIA_TYPE, campaign_zip.MEDIA_TYPE),
 )
-async def create_from_file(request: Request, database: Database, settings: AppSettings, now: Now) -> Campaign:
+async def create_from_file(
+    request: Request, database: Database, settings: AppSettings, slots: Slots, now: Now
+) -> Campaign:
     """Create a draft from a campaign file, as the body or as the field `file` of a form: all of it or nothing. The file
     may be in a zip with the table that it names and, in the folder `media`, the files that its items name.
     """
-    async with sent_file(request) as (file, name, _):
+    async with sent_file(request) as (file, name, _), slots.hold(file):
         sent = await asyncio.to_thread(campaign_zip.read, file, name, settings)
         async with database.begin() as connection:
             row = await stored_file.create(
@@ -297,6 +299,7 @@ async def import_items(
     request: Request,
     database: Database,
     settings: AppSettings,
+    slots: Slots,
     slug: str,
     *,
     identifier: Annotated[str, Query(description="The column of ids, each unlike all others.")] = "id",
@@ -311,7 +314,11 @@ async def import_items(
     systems' outputs; it can also join a campaign of systems that was launched.
     """
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
-    async with sent_file(request) as (file, name, media), database.begin() as connection:
+    async with (
+        sent_file(request) as (file, name, media),
+        slots.hold(file, *([media.file] if media else [])),
+        database.begin() as connection,
+    ):
         count = await items.import_items(
             connection,
             slug,
@@ -342,7 +349,7 @@ RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
 
 @router.post("/{slug}/responses", status_code=201, responses=refusals(RESULTS_NOT_IMPORTED), openapi_extra=FILE_IN_BODY)
 async def import_responses(
-    request: Request, database: Database, settings: AppSettings, slug: str, now: Now
+    *, request: Request, database: Database, settings: AppSettings, slots: Slots, slug: str, now: Now
 ) -> responses_import.ImportedResponses:
     """Import answers that were given elsewhere as responses of a launched campaign.
 
@@ -351,7 +358,7 @@ async def import_responses(
     the body or as the field `file` of a form. A file that is refused changes nothing. An import that was interrupted
     has stored some of the first HITs; send the same file again, and the rest follows.
     """
-    async with sent_file(request) as (file, name, _):
+    async with sent_file(request) as (file, name, _), slots.hold(file):
         return await responses_import.import_results(
             database, slug, file, name, now=now, max_mb=settings.max_upload_mb, looks=request.app.state.looks.ask
         )

@@ -4,7 +4,6 @@ import asyncio
 import zipfile
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
-from io import BytesIO
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, NamedTuple, cast
 
@@ -55,32 +54,32 @@ def read(file: BinaryIO, name: str, limits: Settings, given: Mapping[str, Any] |
         if folder + FILE not in members:
             raise Invalid(f"There is no file {FILE} in this zip. Nothing was created.", code="campaign_file_missing")
         found = campaign_file.read(part_of(zip_, members.pop(folder + FILE), LARGEST + 1), FILE, given)
-        table = table_in(zip_, members, folder, found, limits.max_upload_mb)
-    if stray := [path for path in members if not path.startswith(folder + MEDIA)]:
-        raise Invalid(
-            f"“{shortened(stray[0])}” in the zip is neither {FILE}, nor the table that this names, nor in the folder "
-            f"{MEDIA}. Nothing was created.",
-            code="zip_stray",
-            file=shortened(stray[0]),
-        )
+        named = found.content.items and found.content.items.file
+        table = members.pop(folder + named, None) if named else None
+        if stray := [path for path in members if not path.startswith(folder + MEDIA)]:
+            raise Invalid(
+                f"“{shortened(stray[0])}” in the zip is neither {FILE}, nor the table that this names, nor in the "
+                f"folder {MEDIA}. Nothing was created.",
+                code="zip_stray",
+                file=shortened(stray[0]),
+            )
+        unpacked = None if table is None else Table(named or "", unpack_table(zip_, table, limits.max_upload_mb))
     media = Packed(file, limits.max_media_file_mb, limits.max_media_mb, folder + MEDIA)
-    return Sent(found, table, media if members else None)
+    return Sent(found, unpacked, media if members else None)
 
 
-def table_in(
-    zip_: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], folder: str, found: FileRead, max_mb: int
-) -> Table | None:
-    """The table that a campaign file names, taken out of the members; None where there is none."""
-    named = found.content.items and found.content.items.file
-    if not named or (info := members.pop(folder + named, None)) is None:
-        return None
+def unpack_table(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> BinaryIO:
+    """Return the table that a campaign file names, as a temporary file.
+
+    Raises `TooLarge` (`file_too_large`) and what `archive.unpacked_file` raises.
+    """
     if info.file_size > max_mb * MB:
         raise TooLarge(
-            f"“{shortened(named)}” in the zip has {info.file_size / MB:,.0f} MB, and {max_mb} MB is the most. Nothing "
-            "was created.",
+            f"“{shortened(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB, and {max_mb} MB is the most. "
+            "Nothing was created.",
             code="file_too_large",
         )
-    return Table(named, BytesIO(part_of(zip_, info, info.file_size)))
+    return archive.unpacked_file(zip_, info)
 
 
 def part_of(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:

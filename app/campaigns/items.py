@@ -32,6 +32,7 @@ from app.record.law import law_of
 from app.upload import LONGEST_ID, LONGEST_SHOWN, MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
 
 ROWS_AT_ONCE = 5_000
+CHARACTERS_AT_ONCE = 2_000_000  # rows may be long
 ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
 AS_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
@@ -268,11 +269,16 @@ async def copy_all(
 
 
 def lines_of(campaign_id: int, items: Iterable[NewItem], numbers: Iterable[int]) -> list[str]:
-    """Items as COPY takes them in; `numbers` goes on after them."""
-    return [
-        line((campaign_id, number, external_id, shown, AS_JSON.encode(fields), as_array(prior) if prior else None))
-        for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False)
-    ]
+    """Items as COPY takes them in, up to `CHARACTERS_AT_ONCE`; `items` and `numbers` go on after them."""
+    lines: list[str] = []
+    size = 0
+    for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False):
+        own_prior = as_array(prior) if prior else None
+        lines.append(line((campaign_id, number, external_id, shown, AS_JSON.encode(fields), own_prior)))
+        size += len(lines[-1])
+        if size > CHARACTERS_AT_ONCE:
+            break
+    return lines
 
 
 def as_array(prior: Sequence[float]) -> str:

@@ -20,6 +20,7 @@ from app.auth.guards import Who, researcher
 from app.campaigns import campaign_zip, experiment_arms, form, hints, lifecycle, listing, stored_file
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH
+from app.campaigns.upload_slots import UploadSlots
 from app.crowd.registry import links, public_link, with_pages
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
@@ -61,6 +62,14 @@ def uploaded(form_data: FormData) -> UploadFile:
     return file
 
 
+async def get_upload_slots(request: Request) -> UploadSlots:
+    slots: UploadSlots = request.app.state.upload_slots
+    return slots
+
+
+Slots = Annotated[UploadSlots, Depends(get_upload_slots)]
+
+
 @public.get("/")
 async def home() -> Response:
     return see_other("/admin")
@@ -83,16 +92,19 @@ def question_page(request: Request, refusal: Refusal | None = None) -> HTMLRespo
 
 
 @router.post("/campaigns/new/file")
-async def create_from_file(request: Request, database: Database, settings: AppSettings, now: Now) -> Response:
+async def create_from_file(
+    request: Request, database: Database, settings: AppSettings, slots: Slots, now: Now
+) -> Response:
     """A draft from a campaign file, or the page with what is wrong with it."""
     form_data = await request.form()
     try:
         file = uploaded(form_data)
-        sent = await asyncio.to_thread(campaign_zip.read, file.file, file.filename or "", settings)
-        async with database.begin() as connection:
-            row = await stored_file.create(
-                connection, sent.read, now=now, max_mb=settings.max_upload_mb, table=sent.table, media=sent.media
-            )
+        async with slots.hold(file.file):
+            sent = await asyncio.to_thread(campaign_zip.read, file.file, file.filename or "", settings)
+            async with database.begin() as connection:
+                row = await stored_file.create(
+                    connection, sent.read, now=now, max_mb=settings.max_upload_mb, table=sent.table, media=sent.media
+                )
     except Refusal as refusal:
         return question_page(request, refusal)
     return see_other(address(row.slug, "/items", done="created"))

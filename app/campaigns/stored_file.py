@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
 from io import BytesIO
@@ -43,7 +43,22 @@ async def create(
 
     Raises what `lifecycle.create` and the import of items raise, and `Invalid` (`items_not_sent`) where the file names
     a table and none is given, or there are files and no items; the caller's transaction must not be committed then.
+    The table is closed.
     """
+    with nullcontext() if table is None else table.file:
+        return await create_with_items(connection, read, table, media, now=now, max_mb=max_mb)
+
+
+async def create_with_items(
+    connection: AsyncConnection,
+    read: FileRead,
+    table: Table | None,
+    media: Packed | None,
+    *,
+    now: datetime,
+    max_mb: int,
+) -> Row[Any]:
+    """Create the draft and import its items, as `create` says."""
     campaign = await lifecycle.create(connection, read.content.settings, now=now)
     said = read.content.items or ItemsOfFile.model_construct()
     matching = items.Matching(shown=said.shown, template=said.template)

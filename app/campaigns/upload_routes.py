@@ -19,7 +19,7 @@ from app.auth.guards import researcher
 from app.campaigns import items, lifecycle, listing, marking, responses_import
 from app.campaigns.described import ROW_NUMBERS, ChosenColumns, column_of_ids, describe
 from app.campaigns.progress import Job, progress_lines
-from app.campaigns.routes import CAMPAIGN, address, see_other, uploaded
+from app.campaigns.routes import CAMPAIGN, Slots, address, see_other, uploaded
 from app.campaigns.segment_table import segments_page
 from app.crowd.registry import with_results
 from app.designs.content import KINDS, Content
@@ -131,7 +131,7 @@ def packed(form_data: FormData, settings: Settings) -> Packed | None:
 
 
 @router.post(CAMPAIGN + "/items/preview")
-async def preview(request: Request, database: Database, settings: AppSettings, slug: str) -> HTMLResponse:
+async def preview(request: Request, database: Database, settings: AppSettings, slots: Slots, slug: str) -> HTMLResponse:
     """What is in the file and what an import would make of it; for our script a part of a page. Nothing is stored."""
     form_data = await request.form()
     file = uploaded_or_carried(form_data)
@@ -142,7 +142,8 @@ async def preview(request: Request, database: Database, settings: AppSettings, s
     small = file.file.read() if file.size is not None and file.size <= MOST_CARRIED else b""
     content, design = Content.of(campaign), design_of(campaign)
     known = partial(describe, content=content, design=design, taken=taken, max_mb=settings.max_upload_mb)
-    described = await asyncio.to_thread(known, file.file, file.filename or "", chosen, law_of(campaign))
+    async with slots.hold(file.file):
+        described = await asyncio.to_thread(known, file.file, file.filename or "", chosen, law_of(campaign))
     if fetched(request):
         return page(request, "admin/_preview.html", {"described": described, "row_numbers": ROW_NUMBERS})
     carried = {"name": file.filename, "content": b64encode(small).decode()} if small else None
@@ -151,13 +152,16 @@ async def preview(request: Request, database: Database, settings: AppSettings, s
 
 
 @router.post(CAMPAIGN + "/items")
-async def import_items(request: Request, database: Database, settings: AppSettings, slug: str) -> Response:
+async def import_items(
+    request: Request, database: Database, settings: AppSettings, slots: Slots, slug: str
+) -> Response:
     """Import a file: all of its items or none."""
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file = uploaded_or_carried(form_data)
-        async with database.begin() as connection:
+        file, media = uploaded_or_carried(form_data), packed(form_data, settings)
+        heavy = slots.hold(file.file, *([media.file] if media else []))
+        async with heavy, database.begin() as connection:
             count = await items.import_items(
                 connection,
                 slug,
@@ -168,7 +172,7 @@ async def import_items(request: Request, database: Database, settings: AppSettin
                 template=text_in(form_data, "template"),
                 replace="replace" in form_data,
                 max_mb=settings.max_upload_mb,
-                media=packed(form_data, settings),
+                media=media,
                 progress=progress,
             )
         progress(count)
@@ -200,23 +204,24 @@ async def unmark_item(form: Entered, connection: Transaction, slug: str) -> Resp
 
 @router.post(CAMPAIGN + "/responses")
 async def import_responses(
-    request: Request, database: Database, settings: AppSettings, slug: str, now: Now
+    *, request: Request, database: Database, settings: AppSettings, slots: Slots, slug: str, now: Now
 ) -> Response:
     """Import a file of answers as responses. Progress as for items."""
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
         file = uploaded(form_data)
-        imported = await responses_import.import_results(
-            database,
-            slug,
-            file.file,
-            file.filename or "",
-            now=now,
-            max_mb=settings.max_upload_mb,
-            progress=progress,
-            looks=request.app.state.looks.ask,
-        )
+        async with slots.hold(file.file):
+            imported = await responses_import.import_results(
+                database,
+                slug,
+                file.file,
+                file.filename or "",
+                now=now,
+                max_mb=settings.max_upload_mb,
+                progress=progress,
+                looks=request.app.state.looks.ask,
+            )
         return address(slug, "/items", done="responses") + "&" + urlencode(imported.model_dump())
 
     return await followed(request, database, slug, job)

@@ -1,0 +1,55 @@
+"""Limits how many large uploads one process reads at once: each takes memory and a thread while it is unpacked."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import BinaryIO
+
+from app.errors import Busy
+
+AT_ONCE = 2
+WAIT_SECONDS = 60.0
+RETRY_SECONDS = 30
+SMALL_BYTES = 2**20  # a plain file up to this size waits for no other
+PACKED_STARTS = (b"PK", b"\x1f\x8b")  # of a zip and of gzip: how much comes out of it, its size does not say
+
+
+class UploadSlots:
+    """Some slots, which large uploads hold while they are read; others wait for one, first come, first served."""
+
+    def __init__(self, at_once: int = AT_ONCE, wait_seconds: float = WAIT_SECONDS) -> None:
+        self.free = asyncio.Semaphore(at_once)
+        self.wait_seconds = wait_seconds
+
+    @asynccontextmanager
+    async def hold(self, *files: BinaryIO) -> AsyncIterator[None]:
+        """Hold a slot for this block if one of the files is large or packed. Take no database connection before it.
+
+        Raises `Busy` (`uploads_busy`) if no slot becomes free in time.
+        """
+        if not any(map(is_heavy, files)):
+            yield
+            return
+        try:
+            async with asyncio.timeout(self.wait_seconds):
+                await self.free.acquire()
+        except TimeoutError:
+            raise Busy(
+                "The server is reading other large files. Nothing was stored. Please try again in a minute.",
+                code="uploads_busy",
+                retry_after_seconds=RETRY_SECONDS,
+            ) from None
+        try:
+            yield
+        finally:
+            self.free.release()
+
+
+def is_heavy(file: BinaryIO) -> bool:
+    """Return whether a file is larger than `SMALL_BYTES`, or packed; it is left at its beginning."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    start = file.read(2)
+    file.seek(0)
+    return size > SMALL_BYTES or start in PACKED_STARTS
