@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.errors import Invalid, Refusal, TooLarge
+from app.errors import Refusal, TooLarge
 from app.upload import LONGEST_CELL, MOST_ROWS, limited, read
 
 
@@ -78,19 +78,17 @@ def test_values_of_json_keep_their_kind():
         (b"", "file_empty", None),
         (b"\n  \n", "file_empty", None),
         (b"id,text\n1,a\n2,gr\xf6\xdfer\n", "not_utf8", 3),
-        ("id,text\n1,a\n".encode("utf-16"), "not_utf8", 1),
-        ("id,text\n1,a\n".encode("utf-16-le"), "nul_byte", 1),
         ("id,text\n1,a\n2,b\0\n", "nul_byte", 3),
         ('id,text\n1,"one\ntwo"\n2\n', "ragged_row", 4),
         ("id,text\n1,a,b\n", "ragged_row", 2),
         ('id,text\n1,a\n2,"b\n3,c\n', "csv_unreadable", 3),
         ('id,text\n1,"a" b\n', "csv_unreadable", 2),
-        ("id,text\r1,a\r2,b\r", "csv_unreadable", 1),
         ("id,,text\n1,2,3\n", "column_unnamed", 1),
         ("id,text,text\n1,2,3\n", "column_twice", 1),
         ("id," * 500 + "id\n", "too_many_columns", 1),
         ("id,text\n1," + "x" * (LONGEST_CELL + 1) + "\n", "cell_too_long", 2),
-        ("id,text\n1," + "x" * 140_000 + "\n", "csv_unreadable", 2),
+        ("id,text\n1," + "x" * 140_000 + "\n", "cell_too_long", 2),
+        ('id,text\n1,"' + "x" * 140_000 + '"\n', "csv_unreadable", 2),
     ],
 )
 def test_what_is_wrong_with_csv_is_said_with_its_line(content, code, line):
@@ -131,9 +129,3 @@ def test_more_rows_than_a_campaign_can_have_are_refused_while_reading():
         for _ in endless:
             pass
     assert problem.value.code == "too_many_rows"
-
-
-def test_a_workbook_is_called_by_its_name():
-    with pytest.raises(Invalid, match="This is an Excel workbook") as problem:
-        table(b"PK\x03\x04\x14\x00\x06\x00\x08\x00", "verbs.csv")
-    assert problem.value.code == "excel_workbook"

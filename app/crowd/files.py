@@ -56,11 +56,11 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
     check_needed(upload.columns)
     hits: dict[tuple[str, str, str, str], list[JudgedItem]] = {}
     replaced: set[tuple[str, str]] = set()  # annotators, and numbers of their answers
-    known = {upload.columns: check_known(1, upload.columns)}
+    known: dict[tuple[str, ...], bool] = {}
     for record in upload.records:
         columns = tuple(record.values)
         if columns not in known:
-            known[columns] = check_known(record.line, columns)
+            known[columns] = check_known(record.line if upload.format == "jsonl" else 1, columns)
         exported = known[columns]
         for line, given in rows_of(record):
             cells = {name: bare(name, cell) for name, cell in given.items()} if exported else given

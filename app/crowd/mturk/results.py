@@ -39,13 +39,13 @@ def judged_in(upload: Upload, digest: str, values: ReadsValues) -> list[ResultRo
             code="values_are_no_points",
         )
     count = hit_size(upload.columns)
-    known = set(upload.columns)
-    check_answers(1, known, count)
+    known: set[str] = set()
     lines: dict[str, int] = {}
     rows = []
     for record in upload.records:
         if others := record.values.keys() - known:
-            check_answers(record.line, others, count)
+            check_answers(record.line if upload.format == "jsonl" else 1, others, count)
+            known |= others
         row = judged(record, count, digest, values)
         if row.assignment_id in lines:
             refuse(
