@@ -1,10 +1,10 @@
 """The application: database, routers, error pages, static files; nothing else."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import chain
+from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import middleware, redaction, templating, web
 from app.alerts import api as alerts_api
+from app.alerts import outbox
 from app.alerts import routes as alerts
 from app.alerts.outbox import Outbox
 from app.analysis import api as analysis_api
@@ -27,6 +28,8 @@ from app.auth import routes as auth
 from app.auth.guards import researcher
 from app.auth.openid_routes import provider_of
 from app.auth.secret import KnownBrowsers, cookie_name, installation_key
+from app.background.loop import BackgroundLoop
+from app.background.tasks import KeyedTasks
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
 from app.campaigns import upload_routes as uploads
@@ -38,8 +41,7 @@ from app.crowd.registry import with_pages
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
 from app.database.campaign import Names
-from app.database.session import LOCK_SECONDS, TROUBLE, ServingConnections, create_engine
-from app.errors import Refusal
+from app.database.session import LOCK_SECONDS, ServingConnections, create_engine
 from app.experiments import routes as experiments
 from app.media import routes as media
 from app.quality import annotator_routes
@@ -48,8 +50,9 @@ from app.quality import routes as quality
 from app.quality.annotators import MedianSeconds
 from app.quality.compared import AnnotatorComparisons
 from app.quality.looks import Looks
-from app.readiness import Readiness, database_check, readiness_document
-from app.record.revisions import due, revise
+from app.readiness import Check, CheckResult, Readiness, database_check, readiness_document
+from app.record import due_revisions
+from app.record.due_revisions import DueRevisions
 from app.serving import api as serving_api
 from app.serving import routes as serving
 from app.serving.posterior_cache import PosteriorCache
@@ -64,8 +67,6 @@ from app.visit import api as visit_api
 from app.visit import routes as visit
 
 log = logging.getLogger(__name__)
-
-REVISION_RETRY_SECONDS = 30
 
 API_IN_SHORT = (
     "Send `Authorization: Bearer TOKEN`; `POST /api/v1/tokens` gives a token for a name and password. "
@@ -116,12 +117,21 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.outbox = Outbox(state.database, settings, key, web.get_now)
     state.readiness = Readiness()
     state.readiness.register("database", database_check(state.serving_connections))
-    running = [asyncio.create_task(revised(state.database)), asyncio.create_task(state.outbox.run())]
+    revisions = DueRevisions(state.database, web.get_now)
+    loops = [
+        BackgroundLoop("revisions", revisions.round, pause=due_revisions.PAUSE_SECONDS),
+        BackgroundLoop("alerts", state.outbox.round, pause=outbox.PAUSE_SECONDS, wait_first=True),
+    ]
+    parts = (state.looks, state.rehearsals, state.comparisons, state.live)
+    for work in (*loops, state.outbox.sending, *(part.tasks for part in parts)):
+        state.readiness.register(work.name, check_of(work), required=False)
+    for loop in loops:
+        loop.start()
     with state.live.ended_by_signals():
         yield
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
+    for loop in loops:
+        await loop.stop()
+    await state.outbox.stop()
     await state.rehearsals.stop()
     await state.looks.stop()
     await state.comparisons.stop()
@@ -132,24 +142,13 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
         await database.dispose()
 
 
-async def revised(database: AsyncEngine) -> None:
-    """Decisions that a server before this one did not come to act on are acted on beside everything else."""
-    while True:
-        try:
-            for campaign_id in await due(database):
-                await revise_or_say(database, campaign_id)
-            return
-        except TROUBLE as trouble:
-            log.warning("decisions wait to be acted on until the database is back: %s", trouble)
-            await asyncio.sleep(REVISION_RETRY_SECONDS)
+def check_of(work: BackgroundLoop | KeyedTasks[Any]) -> Check:
+    """Return the part of `/ready` about background work."""
 
+    async def check() -> CheckResult:
+        return CheckResult(*work.state())
 
-async def revise_or_say(database: AsyncEngine, campaign_id: int) -> None:
-    """One campaign whose answers cannot be replayed stops no other."""
-    try:
-        await revise(database, campaign_id, now=await web.get_now())
-    except Refusal as problem:
-        log.warning("the posteriors of campaign %s do not follow all decisions: %s", campaign_id, problem)
+    return check
 
 
 # First, because the most requests are for them, and every router before the right one is asked in vain.

@@ -2,7 +2,6 @@
 
 import smtplib
 import ssl
-from collections.abc import Sequence
 from email.message import EmailMessage
 from urllib.parse import unquote, urlsplit
 
@@ -10,23 +9,42 @@ from app.alerts.settings import is_loopback_name
 from app.alerts.webhook import Undelivered
 
 SECONDS = 20.0
+LONGEST_SUBJECT = 200
 
 
-def send(server: str, sender: str, receivers: Sequence[str], subject: str, words: str) -> None:
-    """Send a mail. server: smtp:// or smtps://, perhaps with a name and password, which go over TLS or to this machine.
+def send(server: str, sender: str, receiver: str, subject: str, words: str) -> None:
+    """Send a mail to one receiver. It blocks.
 
-    Raises `Undelivered`. It blocks.
+    Args:
+        server: smtp:// or smtps://, perhaps with a name and password, which go over TLS or to this machine.
+        sender: An address, perhaps with a name.
+        receiver: A plain address, see `email_address`.
+        subject: Anything; line breaks become blanks.
+        words: The body.
+
+    Raises:
+        Undelivered: The mail could not be made, or the server did not take it.
+
     """
-    message = EmailMessage()
-    message["Subject"] = " ".join(subject.split())
-    message["From"], message["To"] = sender, ", ".join(receivers)
-    message["Auto-Submitted"] = "auto-generated"
-    message.set_content(words, cte="quoted-printable")  # which every server passes on
     try:
+        message = mail_of(sender, receiver, subject, words)
         with connected(server) as client:
             client.send_message(message)
-    except (OSError, smtplib.SMTPException) as problem:  # what a server says may repeat addresses
+    except Undelivered:
+        raise
+    except Exception as problem:
         raise Undelivered(f"The mail was not taken ({type(problem).__name__}).") from problem
+
+
+def mail_of(sender: str, receiver: str, subject: str, words: str) -> EmailMessage:
+    """Return the mail. Raises what the mail library raises."""
+    message = EmailMessage()
+    # What looks like an encoded word would be decoded, perhaps to a line break.
+    message["Subject"] = " ".join(subject.replace("=?", "= ?").split())[:LONGEST_SUBJECT]
+    message["From"], message["To"] = sender, receiver
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(words, cte="quoted-printable")  # which every server passes on
+    return message
 
 
 def connected(server: str) -> smtplib.SMTP:

@@ -1,14 +1,18 @@
-"""Alerts on their way out: each is a row from the transaction on that raised it, and is sent after that.
+"""Alerts on their way out: rows, one for each receiver, from the transaction that raised the alert; sent after that.
 
 Several processes and machines share the rows: a process takes some for itself and says when they may be tried again,
 so one that dies with them in hand loses nothing. What was sent and not marked, because the process died in between, is
 sent twice, with the same id.
+
+A receiver who takes long, or refuses, keeps no other one waiting: a process sends some at a time in threads of their
+own, few of them of one campaign, those first that were tried the least.
 """
 
-import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Row, text
@@ -16,45 +20,51 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.alerts import mail, webhook
 from app.alerts.quiet import raise_quiet
+from app.alerts.settings import deliverable
 from app.alerts.webhook import Undelivered
+from app.background.tasks import KeyedTasks
+from app.background.threads import in_daemon_thread
 from app.database.alerts import said
-from app.database.session import TROUBLE
 from app.settings import Settings
 
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 5.0
 TRIES = 6  # after 1, 4, 16, 64 and 256 minutes
-AT_ONCE = 10
+MAX_SENDING = 20  # messages at a time
+MAX_SENDING_OF_CAMPAIGN = 4
 
 TAKE = text("""
     WITH due AS (
-        SELECT campaign_id, alert_id, way FROM alert_messages
+        SELECT campaign_id, alert_id, way, receiver, tries, next_try_at,
+               row_number() OVER (PARTITION BY campaign_id ORDER BY tries, next_try_at) AS place
+        FROM alert_messages
         WHERE sent_at IS NULL AND tries < :tries AND next_try_at <= :now AND way = ANY(CAST(:ways AS text[]))
-        ORDER BY next_try_at LIMIT :at_once FOR UPDATE SKIP LOCKED
+    ), taken AS (
+        SELECT m.campaign_id, m.alert_id, m.way, m.receiver
+        FROM alert_messages m JOIN due USING (campaign_id, alert_id, way, receiver)
+        LEFT JOIN unnest(CAST(:busy AS bigint[]), CAST(:sending AS int[])) AS of (campaign, number)
+            ON of.campaign = m.campaign_id
+        WHERE m.sent_at IS NULL AND m.next_try_at <= :now AND due.place <= :most_of_one - coalesce(of.number, 0)
+        ORDER BY due.tries, due.next_try_at LIMIT :most FOR UPDATE OF m SKIP LOCKED
     )
     UPDATE alert_messages m
     SET tries = m.tries + 1, next_try_at = CAST(:now AS timestamptz) + make_interval(mins => CAST(4 ^ m.tries AS int))
-    FROM due, alerts a, campaigns c
-    WHERE (m.campaign_id, m.alert_id, m.way) = (due.campaign_id, due.alert_id, due.way)
+    FROM taken, alerts a, campaigns c
+    WHERE (m.campaign_id, m.alert_id, m.way, m.receiver)
+        = (taken.campaign_id, taken.alert_id, taken.way, taken.receiver)
     AND a.campaign_id = m.campaign_id AND a.id = m.alert_id AND c.id = m.campaign_id
-    RETURNING m.campaign_id, m.alert_id, m.way, a.kind, a.about, a.because, a.raised_at, c.slug, c.name,
+    RETURNING m.campaign_id, m.alert_id, m.way, m.receiver, a.kind, a.about, a.because, a.raised_at, c.slug, c.name,
               c.alert_emails, c.alert_webhook
 """)
 
-SENT = text("""
-    UPDATE alert_messages SET sent_at = :now, problem = NULL
-    WHERE campaign_id = :campaign AND alert_id = :alert AND way = :way
-""")
-
-FAILED = text("""
-    UPDATE alert_messages SET problem = :problem
-    WHERE campaign_id = :campaign AND alert_id = :alert AND way = :way
-""")
+ONE = "campaign_id = :campaign AND alert_id = :alert AND way = :way AND receiver = :receiver"
+SENT = text(f"UPDATE alert_messages SET sent_at = :now, problem = NULL WHERE {ONE}")  # noqa: S608  (constants)
+FAILED = text(f"UPDATE alert_messages SET problem = :problem WHERE {ONE}")  # noqa: S608  (constants)
 
 
 class Outbox:
-    """Sends what is due, for as long as this process runs."""
+    """Sends messages that are due; `round` is to be called again and again."""
 
     def __init__(
         self, database: AsyncEngine, settings: Settings, secret: str, clock: Callable[[], Awaitable[datetime]]
@@ -63,36 +73,58 @@ class Outbox:
         self.settings = settings
         self.secret = secret
         self.clock = clock
+        self.sending = KeyedTasks[tuple[int, int, str, str]]("alert messages")
 
-    async def run(self) -> None:
-        """Until it is cancelled. While the database is away it waits, and before the first look: a start is busy."""
-        while True:
-            await asyncio.sleep(PAUSE_SECONDS)
-            try:
-                now = await self.clock()
-                await raise_quiet(self.database, now=now)
-                while await self.send_due(now=now) == AT_ONCE:
-                    pass
-            except TROUBLE as trouble:
-                log.warning("alerts wait until the database is back: %s", trouble)
+    async def round(self) -> None:
+        """Raise alerts of silence, and begin to send all messages that are due."""
+        now = await self.clock()
+        await raise_quiet(self.database, now=now)
+        while await self.begin_to_send(now=now):
+            if len(self.sending) >= MAX_SENDING:
+                await self.sending.wait(for_one=True)
+
+    async def stop(self) -> None:
+        """Break off what is under way; another process or the next start tries it again."""
+        await self.sending.stop()
 
     async def send_due(self, *, now: datetime) -> int:
-        """Try to send messages that are due, `AT_ONCE` at most; how many."""
-        ways = ["webhook", "email"] if self.settings.smtp_url else ["webhook"]
-        parameters = {"now": now, "tries": TRIES, "ways": ways, "at_once": AT_ONCE}
+        """Try to send messages that are due, as many as go at a time, to the end. Return their number."""
+        count = await self.begin_to_send(now=now)
+        await self.sending.wait()
+        return count
+
+    async def begin_to_send(self, *, now: datetime) -> int:
+        """Take messages that are due, as many as there is room for, and send each beside the others."""
+        busy = Counter(campaign for campaign, *_ in self.sending)
+        parameters = {
+            "now": now,
+            "tries": TRIES,
+            "ways": ["webhook", "email"] if self.settings.smtp_url else ["webhook"],
+            "busy": [*busy.keys()],
+            "sending": [*busy.values()],
+            "most_of_one": MAX_SENDING_OF_CAMPAIGN,
+            "most": MAX_SENDING - len(self.sending),
+        }
         async with self.database.begin() as connection:
             due = (await connection.execute(TAKE, parameters)).all()
-        await asyncio.gather(*(self.send(message, now=now) for message in due))
+        for message in due:
+            key = message.campaign_id, message.alert_id, message.way, message.receiver
+            if key not in self.sending:  # else its last try takes longer than the pause until this one
+                self.sending.start(key, partial(self.send, message, now=now))
         return len(due)
 
     async def send(self, message: Row[Any], *, now: datetime) -> None:
         """Send a message, in no transaction, and note how it went."""
-        key = {"campaign": message.campaign_id, "alert": message.alert_id, "way": message.way}
+        key = {"campaign": message.campaign_id, "alert": message.alert_id}
+        key |= {"way": message.way, "receiver": message.receiver}
+        deliver = self.by_mail if message.way == "email" else self.by_webhook
         try:
-            await asyncio.to_thread(self.by_mail if message.way == "email" else self.by_webhook, message, now)
-        except Undelivered as problem:
-            log.warning("an alert of %s was not sent by %s: %s", message.slug, message.way, problem)
-            statement, parameters = FAILED, key | {"problem": str(problem)}
+            await in_daemon_thread(partial(deliver, message, now), "alert")
+        except Exception as problem:
+            words = str(problem) if isinstance(problem, Undelivered) else f"It failed ({type(problem).__name__})."
+            trace = None if isinstance(problem, Undelivered) else problem
+            log.warning("an alert of %s was not sent by %s: %s", message.slug, message.way, words, exc_info=trace)
+            statement, parameters = FAILED, key | {"problem": words}
         else:
             statement, parameters = SENT, key | {"now": now}
         async with self.database.begin() as connection:
@@ -100,15 +132,17 @@ class Outbox:
 
     def by_mail(self, message: Row[Any], _now: datetime) -> None:
         """Raises `Undelivered`. It blocks."""
-        if not message.alert_emails:
-            raise Undelivered("There is no address any more.")
+        if message.receiver not in message.alert_emails:
+            raise Undelivered("The address is not in the settings any more.")
+        if not deliverable([message.receiver]):
+            raise Undelivered("This is no address that mails can go to. Replace it in the settings.")
         words = said(message.kind, message.about)
         page = self.page_of(message.slug)
         lines = [words, message.because, f"{message.raised_at:%Y-%m-%d %H:%M} UTC", page]
-        assert self.settings.smtp_url is not None  # noqa: S101  (`send_due` takes no mails without it)
+        assert self.settings.smtp_url is not None  # noqa: S101  (no mails are taken without it)
         server = self.settings.smtp_url.get_secret_value()
-        told = "\n\n".join(line for line in lines if line) + "\n"
-        mail.send(server, self.settings.smtp_from, message.alert_emails, f"{message.name}: {words}", told)
+        body = "\n\n".join(line for line in lines if line) + "\n"
+        mail.send(server, self.settings.smtp_from, message.receiver, f"{message.name}: {words}", body)
 
     def by_webhook(self, message: Row[Any], now: datetime) -> None:
         """Raises `Undelivered`. It blocks."""

@@ -10,7 +10,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from threading import Timer
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -50,7 +50,9 @@ def post(address: str, message: Mapping[str, Any], key: str, timestamp: int, *, 
     }
     try:
         status = answered(parts, place_of(parts, inside=inside), body, headers)
-    except (OSError, HTTPException, ValueError) as problem:
+    except Undelivered:
+        raise
+    except Exception as problem:
         raise Undelivered(f"The receiver could not be reached ({type(problem).__name__}).") from problem
     if not 200 <= status < 300:
         raise Undelivered(f"The receiver answered with status {status}.")

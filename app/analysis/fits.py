@@ -2,11 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable
-from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from threading import Thread
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import Row
@@ -20,6 +18,7 @@ from app.analysis.groups import in_group
 from app.analysis.methods import SCORES, TABLES
 from app.analysis.offer import Offer, offered, scored, tabled
 from app.analysis.scores import compare
+from app.background.threads import in_daemon_thread
 from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.designs.criteria import key_of, named
@@ -195,7 +194,12 @@ class Fits:
     async def run(self, newest: CampaignFits, what: Hashable, fit: Callable[[Answers], Any]) -> None:
         async with self.one_fit:
             if what not in newest.results:
-                keep(newest.results, what, await in_thread(partial(tried, fit, newest.answers)), MOST_RESULTS)
+                keep(
+                    newest.results,
+                    what,
+                    await in_daemon_thread(partial(tried, fit, newest.answers), "fit"),
+                    MOST_RESULTS,
+                )
 
 
 def scores_by(name: str) -> Callable[[Answers], Scores]:
@@ -208,21 +212,6 @@ def tried(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inesti
         return fit(answers)
     except Inestimable as reason:
         return reason
-
-
-async def in_thread(work: Callable[[], Result]) -> Result:
-    """What `work` gives, done in a thread that ends with the process: a server that stops does not wait for a fit."""
-    done: Future[Result] = Future()
-    done.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            done.set_result(work())
-        except Exception as problem:  # noqa: BLE001  (raised where it is awaited)
-            done.set_exception(problem)
-
-    Thread(target=run, name="fit", daemon=True).start()
-    return await asyncio.wrap_future(done)
 
 
 def keep(kept: dict[Any, Any], key: Hashable, value: Any, most: int) -> None:

@@ -11,14 +11,16 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.background.tasks import KeyedTasks
 from app.campaigns import lifecycle
 from app.dashboard.follow import Followers
 from app.dashboard.state import Marker, State, marker, newest_state
-from app.database.session import TROUBLE
+from app.database.session import TROUBLE, is_away
 from app.designs.criteria import for_criterion, number_of
 from app.serving.posterior_cache import PosteriorCache
 
@@ -59,7 +61,9 @@ class Live:
         self.followers = Followers()
         self.clock = clock
         self.broadcasts: dict[Address, Broadcast] = {}
-        self.tasks: set[asyncio.Task[None]] = set()  # also those that are cancelled and still give back a connection
+        self.tasks = KeyedTasks[tuple[str, int, int]](
+            "live pages"
+        )  # also those that are cancelled and still give back a connection
         self.stopping = False
 
     async def state(self, campaign: Any, *, now: datetime) -> State:
@@ -92,9 +96,7 @@ class Live:
         broadcast = self.broadcasts.get(address)
         if broadcast is None or broadcast.task is None or broadcast.task.done():
             broadcast = self.broadcasts[address] = Broadcast()
-            broadcast.task = asyncio.create_task(self.watch(address, broadcast))
-            self.tasks.add(broadcast.task)
-            broadcast.task.add_done_callback(self.tasks.discard)
+            broadcast.task = self.tasks.start((*address, id(broadcast)), partial(self.watch, address, broadcast))
             broadcast.task.add_done_callback(lambda _task: broadcast.ring())
         broadcast.viewers += 1
         return broadcast
@@ -118,12 +120,15 @@ class Live:
         while True:
             began = loop.time()
             pause = TICK_SECONDS
-            with suppress(*TROUBLE):
+            try:
                 stale = began - computed_at >= STALE_SECONDS
                 after = await self.look(address, None if stale else before, broadcast)
                 if after is None or after != before or stale:
                     computed_at, pause = began, PERIOD_SECONDS
                 before = after
+            except TROUBLE as trouble:
+                if not is_away(trouble):
+                    raise
             await asyncio.sleep(max(0.0, began + pause - loop.time()))
 
     async def look(self, address: Address, before: Marker | None, broadcast: Broadcast) -> Marker | None:
@@ -147,10 +152,7 @@ class Live:
     async def stop(self) -> None:
         """End all streams and tasks."""
         self.end_streams()
-        for task in self.tasks:
-            if not task.cancelling():  # once more would interrupt what it does to end
-                task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.tasks.stop()
 
     def end_streams(self) -> None:
         self.stopping = True

@@ -139,18 +139,19 @@ alerts = Table(
     UniqueConstraint("campaign_id", "kind", "occasion"),
 )
 
-# Alerts on their way to an address: what is not sent is tried again, so many times.
+# Alerts on their way, a row for each receiver: what is not sent is tried again, so many times.
 alert_messages = Table(
     "alert_messages",
     metadata,
     Column("campaign_id", BigInteger, nullable=False),
     Column("alert_id", BigInteger, nullable=False),
     Column("way", Text, nullable=False),
+    Column("receiver", Text, nullable=False, server_default=""),  # an e-mail address; the webhook is the campaign's own
     Column("tries", Integer, nullable=False, server_default="0"),
     Column("next_try_at", Time, nullable=False, server_default=func.now()),
     Column("sent_at", Time),
     Column("problem", Text),  # of the last try
-    PrimaryKeyConstraint("campaign_id", "alert_id", "way"),
+    PrimaryKeyConstraint("campaign_id", "alert_id", "way", "receiver"),
     goes_with("alerts", "alert_id", in_table="alert_messages"),
     index_where("sent_at IS NULL", "alert_messages_due_idx", "next_try_at"),
     CheckConstraint("way IN ('email', 'webhook')", name="way"),

@@ -26,7 +26,7 @@ MOST_AN_HOUR = 20  # of a kind that are sent: whoever flags everything fills no 
 
 def raised_from(source: str) -> str:
     """SQL, of WITH: rows of `source` with campaign_id, kind, occasion, about and because become alerts that nobody has
-    raised yet, and messages where the campaign has an address. Rehearsals raise none.
+    raised yet, and a message for each address of the campaign. Rehearsals raise none.
     """
     return f"""
         raised AS (
@@ -36,12 +36,12 @@ def raised_from(source: str) -> str:
             ON CONFLICT (campaign_id, kind, occasion) DO NOTHING
             RETURNING campaign_id, id, kind
         ), to_send AS (
-            INSERT INTO alert_messages (campaign_id, alert_id, way)
-            SELECT raised.campaign_id, raised.id, ways.way
+            INSERT INTO alert_messages (campaign_id, alert_id, way, receiver)
+            SELECT raised.campaign_id, raised.id, ways.way, ways.receiver
             FROM raised JOIN campaigns c ON c.id = raised.campaign_id,
-                LATERAL (VALUES ('email', c.alert_emails <> '{{}}'), ('webhook', c.alert_webhook IS NOT NULL))
-                AS ways (way, wanted)
-            WHERE ways.wanted AND {MOST_AN_HOUR} > (
+                LATERAL (SELECT DISTINCT 'email', unnest(c.alert_emails)
+                         UNION ALL SELECT 'webhook', '' WHERE c.alert_webhook IS NOT NULL) AS ways (way, receiver)
+            WHERE {MOST_AN_HOUR} > (
                 SELECT count(*) FROM alerts earlier WHERE earlier.campaign_id = raised.campaign_id
                 AND earlier.kind = raised.kind AND earlier.raised_at > now() - interval '1 hour')
         )

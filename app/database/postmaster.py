@@ -62,6 +62,13 @@ class Postmaster:
                 raise self.problem
 
     def watch(self) -> None:
+        """Start PostgreSQL again each time that it ends. Give up, and say so, if that cannot be done."""
+        try:
+            self.keep_running()
+        except Exception as problem:  # noqa: BLE001  (a thread that ended in silence would leave the server without one)
+            self.give_up(f"PostgreSQL is not watched any more, because of a {type(problem).__name__}.")
+
+    def keep_running(self) -> None:
         while (how := self.ended()) is not None:
             began = time.monotonic()
             try:
@@ -77,7 +84,7 @@ class Postmaster:
         """Wait until the process ends; how it did, or None if we stopped it."""
         assert self.process is not None  # noqa: S101  (launched before it is watched)
         code = self.process.wait()
-        return None if self.stopping else signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return None if self.stopping else signal_name(-code) if code < 0 else f"exit code {code}"
 
     def give_up(self, message: str) -> None:
         with self.turn:
@@ -116,6 +123,14 @@ class Postmaster:
             self.stopping = True
         if self.process is not None:
             stop(self.process)
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal; those for real-time use have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def wait_until_ready(process: subprocess.Popen[bytes], cluster: Path, deadline: float) -> bool:

@@ -125,6 +125,7 @@ campaigns = Table(
     Column("open_link", Boolean, nullable=False, server_default="true"),
     Column("open_platforms", Boolean, nullable=False, server_default="true"),
     Column("passphrase", Text, nullable=False, server_default=""),
+    Column("people_per_address", Integer),  # new ones by the open link, in an hour; NULL: as the server allows
     Column("welcome", Boolean, nullable=False, server_default="false"),
     Column("consent", Text, nullable=False, server_default=""),
     Column("questions", ARRAY(Text), nullable=False, server_default="{}"),  # asked once, each on a line
@@ -157,6 +158,7 @@ campaigns = Table(
     # The campaign of which this is a copy for a made-up crowd to answer; each has one at most
     Column("rehearsal_of", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), unique=True),
     CheckConstraint("status IN ('draft', 'running', 'paused', 'finished')", name="status"),
+    CheckConstraint("people_per_address >= 1", name="people_per_address"),
     CheckConstraint("archived_at IS NULL OR status <> 'running'", name="archived"),
     CheckConstraint("items_per_hit BETWEEN 1 AND 10", name="items_per_hit"),
     CheckConstraint("fewest_items BETWEEN 1 AND items_per_hit", name="fewest_items"),
@@ -268,17 +270,6 @@ assignments = Table(
     UniqueConstraint("campaign_id", "annotator_id", "external_id"),
     goes_with("annotators", "annotator_id", in_table="assignments"),
     Index("assignments_external_id_idx", "campaign_id", "external_id"),
-)
-
-# How many new visits may come by a campaign's public link, from one network address (a keyed hash) and, without one, in
-# all. Kept for an hour; see `crowd.doors`.
-visit_allowances = Table(
-    "visit_allowances",
-    metadata,
-    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
-    Column("address", LargeBinary, nullable=False),
-    Column("full_at", Time, nullable=False, index=True),
-    PrimaryKeyConstraint("campaign_id", "address"),
 )
 
 planned_hits = Table(

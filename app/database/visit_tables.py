@@ -1,11 +1,13 @@
-"""What annotators did before the work, step by step, and the texts that they agreed to."""
+"""What annotators did before the work, step by step, and the texts that they agreed to; how many may come in."""
 
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Date,
     ForeignKey,
     Integer,
+    LargeBinary,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -55,4 +57,34 @@ consent_texts = Table(
     Column("sha256", Text, nullable=False),  # of the text in UTF-8, in hexadecimal digits
     Column("since", Time, nullable=False, server_default=func.now()),
     PrimaryKeyConstraint("campaign_id", "version"),
+)
+
+# How many new visits may come by a campaign's public link, from one network address (a keyed hash) and, without one, in
+# all. Kept for an hour; see `crowd.doors`.
+visit_allowances = Table(
+    "visit_allowances",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("address", LargeBinary, nullable=False),
+    Column("full_at", Time, nullable=False, index=True),
+    PrimaryKeyConstraint("campaign_id", "address"),
+)
+
+# How many visits were turned away because too many came, by day (UTC).
+visit_refusals = Table(
+    "visit_refusals",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("day", Date, nullable=False),
+    Column("refused", Integer, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "day"),
+)
+
+# The simulated crowd of a rehearsal. A process leads it and says so again and again; when it has not, it is gone.
+crowds = Table(
+    "crowds",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), primary_key=True),
+    Column("described", JSONB, nullable=False),  # how many annotators, and what they are like
+    Column("led_until", Time, nullable=False),
 )

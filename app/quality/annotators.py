@@ -182,12 +182,13 @@ class MedianSeconds:
 
     async def newest(self, connection: AsyncConnection, campaign_id: int) -> Mapping[int, float]:
         """As of now."""
-        before, known = self.kept.pop(campaign_id, (None, {}))
+        before, known = self.kept.get(campaign_id, (None, {}))
         now, first, since = await look(connection, campaign_id, before)
         if first is not None:
             those = None if since is None else [*await annotators_since(connection, campaign_id, first)]
             rows = await connection.execute(MEDIANS, {"campaign": campaign_id, "those": those})
             known = ({} if since is None else known) | {row.id: row.seconds for row in rows}
+        self.kept.pop(campaign_id, None)  # the newest at the end
         self.kept[campaign_id] = now, known
         while len(self.kept) > MOST_KEPT:
             del self.kept[next(iter(self.kept))]

@@ -5,23 +5,23 @@ Of very many judgments those of some items are enough, drawn at random.
 """
 
 import asyncio
-import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.background.tasks import KeyedTasks
 from app.database.bulk import Numbers
 from app.database.campaign import campaign_by_slug
-from app.database.session import TROUBLE, create_engine
+from app.database.session import create_engine
 from app.designs.criteria import criteria_of
 from app.designs.design import Design
 from app.designs.registry import design_of
-from app.errors import Refusal
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.coarsening import Reads
@@ -34,8 +34,6 @@ from app.quality.rules.agreement import AgreementWithOthers
 from app.record.apart import apart
 from app.record.news import Watermark, look
 from app.record.stream import judgments
-
-log = logging.getLogger(__name__)
 
 AT_ONCE = 2_000  # answers that are compared while somebody waits
 MOST_JUDGMENTS = 200_000
@@ -100,7 +98,7 @@ class AnnotatorComparisons:
 
     engine: AsyncEngine
     kept: dict[int, tuple[Watermark, ComparedAll]] = field(default_factory=dict)
-    tasks: dict[int, asyncio.Task[None]] = field(default_factory=dict)
+    tasks: KeyedTasks[int] = field(default_factory=lambda: KeyedTasks("annotator comparisons"))
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def newest(self, connection: AsyncConnection, campaign: Any) -> NewestComparison:
@@ -115,18 +113,14 @@ class AnnotatorComparisons:
             self.keep(campaign.id, now, found)
             return NewestComparison(found, under_way=False)
         if campaign.id not in self.tasks:
-            task = self.tasks[campaign.id] = asyncio.create_task(self.beside(campaign, now))
-            task.add_done_callback(lambda _task: self.tasks.pop(campaign.id))
+            self.tasks.start(campaign.id, partial(self.beside, campaign, now))
         return NewestComparison(found, under_way=True)
 
     async def beside(self, campaign: Any, now: Watermark) -> None:
         """Compare in another process."""
         async with self.turn:
             url = self.engine.url.render_as_string(hide_password=False)
-            try:
-                self.keep(campaign.id, now, await apart(compare_on, url, campaign.slug))
-            except (Refusal, RuntimeError, *TROUBLE) as problem:
-                log.warning("the annotators of campaign %s were not compared: %s", campaign.id, problem)
+            self.keep(campaign.id, now, await apart(compare_on, url, campaign.slug))
 
     def keep(self, campaign: int, now: Watermark, found: ComparedAll) -> None:
         self.kept.pop(campaign, None)
@@ -136,10 +130,7 @@ class AnnotatorComparisons:
 
     async def stop(self) -> None:
         """What is under way is broken off."""
-        tasks = list(self.tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.tasks.stop()
 
 
 async def compare_on(url: str, slug: str) -> ComparedAll:

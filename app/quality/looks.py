@@ -5,12 +5,14 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.database.session import TROUBLE
+from app.background.state import log_failure
+from app.background.tasks import KeyedTasks
 from app.errors import Refusal
 
 log = logging.getLogger(__name__)
@@ -40,41 +42,56 @@ class Looks:
         self.looks = looks
         self.pause = pause
         self.asked: set[int] = set()
-        self.tasks: dict[int, asyncio.Task[None]] = {}
+        self.tasks = KeyedTasks[int]("looks", retry_seconds=pause or PAUSE_SECONDS)
         self.last: dict[tuple[int, int], Any] = {}
 
     def ask(self, campaign_id: int) -> None:
         """An answer came. It costs the annotator who waits for the reply nothing."""
         self.asked.add(campaign_id)
         if campaign_id not in self.tasks:
-            task = self.tasks[campaign_id] = asyncio.create_task(self.follow(campaign_id))
-            task.add_done_callback(lambda _task: self.tasks.pop(campaign_id))
+            self.tasks.start(campaign_id, partial(self.follow, campaign_id))
 
     async def follow(self, campaign_id: int) -> None:
-        """Look as long as answers come, with pauses that are long beside a look."""
+        """Look as long as answers come, with pauses that are long beside a look. Raises what a look raises, once the
+        others were made; the answers are then to be looked at again.
+        """
         pause = self.pause
         while campaign_id in self.asked:
             await asyncio.sleep(pause)
             self.asked.discard(campaign_id)
             began = time.monotonic()
-            for place in range(len(self.looks)):
-                await self.look(campaign_id, place)
+            problems = [
+                problem for place in range(len(self.looks)) if (problem := await self.tried(campaign_id, place))
+            ]
+            if problems:
+                self.asked.add(campaign_id)
+                raise problems[0]
             pause = max(self.pause, TIMES_AS_LONG * (time.monotonic() - began))
 
-    async def look(self, campaign_id: int, place: int) -> None:
-        """One of the looks."""
-        last = self.last.pop((campaign_id, place), None)
+    async def tried(self, campaign_id: int, place: int) -> Exception | None:
+        """Make one of the looks; return what it raised."""
         try:
-            seen = await self.looks[place](self.database, campaign_id, now=await self.clock(), last=last)
-        except (Refusal, *TROUBLE) as problem:
-            log.warning("campaign %s was not looked at: %s", campaign_id, problem)
+            await self.look(campaign_id, place)
+        except Exception as problem:  # noqa: BLE001  (raised by `follow`; the other looks come first)
+            return problem
+        return None
+
+    async def look(self, campaign_id: int, place: int) -> None:
+        """One of the looks. What the last one found is known to the next, also where this one comes to nothing."""
+        key = campaign_id, place
+        try:
+            seen = await self.looks[place](self.database, campaign_id, now=await self.clock(), last=self.last.get(key))
+        except Refusal as refusal:
+            log_failure(log, f"campaign {campaign_id} was not looked at", refusal)
             return
         except NoResultFound:  # a rehearsal that was removed
+            self.last.pop(key, None)
             return
         if seen is None:  # another process looks, which may not see the last answers
             self.asked.add(campaign_id)
             return
-        self.last[campaign_id, place] = seen
+        self.last.pop(key, None)  # the newest at the end
+        self.last[key] = seen
         while len(self.last) > MOST_REMEMBERED:
             del self.last[next(iter(self.last))]
 
@@ -86,7 +103,4 @@ class Looks:
 
     async def stop(self) -> None:
         """No more looks; one that is under way is broken off."""
-        tasks = list(self.tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.tasks.stop()

@@ -62,7 +62,10 @@ WORK = text("""
 
 ALL_DUE = text("""
     SELECT id FROM campaigns c
-    WHERE EXISTS (SELECT FROM decisions d WHERE d.campaign_id = c.id AND d.seq > c.decided) ORDER BY id
+    WHERE EXISTS (
+        SELECT FROM decisions d WHERE d.campaign_id = c.id AND d.seq > c.decided
+        AND d.decided_at <= coalesce(CAST(:before AS timestamptz), 'infinity')
+    ) ORDER BY id
 """)
 
 # Numbers of decisions are taken under this lock, so whoever sees one sees all before it.
@@ -273,10 +276,12 @@ async def begin_all(
         await begin(connection, following(view), law_of(view), beliefs, judgments)
 
 
-async def due(engine: AsyncEngine) -> Sequence[int]:
-    """Campaigns with decisions that their present revision does not know, as a server that was killed leaves them."""
+async def due(engine: AsyncEngine, *, before: datetime | None = None) -> Sequence[int]:
+    """Campaigns with decisions that their present revision does not know, as a server that was killed leaves them;
+    before: only of those that were made until then.
+    """
     async with engine.connect() as connection:
-        return (await connection.execute(ALL_DUE)).scalars().all()
+        return (await connection.execute(ALL_DUE, {"before": before})).scalars().all()
 
 
 @asynccontextmanager

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Row, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.background.tasks import KeyedTasks
 from app.campaigns import counted, lifecycle
 from app.campaigns.rehearsed import rehearsal_of
 from app.database.audit_log import note
@@ -128,7 +130,7 @@ class Rehearsals:
         self.clock = clock
         self.look = look
         self.pause = pause
-        self.tasks: dict[int, asyncio.Task[None]] = {}
+        self.tasks = KeyedTasks[int]("rehearsals")
 
     def refuse_unless_free(self) -> None:
         """Raises `Conflict` (`too_many_crowds`)."""
@@ -140,8 +142,7 @@ class Rehearsals:
 
     def start(self, campaign: Row[Any], crowd: MadeUpCrowd) -> None:
         """Let a crowd answer a rehearsal until nothing is left, or somebody removes it."""
-        task = self.tasks[campaign.id] = asyncio.create_task(self.answer(campaign, crowd))
-        task.add_done_callback(lambda _task: self.tasks.pop(campaign.id))
+        self.tasks.start(campaign.id, partial(self.answer, campaign, crowd))
 
     async def answer(self, campaign: Row[Any], crowd: MadeUpCrowd) -> None:
         rng = np.random.default_rng(campaign.seed)
@@ -172,11 +173,8 @@ class Rehearsals:
 
     async def end(self, campaign_id: int) -> None:
         """Send the crowd of a campaign away, if it answers in this process."""
-        if task := self.tasks.get(campaign_id):
-            task.cancel()
-            await asyncio.wait([task])
+        await self.tasks.end(campaign_id)
 
     async def stop(self) -> None:
         """Send all crowds away."""
-        for campaign_id in list(self.tasks):
-            await self.end(campaign_id)
+        await self.tasks.stop()

@@ -38,7 +38,8 @@ def webhook_receiver(*replies: int) -> Iterator[Got]:
 
 
 @contextmanager
-def mail_server() -> Iterator[Got]:
+def mail_server(refused: str = "nobody") -> Iterator[Got]:
+    """refused: a receiver, in capitals, whom it does not know."""
     got = Got()
 
     class Handler(socketserver.StreamRequestHandler):
@@ -49,6 +50,9 @@ def mail_server() -> Iterator[Got]:
                     self.wfile.write(b"354 go on\r\n")
                     lines = iter(lambda: self.rfile.readline().decode().rstrip("\r\n"), ".")
                     got.messages.append("\n".join(lines))
+                if refused in line:
+                    self.wfile.write(b"550 unknown\r\n")
+                    continue
                 self.wfile.write(b"221 bye\r\n" if line == "QUIT" else b"250 good\r\n")
 
     with serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)) as port:

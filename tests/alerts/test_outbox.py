@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from datetime import UTC, datetime, timedelta
 from email import message_from_string
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from app.alerts.outbox import TRIES, Outbox
+from app.alerts.outbox import MAX_SENDING, MAX_SENDING_OF_CAMPAIGN, TRIES, Outbox
 from app.alerts.quiet import raise_quiet
+from app.background.loop import BackgroundLoop
 from app.campaigns import lifecycle
 from app.campaigns.campaign_file import written
 from app.database.alerts import MOST_AN_HOUR, raise_alert
@@ -82,13 +84,111 @@ async def test_an_alert_is_mailed(engine):
         campaign = await running(engine, name="Verbs", alert_emails=["bea@example.org", "cat@example.org"])
         await held(engine, campaign, because="Häufig zu schnell.")
         outbox = outbox_of(engine, smtp_url=SecretStr(got.address), smtp_from="easel@example.org")
-        assert await outbox.send_due(now=soon()) == 1
+        assert await outbox.send_due(now=soon()) == 2
+    mails = [message_from_string(mail) for mail in got.messages]
+    assert sorted(mail["To"] for mail in mails) == ["bea@example.org", "cat@example.org"]
+    for mail in mails:
+        body: Any = mail.get_payload(decode=True)
+        assert "Häufig" in body.decode()
+        assert mail["Subject"] == "Verbs: A rule held A7."
+    assert await value(engine, "SELECT bool_and(sent_at IS NOT NULL) FROM alert_messages")
+
+
+async def test_a_receiver_whose_mail_fails_keeps_no_other_from_being_told_once(engine):
+    campaign = await running(engine, alert_emails=["bea@example.org", "cat@example.org"])
+    await held(engine, campaign)
+    with mail_server(refused="CAT@EXAMPLE.ORG") as got:
+        outbox = outbox_of(engine, smtp_url=SecretStr(got.address))
+        now = soon()
+        for day in range(3):
+            await outbox.send_due(now=now + day * LATER)
+    assert [message_from_string(mail)["To"] for mail in got.messages] == ["bea@example.org"]
+    rows = await values(engine, "SELECT receiver, tries, sent_at IS NOT NULL FROM alert_messages ORDER BY receiver")
+    assert rows == [("bea@example.org", 1, True), ("cat@example.org", 3, False)]
+    told = await value(engine, "SELECT problem FROM alert_messages WHERE receiver = 'cat@example.org'")
+    assert told == "The mail was not taken (SMTPRecipientsRefused)."
+
+
+BAD = ["=?utf-8?q?=0d=0a?=@b.c", "'ada.:lovelace'@lab.org", "a(b@lab.org", "ädä@lab.org", "@", ""]
+
+
+async def test_stored_addresses_that_are_none_are_noted_and_everybody_else_hears(engine):
+    campaign, other = await running(engine), await running(engine, alert_emails=["eve@example.org"])
+    await execute(
+        engine, "UPDATE campaigns SET alert_emails = :bad WHERE id = :id", bad=[*BAD, "bea@b.org"], id=campaign.id
+    )
+    for one in (campaign, other):
+        await held(engine, one)
+    with mail_server() as got:
+        outbox = outbox_of(engine, smtp_url=SecretStr(got.address))
+        while await outbox.send_due(now=soon()):
+            pass
+    assert sorted(message_from_string(mail)["To"] for mail in got.messages) == ["bea@b.org", "eve@example.org"]
+    problems = "SELECT receiver, problem FROM alert_messages WHERE sent_at IS NULL ORDER BY receiver"
+    assert await values(engine, problems) == [
+        (address, "This is no address that mails can go to. Replace it in the settings.") for address in sorted(BAD)
+    ]
+
+
+NAMES = [
+    "=?utf-8?q?=0d=0aBcc:_eve=40b.org?=",
+    "a\x0b\x85\u2028b",
+    "long " * 90,
+    "\u202e" * 80 + "é" * 300,
+    ": ; , <x@y>",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_any_name_of_a_campaign_fits_into_the_subject_of_a_mail(engine, name):
+    campaign = await running(engine, alert_emails=["bea@b.org"])
+    await execute(engine, "UPDATE campaigns SET name = :name", name=name)
+    await held(engine, campaign, because="\r\n.\r\nQUIT\x00".replace("\x00", "\x07") + "x" * 5_000)
+    with mail_server() as got:
+        await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due(now=soon())
     (mail,) = got.messages
-    body: Any = message_from_string(mail).get_payload(decode=True)
-    assert "Häufig" in body.decode()
-    assert "Subject: Verbs: A rule held A7." in mail
-    assert "To: bea@example.org, cat@example.org" in mail
-    assert await value(engine, "SELECT sent_at IS NOT NULL FROM alert_messages")
+    assert message_from_string(mail)["To"] == "bea@b.org"
+    assert message_from_string(mail)["Bcc"] is None
+
+
+async def test_a_failure_that_nobody_expected_is_noted_and_the_other_messages_go(engine, monkeypatch):
+    def breaks(*_):
+        raise AttributeError("about a secret")
+
+    with webhook_receiver() as got:
+        campaign = await running(engine, alert_webhook=got.address, alert_emails=["bea@b.org"])
+        await held(engine, campaign)
+        monkeypatch.setattr("app.alerts.outbox.mail.send", breaks)
+        await outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1")).send_due(now=soon())
+        assert len(got.messages) == 1
+    told = await value(engine, "SELECT problem FROM alert_messages WHERE way = 'email'")
+    assert told == "It failed (AttributeError)."
+
+
+async def test_an_address_that_was_taken_out_of_the_settings_gets_no_mail(engine):
+    campaign = await running(engine, alert_emails=["bea@b.org"])
+    await held(engine, campaign)
+    await execute(engine, "UPDATE campaigns SET alert_emails = '{}'")
+    with mail_server() as got:
+        await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due(now=soon())
+    assert got.messages == []
+
+
+async def test_silent_receivers_keep_those_of_other_campaigns_waiting_for_nothing(engine):
+    """Not even while they are tried: a campaign has a few places of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, webhook_receiver() as got:
+        slow = await running(engine, alert_webhook=f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        for number in range(MAX_SENDING + 5):
+            await held(engine, slow, f"A{number}")
+        await execute(engine, "UPDATE alert_messages SET next_try_at = next_try_at - interval '1 day'")
+        await held(engine, await running(engine, alert_webhook=got.address))
+        outbox = outbox_of(engine)
+        await outbox.begin_to_send(now=soon())
+        await until(engine, "SELECT count(*) = 1 FROM alert_messages WHERE sent_at IS NOT NULL")
+        assert len(outbox.sending) == MAX_SENDING_OF_CAMPAIGN
+        await outbox.begin_to_send(now=soon())
+        assert len(outbox.sending) == MAX_SENDING_OF_CAMPAIGN
+        await outbox.stop()
 
 
 async def test_without_a_mail_server_mails_wait_for_one(engine):
@@ -108,8 +208,7 @@ async def test_a_mail_server_that_is_away_is_tried_again(engine):
     assert (await value(engine, "SELECT problem FROM alert_messages")).startswith("The mail was not taken")
 
 
-async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(engine, monkeypatch):
-    monkeypatch.setattr("app.alerts.outbox.PAUSE_SECONDS", 0.01)
+async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(engine):
     away = [ConnectionRefusedError()]
 
     async def clock():
@@ -119,11 +218,13 @@ async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(
 
     with webhook_receiver() as got:
         campaign = await running(engine, alert_webhook=got.address)
-        looking = asyncio.create_task(Outbox(engine, Settings(webhooks_inside=True), "secret", clock).run())
+        outbox = Outbox(engine, Settings(webhooks_inside=True), "secret", clock)
+        loop = BackgroundLoop("alerts", outbox.round, pause=0.01)
+        loop.start()
         for number in range(2):
             await held(engine, campaign, f"A{number}")
             await until(engine, "SELECT bool_and(sent_at IS NOT NULL) FROM alert_messages")
-        looking.cancel()
+        await loop.stop()
         assert [json.loads(body)["about"] for _, body in got.messages] == ["A0", "A1"]
 
 

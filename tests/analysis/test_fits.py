@@ -297,16 +297,11 @@ async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, 
     assert times == [1]
 
 
-async def test_what_goes_wrong_in_a_fit_is_raised_where_it_is_awaited():
-    with pytest.raises(ZeroDivisionError):
-        await fits_module.in_thread(lambda: 1 // 0)
-
-
 def test_a_process_that_ends_does_not_wait_for_a_fit():
     program = (
-        "import asyncio, time\nfrom app.analysis.fits import in_thread\n"
+        "import asyncio, time\nfrom app.background.threads import in_daemon_thread\n"
         "async def main():\n"
-        "    asyncio.create_task(in_thread(lambda: time.sleep(600)))\n    await asyncio.sleep(0.1)\n"
+        "    asyncio.create_task(in_daemon_thread(lambda: time.sleep(600), 'fit'))\n    await asyncio.sleep(0.1)\n"
         "asyncio.run(main())"
     )
     done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, check=True, cwd=ROOT)

@@ -1,6 +1,5 @@
 """Programs hear how near a campaign is to its goal."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -75,7 +74,7 @@ async def test_answers_that_are_imported_are_looked_at_too(app, engine, program)
     looks = app.state.looks = Looks(app.state.database, get_now, LOOKS, pause=0)
     sent = await program.post(f"{address}/responses", content=file, headers={"content-type": "text/csv"})
     assert sent.status_code == 201, sent.text
-    await asyncio.gather(*looks.tasks.values())
+    await looks.tasks.wait()
     assert await value(engine, "SELECT status FROM campaigns") == "paused"
 
 

@@ -1,6 +1,5 @@
 """How annotators go with each other, and what is learned of them from that."""
 
-import asyncio
 import re
 from typing import Any
 
@@ -84,7 +83,7 @@ async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept
         first = await comparisons.newest(connection, campaign)
         assert first.under_way
         assert first.of(1) == ComparedOne()
-        await asyncio.gather(*comparisons.tasks.values())
+        await comparisons.tasks.wait()
         second = await comparisons.newest(connection, campaign)
         assert not second.under_way
         assert second.learned

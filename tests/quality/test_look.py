@@ -138,9 +138,54 @@ async def test_answers_that_come_close_together_lead_to_one_look_in_the_backgrou
     looks = Looks(engine, clock, (look,), pause=0.01)
     for _ in range(50):
         looks.ask(campaign.id)
-    await asyncio.gather(*looks.tasks.values())
+    await looks.tasks.wait()
     assert len(await found(engine)) == 3
-    assert looks.tasks == {}
+    assert len(looks.tasks) == 0
+
+
+async def test_a_look_knows_what_the_last_one_saw_also_after_one_that_failed_or_left_it_to_another_process(engine):
+    heard, outcomes = [], ["first", ValueError("broken"), None, "second"]
+
+    async def one(_engine, _campaign, *, now, last):
+        heard.append(last)
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def clock():
+        return NOW
+
+    looks = Looks(engine, clock, (one,), pause=0.001)
+    looks.ask(7)
+    await looks.tasks.wait()
+    looks.ask(7)
+    await looks.tasks.wait()
+    assert heard == [None, "first", "first", "first"]
+    assert looks.last == {(7, 0): "second"}
+
+
+async def test_a_look_that_fails_is_made_again_and_keeps_no_other_one_from_being_made(engine, caplog):
+    problems, made = [TypeError(), ConnectionRefusedError()], []
+
+    async def breaks(*_, **__):
+        if problems:
+            raise problems.pop()
+        return "seen"
+
+    async def works(*_, **__):
+        made.append(1)
+        return "seen"
+
+    async def clock():
+        return NOW
+
+    looks = Looks(engine, clock, (breaks, works), pause=0.001)
+    looks.ask(7)
+    await looks.tasks.wait()
+    assert (problems, len(made)) == ([], 3)
+    assert looks.tasks.state().ok
+    assert "looks: failed for 7" in caplog.text
 
 
 async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engine, rng):

@@ -178,9 +178,8 @@ async def test_a_crowd_whose_campaign_another_process_removes_goes_away(engine):
     crowds = Rehearsals(engine, lambda: NOW, pause=0)
     crowds.start(copy, CROWD)
     await until(engine, "SELECT count(*) > 2 FROM responses")
-    task = crowds.tasks[copy.id]
     await removed(engine, copy.slug)
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(crowds.tasks.wait(), 60)
     assert await value(engine, "SELECT count(*) FROM posteriors WHERE campaign_id = :id", id=copy.id) == 0
 
 
@@ -199,11 +198,10 @@ async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engi
     crowds = Rehearsals(engine, lambda: NOW, pause=0)
     crowds.start(first, CROWD)
     await until(engine, "SELECT count(*) > 2 FROM responses")
-    task = crowds.tasks[first.id]
     async with engine.begin() as connection:
         await rehearsals.remove(connection, first.slug)
         second, new = await rehearsals.begin(connection, campaign.slug, CROWD, now=NOW)
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(crowds.tasks.wait(), 60)
     assert (new, second.slug) == (True, first.slug)
     assert (await lifecycle_row(engine, second.slug)).status == "running"
 

@@ -1,0 +1,88 @@
+"""A loop that does its work again and again until it is stopped, whatever the work raises."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from app.background.state import WorkState, log_failure, pause_after
+
+log = logging.getLogger(__name__)
+
+LONG_ROUND_SECONDS = 900.0  # then `/ready` says that a round does not end
+
+
+class BackgroundLoop:
+    """One round of work, a pause, the next round. After failures in a row the pauses double."""
+
+    def __init__(
+        self, name: str, work: Callable[[], Awaitable[None]], *, pause: float, wait_first: bool = False
+    ) -> None:
+        """Make a loop; `start` starts it.
+
+        Args:
+            name: Its name in `/ready` and in the log.
+            work: One round.
+            pause: Seconds between two rounds.
+            wait_first: Whether the first round comes after a pause, because a start is busy.
+
+        """
+        self.name = name
+        self.failures = 0  # in a row
+        self._work = work
+        self._pause = pause
+        self._wait_first = wait_first
+        self._problem = ""
+        self._round_began: float | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name=self.name)
+
+    async def stop(self) -> None:
+        """Break off the round under way and end the loop."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def state(self) -> WorkState:
+        if self._task is None or self._task.done():
+            return WorkState(ok=False, detail="It does not run.")
+        if self.failures:
+            return WorkState(ok=False, detail=f"Failed {self.failures} times in a row ({self._problem}); tried again.")
+        seconds = 0.0 if self._round_began is None else time.monotonic() - self._round_began
+        if seconds > LONG_ROUND_SECONDS:
+            return WorkState(ok=False, detail=f"A round has been under way for {seconds / 60:.0f} minutes.")
+        return WorkState(ok=True)
+
+    async def _run(self) -> None:
+        if self._wait_first:
+            await asyncio.sleep(self._pause)
+        while True:
+            await self._run_round()
+            await asyncio.sleep(pause_after(self.failures, self._pause))
+
+    async def _run_round(self) -> None:
+        self._round_began = time.monotonic()
+        try:
+            await self._work()
+        except asyncio.CancelledError as problem:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            self._note_failure(problem)  # the work waited for a task that was cancelled; this loop was not
+        except Exception as problem:  # noqa: BLE001  (the next round comes whatever this one raised)
+            self._note_failure(problem)
+        else:
+            if self.failures:
+                log.warning("%s: works again after %d failures", self.name, self.failures)
+            self.failures = 0
+        finally:
+            self._round_began = None
+
+    def _note_failure(self, problem: BaseException) -> None:
+        kind = type(problem).__name__
+        new = not self.failures or kind != self._problem
+        self.failures, self._problem = self.failures + 1, kind
+        seconds = pause_after(self.failures, self._pause)
+        log_failure(log, f"{self.name}: failed, next try in {seconds:g} s", problem, with_trace=new)

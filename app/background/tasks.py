@@ -1,0 +1,100 @@
+"""Tasks by key, such as a campaign's row id. One that fails is logged, and keeps no later one from being started."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from typing import Generic, TypeVar
+
+from app.background.state import WorkState, log_failure, pause_after
+from app.errors import Refusal
+
+K = TypeVar("K", bound=Hashable)
+
+log = logging.getLogger(__name__)
+
+MAX_FAILED_KEYS = 1_000
+FAILURE_SHOWN_SECONDS = 3_600.0  # in `/ready`, unless a later task of the same key went well
+
+
+class KeyedTasks(Generic[K]):
+    """The tasks of one kind that are under way, one for each key at most. Iterates over the keys."""
+
+    def __init__(self, name: str, *, retry_seconds: float | None = None) -> None:
+        """Make a group without tasks.
+
+        Args:
+            name: Its name in `/ready` and in the log.
+            retry_seconds: Pause before a task that failed is tried again; it doubles with each failure. None: a task
+                that failed has ended. A `Refusal` is never tried again: it would be refused again.
+
+        """
+        self.name = name
+        self._retry_seconds = retry_seconds
+        self._tasks: dict[K, asyncio.Task[None]] = {}
+        self._failed: dict[K, tuple[str, float]] = {}  # kind of exception, and when
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._tasks
+
+    def __iter__(self) -> Iterator[K]:
+        return iter([*self._tasks])
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, key: K, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+        """Start a task. None may be under way by this key."""
+        assert key not in self._tasks  # noqa: S101  (else the earlier one would go on without an owner)
+        task = self._tasks[key] = asyncio.create_task(self._run(key, work), name=f"{self.name} {key}")
+        task.add_done_callback(lambda _task: self._tasks.pop(key))
+        return task
+
+    async def end(self, key: K) -> None:
+        """Break off the task of a key, if there is one, and wait until it has ended."""
+        if task := self._tasks.get(key):
+            if not task.cancelling():  # once more would interrupt what it does to end
+                task.cancel()
+            await asyncio.wait([task])
+
+    async def stop(self) -> None:
+        """Break off all tasks."""
+        await asyncio.gather(*(self.end(key) for key in self))
+
+    async def wait(self, *, for_one: bool = False) -> None:
+        """Wait until the tasks that are under way have ended, or the first of them."""
+        if self._tasks:
+            how = asyncio.FIRST_COMPLETED if for_one else asyncio.ALL_COMPLETED
+            await asyncio.wait(self._tasks.values(), return_when=how)
+
+    def state(self) -> WorkState:
+        since = time.monotonic() - FAILURE_SHOWN_SECONDS
+        if failed := [kind for kind, at in self._failed.values() if at > since]:
+            return WorkState(ok=False, detail=f"{len(failed)} failed lately ({', '.join(sorted(set(failed)))}).")
+        return WorkState(ok=True, detail=f"{len(self._tasks)} under way." if self._tasks else "")
+
+    async def _run(self, key: K, work: Callable[[], Awaitable[None]]) -> None:
+        failures = 0
+        while True:
+            try:
+                await work()
+            except Refusal as refusal:
+                log_failure(log, f"{self.name}: refused for {key}", refusal)
+            except Exception as problem:  # noqa: BLE001  (noted, whatever it is; another task or the next try comes)
+                failures += 1
+                self._note_failure(key, problem, failures)
+                if self._retry_seconds is not None:
+                    await asyncio.sleep(pause_after(failures, self._retry_seconds))
+                    continue
+                return
+            self._failed.pop(key, None)
+            return
+
+    def _note_failure(self, key: K, problem: Exception, failures: int) -> None:
+        kind = type(problem).__name__
+        known, _ = self._failed.pop(key, ("", 0.0))
+        self._failed[key] = kind, time.monotonic()
+        while len(self._failed) > MAX_FAILED_KEYS:
+            del self._failed[next(iter(self._failed))]
+        again = "" if self._retry_seconds is None else f" (try {failures}; there will be another)"
+        log_failure(log, f"{self.name}: failed for {key}{again}", problem, with_trace=kind != known)

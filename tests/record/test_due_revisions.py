@@ -1,0 +1,78 @@
+"""Revisions that their server did not come to are made by the loop of any server, also those that fail at first."""
+
+from datetime import timedelta
+
+import pytest
+import pytest_asyncio
+
+from app.errors import Conflict
+from app.record import due_revisions, revisions
+from app.record.due_revisions import PATIENCE, DueRevisions
+from tests.record.test_revisions import answered, decided
+from tests.serving.campaigns import NOW
+
+
+async def left_out(engine, campaign, who):
+    async with engine.begin() as connection:
+        await decided(connection, campaign, annotator=who)
+
+
+@pytest_asyncio.fixture
+async def due(engine):
+    """Two campaigns with a decision each."""
+    both = [await answered(engine) for _ in range(2)]
+    for campaign, (first, *_) in both:
+        await left_out(engine, campaign, first)
+    return [campaign.id for campaign, _ in both]
+
+
+def loop_of(engine, now=NOW):
+    async def clock():
+        return now
+
+    return DueRevisions(engine, clock)
+
+
+async def test_after_a_start_all_decisions_are_acted_on(engine, due):
+    await loop_of(engine).round()
+    assert await revisions.due(engine) == []
+
+
+async def test_one_that_fails_stops_no_other_and_is_tried_in_the_next_round(engine, due, monkeypatch):
+    real, problems = revisions.revise, [KeyError("broken")]
+
+    async def breaks(engine, campaign_id, *, now):
+        if campaign_id == due[0] and problems:
+            raise problems.pop()
+        await real(engine, campaign_id, now=now)
+
+    monkeypatch.setattr(due_revisions, "revise", breaks)
+    loop = loop_of(engine)
+    with pytest.raises(KeyError):
+        await loop.round()
+    assert await revisions.due(engine) == due[:1]
+    await loop.round()
+    assert await revisions.due(engine) == []
+
+
+async def test_what_a_request_is_acting_on_is_left_to_it_for_a_while(engine):
+    campaign, (first, *_) = await answered(engine)
+    loop = loop_of(engine)
+    await loop.round()
+    await left_out(engine, campaign, first)
+    await loop.round()
+    assert await revisions.due(engine) == [campaign.id]
+    loop.clock = loop_of(engine, NOW + PATIENCE + timedelta(seconds=1)).clock
+    await loop.round()
+    assert await revisions.due(engine) == []
+
+
+async def test_a_record_that_cannot_be_replayed_is_said_once(engine, due, monkeypatch, caplog):
+    async def refuses(*_, **__):
+        raise Conflict("A response names an item that is not there.")
+
+    monkeypatch.setattr(due_revisions, "revise", refuses)
+    loop = loop_of(engine)
+    await loop.round()
+    await loop.round()
+    assert caplog.text.count("do not follow all decisions") == 2  # one for each campaign
