@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from app.designs.item_names import item_names
 from app.designs.numbers import whole_number
 from app.designs.remarks import Remark
 
@@ -27,7 +28,7 @@ class Answer:
     """A value and a touch for each item number, as they were sent: the design says whether they will do.
 
     unjudged: of the items that cannot be judged, and so have no value, the reason. remarks: what is said beside that,
-    by what it is about.
+    by what it is about. unjudged_checks: the same reasons by the number of a check, where those of checks are apart.
     """
 
     values: Mapping[int, Given]
@@ -36,6 +37,18 @@ class Answer:
     source: str = "api"
     unjudged: Mapping[int, str] = field(default_factory=dict)
     remarks: Mapping[str, Remark] = field(default_factory=dict)
+    unjudged_checks: Mapping[int, str] = field(default_factory=dict)
+
+    def for_items(self, items: Sequence[int]) -> "Answer":
+        """Return the answer by item number, given one by position in a HIT of `items`."""
+        numbers = {str(name): str(item) for name, item in zip(item_names(len(items)), items, strict=True)}
+        return replace(
+            self,
+            values={items[position]: value for position, value in self.values.items()},
+            touches={items[position]: touch for position, touch in self.touches.items()},
+            unjudged={items[position]: reason for position, reason in self.unjudged.items()},
+            remarks={numbers.get(about, about): remark for about, remark in self.remarks.items()},
+        )
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ class AnswerByCriterion:
 
 
 def touches_in(form: Mapping[str, str], items: Sequence[int]) -> dict[int, Touch]:
-    """From a form's fields `first_touch_ms-NUMBER`, `changes-NUMBER`, `input_kind-NUMBER`.
+    """From a form's fields `first_touch_ms-NAME`, `changes-NAME`, `input_kind-NAME`.
 
     What does not parse is dropped: a broken clock must not cost anyone an answer.
     """

@@ -56,7 +56,7 @@ class BestWorst(TwoEnds):
         return SAID[values[place]]
 
     def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
-        """From the fields `best` and `worst`, each the number of an item; without both, only what is chosen.
+        """From the fields `best` and `worst`, each the name of an item; without both, only what is chosen.
 
         Raises `Invalid` (`scores_unknown`).
         """
@@ -93,7 +93,7 @@ class BestWorst(TwoEnds):
 
 
 def number_of(raw: str, items: Sequence[int]) -> int:
-    """The number of an item of the HIT. Raises `Invalid` (`scores_unknown`)."""
+    """Return the position of an item of the HIT, by its name. Raises `Invalid` (`scores_unknown`)."""
     item = whole_number(raw.strip())
     if item is None or item not in items:
         raise unknown_items()

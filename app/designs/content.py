@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from app.designs.differences import differences
+from app.designs.item_names import ItemName, item_names
 
 LONGEST_FILE_NAME = 200
 ENDINGS = {
@@ -87,6 +88,11 @@ class DrawnItems:
     beside: Sequence[Sequence[Beside]] = ()
     wide: bool = False
     loads: Sequence[bool] = ()
+
+    @property
+    def names(self) -> list[ItemName]:
+        """Names of the items in the fields of the page."""
+        return item_names(len(self.items))
 
 
 @dataclass(frozen=True)

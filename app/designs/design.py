@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
 
 from app.designs.answer import Answer, Form, Given, touches_in
+from app.designs.item_names import form_by_position, item_names
 from app.designs.numbers import decimal, whole_number
 from app.designs.remarks import remarks_in
 from app.designs.scale import POINTS
@@ -165,18 +166,27 @@ class Design(BaseModel, ABC):
         """What was sent for a HIT of these items, as an answer. Raises `Invalid`; what was entered is kept."""
         if isinstance(sent, Answer):
             return sent
-        form, unjudged = sent.fields, unjudged_in(sent.fields, items)
+        form, names = form_by_position(sent.fields, items), item_names(len(items))
+        unjudged = unjudged_in(form, names)
         if unjudged:  # a form without scripts cannot take back what was entered before
             form = {**form, **dict.fromkeys((f"{FIELD}{item}" for item in unjudged), "")}
-        values = {item: value for item, value in self.entered(form, items).items() if item not in unjudged}
+        values = {item: value for item, value in self.entered(form, names).items() if item not in unjudged}
+        if not values.keys() <= {*names}:
+            raise unknown_items()
         viewport = form.get("viewport", "")[:40] or None
-        remarks = remarks_in(form, items)
-        return Answer(values, touches_in(form, items), viewport, sent.source, unjudged, remarks)
+        remarks = remarks_in(form, names)
+        return Answer(values, touches_in(form, names), viewport, sent.source, unjudged, remarks).for_items(items)
 
     def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
-        """The values in a form's fields `score-NUMBER`; an empty one counts as not given.
+        """Return the values in a form's fields `score-NAME`, by position; an empty one counts as not given.
 
-        Raises `Invalid` (`score_not_a_number`, `scores_unknown`).
+        Args:
+            form: The fields, as the design's template names them.
+            items: The names of the items of the HIT, as the template has them.
+
+        Raises:
+            Invalid: `score_not_a_number`, `scores_unknown`.
+
         """
         values: dict[int, float] = {}
         for position, name in enumerate([name for name in form if name.startswith(FIELD)], start=1):

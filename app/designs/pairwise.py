@@ -51,7 +51,7 @@ class Pairwise(Order):
         return f"{chosen}, {('left', 'right')[place]}"
 
     def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
-        """From the field `preferred`: the number of the item that is chosen, or `tie`.
+        """From the field `preferred`: the name of the item that is chosen, or `tie`.
 
         Raises `Invalid` (`scores_unknown`).
         """

@@ -74,8 +74,8 @@ class Remark:
 
 
 def remarks_in(form: Mapping[str, str], items: Sequence[int]) -> dict[str, Remark]:
-    """From a form's fields `comment-NUMBER`, `flag-NUMBER` and `comment-hit`, by what each is about: the number of an
-    item, or `HIT`. Empty ones say nothing.
+    """From a form's fields `comment-NAME`, `flag-NAME` and `comment-hit`, by what each is about: the name of an item,
+    or `HIT`. Empty ones say nothing.
     """
     said = {about: remark_in(form, about) for about in (HIT, *map(str, items))}
     return {about: remark for about, remark in said.items() if remark != Remark()}

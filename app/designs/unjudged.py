@@ -8,11 +8,12 @@ from app.errors import Invalid, listed
 
 FIELD = "unjudged-"
 YES = "yes"  # what a form sends where the list of reasons is empty
+EXTRA_CHECKS = "checks_cannot_be_judged"  # the same by the number of a check, for the annotator's own page alone
 EXTRA = "cannot_be_judged"  # what `responses.extra` calls it: by item number the reason, empty where there are none
 
 
 def unjudged_in(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:
-    """From a form's fields `unjudged-NUMBER`: the reason by item; an empty field says nothing."""
+    """From a form's fields `unjudged-NAME`: the reason by item; an empty field says nothing."""
     said = {item: form.get(f"{FIELD}{item}", "").strip() for item in items}
     return {item: reason for item, reason in said.items() if reason}
 
@@ -38,6 +39,9 @@ def refuse_unoffered(campaign: Any, answer: Answer, items: Sequence[int]) -> Non
 
 def said(campaign: Any, answer: Answer) -> dict[str, dict[str, str]]:
     """What lies of it beside the values of an answer; nothing where nobody said so."""
-    if not answer.unjudged:
-        return {}
-    return {EXTRA: {str(item): told if campaign.unjudged_reasons else "" for item, told in answer.unjudged.items()}}
+    told = {EXTRA: answer.unjudged, EXTRA_CHECKS: answer.unjudged_checks}
+    return {
+        name: {str(number): reason if campaign.unjudged_reasons else "" for number, reason in reasons.items()}
+        for name, reasons in told.items()
+        if reasons
+    }

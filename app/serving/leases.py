@@ -20,6 +20,7 @@ from app.database.campaign import FINISH, finish_where
 from app.database.pool import wants
 from app.database.session import Driver, Record, execute, fetch, fetch_one
 from app.designs.content import Above
+from app.designs.item_names import draft_by_position
 from app.quality.checks import CheckItem, of_hit
 from app.record.store import PRESENT
 from app.selection.registry import asking_of
@@ -61,7 +62,7 @@ class ShownHit:
     items: list[int]
     ids: list[str]
     texts: list[str]
-    draft: dict[str, Any]
+    draft: Mapping[str, Any]
     expires_at: datetime
     segment: int | None = None
     above: Above | None = None
@@ -301,7 +302,8 @@ async def held(connection: Driver, here: Standing, visitor: Visitor | None, *, n
     seen = items, shown.ids, shown.texts
     if here.has_checks:
         seen = mixed.shown(*seen, *await of_hit(connection, here.id, here.hit_id))
-    return Work(here, ShownHit(here.hit_id, *seen, here.draft or {}, expires_at, here.hit_segment, shown.above))
+    draft = draft_by_position(here.draft or {}, seen[0])
+    return Work(here, ShownHit(here.hit_id, *seen, draft, expires_at, here.hit_segment, shown.above))
 
 
 async def leased(

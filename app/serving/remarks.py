@@ -12,6 +12,7 @@ from app.crowd.programs import API
 from app.database.alerts import raise_alert
 from app.database.session import Driver, Record, columns, fetch, fetch_one
 from app.designs.answer import Answer
+from app.designs.item_names import ItemName
 from app.designs.remarks import EXTRA, HIT, Remark, RemarkOn, offered, refuse_not_offered
 from app.quality.mixed_in import MixedIn
 from app.record.remarks import ABOUT, CHECK, ITEM, NOT_TAKEN_BACK, SAID
@@ -84,10 +85,12 @@ def of_outputs(said: Mapping[str, Remark], hit: Any) -> dict[str, Remark]:
     return of_hit | said_of_all(said, map(str, hit.hit_items), map(str, hit.shown_as))
 
 
-def as_shown(stored: Mapping[str, T], mixed: Sequence[MixedIn]) -> dict[str, T]:
-    """Stored remarks with those on checks under the numbers of their page."""
-    numbers = {f"{CHECK}{one.check}": str(one.number) for one in mixed}
-    return {numbers.get(about, about): told for about, told in stored.items()}
+def as_shown(stored: Mapping[str, T], mixed: Sequence[MixedIn], names: Mapping[int, ItemName]) -> dict[str, T]:
+    """Return stored remarks by the names that items and checks have on the page. names: by item number."""
+    named = {str(item): str(name) for item, name in names.items()}
+    named |= {f"{CHECK}{one.check}": str(names[one.number]) for one in mixed}
+    named[HIT] = HIT
+    return {named[about]: told for about, told in stored.items() if about in named}
 
 
 async def alert(connection: Driver, campaign: int, seq: int) -> None:

@@ -6,7 +6,7 @@ per campaign and platform does it all, so framing can be allowed on one address 
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -24,12 +24,14 @@ from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.content import Above, DrawnItems
 from app.designs.criteria import asked_of
+from app.designs.item_names import form_by_position, item_by_name
 from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Conflict, Gone, Invalid, Refusal
 from app.media.shown import drawn
 from app.serving import broken, drafts, ending, gold, leases, submission, undo
 from app.serving.entrance import campaign_by_link, sample
+from app.serving.shown_numbers import shown_numbers
 from app.serving.standing import ServedCampaign, Standing, by_id, standing
 from app.templating import CHOSEN, sanitised
 from app.visit import passphrase, people, progress
@@ -177,8 +179,10 @@ async def report(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> Response:
     """Somebody cannot open what an item shows; they go on with what they entered."""
-    item = whole_number(form["broken"]) or 0
-    await broken.report(connection, assignment, whole_id(form.get("hit")), item, now=now)
+    hit = whole_id(form.get("hit"))
+    item = item_by_name(form["broken"], await shown_numbers(connection, assignment, hit))
+    if item is not None:
+        await broken.report(connection, assignment, hit, item, now=now)
     if fetched(request):
         return Response(status_code=204)
     return await show_work(request, connection, assignment, Shown(reported=True, form=form), now=now)
@@ -356,9 +360,9 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
         "token": tokens(request).issue(platform.name, campaign.link_key, assignment),
         "instructions": sanitised(campaign.instructions),
         "consent": sanitised(here.settings.consent),
-        "shown": shown,
     }
     context |= step.shown(here.settings, here.facts)
+    context["shown"] = replace(shown, form=form_by_position(shown.form, range(len(context.get("texts", ())))))
     outcome = context.get("outcome")
     context["completion"] = await ending.way_back(connection, campaign, outcome) if outcome else None
     context["explained"] = [sanitised(words) for words in (context.get("told") or {}).get("explanations", ())]
@@ -379,6 +383,8 @@ async def work_page(
     """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
     here = work.assignment
     platform = PLATFORMS[here.platform]
+    if work.hit is not None:
+        shown = replace(shown, form=form_by_position(shown.form, work.hit.items))
     allow_links(request, here)
     speak(request, here)
     context = {

@@ -311,7 +311,8 @@ def apart(hit: Any, sent: Sent, mixed: Sequence[MixedIn]) -> tuple[Answer, list[
     items = {*hit.hit_items}
     told = {number: value for number, value in answer.values.items() if number in items}
     unjudged = {number: reason for number, reason in answer.unjudged.items() if number in items}
-    return replace(answer, values=told, unjudged=unjudged), values
+    of_checks = {one.check: answer.unjudged[one.number] for one in mixed if one.number in answer.unjudged}
+    return replace(answer, values=told, unjudged=unjudged, unjudged_checks=of_checks), values
 
 
 def read_all(hit: Any, sent: Sent) -> list[tuple[Answer, list[float]]]:

@@ -19,10 +19,11 @@ from app.database.session import Driver, Record, columns, execute, fetch, fetch_
 from app.designs.answer import Answer, telemetry
 from app.designs.beside import extra
 from app.designs.criteria import Sent, criteria_of, prefix_of
+from app.designs.item_names import ItemName
 from app.designs.registry import design_of
 from app.designs.remarks import EXTRA as REMARKS
 from app.designs.remarks import form_of_remarks
-from app.designs.unjudged import EXTRA, FIELD, YES
+from app.designs.unjudged import EXTRA, EXTRA_CHECKS, FIELD, YES
 from app.errors import Conflict, NotFound
 from app.quality import checks
 from app.quality.mixed_in import MixedIn
@@ -169,21 +170,39 @@ async def reopen(connection: Driver, assignment: AssignmentId, *, now: datetime)
         seen = mixed.shown(*seen, among, known)
         of_checks = {one.number: said[one.check] for one in among}
     hit = ShownHit(last.hit_id, *seen, {}, now, last.segment, shown.above)
-    beside = form_of_remarks(remarks.as_shown((last.beside or {}).get(REMARKS, {}), among))
-    return Reopened(hit, last.seq, {**filled_in(last, items, of_checks), **beside, "hit": str(last.hit_id)})
+    names = {item: ItemName(position) for position, item in enumerate(hit.items)}
+    beside = form_of_remarks(remarks.as_shown((last.beside or {}).get(REMARKS, {}), among, names))
+    unjudged = unjudged_fields(last.beside or {}, among, names)
+    return Reopened(hit, last.seq, {**filled_in(last, names, of_checks), **unjudged, **beside, "hit": str(last.hit_id)})
 
 
-def filled_in(last: LastAnswer, shown: Sequence[int], of_checks: Mapping[int, float]) -> dict[str, str]:
-    """The fields of the form as they were when the answer was sent. shown: the items, each output once."""
-    fields = {}
+def filled_in(last: LastAnswer, names: Mapping[int, ItemName], of_checks: Mapping[int, float]) -> dict[str, str]:
+    """Return the fields of the form as they were when the answer was sent.
+
+    Args:
+        last: The answer.
+        names: The names of all that the page shows, in its order, by item number.
+        of_checks: The values of the checks among them, by the number under which each is shown.
+
+    """
+    fields: dict[str, str] = {}
     count = len(last.hit_items)
     for number, view in enumerate(criteria_of(last)):
-        row = dict(zip(last.hit_items, last.said[number * count : (number + 1) * count], strict=True))
-        values = {item: row[item] for item in shown if not math.isnan(row[item])} | {**of_checks}
+        row = dict(zip(last.hit_items, last.said[number * count : (number + 1) * count], strict=True)) | {**of_checks}
+        values: dict[int, float] = {names[item]: row[item] for item in names if not math.isnan(row[item])}
         told = design_of(view).form_of(values)
         fields.update({f"{prefix_of(view)}{name}": value for name, value in told.items()})
-    unjudged = (last.beside or {}).get(EXTRA, {})
-    return fields | {f"{FIELD}{item}": unjudged[str(item)] or YES for item in shown if str(item) in unjudged}
+    return fields
+
+
+def unjudged_fields(
+    beside: Mapping[str, Any], among: Sequence[MixedIn], names: Mapping[int, ItemName]
+) -> dict[str, str]:
+    """Return the fields that say what cannot be judged, of items and of the checks among them."""
+    of_items, of_checks = beside.get(EXTRA, {}), beside.get(EXTRA_CHECKS, {})
+    reasons = {int(item): reason for item, reason in of_items.items()}
+    reasons |= {one.number: of_checks[str(one.check)] for one in among if str(one.check) in of_checks}
+    return {f"{FIELD}{names[item]}": reason or YES for item, reason in reasons.items() if item in names}
 
 
 async def replace(

@@ -11,7 +11,8 @@ const SEND_TIMEOUT_MS = 20_000;
 const LONGEST_RETRY_MS = 15_000;
 
 const saveSoon = later(DRAFT_DELAY_MS);
-const storageKey = ({ form }) => `easel:${form.dataset.hit}`;
+const storageKey = ({ form }) => `easel:draft:${form.dataset.hit}`;
+const earlierKey = ({ form }) => `easel:${form.dataset.hit}`;      // of drafts that name items by number
 const address = () => location.href.split("#")[0];
 const asScript = { "X-Easel": "fetch", Accept: "application/json", "Accept-Language": document.documentElement.lang };
 
@@ -42,6 +43,21 @@ export function saveDraft(hit, { leaving = false } = {}) {
 
 export function restore(hit) {
   hit.restore(JSON.parse(stored("sessionStorage", (storage) => storage.getItem(storageKey(hit))) ?? "{}"));
+  handOver(hit);
+}
+
+// A draft that an earlier version left in this tab names items by number, which the server alone can read: it gets the
+// draft, and shows the HIT with it.
+async function handOver(hit) {
+  const draft = stored("sessionStorage", (storage) => storage.getItem(earlierKey(hit)));
+  if (!draft || hit.form.elements.step) return;
+  const body = JSON.stringify({ token: hit.form.elements.token.value, hit: Number(hit.form.dataset.hit), entries: JSON.parse(draft) });
+  const headers = { "Content-Type": "application/json", Accept: "application/json" };
+  const saved = await fetch(address(), { method: "PUT", headers, body }).catch(() => null);
+  if (!saved?.ok) return;
+  stored("sessionStorage", (storage) => storage.removeItem(earlierKey(hit)));
+  const reply = await ask("GET");
+  if (reply?.ok && hit.form.isConnected && !hit.changed && !hit.sending) hit.next(reply.text);
 }
 
 // ---- The answer ----

@@ -1,5 +1,6 @@
 """Nothing that was entered is lost, and no answer counts twice, whatever the connection or the clock does."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -146,7 +147,7 @@ async def test_a_reload_returns_the_same_hit_with_what_was_entered(page: Page, c
     await submit(page)
     response, *_ = await campaign.responses()
     assert response.changes == [2, 1, 1, 1, 1]
-    assert response.first_touch_ms[0] == draft[str(response.items[0])]["first_touch_ms"]
+    assert response.first_touch_ms[0] == draft["00"]["first_touch_ms"]
 
 
 async def test_a_reload_without_a_saved_draft_finds_it_in_the_tab(page: Page) -> None:
@@ -155,6 +156,16 @@ async def test_a_reload_without_a_saved_draft_finds_it_in_the_tab(page: Page) ->
     await page.reload()
     await hit_shown(page)
     await see_scores(page, [71, 93, 17, None, None])
+
+
+async def test_a_draft_that_an_earlier_version_left_in_the_tab_is_shown_at_its_items(page: Page, campaign: Any) -> None:
+    (hit,) = await campaign.rows("SELECT id, items FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL")
+    entry = {"first_touch_ms": 5, "changes": 1, "input_kind": "mouse"}
+    draft = json.dumps({str(item): {"score": 10 * k, **entry} for k, item in enumerate(hit.items[:4])})
+    await page.evaluate("([key, draft]) => sessionStorage.setItem(key, draft)", [f"easel:{hit.id}", draft])
+    await page.reload()
+    await see_scores(page, [0, 10, 20, 30, None])
+    assert await page.evaluate("key => sessionStorage.getItem(key)", f"easel:{hit.id}") is None
 
 
 async def test_a_page_works_where_storage_is_blocked(page: Page) -> None:

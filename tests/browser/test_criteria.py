@@ -88,7 +88,7 @@ async def test_one_criterion_after_the_other_is_answered_by_mouse_and_kept_as_a_
     await set_at(part(page, second).locator(".row").nth(0), 50)
     await expect(page.locator(".left")).to_have_text(["✓ done", "1 left"])
     await expect(page.locator(".status .message")).to_have_text(f"{second}: 1 left")
-    assert set(await campaign.draft_saved()) <= {"c0-0", "c0-1", "c1-0", "c1-1"}
+    assert set(await campaign.draft_saved()) <= {"c0-00", "c0-01", "c1-00", "c1-01"}
     await page.reload()
     await expect(page.locator(".left")).to_have_text(["✓ done", "1 left"])
     await expect(part(page, second).locator(".rank")).to_have_text(["1st", ""])
@@ -217,7 +217,7 @@ async def test_an_item_that_cannot_be_judged_needs_no_value_by_any_criterion(tas
     await page.get_by_text("Cannot be judged?").click()
     await page.locator(".cannot-judge").get_by_role("combobox").nth(0).select_option("It is in another language")
     await expect(
-        page.locator('[name$="score-0"]:disabled, [name$="score-1"]:disabled, [name$="score-2"]:disabled')
+        page.locator('[name$="score-00"]:disabled, [name$="score-01"]:disabled, [name$="score-02"]:disabled')
     ).to_have_count(2)
     assert "unjudged" in str(await campaign.draft_saved())
     await page.reload()
@@ -263,7 +263,7 @@ async def test_a_refused_form_names_the_criterion_and_keeps_what_was_entered(tas
     async with httpx.AsyncClient(headers={"accept": "text/html"}) as client:
         shown = (await client.get(campaign.prolific())).text
         hidden = {name: shown.split(f'name="{name}" value="', 1)[1].split('"', 1)[0] for name in ("token", "hit")}
-        entered = {"c0-score-0": "2", "c0-score-1": "1", "c1-score-0": "0"}
+        entered = {"c0-score-00": "2", "c0-score-01": "1", "c1-score-00": "0"}
         refused = (await client.post(campaign.prolific(), data=hidden | entered)).text
     assert "fluency: Not all items have a rating yet" in refused
     assert refused.count(" checked>") == 3

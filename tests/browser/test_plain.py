@@ -72,7 +72,7 @@ async def test_a_draft_is_shown_in_the_plain_form_too(task: Any, page: Page) -> 
     campaign = await task()
     await page.goto(campaign.prolific())
     await campaign.execute(
-        "UPDATE hits SET draft = jsonb_build_object(items[1]::text, jsonb_build_object('score', 64)) "
+        "UPDATE hits SET draft = jsonb_build_object('00', jsonb_build_object('score', 64)) "
         "WHERE campaign_id = :campaign"
     )
     await page.reload()

@@ -66,7 +66,15 @@ def test_what_is_not_above_0_or_a_million_times_away_is_refused(value):
 
 @pytest.mark.parametrize(
     ("entered", "value"),
-    [("1,5", 1.5), ("0,125", 0.125), (",5", 0.5), ("1234,567", 1234.567), ("٣٫٥", 3.5), ("۱۲", 12.0), ("１５．５", 15.5)],
+    [
+        ("1,5", 1.5),
+        ("0,125", 0.125),
+        (",5", 0.5),
+        ("1234,567", 1234.567),
+        ("٣٫٥", 3.5),
+        ("۱۲", 12.0),
+        ("１５．５", 15.5),
+    ],
 )
 def test_a_value_may_have_the_signs_of_any_keyboard(entered, value):
     answer = BESIDE_100.read(Form({"score-1": entered}, "form"), [1])

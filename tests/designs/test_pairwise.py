@@ -108,11 +108,11 @@ async def test_a_page_asks_takes_and_shows_it(app, client, researcher):
     again = await client.post(started.url.path, data=fields | {"preferred": "tie"})
     assert "had been stored already" in again.text
     ((items, places),) = await values(app.state.database, "SELECT items, values FROM responses")
-    assert (items[0], places) == (int(left), [1.0, 2.0])  # what stood on the left comes first
-    for page in ("", f"?item=v{left}", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
+    assert (left, places) == ("00", [1.0, 2.0])  # what stood on the left comes first
+    for page in ("", f"?item=v{items[0]}", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
         assert reply.status_code == 200, page
-    item = (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v{left}")).text
+    item = (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v{items[0]}")).text
     assert '<td class="words">chosen, left</td>' in item
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.designs.answer import Answer, Form
+from app.designs.item_names import item_names
 from app.designs.registry import DESIGNS
 from app.designs.unjudged import refuse_unoffered
 from app.errors import Invalid
@@ -18,10 +19,10 @@ CODES = {
     *("scores_missing", "scores_unknown", "score_out_of_range", "score_not_a_number", "answer_impossible"),
     *("reason_unknown", "reason_missing"),
 }
-NAMED = [*ITEMS, 8]
+NAMED = item_names(len(ITEMS) + 1)
 FORMS = st.dictionaries(
     st.sampled_from([*(f"score-{item}" for item in NAMED), "preferred", "best", "worst"]),
-    st.sampled_from(["", "0", "1", "2", "3", "50", "tie", "4", "9", "2", "8"]) | st.text(max_size=4),
+    st.sampled_from(["", "0", "1", "2", "3", "50", "tie", "00", "01", "03", "04"]) | st.text(max_size=4),
 )
 MARKS = st.dictionaries(
     st.sampled_from([f"unjudged-{item}" for item in NAMED]), st.sampled_from(["", "broken", "another", "tired"])
@@ -55,7 +56,7 @@ def test_whatever_a_browser_can_send_is_stored_or_refused_with_a_message(design,
         return
     answer, values = found
     assert len(values) == len(items)
-    said = {item for item in items if marks.get(f"unjudged-{item}")}
+    said = {item for name, item in zip(NAMED, items, strict=False) if marks.get(f"unjudged-{name}")}
     judged = {item: value for item, value in zip(items, values, strict=True) if not math.isnan(value)}
     assert judged.keys() == ({*items} - said if len({*items} - said) >= design.fewest_items else set())
     assert all(design.stored(value) == value for value in judged.values())

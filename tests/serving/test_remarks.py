@@ -10,6 +10,7 @@ from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import statements
 from app.designs.answer import Answer, Form
+from app.designs.item_names import item_names
 from app.designs.remarks import Remark
 from app.quality import who_counts
 from app.record import replay
@@ -56,8 +57,9 @@ async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_poste
         campaign = await asking(engine, seed=7)
         address, page = await page_of(client, campaign)
         form = fields_of(page)
-        item = min(name.removeprefix("score-") for name in form if name.startswith("score-"))
-        beside = {f"{what}-{item}": words for what, words in said.items()}
+        hit = int(form["hit"])
+        item = str(await value(engine, "SELECT items[1] FROM hits WHERE id = :hit", hit=hit))
+        beside = {f"{what}-00": words for what, words in said.items()}
         beside |= {"comment-hit": "Line 1\r\nLine 2"} if said else {}
         assert "1 set done" in (await client.post(address, data=form | beside)).text
         posteriors.append(sorted(await values(engine, STATES, id=campaign.id)))
@@ -87,7 +89,7 @@ async def test_a_draft_keeps_what_was_said(client, engine):
     campaign = await asking(engine)
     address, page = await page_of(client, campaign)
     form = fields_of(page)
-    entries = {f"comment-{item}": {"value": "x\n" * 250} for item in (*range(10), "hit")}
+    entries = {f"comment-{item}": {"value": "x\n" * 250} for item in ("00", "01", "02", "hit")}
     draft = {"token": form["token"], "hit": int(form["hit"]), "entries": entries}
     assert (await client.put(address, json=draft)).status_code == 204
     again = (await client.get(address)).text
@@ -205,7 +207,7 @@ async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check
     assert await values(engine, ALERTS) == [(f"item {hit.ids[place]}", f"1 annotator: {BROKEN}")]
     async with statements(engine) as connection:
         shown = await undo.reopen(connection, me, now=NOW)
-    assert shown.form[f"comment-{hit.items[place]}"] == "Why?"
+    assert shown.form[f"comment-0{place}"] == "Why?"
 
 
 async def test_an_output_is_flagged_for_its_segment_alone(engine):
@@ -242,8 +244,9 @@ async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
     campaign = await of_systems(engine, ALIKE, items_per_hit=3, flag_on="both", comment_on="HIT", flag_reasons=[])
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
-    same = hit.items[[text.startswith("same") for text in hit.texts].index(True)]
-    form = {f"score-{item}": "50" for item in hit.items} | {f"flag-{same}": "wrong", "comment-hit": "Hm."}
+    names = item_names(len(hit.items))
+    same = names[[text.startswith("same") for text in hit.texts].index(True)]
+    form = {f"score-{name}": "50" for name in names} | {f"flag-{same}": "wrong", "comment-hit": "Hm."}
     async with statements(engine) as connection:
         await submission.submit(connection, me, hit.id, Form(form, "form"), now=NOW)
         again = await undo.reopen(connection, me, now=NOW)

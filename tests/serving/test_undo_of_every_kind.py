@@ -9,6 +9,7 @@ from app.database.bulk import snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import statements
 from app.designs.answer import Answer, Form
+from app.designs.item_names import item_names
 from app.designs.registry import DESIGNS, design_of
 from app.record import replay, revisions
 from app.serving import submission, undo
@@ -105,8 +106,9 @@ async def test_of_a_hit_with_checks_and_what_was_said_of_these_stays_as_it_was_f
     told = await submit(engine, me, hit, scores=[30.0, 40.0, 50.0, 60.0, 70.0])
     last = await sent_back(engine, me)
     assert (last.hit.ids, last.hit.texts) == (hit.ids, hit.texts)
-    assert [last.form[f"score-{item}"] for item in hit.items] == ["30", "40", "50", "60", "70"]
-    changed = Form({**last.form, **{f"score-{item}": "1" for item in hit.items}}, source="form")
+    names = item_names(len(hit.items))
+    assert [last.form[f"score-{name}"] for name in names] == ["30", "40", "50", "60", "70"]
+    changed = Form({**last.form, **{f"score-{name}": "1" for name in names}}, source="form")
     before = await values(engine, "SELECT check_number, value FROM check_answers")
     async with statements(engine) as connection:
         again = await undo.reopen(connection, me, now=NOW)
