@@ -157,7 +157,7 @@ for (const criteria of document.querySelectorAll("details.criteria")) {
   const fields = (place) => [...place.querySelectorAll("input, textarea")];
   const empty = (place) => fields(place).every(({ value }) => !value);
   const fit = () => { add.parentElement.hidden = places.every(({ hidden }) => !hidden); };
-  const shown = Math.max(2, places.findLastIndex((place) => !empty(place)) + 1);
+  const shown = Math.max(2, ...places.map((place, at) => (empty(place) ? 0 : at + 1)));
   places.forEach((place, at) => {
     const remove = place.querySelector("[data-remove]");
     place.hidden = at >= shown;
@@ -348,10 +348,11 @@ if (plan) {
 
   // The lines of a reply as they come; whether the last of them was an end.
   const read = async (reply) => {
-    const pieces = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+    const pieces = reply.body.getReader();
+    const decoder = new TextDecoder();
     let over = false;
     for (let rest = "", piece = await pieces.read(); !piece.done; piece = await pieces.read()) {
-      const lines = (rest + piece.value).split("\n");
+      const lines = (rest + decoder.decode(piece.value, { stream: true })).split("\n");
       rest = lines.pop();
       for (const line of lines) over = show(JSON.parse(line)) || over;
     }

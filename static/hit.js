@@ -7,7 +7,7 @@
 // sent; `missing()`, the controls without a value; `ready()`, false after saying what is missing; and `draw()`.
 
 import * as media from "./hit/media.js";
-import { announce } from "./hit/page.js";
+import { announce, hush } from "./hit/page.js";
 import * as parts from "./hit/parts.js";
 import * as rest from "./hit/rest.js";
 import * as sending from "./hit/sending.js";
@@ -49,6 +49,7 @@ function begin(shown) {
 // ---- The next page, from the reply ----
 
 function swap(html) {
+  hush();
   document.getElementById("main").innerHTML = html;
   start();
   renewAddress();

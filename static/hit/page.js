@@ -15,8 +15,19 @@ export function later(delay) {
 
 const announceSoon = later(ANNOUNCE_DELAY_MS);
 
+/** Tell a screen reader; a sentence that ends in a text with a full stop of its own ends once. */
 export function announce(words) {
-  announceSoon(() => { document.getElementById("announcer").textContent = words; });
+  announceSoon(() => { say(words.replace(/([.!?…。！？])[.。]+(?=\s|$)/g, "$1")); });
+}
+
+/** Forget what was announced, and what was about to be: it is of a page that is gone. */
+export function hush() {
+  announceSoon(() => {});
+  say("");
+}
+
+function say(words) {
+  document.getElementById("announcer").textContent = words;
 }
 
 // What `action` makes of "sessionStorage" or "localStorage", or null: some frames and private windows have none.

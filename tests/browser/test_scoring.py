@@ -147,6 +147,37 @@ async def test_a_screen_reader_hears_score_and_rank(page: Page) -> None:
     await expect(page.locator("#announcer")).to_have_text(words)
 
 
+async def test_an_announced_sentence_ends_once_and_is_gone_with_its_set(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await open_hit(page, (await task(["Never again.", "Yes!"] * 2, items_per_hit=2)).prolific())
+    await score_all(page, [10, 90])
+    low, high = await texts(page)
+    await expect(page.locator("#announcer")).to_have_text(f"Order, highest first: {high}, {low}")
+    await page.evaluate(
+        "window.heard = []; new MutationObserver(() => heard.push(announcer.textContent))"
+        ".observe(document.getElementById('announcer'), { childList: true })"
+    )
+    await submit(page)
+    await expect(page.locator("#announcer")).to_have_text("Saved. Next set. 1 set done")
+    assert await page.evaluate("heard[0]") == ""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_the_header_keeps_its_height_from_the_first_set_to_the_second(task: Any, visit: Any, width: int) -> None:
+    page = (await visit(viewport={"width": width, "height": 844})).page
+    campaign = await task(minutes_per_hit=1.5, pay="£0.25 per set", hits_per_annotator=6, judgments_per_item=2)
+    await open_hit(page, campaign.prolific())
+    effort, progress = [page.locator(selector) for selector in (".effort", ".progress")]
+    if width == 390:  # below the name, from the same edge
+        assert [(await box_of(part))["x"] for part in (effort, progress)] == [16.0, 16.0]
+    before = (await box_of(page.locator(".masthead")))["height"]
+    await score_all(page, [1, 2, 3, 4, 5])
+    await submit(page)
+    await expect(page.get_by_role("button", name="Change my last answers")).to_be_visible()
+    if width == 1280:
+        assert (await box_of(page.locator(".masthead")))["height"] == before
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_a_row_shows_number_rank_and_ties_only_when_it_has_them(page: Page, width: int) -> None:
     await page.set_viewport_size({"width": width, "height": 900})

@@ -137,10 +137,12 @@ async def test_training_and_qualification_by_keyboard(page: Page, task: Any) -> 
     await page.goto(campaign.prolific())
     await expect(page.get_by_text("Training, set 1 of 1.")).to_be_visible()
     await is_good(page, "training")
-    for scores, button in ((("90", "10"), "Try this set again"), (("10", "90"), "Go on")):
+    wrong, right = "✗ Not as expected", "✓ As expected"  # said by words and a sign, not by a colour alone
+    for scores, button, verdict in ((("90", "10"), "Try this set again", wrong), (("10", "90"), "Go on", right)):
         await answer(page, scores)
         await page.get_by_role("button", name="Check").press("Enter")
         await expect(page.get_by_role("button", name=button)).to_be_visible()
+        await expect(page.locator(".explained-item .verdict")).to_have_text([verdict] * 2)
         await is_good(page, f"explained-{button.split()[0]}")
         await page.get_by_role("button", name=button).press("Enter")
     await expect(page.get_by_text("A short test, set 1 of 1.")).to_be_visible()
