@@ -1,9 +1,10 @@
 """Templates in every language, and what stands in them: text of researchers, addresses of files, words for scripts."""
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Iterable
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -20,6 +21,7 @@ from app.errors import Refusal, plural
 from app.languages.catalogue import ENGLISH, LANGUAGES, counted, decimal, direction, for_scripts, money, said, words
 from app.languages.refusals import in_words
 from app.languages.templates import translated
+from app.result_cache import remembered
 from app.settings import easel_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +29,7 @@ STATIC = ROOT / "static"
 INCLUDE = re.compile(r"""{% include "([^"]+)" %}""")
 FIRST_SCRIPT = re.compile(r'src="/static/(designs/\w+\.js)')
 IMPORTED = re.compile(r'^import\b[^"]*"(\.[^"]+)"', re.MULTILINE)
+DRAWN_AT_ONCE = 4_000  # characters of Markdown, which take a few milliseconds
 CHOSEN = "lang"  # in an address: the language that somebody chose where they may
 
 
@@ -131,11 +134,18 @@ def noun(campaign: Any) -> str:
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
-@lru_cache(maxsize=256)
+@remembered
 def sanitised(markdown: str) -> Markup:
     """Markdown as HTML that is safe to show to anyone: no scripts, no styles, nothing loaded from other hosts."""
     html = MARKDOWN.render(markdown)
     return Markup(nh3.clean(html, tags=nh3.ALLOWED_TAGS - {"img"}))  # noqa: S704  (this is the sanitiser)
+
+
+async def prose(*markdown: str) -> list[Markup]:
+    """Return each Markdown text as `sanitised` does; long ones are drawn in a thread, so that others do not wait."""
+    if sum(map(len, markdown)) > DRAWN_AT_ONCE:
+        return await asyncio.to_thread(lambda: [*map(sanitised, markdown)])
+    return [*map(sanitised, markdown)]
 
 
 templates.filters |= {"plural": plural, "noun": noun, "written": written, "minus": true_minus}

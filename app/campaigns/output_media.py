@@ -48,10 +48,16 @@ async def settle(connection: AsyncConnection, campaign: Row[Any]) -> None:
         naming += await asyncio.to_thread(checked, content, types, rows)
     for start in range(0, len(naming), ROWS_AT_ONCE):
         some = naming[start : start + ROWS_AT_ONCE]
-        names = {file.name for row in some for file in content.files(Cells(row.shown))}
-        found = digests(content, some, await store.digests(connection, campaign.id, names))
+        names = await asyncio.to_thread(names_of, content, some)
+        of_files = await store.digests(connection, campaign.id, names)
+        found = await asyncio.to_thread(lambda rows, known: [*digests(content, rows, known)], some, of_files)
         segments, items = [row.segment for row in some], [row.item for row in some]
-        await connection.execute(SETTLE, of_campaign | {"segments": segments, "items": items, "digests": [*found]})
+        await connection.execute(SETTLE, of_campaign | {"segments": segments, "items": items, "digests": found})
+
+
+def names_of(content: Content, rows: Sequence[Row[Any]]) -> set[str]:
+    """Return the names of the files that outputs show."""
+    return {file.name for row in rows for file in content.files(Cells(row.shown))}
 
 
 def checked(content: Content, types: Mapping[str, str], rows: Sequence[Row[Any]]) -> list[Row[Any]]:

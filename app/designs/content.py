@@ -8,7 +8,7 @@ items and, where the campaign allows them, https links.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from html import unescape
 from typing import Any, NamedTuple, Self
 from unicodedata import normalize
 from urllib.parse import unquote
@@ -19,8 +19,13 @@ from markupsafe import Markup
 
 from app.designs.differences import differences
 from app.designs.item_names import ItemName, item_names
+from app.result_cache import remembered
 
 LONGEST_FILE_NAME = 200
+LONGEST_ADDRESS = 2_000  # of a file
+DRAWN_AT_ONCE = 4_000  # characters, which take a few milliseconds as Markdown; more are drawn in a thread
+WIDEST_TEXT, WIDEST_WORD = 28, 17  # characters of a text that stands beside its control
+BEGINNING = 4_000  # characters of what is drawn that are looked at for how it begins
 ENDINGS = {
     "image": ("png", "jpg", "jpeg", "gif", "webp", "avif"),
     "audio": ("mp3", "wav", "ogg", "oga", "opus", "flac", "m4a"),
@@ -32,6 +37,7 @@ MEDIA_TAGS = {
     "audio": Markup('<audio src="{}" controls preload="metadata" aria-label="Recording"></audio>'),
     "video": Markup('<video src="{}" controls preload="metadata" playsinline aria-label="Video"></video>'),
 }
+TAG = re.compile(r"<[^>]*>?")  # of what is drawn, where each < begins one; the last may be cut off
 KIND_OF_TAG = {"img": "image", "audio": "audio", "video": "video"}
 
 
@@ -71,6 +77,11 @@ class Beside(NamedTuple):
     title: str
     drawn: str
 
+    @property
+    def length(self) -> int:
+        """Characters of its words, or of their beginning."""
+        return len(beginning(self.drawn))
+
 
 @dataclass(frozen=True)
 class DrawnItems:
@@ -78,7 +89,8 @@ class DrawnItems:
 
     items: each as text or Markup. texts: what the researcher uploaded of each. rich: whether they are more than that.
     common: what all of them have beside them. beside: what each has for itself. wide: whether they need more room than
-    words. loads: whether each, or what stands beside it, loads anything, so that it can fail to.
+    words. loads: whether each, or what stands beside it, loads anything, so that it can fail to. unmarked: whether
+    their differences are not marked, because the texts are too long to be compared.
     """
 
     items: Sequence[str]
@@ -88,6 +100,18 @@ class DrawnItems:
     beside: Sequence[Sequence[Beside]] = ()
     wide: bool = False
     loads: Sequence[bool] = ()
+    unmarked: bool = False
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether an item is too wide to stand on the line of its control."""
+        return self.wide or any(
+            len(text) > WIDEST_TEXT or any(len(word) > WIDEST_WORD for word in text.split()) for text in self.texts
+        )
+
+    def beginning(self, at: int) -> str:
+        """Return how the item at a place begins, in words on one line."""
+        return " ".join(beginning(self.items[at]).split())
 
     @property
     def names(self) -> list[ItemName]:
@@ -124,6 +148,11 @@ class Content:
         """Those that are shown beside the items."""
         return [name for name in (self.source, self.reference) if name]
 
+    def takes_long(self, rows: Sequence[Cells]) -> bool:
+        """Whether to draw items takes more than a few milliseconds."""
+        trivial = self.kind == "text" and self.differences == "none"
+        return not trivial and sum(len(cell or "") for row in rows for cell in row) > DRAWN_AT_ONCE
+
     def files(self, cells: Cells) -> set[NamedFile]:
         """All that an item and what stands beside it name."""
         beside = [self.kind_beside(cell) for cell in cells[1:] if cell]
@@ -132,7 +161,8 @@ class Content:
 
     def kind_beside(self, cell: str) -> str:
         """What a cell of the source or the reference is: a file if it looks like the name of one, else words."""
-        named = (kind for kind, pattern in FILE_NAME.items() if pattern.fullmatch(cell.strip()))
+        name = cell.strip() if len(cell) <= LONGEST_ADDRESS else ""
+        named = (kind for kind, pattern in FILE_NAME.items() if pattern.fullmatch(name))
         return next(named, "text" if self.kind in MEDIA_TAGS else self.kind)
 
     def draw(self, rows: Sequence[Cells], addresses: Mapping[str, str]) -> DrawnItems:
@@ -149,20 +179,29 @@ class Content:
         both = [(beside("Source", row.source), beside("Reference", row.reference)) for row in rows]
         shared = [len({pair[k] for pair in both}) == 1 for k in (0, 1)]
         own = [[one for one, common in zip(pair, shared, strict=True) if one and not common] for pair in both]
+        marked = self.marked(rows)
         return DrawnItems(
-            items=self.marked(rows) or [KINDS[self.kind].draw(row.shown, address) for row in rows],
+            items=[text or row.shown for text, row in zip(marked, rows, strict=True)]
+            if marked
+            else [KINDS[self.kind].draw(row.shown, address) for row in rows],
             texts=[row.shown for row in rows],
             rich=True,
             common=[one for one, common in zip(both[0], shared, strict=True) if one and common] if both else (),
             beside=own,
             wide=self.kind != "text" or any(own),
             loads=[bool(self.files(row)) for row in rows],
+            unmarked=None in marked,
         )
 
-    def marked(self, rows: Sequence[Cells]) -> list[str]:
-        """The texts with their differences; none where there is nothing that they could differ from."""
+    def marked(self, rows: Sequence[Cells]) -> list[Markup | None]:
+        """The texts with their differences, None for one that would take long to compare; empty where there is nothing
+        that they could differ from.
+        """
         if self.differences == "reference":
-            return [differences(row.shown, row.reference, both=True) if row.reference else row.shown for row in rows]
+            return [
+                differences(row.shown, row.reference, both=True) if row.reference else Markup.escape(row.shown)
+                for row in rows
+            ]
         if self.differences == "pair" and len(rows) == 2:
             first, second = (row.shown for row in rows)
             return [differences(first, second), differences(second, first)]
@@ -188,6 +227,12 @@ class Kind(NamedTuple):
     draw: Callable[[str, Address], str]
     files: Callable[[str], Iterable[NamedFile]]
     is_file: bool = False
+
+
+def beginning(drawn: str) -> str:
+    """Return the first words of something drawn, as text."""
+    start = drawn[:BEGINNING]
+    return unescape(TAG.sub("", start)) if isinstance(drawn, Markup) else start
 
 
 def draw_text(text: str, _address: Address) -> str:
@@ -216,7 +261,7 @@ def media(kind: str, title: str, many: str) -> Kind:
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def html_of(markdown: str) -> str:
     return str(MARKDOWN.render(markdown))
 
@@ -224,7 +269,7 @@ def html_of(markdown: str) -> str:
 def rich(title: str, to_html: Callable[[str], str]) -> Kind:
     """An item that is written in a language of which HTML is made."""
 
-    @lru_cache(maxsize=1024)
+    @remembered
     def files(text: str) -> Sequence[NamedFile]:
         found: list[NamedFile] = []
         sanitised(to_html(text), found.append)  # `append` gives None: no address
@@ -263,6 +308,34 @@ ADDED = {
 DROPPED_WHOLE = {"script", "style", "title", "template", "noscript", "iframe", "textarea", "select", "svg", "math"}
 
 
+# Elements that HTML opens again in each paragraph until they are closed, if they differ in an attribute.
+FORMAT = re.compile(
+    r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\t\n\f\r /])"
+    r"""((?:[\t\n\f\r /]++|(?:=[^\t\n\f\r />=]*+|[^\t\n\f\r />=]++)"""
+    r"""(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+'|[^\t\n\f\r "'>][^\t\n\f\r >]*+)?)?)*+)(>?)""",
+    re.IGNORECASE,
+)
+LANGUAGE = re.compile(r"""(?<![\w-])(dir|lang)\s*=\s*["']?([a-z][a-z0-9-]{0,30})(?![\w-])""", re.IGNORECASE)
+MOST_FORMATS = 50  # with different attributes
+
+
+def with_few_formats(html: str) -> str:
+    """Return HTML whose bold and other such elements have no attributes but a direction and a language, and few of
+    these differ. A thousand of them that are never closed would otherwise become a million.
+    """
+    kept: set[str] = set()
+
+    def plain(found: re.Match[str]) -> str:
+        if not found[3]:  # the text ends within this element
+            return ""
+        attributes = " ".join(f'{name}="{value}"' for name, value in LANGUAGE.findall(found[2]))
+        if len(kept) < MOST_FORMATS:
+            kept.add(attributes)
+        return f"<{found[1]} {attributes}>" if attributes and attributes in kept else f"<{found[1]}>"
+
+    return FORMAT.sub(plain, html)
+
+
 def sanitised(html: str, address: Address) -> Markup:
     """HTML that is safe to show to anyone. What an element loads is what `address` says, or nothing."""
 
@@ -276,7 +349,7 @@ def sanitised(html: str, address: Address) -> Markup:
         return value
 
     clean = nh3.clean(
-        html,
+        with_few_formats(html),
         tags=TAGS,
         clean_content_tags=DROPPED_WHOLE,
         attributes=ATTRIBUTES,

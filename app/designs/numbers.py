@@ -7,7 +7,7 @@ OTHER_SIGNS = str.maketrans(
     | {ord(other): sign for other, sign in zip("٫．，＋－", "..,+-", strict=True)}
 )
 GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
-DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[0-9]{1,19}")
 LARGEST_COUNT = 2**31 - 1  # of milliseconds or changes: what a column holds
 

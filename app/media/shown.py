@@ -1,13 +1,17 @@
 """The items of a HIT as they stand in a page, with the files that they name."""
 
-from collections.abc import Sequence
-from typing import Any
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch
 from app.designs.content import Above, Cells, Content, DrawnItems, plain
 from app.media.store import addresses
+
+T = TypeVar("T")
 
 BESIDE = text("""
     SELECT number, fields ->> CAST(:source AS text) AS source, fields ->> CAST(:reference AS text) AS reference
@@ -50,8 +54,19 @@ async def drawn(
         Cells(shown, *above) if above else cells(shown, beside.get(number))
         for number, shown in zip(numbers, texts, strict=True)
     ]
-    names = {file.name for row in rows for file in content.files(row) if not file.is_link}
-    return content.draw(rows, await addresses(connection, campaign.id, names) if names else {})
+    names = await apart_if_long(content, rows, partial(names_of_files, content, rows))
+    found = await addresses(connection, campaign.id, names) if names else {}
+    return await apart_if_long(content, rows, partial(content.draw, rows, found))
+
+
+async def apart_if_long(content: Content, rows: Sequence[Cells], work: Callable[[], T]) -> T:
+    """Return the result of a function of these items; in a thread if it takes long, so that others do not wait."""
+    return await asyncio.to_thread(work) if content.takes_long(rows) else work()
+
+
+def names_of_files(content: Content, rows: Sequence[Cells]) -> set[str]:
+    """Return the names of the files of a campaign that items show."""
+    return {file.name for row in rows for file in content.files(row) if not file.is_link}
 
 
 def cells(shown: str, beside: CellsBeside | None) -> Cells:

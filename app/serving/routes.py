@@ -33,7 +33,7 @@ from app.serving import broken, drafts, ending, gold, leases, submission, undo
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.shown_numbers import shown_numbers
 from app.serving.standing import ServedCampaign, Standing, by_id, standing
-from app.templating import CHOSEN, sanitised
+from app.templating import CHOSEN, prose
 from app.visit import passphrase, people, progress
 from app.visit.steps import STEPS
 from app.web import (
@@ -225,6 +225,7 @@ async def welcome_page(
     items = await sample(connection, campaign)
     allow_links(request, campaign)
     speak(request, campaign)
+    (instructions,) = await prose(campaign.instructions)
     context = {
         "campaign": campaign,
         "design": design_of(campaign),
@@ -232,7 +233,7 @@ async def welcome_page(
         "platform": platform,
         "drawn": items,
         "token_hours": request.app.state.settings.worker_token_hours,
-        "instructions": sanitised(campaign.instructions),
+        "instructions": instructions,
     }
     return page(request, "welcome.html", context | more)
 
@@ -350,6 +351,7 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
     step = here.step or STEPS[0]  # passed in another tab by now: what is sent then is not needed
     allow_links(request, campaign)
     speak(request, campaign)
+    instructions, consent = await prose(campaign.instructions, here.settings.consent)
     context: dict[str, Any] = {
         "step": step.name,
         "campaign": campaign,
@@ -358,14 +360,14 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
         "asked": asked_of(campaign, campaign.annotator_id),
         "platform": platform,
         "token": tokens(request).issue(platform.name, campaign.link_key, assignment),
-        "instructions": sanitised(campaign.instructions),
-        "consent": sanitised(here.settings.consent),
+        "instructions": instructions,
+        "consent": consent,
     }
     context |= step.shown(here.settings, here.facts)
     context["shown"] = replace(shown, form=form_by_position(shown.form, range(len(context.get("texts", ())))))
     outcome = context.get("outcome")
     context["completion"] = await ending.way_back(connection, campaign, outcome) if outcome else None
-    context["explained"] = [sanitised(words) for words in (context.get("told") or {}).get("explanations", ())]
+    context["explained"] = await prose(*(context.get("told") or {}).get("explanations", ()))
     context["drawn"] = await drawn_of(connection, campaign, context.get("texts"))
     return page(request, "_step.html" if fetched(request) else "step.html", context)
 
@@ -387,6 +389,7 @@ async def work_page(
         shown = replace(shown, form=form_by_position(shown.form, work.hit.items))
     allow_links(request, here)
     speak(request, here)
+    (instructions,) = await prose(here.instructions)
     context = {
         "work": work,
         "drawn": items,
@@ -398,7 +401,7 @@ async def work_page(
         "may_leave": ending.may_leave(here),
         "outcome": ending.outcome_of(work),
         "completion": await ending.completion(connection, work),
-        "instructions": sanitised(here.instructions),
+        "instructions": instructions,
         "last": leases.is_last(request.app.state.posterior_cache, work),
         "gold": await gold.told_of_gold(connection, here, shown.of_hit),
         "shown": shown,

@@ -17,7 +17,7 @@ from app.designs.criteria import asked_of
 from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Invalid
-from app.templating import sanitised
+from app.templating import prose
 from app.trial import hit as hits
 from app.web import Entered, Now, Transaction, allow_links, fetched, page, speak
 
@@ -53,7 +53,7 @@ async def trial_hit(
     """One HIT, for a frame of the page on which a campaign is tried or its settings are chosen."""
     campaign = await hits.tried_campaign(connection, slug, unsaved)
     speak(request, campaign)
-    return trial_page(request, campaign, await hits.trial_hit(connection, campaign, number))
+    return await trial_page(request, campaign, await hits.trial_hit(connection, campaign, number))
 
 
 @free.post(CAMPAIGN + "/try/hit")
@@ -71,16 +71,16 @@ async def try_hit(
     number = min(whole_number(values.get("hit")) or 0, MOST - 1)
     hit = await hits.trial_hit(connection, campaign, number)
     if "broken" in values:
-        return trial_page(request, campaign, hit, {"reported": True, "form": values})
+        return await trial_page(request, campaign, hit, {"reported": True, "form": values})
     try:
         hits.check(campaign, hit, Form(values, "form"))
     except Invalid as refusal:
         if fetched(request):
             raise
-        return trial_page(request, campaign, hit, {"notice": refusal, "form": values})
+        return await trial_page(request, campaign, hit, {"notice": refusal, "form": values})
     if unsaved is None:
         await hits.note_trial(connection, campaign, now=now)
-    return trial_page(request, campaign, await hits.trial_hit(connection, campaign, number + 1))
+    return await trial_page(request, campaign, await hits.trial_hit(connection, campaign, number + 1))
 
 
 @free.put(CAMPAIGN + "/try/hit", status_code=204)
@@ -88,11 +88,12 @@ async def forget_draft() -> None:
     """Nothing is kept of what is only tried."""
 
 
-def trial_page(
+async def trial_page(
     request: Request, campaign: Any, hit: hits.TrialHit, shown: Mapping[str, Any] | None = None
 ) -> HTMLResponse:
     allow_links(request, campaign)
     here = hits.as_served(campaign, hit)
+    (instructions,) = await prose(campaign.instructions)
     context = {
         "campaign": here,
         "asked": asked_of(here, hit.id),
@@ -102,7 +103,7 @@ def trial_page(
         "drawn": hit.drawn,
         "shown": {"form": {}, "replaces": None, **(shown or {})},
         "token": "",
-        "instructions": sanitised(campaign.instructions),
+        "instructions": instructions,
         "last": False,
     }
     return page(request, "_work.html" if fetched(request) else "work.html", context)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from app.designs.content import KINDS, TAGS, Cells, Content, NamedFile
-from app.designs.differences import differences
 from tests.designs.hostile import HOSTILE
 
 HERE = {"a.png": "/media/1", "größe 1.png": "/media/2", "s.mp3": "/media/3"}
@@ -122,36 +121,3 @@ def test_a_file_beside_a_text_is_drawn_as_what_it_is():
     assert '<img src="/media/1"' in hit.common[0].drawn
     assert hit.items == ["a caption", "another"]
     assert hit.loads == [True, True]
-
-
-def words_of(marked):
-    return re.sub(r"<span[^>]*>[^<]*</span>|</?(ins|del|mark)>", "", str(marked))
-
-
-def test_differences_from_a_reference_are_what_was_added_and_left_out():
-    content = Content(reference="r", differences="reference")
-    (item,) = content.draw([Cells("a <big> cat", None, "a small cat")], {}).items
-    shown = re.sub(r'<span class="visually-hidden">([^<]*)</span>', r"\1", item)
-    assert shown == "a <del>[left out: small]</del> <ins>[added: &lt;big&gt;]</ins> cat"
-
-
-def test_differences_between_two_items_mark_the_words_of_each():
-    first, second = Content(differences="pair").draw([Cells("the black cat"), Cells("the cat sat")], {}).items
-    assert re.findall(r"<mark><span[^>]*>\[differs: </span>(\w+)", first) == ["black"]
-    assert re.findall(r"<mark><span[^>]*>\[differs: </span>(\w+)", second) == ["sat"]
-    assert Content(differences="pair").draw([Cells("a"), Cells("b"), Cells("c")], {}).items == ["a", "b", "c"]
-
-
-@given(st.text(max_size=60), st.text(max_size=60))
-def test_marks_change_no_word(text, other):
-    marked = differences(text, other)
-    assert Markup(words_of(marked)).unescape().split() == text.split() or not isinstance(marked, Markup)
-
-
-def test_a_script_without_spaces_differs_by_letters():
-    assert re.findall(r"</span>(.)<span", differences("我喜歡貓", "我喜歡狗")) == ["貓"]
-
-
-def test_very_long_texts_come_without_marks():
-    long = "a " * 5000
-    assert differences(long, long + "b") == long
