@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,13 +61,16 @@ def patterns_of(call: ast.Call, names: dict[str, object]) -> Iterator[re.Pattern
         yield re.compile(source, eval(flags["flags"], dict(names)) if flags else 0)
 
 
-def used(pattern: re.Pattern[str], method: str) -> Work:
+def used(pattern: re.Pattern[Any], method: str) -> Work:
     """A use of a pattern on a text, to its end."""
+    if isinstance(pattern.pattern, bytes):
+        pattern = re.compile(pattern.pattern.decode(), pattern.flags | re.ASCII)
     if method == "sub":
         return lambda text: pattern.sub("", text)
     if method == "finditer":
         return lambda text: [*pattern.finditer(text)]
-    return getattr(pattern, method)
+    by: Work = getattr(pattern, method)
+    return by
 
 
 def slow_on(work: Work) -> list[str]:

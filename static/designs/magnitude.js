@@ -8,8 +8,8 @@ import { say } from "../hit/sending.js";
 import { words } from "../hit/words.js";
 
 const GROUPED = /^[+-]?[1-9][0-9]{0,2},[0-9]{3}$/;
-const NUMBER = /^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
-const BELOW_ZERO = /^-([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
+const NUMBER = /^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
+const BELOW_ZERO = /^-([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 const NEIGHBOURS = { ArrowUp: -1, ArrowDown: 1 };
 const digits = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
