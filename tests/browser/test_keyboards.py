@@ -16,38 +16,35 @@ async def press(page: Page, key: str, code: str, *, shift: bool = False) -> None
     await page.evaluate(PRESS, [key, code, shift])
 
 
-@pytest.mark.parametrize(("digit", "written"), AZERTY.items())
-async def test_an_unshifted_digit_of_azerty_chooses_its_point(task: Any, visit: Any, digit: str, written: str) -> None:
+async def scale_of_eleven(task: Any, visit: Any) -> Page:
     scale = {"labels": [str(point) for point in range(11)]}
     campaign = await task(["abide"], design="ordinal", design_settings=scale, items_per_hit=1)
-    page = (await visit()).page
+    page: Page = (await visit()).page
     await open_hit(page, campaign.prolific())
-    await press(page, written, f"Digit{digit}")
-    await expect(page.get_by_label(digit, exact=True)).to_be_checked()
+    return page
 
 
-@pytest.mark.parametrize(
-    ("key", "code", "point"),
-    [
+async def test_unshifted_digits_of_azerty_choose_their_points(task: Any, visit: Any) -> None:
+    page = await scale_of_eleven(task, visit)
+    for digit, written in AZERTY.items():
+        await press(page, written, f"Digit{digit}")
+        await expect(page.get_by_label(digit, exact=True)).to_be_checked()
+
+
+async def test_a_key_chooses_the_point_that_it_stands_for(task: Any, visit: Any) -> None:
+    page = await scale_of_eleven(task, visit)
+    for key, code, point in (
         ("-", "Minus", "10"),  # of a US keyboard
-        ("-", "Slash", "10"),  # German
-        (")", "Minus", "10"),  # AZERTY, in the place of a US keyboard's hyphen
-        ("-", "NumpadSubtract", "10"),
         ("6", "Digit6", "6"),  # AZERTY, with Shift
+        ("-", "Slash", "10"),  # German
         ("٣", "Digit3", "3"),  # Arabic
+        (")", "Minus", "10"),  # AZERTY, in the place of a US keyboard's hyphen
         ("３", "Digit3", "3"),  # Japanese, full width
+        ("-", "NumpadSubtract", "10"),
         ("Process", "Digit4", "4"),  # an input method is on
-    ],
-)
-async def test_a_key_chooses_the_point_that_it_stands_for(
-    task: Any, visit: Any, key: str, code: str, point: str
-) -> None:
-    scale = {"labels": [str(point) for point in range(11)]}
-    campaign = await task(["abide"], design="ordinal", design_settings=scale, items_per_hit=1)
-    page = (await visit()).page
-    await open_hit(page, campaign.prolific())
-    await press(page, key, code, shift=key == "6")
-    await expect(page.get_by_label(point, exact=True)).to_be_checked()
+    ):
+        await press(page, key, code, shift=key == "6")
+        await expect(page.get_by_label(point, exact=True)).to_be_checked()
 
 
 async def test_a_shifted_symbol_chooses_nothing(task: Any, visit: Any) -> None:
@@ -77,12 +74,12 @@ async def test_letters_of_a_cyrillic_keyboard_choose_items(task: Any, visit: Any
     await expect(page.locator(".row .worst input").nth(0)).to_be_checked()
 
 
-@pytest.mark.parametrize("mark", ["?", "؟", "？"])
-async def test_the_question_mark_of_any_keyboard_shows_the_keys(task: Any, visit: Any, mark: str) -> None:
+async def test_the_question_mark_of_any_keyboard_shows_the_keys(task: Any, visit: Any) -> None:
     page = (await visit()).page
     await open_hit(page, (await task()).prolific())
-    await press(page, mark, "Slash", shift=True)
-    await expect(page.locator(".keys dl")).to_be_visible()
+    for place, mark in enumerate("?؟？"):
+        await press(page, mark, "Slash", shift=True)
+        await expect(page.locator(".keys dl")).to_be_visible(visible=place % 2 == 0)
 
 
 @pytest.mark.parametrize("scripted", [True, False])
