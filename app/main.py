@@ -41,7 +41,14 @@ from app.crowd.registry import with_pages
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
 from app.database.campaign import Names
-from app.database.session import LOCK_SECONDS, ServingConnections, create_engine
+from app.database.session import (
+    LOCK_SECONDS,
+    PAGE_LIMITS,
+    READING_LIMITS,
+    SERVING_LIMITS,
+    ServingConnections,
+    create_engine,
+)
 from app.experiments import routes as experiments
 from app.media import routes as media
 from app.quality import annotator_routes
@@ -94,11 +101,13 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     # those of other campaigns have while the answers to one wait for a lock. The documentation says how many these are.
     half = settings.pool_size // 2
     state = app.state
-    state.database = create_engine(settings.database_url, pool_size=settings.pool_size - half)
-    state.serving_database = create_engine(settings.database_url, pool_size=half + 1, lock_seconds=LOCK_SECONDS)
-    state.reading_database = create_engine(settings.database_url, pool_size=2)
+    url = settings.database_url
+    state.database = create_engine(url, pool_size=settings.pool_size - half, limits=PAGE_LIMITS)
+    serving = create_engine(url, pool_size=half + 1, lock_seconds=LOCK_SECONDS, limits=SERVING_LIMITS)
+    state.serving_database = serving
+    state.reading_database = create_engine(url, pool_size=2, limits=READING_LIMITS)
     key = await secret_key(state.database, settings)
-    state.serving_connections = ServingConnections(state.serving_database, half + 1)
+    state.serving_connections = ServingConnections(serving, half + 1)
     state.names = Names()
     state.posterior_cache = PosteriorCache()
     state.fits = Fits()

@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from app.email_address import is_email_address
+from app.postgres_address import parse_address
 
 SECRET_CHARACTERS = 32
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -28,16 +27,8 @@ class SettingsProblem(ValueError):
 
 
 def _asyncpg_url(url: str) -> str:
-    """The same database, spelled for SQLAlchemy on asyncpg; libpq's `sslmode` is understood."""
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        # The value may hold a password, so it is not repeated.
-        raise ValueError("is not a database address such as postgresql://user:password@host/name") from None
-    if parsed.drivername.split("+")[0] not in ("postgres", "postgresql"):
-        raise ValueError(f"names {parsed.drivername}, and Easel works on PostgreSQL only (postgresql://...)")
-    query = {"ssl" if key == "sslmode" else key: value for key, value in parsed.query.items()}
-    return parsed.set(drivername="postgresql+asyncpg", query=query).render_as_string(hide_password=False)
+    """Return the same database, spelled for SQLAlchemy on asyncpg."""
+    return parse_address(url).as_url()
 
 
 def _comma_separated(value: object) -> object:

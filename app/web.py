@@ -324,7 +324,7 @@ def on_database_error(request: Request, error: Exception) -> Response:
         return refuse(request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored.")
     if not session.is_away(error):
         raise error
-    log.warning("database unavailable: %s", error)
+    log.warning("database unavailable: %s", str(error) or type(error).__name__)
     response = refuse(
         request,
         503,

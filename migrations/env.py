@@ -4,9 +4,8 @@ import asyncio
 import os
 
 from alembic import context
-from sqlalchemy import Connection, pool, text
+from sqlalchemy import Connection, text
 from sqlalchemy.dialects.postgresql.base import ischema_names
-from sqlalchemy.ext.asyncio import create_async_engine
 
 import app.database.account_tables
 import app.database.content_tables
@@ -16,6 +15,7 @@ import app.database.sharing_tables
 import app.database.tables
 import app.database.visit_tables  # noqa: F401  (parts of the metadata)
 from app.database.schema import TransactionId, metadata
+from app.database.session import create_migrating_engine
 
 ischema_names["xid8"] = TransactionId  # so that `alembic check` can compare it
 
@@ -31,7 +31,7 @@ def run(connection: Connection) -> None:
 
 
 async def connect_and_run(url: str) -> None:
-    engine = create_async_engine(url, poolclass=pool.NullPool, hide_parameters=True)
+    engine = create_migrating_engine(url)
     async with engine.connect() as connection:
         await connection.run_sync(run)
         await connection.commit()

@@ -11,10 +11,14 @@ import numpy.typing as npt
 from sqlalchemy import Column, Table, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.database.connecting import give_up
 from app.database.session import Driver, driver_of
 
 T = TypeVar("T")
 Numbers = npt.NDArray[Any]
+
+COPY_SECONDS = 3600.0  # for a whole COPY, however long other statements of the connection may take
+SILENCE_SECONDS = 60.0  # in which no byte of a COPY to this process comes; then the connection counts as lost
 
 # PostgreSQL's binary COPY format: a head, for each row the number of its values and then each value after its length
 # in bytes, and an end; everything big-endian.
@@ -28,13 +32,16 @@ async def copy(connection: AsyncConnection, table: Table, rows: Iterable[Sequenc
     JSON goes in as text. Identity columns take the values given, so get them from `reserve`.
     """
     driver = await copying(connection)
-    await driver.copy_records_to_table(table.name, records=rows, columns=columns)
+    async with closed_when_late(driver):
+        await driver.copy_records_to_table(table.name, records=rows, columns=columns, timeout=COPY_SECONDS)
 
 
 async def copy_lines(connection: AsyncConnection, table: Table, lines: Iterable[str], *columns: str) -> None:
     """As `copy`, from what `line` made of each row, perhaps in another thread: here nothing is left to do."""
     driver = await copying(connection)
-    await driver.copy_to_table(table.name, source=BytesIO("".join(lines).encode()), columns=columns)
+    source = BytesIO("".join(lines).encode())
+    async with closed_when_late(driver):
+        await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_SECONDS)
 
 
 def line(cells: Iterable[str | float | None]) -> str:
@@ -64,7 +71,9 @@ async def copy_numbers(connection: AsyncConnection, table: Table, columns: Mappi
         else:
             rows[name] = in_array(values)
     source = BytesIO(COPY_HEAD + rows.tobytes() + COPY_END)
-    await driver.copy_to_table(table.name, source=source, columns=list(columns), format="binary")
+    names = list(columns)
+    async with closed_when_late(driver):
+        await driver.copy_to_table(table.name, source=source, columns=names, format="binary", timeout=COPY_SECONDS)
 
 
 async def numbers(
@@ -80,11 +89,14 @@ async def numbers_of(driver: Driver, query: str, arguments: Sequence[Any], **col
     Nothing is made of each number, so a million take no longer than PostgreSQL needs, and their own size.
     """
     received = bytearray()
+    loop = asyncio.get_running_loop()
+    async with closed_when_late(driver), asyncio.timeout(SILENCE_SECONDS) as limit:
 
-    async def receive(data: bytes) -> None:
-        received.extend(data)
+        async def receive(data: bytes) -> None:
+            received.extend(data)
+            limit.reschedule(loop.time() + SILENCE_SECONDS)
 
-    await driver.copy_from_query(query, *arguments, output=receive, format="binary")
+        await driver.copy_from_query(query, *arguments, output=receive, format="binary", timeout=COPY_SECONDS)
     layout = row_layout({name: np.dtype(kind) for name, kind in columns.items()})
     count = (len(received) - len(COPY_HEAD) - len(COPY_END)) // layout.itemsize
     rows = np.frombuffer(received, layout, count, len(COPY_HEAD))
@@ -112,6 +124,16 @@ def in_array(values: Numbers) -> Numbers:
     arrays["head"] = 20 + 12 * length, 1, 0, FLOAT8, length, 1
     arrays["elements"]["bytes"], arrays["elements"]["value"] = 8, values
     return arrays
+
+
+@asynccontextmanager
+async def closed_when_late(driver: Driver) -> AsyncIterator[None]:
+    """Close the connection when a COPY was cancelled or came to no end: it may never confirm that it stopped."""
+    try:
+        yield
+    except (TimeoutError, asyncio.CancelledError):
+        await give_up(driver)
+        raise
 
 
 async def copying(connection: AsyncConnection) -> Driver:

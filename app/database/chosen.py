@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import make_url, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from app.database import embedded
 from app.database.migrate import upgrade
 from app.database.session import TROUBLE, create_engine
 from app.errors import StartupProblem
+from app.postgres_address import parse_address
 from app.settings import Settings, easel_command
 
 LOOK = text("""
@@ -68,7 +69,7 @@ async def reach(url: str) -> bool:
             (problem.orig and problem.orig.__cause__) or problem.orig if isinstance(problem, DBAPIError) else problem
         )
         reason = " ".join(str(cause).split()) or type(cause).__name__
-        place = make_url(url).set(drivername="postgresql", username=None, password=None)
+        place = parse_address(url).in_words()
         raise StartupProblem(f"The database at {place} does not answer: {reason}. Check DATABASE_URL.") from None
     finally:
         await engine.dispose()

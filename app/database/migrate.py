@@ -4,8 +4,9 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import NullPool, text
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy import text
+
+from app.database.session import create_migrating_engine
 
 if TYPE_CHECKING:
     from alembic.config import Config  # it takes long to import, and as a rule there is nothing to migrate
@@ -33,7 +34,7 @@ def upgrade(url: str) -> None:
 
 async def revision_of(url: str) -> str | None:
     """Of the schema that the database at `url` has, if it has one."""
-    engine = create_async_engine(url, poolclass=NullPool, hide_parameters=True)
+    engine = create_migrating_engine(url)
     try:
         async with engine.connect() as connection:
             if await connection.scalar(text("SELECT to_regclass('alembic_version')")) is None:

@@ -5,49 +5,113 @@ statement then takes a third of the processor time, and a HIT and its answer nee
 """
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from inspect import get_annotations
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 from weakref import WeakValueDictionary
 
 import asyncpg
-from sqlalchemy import TextClause
+from sqlalchemy import AdaptedConnection, ExceptionContext, NullPool, TextClause, event
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from app.database.connecting import Connector, LimitedConnection, TimeLimits, give_up
+from app.postgres_address import parse_address
 
 # How long an annotator's request waits for a lock. Then their browser tries again, and others have the connection.
 LOCK_SECONDS = 5
 
 
-def create_engine(url: str, *, pool_size: int, lock_seconds: int | None = None) -> AsyncEngine:
+# For annotators' requests: longer than they wait for a lock.
+SERVING_LIMITS = TimeLimits(statement=15.0, idle_in_transaction=15.0)
+# For pages of researchers and for what runs in the background.
+PAGE_LIMITS = TimeLimits(statement=120.0, idle_in_transaction=600.0)
+# For downloads and analyses, which may sort a whole campaign before the first row comes.
+READING_LIMITS = TimeLimits(statement=600.0)
+POOL_SECONDS = 15.0  # until a request that finds no free connection is told so
+
+
+def create_engine(
+    url: str, *, pool_size: int, lock_seconds: int | None = None, limits: TimeLimits = TimeLimits()
+) -> AsyncEngine:
     """An engine on PostgreSQL through asyncpg, whose statements wait for a lock no longer than `lock_seconds`.
 
     Every statement here is short and finds its rows by an index: planning it anew each time, or compiling it, would
     cost more than running it. A plan is made once per connection, perhaps when its tables were still empty, so it must
     be the right one whatever the statistics say: PostgreSQL is told to prefer indexes and nested loops.
     """
-    return create_async_engine(
+    settings = {
+        "jit": "off",
+        "plan_cache_mode": "force_generic_plan",
+        "enable_seqscan": "off",
+        "enable_hashjoin": "off",
+        "enable_mergejoin": "off",
+    }
+    if lock_seconds is not None:
+        settings["lock_timeout"] = f"{lock_seconds}s"
+    if limits.idle_in_transaction is not None:
+        settings["idle_in_transaction_session_timeout"] = f"{math.ceil(1000 * limits.idle_in_transaction)}ms"
+    connector = connector_for(url, settings, limits)
+    engine = create_async_engine(
         url,
+        async_creator=connector.connect,
         pool_size=pool_size,
         max_overflow=0,
+        pool_timeout=POOL_SECONDS,
         hide_parameters=True,  # messages of errors go into logs, and parameters are names, links, hashes
-        connect_args={
-            "server_settings": {
-                "application_name": "easel",
-                "jit": "off",
-                "plan_cache_mode": "force_generic_plan",
-                "enable_seqscan": "off",
-                "enable_hashjoin": "off",
-                "enable_mergejoin": "off",
-            }
-            | ({} if lock_seconds is None else {"lock_timeout": f"{lock_seconds}s"})
-        },
     )
+    for name, listener in (("checkout", check_out), ("checkin", check_in), ("handle_error", drop_lost)):
+        if not event.contains(engine.sync_engine, name, listener):
+            event.listen(engine.sync_engine, name, listener)
+    return engine
+
+
+def create_migrating_engine(url: str) -> AsyncEngine:
+    """Return an engine for migrations: PostgreSQL plans as usual, and a statement takes as long as it needs."""
+    connector = connector_for(url, {}, TimeLimits(statement=None))
+    return create_async_engine(url, async_creator=connector.connect, poolclass=NullPool, hide_parameters=True)
+
+
+def connector_for(url: str, settings: Mapping[str, str], limits: TimeLimits) -> Connector:
+    """Return what opens connections to the database at `url`, with settings of the session."""
+    address = parse_address(url)
+    named = {"application_name": address.parameters.get("application_name", "easel")}
+    options = {name: value for name, value in address.parameters.items() if name == "options"}
+    return Connector(address, {**named, **settings, **options}, limits)
+
+
+def check_out(adapted: AdaptedConnection, _record: object, _proxy: object) -> None:
+    """Let the pool open another connection in the place of one that does not answer any more."""
+    connection = adapted.driver_connection
+    if is_limited(connection) and connection.questionable() and not adapted.run_async(answers):
+        raise DisconnectionError("the connection does not answer")
+
+
+def check_in(adapted: AdaptedConnection | None, _record: object) -> None:
+    """Note when a connection was last used."""
+    if adapted is not None and is_limited(adapted.driver_connection):
+        adapted.driver_connection.last_used = time.monotonic()
+
+
+def drop_lost(context: ExceptionContext) -> None:
+    """Take a connection out of the pool whose statement came to no end, or whose server takes no writes any more."""
+    if context.connection is None or context.connection.closed or context.connection.invalidated:
+        return
+    connection = context.connection.connection.driver_connection
+    if is_limited(connection) and connection.note_problem(context.original_exception):
+        context.is_disconnect = True
+        context.invalidate_pool_on_disconnect = False  # the others are asked for a sign of life
+
+
+async def answers(connection: LimitedConnection) -> bool:
+    return await connection.answers()
 
 
 DIALECT = dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves its dialects untyped
@@ -92,9 +156,9 @@ LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 TROUBLE = (DBAPIError, NoFreeConnection, asyncpg.PostgresError, *LOST, OSError)
 
 # How PostgreSQL's codes begin for what passes: a lost connection, no room for another one, starting or stopping, a
-# statement cancelled or out of time, a transaction ended to resolve a deadlock or because it took too long, a lock that
-# others hold.
-PASSING = ("08", "53", "57", "40", "25P03", "25P04", "55P03")
+# statement cancelled or out of time, its disk in trouble, a transaction ended to resolve a deadlock or because it took
+# too long, a lock that others hold, a server that takes no writes because another became the primary.
+PASSING = ("08", "53", "57", "58", "40", "25006", "25P03", "25P04", "55P03")
 
 R = TypeVar("R", bound=asyncpg.Record)
 Driver: TypeAlias = "asyncpg.Connection[Any]"
@@ -144,7 +208,7 @@ async def used(connection: AsyncConnection) -> AsyncIterator[Driver]:
     would never be committed.
     """
     driver = await driver_of(connection)
-    if driver.is_closed():  # it broke while nobody used it
+    if await is_dead(driver):
         await connection.invalidate()
         driver = await driver_of(connection)
     try:
@@ -152,12 +216,27 @@ async def used(connection: AsyncConnection) -> AsyncIterator[Driver]:
     except LOST:
         driver.terminate()
         raise
-    except asyncio.CancelledError:
-        await connection.invalidate()
+    except (TimeoutError, asyncio.CancelledError, asyncpg.PostgresError) as problem:
+        if isinstance(problem, asyncio.CancelledError) or (is_limited(driver) and driver.note_problem(problem)):
+            await give_up(driver)
         raise
     finally:
+        if is_limited(driver):
+            driver.last_used = time.monotonic()
         if driver.is_closed() or driver.is_in_transaction():
             await connection.invalidate()
+
+
+async def is_dead(driver: Driver) -> bool:
+    """Return whether a connection broke, or does not answer any more; it is closed then."""
+    if is_limited(driver) and driver.questionable():
+        return not await driver.answers()
+    return driver.is_closed()
+
+
+def is_limited(driver: object) -> TypeGuard[LimitedConnection]:
+    """Return whether this is a connection of ours; asyncpg's own `isinstance` says so of all its connections."""
+    return LimitedConnection in type(driver).__mro__
 
 
 class ServingConnections:
@@ -170,8 +249,9 @@ class ServingConnections:
     other campaigns go on.
     """
 
-    def __init__(self, engine: AsyncEngine, number: int) -> None:
+    def __init__(self, engine: AsyncEngine, number: int, *, seconds: float = TimeLimits.acquire) -> None:
         self._engine = engine
+        self._seconds = seconds
         self._free = asyncio.Semaphore(number)
         self._share = max(1, number - 1)
         self._shares: WeakValueDictionary[int | None, asyncio.Semaphore] = WeakValueDictionary()
@@ -180,13 +260,14 @@ class ServingConnections:
     @asynccontextmanager
     async def borrow(self, campaign: int | None = None) -> AsyncIterator[Driver]:
         """A connection on which every statement is a transaction of its own, for a campaign, by its row's id; None for
-        what waits for no lock of a campaign.
+        what waits for no lock of a campaign. Raises TimeoutError when none is free or can be opened in time.
         """
         share = self._shares.setdefault(campaign, asyncio.Semaphore(self._share))  # there as long as somebody uses it
-        async with share, self._free:
+        async with asyncio.timeout(self._seconds) as limit, share, self._free:
             connection = self._idle.pop() if self._idle else await self._engine.connect()
             try:
                 async with used(connection) as driver:
+                    limit.reschedule(None)
                     yield driver
             finally:
                 self._idle.append(connection)
