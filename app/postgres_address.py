@@ -107,7 +107,7 @@ class PostgresAddress:
     """Where a database is, and how to connect to it.
 
     Args:
-        hosts: The servers, in the order in which they are tried; at least one. Of several each has a name and a port.
+        hosts: The servers, at least one, in the order in which they are tried. If there are several, each has both.
         parameters: Of `DRIVER_PARAMETERS` and `OWN_PARAMETERS`, by libpq's names, with values that were checked.
 
     """

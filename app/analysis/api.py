@@ -210,6 +210,10 @@ class Verification(BaseModel):
     responses: int
     items: int
     mismatch_count: int
+    beyond_rounding: int = Field(
+        description="How many of them differ by more than the rounding of an earlier version, or of another system's "
+        "mathematics library. If none does, `easel verify CAMPAIGN --replay` stores the posteriors again."
+    )
     mismatches: list[Mismatch] = Field(description="The first 20.")
 
 

@@ -35,6 +35,7 @@ ACTIONS = {
     "items.outputs_imported": "imported outputs of systems",
     "answers.imported": "imported answers",
     "answers.simulated": "let made-up annotators answer",
+    "answers.replayed": "stored all posteriors again from the same answers",
     "answers.exclude": "excluded",
     "answers.include": "restored",
     "answers.hold": "held",

@@ -3,21 +3,33 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from app.database import embedded
-from app.database.migrate import upgrade
+from app.database.migrate import require_newest, revision_on, upgrade
 from app.database.session import TROUBLE, create_engine
 from app.errors import StartupProblem
 from app.postgres_address import parse_address
 from app.settings import Settings, easel_command
 
 LOOK = text("""
-    SELECT to_regclass('campaigns') IS NOT NULL, has_database_privilege(current_database(), 'TEMPORARY'),
-           current_database(), current_user
+    SELECT to_regclass('campaigns') IS NOT NULL AS has_tables,
+           current_setting('transaction_read_only') = 'on' AS read_only,
+           has_database_privilege(current_database(), 'TEMPORARY') AS may_lease,
+           current_database() AS name, current_user AS person
 """)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A database that answers: whether it has Easel's tables and takes writes, and the revision of its schema."""
+
+    has_tables: bool
+    takes_writes: bool
+    revision: str | None
 
 
 @contextmanager
@@ -30,7 +42,11 @@ def own_database(settings: Settings, lost: Callable[[], None] = lambda: None) ->
         with embedded.start(settings.data_dir, lost=lost) as url:
             yield url
     else:
-        asyncio.run(reach(settings.database_url))
+        if not asyncio.run(reach(settings.database_url)).takes_writes:
+            raise StartupProblem(
+                f"The database at {parse_address(settings.database_url).in_words()} takes no writes: it is a standby, "
+                "or set to be read-only. Let DATABASE_URL name the primary, or all servers with commas between them."
+            )
         yield settings.database_url
 
 
@@ -42,13 +58,15 @@ def any_database(settings: Settings) -> Iterator[str]:
             upgrade(url)
             yield url
     else:
-        if not asyncio.run(reach(settings.database_url)):
+        database = asyncio.run(reach(settings.database_url))
+        if not database.has_tables:
             raise StartupProblem(f"This database has no tables of Easel yet. Run `{easel_command()} migrate` first.")
+        require_newest(database.revision)
         yield settings.database_url
 
 
-async def reach(url: str) -> bool:
-    """Whether a database that answers has Easel's tables.
+async def reach(url: str) -> Reached:
+    """Return what the database at `url` is like.
 
     Raises StartupProblem if it does not answer, or lets its user make no temporary objects: each connection makes the
     function by which it leases HITs (`serving/races.py`).
@@ -56,13 +74,13 @@ async def reach(url: str) -> bool:
     engine = create_engine(url, pool_size=1)
     try:
         async with engine.connect() as connection:
-            has_tables, may_lease, name, user = (await connection.execute(LOOK)).one()
-            if not may_lease:
+            found = (await connection.execute(LOOK)).one()
+            if not found.may_lease:
                 raise StartupProblem(
                     f"The user of DATABASE_URL may not make temporary objects, which handing out work needs. "
-                    f'Let the owner of the database run: GRANT TEMPORARY ON DATABASE "{name}" TO "{user}"'
+                    f'Let the owner of the database run: GRANT TEMPORARY ON DATABASE "{found.name}" TO "{found.person}"'
                 )
-            return bool(has_tables)
+            return Reached(found.has_tables, not found.read_only, await revision_on(connection))
     except TROUBLE as problem:
         # SQLAlchemy wraps what asyncpg says in words for programmers.
         cause = (

@@ -3,7 +3,7 @@
 A server that is switched off, a router that forgets a connection, a failover without a reset: each leaves connections
 that look open and carry nothing. So every connect has a time limit for each host, and every statement one of its own;
 the kernel is asked to notice dead peers; and a connection that was idle is asked for a sign of life before it is used.
-Nothing of this concerns Unix sockets, such as those of the embedded server, except the limit of statements.
+Unix sockets, such as those of the embedded server, need none of this except the limits of statements.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ else:
 log = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 1.0  # for PostgreSQL to confirm that a statement was cancelled
-# The kernel's own checks, by libpq's names: a dead peer is noticed after about 25 s, also by who waits without a limit.
+# The kernel's own checks, by libpq's names: it notices a dead peer after about 25 s, whatever limit a statement has.
 SOCKET_DEFAULTS = {
     "keepalives": 1,
     "keepalives_idle": 10,  # s
@@ -39,7 +39,7 @@ SOCKET_DEFAULTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,  # ms
 }
-# The same, of the server's side: it would otherwise keep the locks of a client that is gone for two hours.
+# The same on the server's side, which would otherwise keep the locks of a client that is gone for two hours.
 SERVER_DEFAULTS = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
@@ -231,7 +231,7 @@ class Connector:
                 self.first = (place + 1) % len(hosts)
                 if sqlstate(problem).startswith(REFUSED_EVERYWHERE):
                     break
-            except asyncio.CancelledError:  # whoever comes next does not begin at the same silent host
+            except asyncio.CancelledError:  # the next attempt does not begin at the same silent host
                 self.first = (place + 1) % len(hosts)
                 raise
             else:

@@ -19,6 +19,9 @@ from app.record.law import hits_of, law_of, parameters_of
 from app.record.states import Revision
 
 RESPONSES_AT_ONCE = 5_000
+# Difference, relative and near 0 absolute, up to which two numbers are the same but for rounding. Other arithmetic, of
+# an earlier version or another system's mathematics library, gives about 1e-15, and after many answers 1e-12.
+ROUNDING, ROUNDING_AT_ZERO = 1e-9, 1e-12
 MISMATCHES_SHOWN = 20
 
 # Of items that have none, NaN.
@@ -69,6 +72,7 @@ class Verification:
     """How many responses and items were compared, the number of mismatches, and the first 20 of them.
 
     checks_amiss: checks in answered HITs without an answer, and answers without such a check.
+    beyond_rounding: mismatches of more than `ROUNDING`.
     """
 
     responses: int
@@ -76,10 +80,16 @@ class Verification:
     mismatch_count: int
     mismatches: list[Mismatch]
     checks_amiss: int = 0
+    beyond_rounding: int = 0
 
     @property
     def clean(self) -> bool:
         return self.mismatch_count == 0 and self.checks_amiss == 0
+
+    @property
+    def rounding_only(self) -> bool:
+        """Whether everything is right but for the rounding of other arithmetic."""
+        return self.mismatch_count > 0 and self.beyond_rounding == 0 and self.checks_amiss == 0
 
 
 async def verify(connection: AsyncConnection, campaign: Row[Any]) -> Verification:
@@ -93,7 +103,8 @@ async def verify(connection: AsyncConnection, campaign: Row[Any]) -> Verificatio
     count = sum(one.mismatch_count for one in found)
     mismatches = [mismatch for one in found for mismatch in one.mismatches]
     amiss = (await connection.execute(CHECKS_AMISS, {"campaign": campaign.id})).scalar_one()
-    return Verification(found[0].responses, found[0].items, count, mismatches[:MISMATCHES_SHOWN], amiss)
+    beyond = sum(one.beyond_rounding for one in found)
+    return Verification(found[0].responses, found[0].items, count, mismatches[:MISMATCHES_SHOWN], amiss, beyond)
 
 
 async def verified(connection: AsyncConnection, campaign: Any) -> Verification:
@@ -106,13 +117,14 @@ async def verified(connection: AsyncConnection, campaign: Any) -> Verification:
     beliefs, judgments, responses = await applied(connection, campaign)
     said = await unjudged.people(connection, campaign) if number_of(campaign) == 0 else {}
     again = await asyncio.to_thread(replayed, law, beliefs, judgments, said)
-    count, found = await asyncio.to_thread(differences, stored, again)
+    count, beyond, found = await asyncio.to_thread(differences, stored, again)
     ids = await ids_of(connection, campaign.id, [number for number, *_ in found])
     mismatches = [Mismatch(number, ids[number], column, kept, anew, by) for number, column, kept, anew in found]
     if law.layout:
         otherwise = await kept_otherwise(connection, Revision.present(campaign), beliefs.kept(), by)
         count, mismatches = count + len(otherwise), mismatches + otherwise
-    return Verification(responses, len(judgments), count, mismatches[:MISMATCHES_SHOWN])
+        beyond += sum(not is_rounding(mismatch.stored, mismatch.replayed) for mismatch in otherwise)
+    return Verification(responses, len(judgments), count, mismatches[:MISMATCHES_SHOWN], beyond_rounding=beyond)
 
 
 def columns(law: Law, state: str) -> str:
@@ -177,16 +189,24 @@ async def applied(
 
 def differences(
     stored: Mapping[str, Numbers], again: Mapping[str, Numbers]
-) -> tuple[int, list[tuple[int, str, float, float]]]:
-    """Every stored number against the replayed one, by their bits: how many differ, and the first of them by item, as
-    (number, column, stored, replayed).
+) -> tuple[int, int, list[tuple[int, str, float, float]]]:
+    """Every stored number against the replayed one, by their bits: how many differ, how many by more than rounding, and
+    the first of them by item, as (number, column, stored, replayed).
     """
-    count, found = 0, []
+    count, beyond, found = 0, 0, []
     for column, values in again.items():
         different = np.flatnonzero(bits(stored[column]) != bits(values))
         count += len(different)
+        beyond += int(np.count_nonzero(~is_rounding(stored[column][different], values[different])))
         found += [(int(k), column, stored[column][k].item(), values[k].item()) for k in different[:MISMATCHES_SHOWN]]
-    return count, sorted(found, key=lambda mismatch: mismatch[0])[:MISMATCHES_SHOWN]
+    return count, beyond, sorted(found, key=lambda mismatch: mismatch[0])[:MISMATCHES_SHOWN]
+
+
+def is_rounding(stored: Any, replayed: Any) -> Any:
+    """Whether two different numbers are the same but for rounding; of counts, any difference is one. Elementwise."""
+    if np.asarray(replayed).dtype.kind != "f":
+        return np.zeros(np.shape(replayed), bool)
+    return np.isclose(stored, replayed, rtol=ROUNDING, atol=ROUNDING_AT_ZERO, equal_nan=False)
 
 
 async def kept_otherwise(
@@ -221,11 +241,15 @@ def otherwise(
 
 
 def first_difference(stored: Any, replayed: Any) -> tuple[float, float] | None:
-    """Of two lists of floats, or two of lists; NaN where one has ended, and NaN is no difference to NaN."""
+    """Of two lists of floats, or two of lists, the first pair that differs, beyond rounding if any does; NaN where one
+    has ended, and NaN is no difference to NaN.
+    """
     one, other = np.hstack([(), *stored]), np.hstack([(), *replayed])
     pairs = np.full((2, max(len(one), len(other))), np.nan)
     pairs[0, : len(one)], pairs[1, : len(other)] = one, other
-    different = np.flatnonzero((pairs[0] != pairs[1]) & ~np.isnan(pairs).all(axis=0))
+    differs = (pairs[0] != pairs[1]) & ~np.isnan(pairs).all(axis=0)
+    beyond = differs & ~is_rounding(*pairs)
+    different = np.flatnonzero(beyond if beyond.any() else differs)
     return (float(pairs[0, different[0]]), float(pairs[1, different[0]])) if len(different) else None
 
 

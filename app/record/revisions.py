@@ -200,10 +200,17 @@ async def make_on(url: str, campaign_id: int, now: datetime) -> None:
         await engine.dispose()
 
 
-async def make(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
-    """The revision, however long it takes."""
+async def replay_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+    """Make a revision from the same answers and decisions, such as after the arithmetic has changed, beside the work
+    of annotators and however long it takes.
+    """
+    await make(engine, campaign_id, now=now, unchanged=True)
+
+
+async def make(engine: AsyncEngine, campaign_id: int, *, now: datetime, unchanged: bool = False) -> None:
+    """The revision, however long it takes. unchanged: also if no decision asks for it."""
     async with turn(engine, campaign_id) as connection:
-        draft = await drafted(connection, campaign_id)
+        draft = await drafted(connection, campaign_id, unchanged=unchanged)
         if draft is None:
             return
         while not await switched(connection, draft):
@@ -298,14 +305,17 @@ async def turn(engine: AsyncEngine, campaign_id: int) -> AsyncIterator[AsyncConn
             await connection.invalidate()
 
 
-async def drafted(connection: AsyncConnection, campaign_id: int) -> NextRevision | None:
-    """The next revision as of now, stored beside the present one; None if that knows all decisions."""
+async def drafted(connection: AsyncConnection, campaign_id: int, *, unchanged: bool) -> NextRevision | None:
+    """The next revision as of now, stored beside the present one; None if that knows all decisions, unless it is to be
+    made with them `unchanged`.
+    """
     await connection.execution_options(isolation_level="REPEATABLE READ")
     async with connection.begin():
         campaign = (await connection.execute(CAMPAIGN, {"campaign": campaign_id})).one()
-        decided = (await connection.execute(DUE, {"campaign": campaign_id})).scalar_one()
-        if decided is None or decided <= campaign.decided:
+        decided = (await connection.execute(DUE, {"campaign": campaign_id})).scalar_one() or 0
+        if decided <= campaign.decided and not unchanged:
             return None
+        decided = max(decided, campaign.decided)
         said = await unjudged.who(connection, campaign, decided=decided)
         draft = NextRevision(campaign, decided, (await look(connection, campaign_id)).watermark, said)
         views = criteria_of(campaign)

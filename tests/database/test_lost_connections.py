@@ -215,7 +215,7 @@ async def test_a_silent_first_host_is_passed_over_and_not_tried_again_first(data
         await engine.dispose()
 
 
-async def test_whoever_gives_up_at_a_silent_host_lets_the_next_begin_at_the_other(database_url):
+async def test_a_request_that_gives_up_at_a_silent_host_lets_the_next_begin_at_the_other(database_url):
     async with Proxy(database_url) as silent, Proxy(database_url) as other:
         silent.silent = True
         url = f"{other.url}&host=127.0.0.1:{silent.port}&host=127.0.0.1:{other.port}"
