@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.asked_segments import AskedSegments, asked_segments
 from app.campaigns.criteria_import import apart
-from app.crowd.answered import ResultRow
+from app.crowd.answered import NAMELESS, ResultRow
 from app.crowd.platform import Platform
 from app.database import tables
 from app.database.bulk import copy, reserve, reserve_seqs
@@ -113,10 +113,13 @@ OF_HIT = """
         SELECT * FROM responses WHERE campaign_id = h.campaign_id AND hit_id = h.id ORDER BY seq DESC LIMIT 1
     ) AS r ON true"""
 
-# Where an assignment's id stands for one annotator's alone.
+# Where an assignment's id stands for one annotator's alone, or for another's, too, who took it after it was returned.
+# An answer of which nobody knows whose it is may be anybody's.
 STORED = text(f"""{ANSWER}
     JOIN assignments s ON s.campaign_id = :campaign AND s.external_id = given.id
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id AND a.platform = :platform
+        AND (a.worker_id = given.worker OR starts_with(a.worker_id, '{NAMELESS}')
+             OR starts_with(given.worker, '{NAMELESS}'))
     LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id {OF_HIT}
 """)
 
@@ -301,12 +304,12 @@ def checked(
     return tuple(for_all({**dict.fromkeys(shown), **values}, shown, shown_as))
 
 
-Key: TypeAlias = tuple[str | None, str]
-"""What an answer is known by: the id of its assignment, and whose it is where that is needed."""
+Key: TypeAlias = tuple[str, str]
+"""What an answer is known by: whose it is, and the id of its assignment."""
 
 
-def key_of(hit: ImportedHit, platform: Platform) -> Key:
-    return hit.worker_id if platform.shares_assignment_ids else None, hit.assignment_id
+def key_of(hit: ImportedHit) -> Key:
+    return hit.worker_id, hit.assignment_id
 
 
 async def stored_before(
@@ -316,7 +319,7 @@ async def stored_before(
     known: dict[Key, list[Row[Any]]] = {}
     statement = STORED_OF_ANNOTATOR if platform.shares_assignment_ids else STORED
     for some in pieces(hits):
-        workers, ids = zip(*(key_of(hit, platform) for hit in some), strict=True)
+        workers, ids = zip(*(key_of(hit) for hit in some), strict=True)
         given = {"campaign": campaign.id, "platform": platform.name, "workers": list(workers), "ids": list(ids)}
         for row in await connection.execute(statement, given):
             known.setdefault((row.worker, row.id), []).append(row)
@@ -339,7 +342,7 @@ def new_among(
     so_far: str,
 ) -> list[ImportedHit]:
     for hit in hits:
-        stored = known.get(key_of(hit, platform), ())
+        stored = known.get(key_of(hit), ())
         if any(not same(hit, row) for row in stored):
             what = "with another answer" if any(map(answered, stored)) else "without an answer: it arrived here itself"
             raise Conflict(
@@ -347,7 +350,7 @@ def new_among(
                 code="assignment_known",
                 line=hit.line,
             )
-    return [hit for hit in hits if key_of(hit, platform) not in known]
+    return [hit for hit in hits if key_of(hit) not in known]
 
 
 def named(hit: ImportedHit, platform: Platform) -> str:

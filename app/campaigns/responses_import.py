@@ -8,11 +8,11 @@ assignment, so an import that was interrupted is finished by importing the file 
 
 import asyncio
 import csv
-import hashlib
 import io
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -29,19 +29,21 @@ from app.campaigns.imported_hits import (
     unnumbered,
     without_stored,
 )
+from app.campaigns.items_by_text import name_items_by_text
 from app.campaigns.progress import Progress
-from app.crowd.answered import NEEDED, ResultRow
+from app.crowd.answer_files import read_answers
+from app.crowd.answered import NEEDED
 from app.crowd.platform import Platform
-from app.crowd.registry import of_results
+from app.crowd.reading import ReadingOptions
 from app.database.audit_log import note
 from app.database.campaign import finish_if_complete
 from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
 from app.designs.written import Written, WrittenByCriterion
-from app.errors import Conflict, Invalid, listed, plural
+from app.errors import Conflict, plural
 from app.record.folding import lock_present, share
-from app.upload import check_size, read
 
+AS_WRITTEN = ReadingOptions()
 FEWEST_ROWS, MOST_ROWS = 5, 2_000  # in one transaction
 HOLD_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
 
@@ -59,6 +61,17 @@ class ImportedResponses(BaseModel):
     finished: bool = Field(
         default=False, description="Whether the campaign was closed, because every item has what was wanted."
     )
+    rejected: int = Field(
+        0, description="HITs left out, because they were rejected, cancelled, ignored, or controls of another tool."
+    )
+    missing: int = Field(0, description="Values left out, because their cells are empty or say NA.")
+    percent: int = Field(0, description="Values that were written in percent.")
+    decimal_comma: bool = Field(default=False, description="Whether numbers were read with decimal commas.")
+    date_order: str = Field("", description="How dates were read whose order matters: day_first or month_first.")
+    time_zone: str = Field("", description="The zone of times that name none; empty if all do.")
+    columns: str = Field("", description="What was read from which column, where the columns are not Easel's own.")
+    passed_over: str = Field("", description="The columns that were not read then.")
+    by_text: int = Field(0, description="Items that were found by their text instead of their id.")
 
 
 def sentences(done: ImportedResponses) -> list[str]:
@@ -79,6 +92,15 @@ def sentences(done: ImportedResponses) -> list[str]:
             done.over_wanted
         ),
         "Every item has the judgments you wanted, so the campaign is finished.": done.finished,
+        f"HITs left out because they were rejected, cancelled or ignored: {done.rejected:,}.": done.rejected,
+        f"Values left out because their cells are empty or say NA: {done.missing:,}.": done.missing,
+        f"Values read as percent: {done.percent:,}.": done.percent,
+        "Numbers were read with decimal commas.": done.decimal_comma,
+        f"Dates were read with the {done.date_order.removesuffix('_first')} first.": done.date_order,
+        f"Times without a time zone were read as {done.time_zone}.": done.time_zone,
+        f"Columns read: {done.columns}.": done.columns,
+        f"Columns passed over: {done.passed_over}.": done.passed_over,
+        f"Items found by their text: {done.by_text:,}.": done.by_text,
     }
     return [sentence for sentence, true in said.items() if true]
 
@@ -91,6 +113,7 @@ async def import_results(
     *,
     now: datetime,
     max_mb: int,
+    options: ReadingOptions = AS_WRITTEN,
     progress: Progress = lambda _rows: None,
     looks: Callable[[int], None] = lambda _campaign_id: None,
 ) -> ImportedResponses:
@@ -98,15 +121,16 @@ async def import_results(
 
     The answers exist, so items may come to have more judgments than are wanted. `progress` is told now and then how
     many HITs are in, and `looks` at the end which campaign has new answers. Raises `NotFound`, `Conflict`
-    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `numbered` and `read_results` do, before
+    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `numbered` and `read_answers` do, before
     anything is stored. Interrupted by anything else, it leaves the first rows stored, and the same file imported again
     goes on after them.
     """
     async with engine.connect() as connection:
         campaign = await launched(connection, slug)
     values = WrittenByCriterion(campaign)
-    platform, rows = await asyncio.to_thread(read_results, file, name, values, max_mb=max_mb)
+    platform, rows, notes = await asyncio.to_thread(read_answers, file, name, values, max_mb=max_mb, options=options)
     async with engine.connect() as connection:
+        notes.by_text = await name_items_by_text(connection, campaign, rows) if notes.columns else 0
         hits = await numbered(connection, campaign, rows)
         count, first = len(hits), hits[0]
         new = await without_stored(connection, campaign, platform, hits)
@@ -117,7 +141,7 @@ async def import_results(
             code="assignment_known",
             line=first.line,
         )
-    stored, done = 0, ImportedResponses()
+    stored, done = 0, ImportedResponses.model_validate(asdict(notes))
     judgments: dict[int, int] = {}
     async for some, counts in stored_in_turn(engine, campaign, platform, new, now=now):
         stored += len(some)
@@ -134,23 +158,6 @@ async def import_results(
     drawn = {item: count for item, count in judgments.items() if item not in campaign.always_shown}
     done.over_wanted = await asyncio.to_thread(more_than, campaign.judgments_per_item, drawn)
     return done
-
-
-def read_results(file: BinaryIO, name: str, values: Written, *, max_mb: int) -> tuple[Platform, list[ResultRow]]:
-    """The HITs in a file, with these values, and the platform that their annotators come from. Raises what
-    `upload.read` and the platform's reader do, and `Invalid` (`criteria_not_imported`).
-    """
-    check_size(file, max_mb)
-    digest = hashlib.sha256(file.read()).hexdigest()[:12]
-    upload = read(file, name, max_mb=max_mb)
-    platform, files = of_results(upload.columns)
-    if values.criteria and not files.by_criterion:
-        raise Invalid(
-            f"This campaign asks by {listed(values.criteria)}, and a result file of {platform.title} cannot say by "
-            "which a value is. Nothing was imported.",
-            code="criteria_not_imported",
-        )
-    return platform, files.read(upload, digest, values)
 
 
 def example(campaign: Any, ids: Sequence[str], segment: str | None = None) -> str:

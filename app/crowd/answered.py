@@ -1,12 +1,14 @@
 """HITs that were answered elsewhere, as files tell of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from app.crowd.reading import CellReader, Kind
 from app.upload import Upload
 
+NAMELESS = "file-"  # begins the id of an annotator whom a file does not name
 NEEDED = ("hit", "annotator", "item", "value")  # the columns of Easel's own files
 
 
@@ -55,6 +57,10 @@ class ReadsValues(Protocol):
         """Whether values are points, 0 to 100."""
 
     @property
+    def criteria(self) -> Sequence[str]:
+        """The names of the criteria by which values are; none where there are none."""
+
+    @property
     def classes(self) -> Sequence[str]:
         """What its classes are called; none where values are no classes."""
 
@@ -69,21 +75,28 @@ class ReadsValues(Protocol):
 
 
 class Reads(Protocol):
-    """From a table to its rows. Without the platform's ids, `digest` names the worker and, with the line, the
-    assignment. Raises `Invalid`.
+    """From a table to its rows, whose numbers and times `cells` reads. Without the platform's ids, `digest` names the
+    worker and, with the line, the assignment. Raises `Invalid`, and `UnsurveyedError`.
     """
 
-    def __call__(self, upload: Upload, digest: str, values: ReadsValues, /) -> list[ResultRow]: ...
+    def __call__(self, upload: Upload, digest: str, values: ReadsValues, cells: CellReader, /) -> list[ResultRow]: ...
 
 
 @dataclass(frozen=True)
 class ResultFiles:
     """The files in which a platform tells what was answered.
 
-    recognises: whether a file with these columns may be one of them. by_criterion: whether they can say by which
-    criterion a value is.
+    Attributes:
+        recognises: Whether a file with these columns may be one of them.
+        reads: Whether `read` takes a file with these columns; others need to be mapped.
+        read: Reads it.
+        written_cells: Its cells with numbers and times, each with its line.
+        by_criterion: Whether they can say by which criterion a value is.
+
     """
 
     recognises: Callable[[Sequence[str]], bool]
+    reads: Callable[[Sequence[str]], bool]
     read: Reads
+    written_cells: Callable[[Upload], Iterator[tuple[int, Kind, str]]]
     by_criterion: bool = False

@@ -7,12 +7,13 @@ Columns `hit`, `annotator`, `item` and `value`, perhaps `position`, `issued_at`,
 import math
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from operator import itemgetter
 from typing import Any, TypeAlias
 
 from app.crowd.answered import NEEDED, ReadsValues, ResultFiles, ResultRow
 from app.crowd.platform import LONGEST_ID, Platform
+from app.crowd.reading import MISSING, CellReader, Kind, is_missing
 from app.errors import Invalid, listed, shortened, some_of
 from app.spreadsheets import unprotected
 from app.upload import Upload, UploadedRow, as_text, refuse
@@ -28,11 +29,11 @@ ASKED = "asked_"  # begins the columns of an export that say what its annotator 
 OF_LISTS = {"items": "item", "values": "value"}  # in JSONL, where a row is a whole HIT
 SAID = {"score": "value", "received_at": "submitted_at"} | OF_LISTS  # what exports and lists call a column
 PLACE = re.compile("[1-9][0-9]{0,8}")
-MARKED = {"true": True, "false": False, "": False}
+# As programs and spreadsheets write truth values.
+MARKED = dict.fromkeys(("true", "wahr", "vrai", "verdadero", "verdadeiro", "vero", "waar", "1", "yes"), True)
+MARKED |= dict.fromkeys(("false", "falsch", "faux", "falso", "onwaar", "0", "no", *MISSING), False)
 
 LONGEST_REASON = 200
-# PostgreSQL has no zone for the first moment that Python knows, and nobody answered before this one.
-FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 JudgedItem: TypeAlias = tuple[int | None, int, str, float | None, str, datetime | None, datetime | None, str]
 """Of a row its position, line, item, value, why it has none, when it was issued and submitted, and its segment: a
 tuple, which the garbage collector leaves out.
@@ -44,9 +45,24 @@ def recognises(columns: Sequence[str]) -> bool:
     return bool({"hit", "annotator"} & set(columns))
 
 
-def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultRow]:
+def reads(columns: Sequence[str]) -> bool:
+    """Whether a file has all columns that are needed."""
+    return set(NEEDED) <= {SAID.get(name, name) for name in columns}
+
+
+def written_cells(upload: Upload) -> Iterator[tuple[int, Kind, str]]:
+    """Yield the cells with values and times."""
+    for record in upload.records:
+        for line, cells in rows_of(record):
+            yield line, "number", cells.get("value", "")
+            for column in ("issued_at", "submitted_at"):
+                yield line, "time", cells.get(column, "")
+
+
+def judged_in(upload: Upload, _digest: str, values: ReadsValues, reader: CellReader) -> list[ResultRow]:
     """The HITs of a file, in the order of their first rows, by each criterion apart. The rows of a HIT need not stand
-    together. Of an answer that its annotator replaced, an export has both; the newer one is read.
+    together. Of an answer that its annotator replaced, an export has both; the newer one is read. Rows without a value
+    are left out.
 
     Raises `Invalid`: `result_columns`, `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
     `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`,
@@ -57,6 +73,7 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
     hits: dict[tuple[str, str, str, str], list[JudgedItem]] = {}
     replaced: set[tuple[str, str]] = set()  # annotators, and numbers of their answers
     known: dict[tuple[str, ...], bool] = {}
+    line_without = 0
     for record in upload.records:
         columns = tuple(record.values)
         if columns not in known:
@@ -66,8 +83,15 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues) -> list[ResultR
             cells = {name: bare(name, cell) for name, cell in given.items()} if exported else given
             annotator, hit = id_in(cells, "annotator", line), id_in(cells, "hit", line)
             replaced.add((annotator, cells.get("replaces", "")))
+            its_values = by(values, line, cells.get("criterion"))
+            if not exported and lacks_value(cells, its_values):
+                line_without = line_without or line
+                reader.notes.missing += 1
+                continue
             rows = hits.setdefault((annotator, hit, cells.get("criterion", ""), cells.get("seq", "")), [])
-            rows.append(judged(line, cells, by(values, line, cells.get("criterion")), exported=exported))
+            rows.append(judged(line, cells, its_values, reader, exported=exported))
+    if line_without and not hits:
+        refuse("scores_missing", line_without, "no row of this file has a value.")
     if not hits:
         raise Invalid("This file has a header and no responses. Nothing was imported.", code="file_empty")
     # To let go of all rows at once would take a moment in which nothing else is done.
@@ -160,7 +184,14 @@ def by(values: ReadsValues, line: int, criterion: str | None) -> ReadsValues:
     return found
 
 
-def judged(line: int, cells: dict[str, str], values: ReadsValues, *, exported: bool) -> JudgedItem:
+def lacks_value(cells: dict[str, str], values: ReadsValues) -> bool:
+    """Whether a row says nothing of its item: its value is missing, and it was not marked N/A."""
+    return is_missing(cells.get("value", ""), values.classes) and not MARKED.get(
+        cells.get("not_applicable", "").lower()
+    )
+
+
+def judged(line: int, cells: dict[str, str], values: ReadsValues, reader: CellReader, *, exported: bool) -> JudgedItem:
     item = cells.get("item", "")
     if not item:
         refuse("item_missing", line, "item is empty.")
@@ -168,26 +199,26 @@ def judged(line: int, cells: dict[str, str], values: ReadsValues, *, exported: b
         position_of(line, cells.get("position", "")),
         line,
         item,
-        mark_of(line, cells, values, exported=exported),
+        mark_of(line, cells, values, reader, exported=exported),
         reason_of(line, cells),
-        time_of(line, "issued_at", cells),
-        time_of(line, "submitted_at", cells),
+        time_of(line, "issued_at", cells, reader),
+        time_of(line, "submitted_at", cells, reader),
         cells.get("segment", ""),
     )
 
 
-def mark_of(line: int, cells: dict[str, str], values: ReadsValues, *, exported: bool) -> float | None:
+def mark_of(
+    line: int, cells: dict[str, str], values: ReadsValues, reader: CellReader, *, exported: bool
+) -> float | None:
     """The value, None where the item was marked N/A; NaN where an export has none beside an item that was."""
     cell, marked = cells.get("value", ""), cells.get("not_applicable", "").lower()
-    if marked not in MARKED or (MARKED[marked] and cell):
+    if marked not in MARKED or (MARKED[marked] and not is_missing(cell, ())):
         refuse("na_unknown", line, "not_applicable is true where the item was marked N/A and has no value, else false.")
     if MARKED[marked]:
         return None
-    if not cell and exported:
+    if exported and is_missing(cell, values.classes):
         return math.nan
-    if not cell:
-        refuse("scores_missing", line, f"the item “{shortened(cells['item'])}” has no value.")
-    value = value_of(line, cell, values, exported=exported)
+    value = value_of(line, cell, values, reader, exported=exported)
     check_label(line, value, cells.get("label", ""), values.classes)
     return value
 
@@ -195,15 +226,16 @@ def mark_of(line: int, cells: dict[str, str], values: ReadsValues, *, exported: 
 def reason_of(line: int, cells: dict[str, str]) -> str:
     """Why an item was marked. Raises `Invalid` (`reason_unusable`)."""
     reason = cells.get("reason", "")
-    if len(reason) > LONGEST_REASON or (reason and cells.get("not_applicable", "").lower() != "true"):
+    if len(reason) > LONGEST_REASON or (reason and not MARKED.get(cells.get("not_applicable", "").lower())):
         said = f"reason is one of at most {LONGEST_REASON} characters, where not_applicable is true."
         refuse("reason_unusable", line, said)
     return reason
 
 
-def value_of(line: int, cell: str, values: ReadsValues, *, exported: bool) -> float:
+def value_of(line: int, cell: str, values: ReadsValues, reader: CellReader, *, exported: bool) -> float:
+    text = cell if cell in values.classes else reader.number(cell, percent=values.in_points)
     try:
-        value = values.number(cell) if exported else values.value(cell)
+        value = values.number(text) if exported else values.value(text)
     except ValueError:
         if values.classes:
             told = f"“{shortened(cell)}” is none of the classes {listed(values.classes)}."
@@ -236,20 +268,11 @@ def position_of(line: int, cell: str) -> int | None:
     return int(cell)
 
 
-def time_of(line: int, column: str, cells: dict[str, str]) -> datetime | None:
-    """ISO 8601, from 1970 on; without a zone it is UTC. Raises `Invalid` (`time_unreadable`)."""
+def time_of(line: int, column: str, cells: dict[str, str], reader: CellReader) -> datetime | None:
+    """Raises `Invalid` (`time_unreadable`)."""
     cell = cells.get(column, "")
-    if not cell:
-        return None
-    try:
-        read = datetime.fromisoformat(cell)
-        moment = (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        moment = None
-    if moment is None or moment < FIRST_MOMENT:
-        said = f"{column} is “{shortened(cell)}”, not a time such as 2026-01-31T15:04:05Z."
-        refuse("time_unreadable", line, said, column=column)
-    return moment
+    moment = reader.moment(line, column, cell) if cell else None
+    return moment.at if moment else None
 
 
 def hit_of(annotator: str, hit: str, criterion: str, rows: list[JudgedItem]) -> ResultRow:
@@ -295,10 +318,11 @@ def check_once(items: Sequence[str], lines: Sequence[int]) -> None:
         seen.add(item)
 
 
+RESULTS = ResultFiles(recognises, reads, judged_in, written_cells, by_criterion=True)
 PLATFORM = Platform(
     "elsewhere",
     "Elsewhere",
     has_page=False,
-    results=ResultFiles(recognises, judged_in, by_criterion=True),
+    results=RESULTS,
     shares_assignment_ids=True,
 )

@@ -15,7 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.export import Format, export
 from app.campaigns import responses_import
+from app.crowd.answer_files import read_answers
 from app.crowd.answered import ResultRow
+from app.crowd.reading import ReadingNotes, ReadingOptions
 from app.database.session import statements
 from app.designs.answer import Answer
 from app.designs.registry import DESIGNS, design_of
@@ -112,7 +114,7 @@ async def test_json_lines_have_a_row_an_item_or_an_object_a_hit(engine):
         ('"items": "v0", "values": [1]', "lists_unequal"),
         ('"items": [], "values": []', "lists_unequal"),
         ('"items": ["v0", "v1"], "value": 1', "lists_unequal"),
-        ('"items": ["v0", "v1"], "values": [1, null]', "scores_missing"),
+        ('"items": ["v0", "v1"], "values": [null, null]', "scores_missing"),
         ('"items": ["v0", "v1"], "values": [1, [2]]', "score_not_a_number"),
         ('"items": ["v0", "v0"], "values": [1, 2]', "item_repeated"),
         ('"items": ["v0"], "values": [1], "item": "v1"', "column_twice"),
@@ -128,8 +130,8 @@ async def test_lists_that_do_not_fit_are_refused(engine, lists, code):
 @pytest.mark.parametrize(
     ("content", "code", "line", "words"),
     [
-        ("annotator,item,value\nAnn,v0,1\n", "result_columns", None, "lacks hit"),
-        ("hit,annotator,item\nh,Ann,v0\n", "result_columns", None, "lacks value"),
+        ("annotator,item,value\nAnn,v0,1\n", "result_columns", None, "item_column=item, value_column=value"),
+        ("hit,annotator,item\nh,Ann,v0\n", "result_columns", None, "lacks a likely one for value"),
         (HEADER, "file_empty", None, "no responses"),
         (HEADER.replace("value", "value,mood") + "h,Ann,v0,1,x\n", "column_unknown", 1, "mood"),
         (HEADER.replace("value", "value,rank") + "h,Ann,v0,1,1\n", "column_unknown", 1, "rank"),
@@ -140,7 +142,7 @@ async def test_lists_that_do_not_fit_are_refused(engine, lists, code):
         (HEADER + f"h,{'A' * 201},v0,70\n", "id_too_long", 2, "annotator has more than 200"),
         (HEADER + "h,Ann,v0,70\nh,Ann,v1,30\nh,Ann,v9,30\n", "item_unknown", 4, "v9"),
         (HEADER + "h,Ann,v0,70\ng,Ann,v0,70\nh,Ann,v0,70\n", "item_repeated", 4, "v0"),
-        (HEADER + "h,Ann,v0,70\nh,Ann,v1,\n", "scores_missing", 3, "v1"),
+        (HEADER + "h,Ann,v0,\nh,Ann,v1,NA\n", "scores_missing", 2, "no row"),
         (HEADER + "h,Ann,v0,70\nh,Ann,v1,high\n", "score_not_a_number", 3, "high"),
         (HEADER + "h,Ann,v0,70\nh,Ann,v1,100.5\n", "score_out_of_range", 3, "not between 0 and 100"),
         (HEADER + "".join(f"h,Ann,v{k},1\n" for k in range(11)), "hit_size", 2, "11 items with a score"),
@@ -402,11 +404,12 @@ def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_b
     csv.writer(file).writerows([columns, *(row[: len(columns)] for row in rows)])
     sent = io.BytesIO(file.getvalue().encode())
     hits: list[ResultRow] = []
+    notes = ReadingNotes()
     with suppress(Refusal):
-        _, hits = responses_import.read_results(sent, "a.csv", Written(design), max_mb=1)
+        _, hits, notes = read_answers(sent, "a.csv", Written(design), max_mb=1, options=ReadingOptions())
     if not hits:
         return
-    assert sum(len(hit.items) for hit in hits) == len(rows)
+    assert sum(len(hit.items) for hit in hits) + notes.missing == len(rows)
     assert len({(hit.worker_id, hit.assignment_id) for hit in hits}) == len(hits)
     for hit in hits:
         assert len(set(hit.items)) == len(hit.items) == len(hit.scores)

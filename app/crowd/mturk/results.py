@@ -1,22 +1,23 @@
 """Result files of Mechanical Turk, read. Pure: from a table to HITs that were answered.
 
 Columns `Input.id1..n` and `Answer.range1..n` (0 to 100), perhaps `Answer.na1..n` (ticked where an item could not be
-judged), and those that MTurk adds: `AssignmentId`, `WorkerId`, `AcceptTime`, `SubmitTime` and others. Like the released
-EASL program it counts every row, whatever its `AssignmentStatus`: remove rows that should not count before the import.
+judged), and those that MTurk adds: `AssignmentId`, `WorkerId`, `AcceptTime`, `SubmitTime` and others. Files of other
+templates are read by `crowd.columns`.
 """
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
-from app.crowd.answered import ReadsValues, ResultFiles, ResultRow
+from app.crowd.answered import NAMELESS, ReadsValues, ResultFiles, ResultRow
+from app.crowd.moments import unix_time
 from app.crowd.platform import LONGEST_ID
+from app.crowd.reading import CellReader, Kind, is_missing
 from app.errors import Invalid, listed, shortened, some_of
 from app.upload import Upload, UploadedRow, as_text, refuse
 
-NOBODY = "file-"  # with a digest of the file, for those whom it does not name
 KEPT = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
-ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
 TICKED = {"on": True, "true": True, "": False, "off": False, "false": False}
 OF_AN_ITEM = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer about the whole HIT has no number in it
 
@@ -26,11 +27,26 @@ def recognises(columns: Sequence[str]) -> bool:
     return any(name.startswith(("Input.", "Answer.")) for name in columns)
 
 
-def judged_in(upload: Upload, digest: str, values: ReadsValues) -> list[ResultRow]:
-    """The rows of a result file. Without MTurk's ids, `digest` names the worker and, with the line, the assignment.
+def reads(columns: Sequence[str]) -> bool:
+    """Whether a file has numbered ids of items and as many numbered ranges."""
+    inputs, answers = (numbers_after(prefix, columns) for prefix in ("Input.id", "Answer.range"))
+    return bool(inputs) and inputs == answers == set(range(1, len(inputs) + 1))
 
-    Raises `Invalid`: `values_are_no_points`, `result_columns`, `answer_column_unknown`, `id_too_long`, `item_missing`,
-    `item_repeated`, `na_unknown`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`, `file_empty`.
+
+def written_cells(upload: Upload) -> Iterator[tuple[int, Kind, str]]:
+    """Yield the cells with scores; times are always written as MTurk does."""
+    for record in upload.records:
+        for name, value in record.values.items():
+            if name.startswith("Answer.range"):
+                yield record.line, "number", as_text(value).strip()
+
+
+def judged_in(upload: Upload, digest: str, values: ReadsValues, reader: CellReader) -> list[ResultRow]:
+    """The rows of a result file, without the items that have no score. Without MTurk's ids, `digest` names the worker
+    and, with the line, the assignment.
+
+    Raises `Invalid`: `values_are_no_points`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
+    `na_unknown`, `scores_missing`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`, `file_empty`.
     """
     if not values.in_points:
         raise Invalid(
@@ -38,39 +54,28 @@ def judged_in(upload: Upload, digest: str, values: ReadsValues) -> list[ResultRo
             f"{values.possible}. Import a file with the columns hit, annotator, item and value. Nothing was imported.",
             code="values_are_no_points",
         )
-    count = hit_size(upload.columns)
+    count = len(numbers_after("Input.id", upload.columns))
     known: set[str] = set()
-    lines: dict[str, int] = {}
+    lines: dict[str, dict[str, int]] = {}  # by assignment and worker: who returns one may be followed by another
     rows = []
     for record in upload.records:
         if others := record.values.keys() - known:
             check_answers(record.line if upload.format == "jsonl" else 1, others, count)
             known |= others
-        row = judged(record, count, digest, values)
-        if row.assignment_id in lines:
+        row = judged(record, count, digest, values, reader)
+        workers = lines.setdefault(row.assignment_id, {})
+        if workers and (row.nameless or row.worker_id in workers or f"{NAMELESS}{digest}" in workers):
+            before = workers.get(row.worker_id, min(workers.values()))
             refuse(
                 "assignment_twice",
                 row.line,
-                f"the assignment {shortened(row.assignment_id)} was already on line {lines[row.assignment_id]}.",
+                f"the assignment {shortened(row.assignment_id)} was already on line {before}.",
             )
-        lines[row.assignment_id] = row.line
+        workers[row.worker_id] = row.line
         rows.append(row)
     if not rows:
         raise Invalid("This file has a header and no results. Nothing was imported.", code="file_empty")
     return rows
-
-
-def hit_size(columns: Sequence[str]) -> int:
-    """n, if there are `Input.id1..n` and `Answer.range1..n`. Raises `Invalid` (`result_columns`)."""
-    inputs, answers = (numbers_after(prefix, columns) for prefix in ("Input.id", "Answer.range"))
-    if not inputs or inputs != answers or inputs != set(range(1, len(inputs) + 1)):
-        raise Invalid(
-            "A result file has the columns Input.id1, Input.id2, ... and as many Answer.range1, Answer.range2, ...; "
-            f"this one has {listed(columns)}. Nothing was imported.",
-            code="result_columns",
-            columns=some_of(columns),
-        )
-    return len(inputs)
 
 
 def check_answers(line: int, columns: Iterable[str], count: int) -> None:
@@ -92,20 +97,26 @@ def numbers_after(prefix: str, columns: Sequence[str]) -> set[int]:
     return {int(match[1]) for match in found if match}
 
 
-def judged(record: UploadedRow, count: int, digest: str, values: ReadsValues) -> ResultRow:
+def judged(record: UploadedRow, count: int, digest: str, values: ReadsValues, reader: CellReader) -> ResultRow:
     cells = {name: as_text(value).strip() for name, value in record.values.items()}
     worker_id = id_in(cells, "WorkerId", record.line)
+    items = items_of(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, count + 1)])
+    scores = {
+        item: None
+        if ticked(record.line, k, cells)
+        else score_of(record.line, k, cells.get(f"Answer.range{k}", ""), values, reader)
+        for k, item in enumerate(items, start=1)
+    }
+    given = {item: score for item, score in scores.items() if score is None or not math.isnan(score)}
+    if not given:
+        refuse("scores_missing", record.line, "no item of this HIT has a score.")
+    reader.notes.missing += len(scores) - len(given)
     return ResultRow(
         line=record.line,
-        worker_id=worker_id or f"{NOBODY}{digest}",
-        assignment_id=id_in(cells, "AssignmentId", record.line) or f"{NOBODY}{digest}-{record.line}",
-        items=items_of(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, count + 1)]),
-        scores=tuple(
-            None
-            if ticked(record.line, k, cells)
-            else score_of(record.line, k, cells.get(f"Answer.range{k}", ""), values)
-            for k in range(1, count + 1)
-        ),
+        worker_id=worker_id or f"{NAMELESS}{digest}",
+        assignment_id=id_in(cells, "AssignmentId", record.line) or f"{NAMELESS}{digest}-{record.line}",
+        items=tuple(given),
+        scores=tuple(given.values()),
         accepted_at=time_of(cells.get("AcceptTime", "")),
         submitted_at=time_of(cells.get("SubmitTime", "")),
         details={name: cells[name] for name in KEPT if cells.get(name)},
@@ -138,9 +149,12 @@ def ticked(line: int, place: int, values: Mapping[str, str]) -> bool:
     return TICKED[cell.lower()]
 
 
-def score_of(line: int, place: int, cell: str, values: ReadsValues) -> float:
+def score_of(line: int, place: int, cell: str, values: ReadsValues, reader: CellReader) -> float:
+    """A score, NaN where it is missing."""
+    if is_missing(cell, ()):
+        return math.nan
     try:
-        score = values.number(cell)
+        score = values.number(reader.number(cell, percent=True))
     except ValueError:
         refuse("score_not_a_number", line, f"Answer.range{place} is “{shortened(cell)}”, not a number.")
     if score is None:
@@ -153,15 +167,11 @@ FIRST_YEAR = 2005  # of Mechanical Turk
 
 def time_of(cell: str) -> datetime | None:
     """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since a time is no reason to refuse an answer."""
-    words = cell.split()
-    if len(words) != 6 or words[4] not in ZONES:
-        return None
-    zone = timezone(timedelta(hours=ZONES[words.pop(4)]))
     try:
-        moment = datetime.strptime(" ".join(words), "%a %b %d %H:%M:%S %Y").replace(tzinfo=zone)
+        moment = unix_time(cell)
     except ValueError:
         return None
-    return moment if moment.year >= FIRST_YEAR else None
+    return moment if moment and moment.year >= FIRST_YEAR else None
 
 
-FILES = ResultFiles(recognises, judged_in)
+FILES = ResultFiles(recognises, reads, judged_in, written_cells)
