@@ -200,6 +200,15 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     if (share === undefined) bar.removeAttribute("value"); else bar.value = share;
   };
 
+  // Columns that a refusal proposes, where none was named.
+  const propose = (columns) => {
+    for (const [name, column] of Object.entries(columns ?? {})) {
+      const field = form.elements[name];
+      if (field && !field.value) field.value = column;
+    }
+    if (columns) part("answer-options").open = true;
+  };
+
   const busy = (is) => { form.querySelector("button:not([formaction])").disabled = is; };
 
   const refuseLarge = () => say(`This file has more than ${form.dataset.maxMb} MB. Nothing was sent; split it, or ask the operator to raise the limit.`);
@@ -309,6 +318,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
       busy(false);
       show(null);
       say(report.error.message);
+      propose(report.error.proposal);
     };
     request.open("POST", form.getAttribute("action"));
     request.setRequestHeader("x-easel", "fetch");
@@ -363,7 +373,16 @@ if (plan) {
     event.preventDefault();
     const address = `${location.pathname}?${new URLSearchParams(new FormData(plan))}`;
     const leaving = new AbortController();
-    const busy = (is) => {
+    // Columns that a refusal proposes, where none was named.
+  const propose = (columns) => {
+    for (const [name, column] of Object.entries(columns ?? {})) {
+      const field = form.elements[name];
+      if (field && !field.value) field.value = column;
+    }
+    if (columns) part("answer-options").open = true;
+  };
+
+  const busy = (is) => {
       part("planning").hidden = !is;
       plan.querySelector("button").disabled = is;
     };

@@ -76,7 +76,7 @@ def test_a_campaign_goes_from_a_file_to_an_export_and_is_verified(easel, files):
     launched = easel("campaign", "launch", "verbs").output
     assert launched.startswith("verbs is running.\nAnnotators: http://127.0.0.1:8000/link/")
     imported = easel("campaign", "import-responses", "verbs", files / "results.csv").output
-    assert imported == "Imported 1 response on 2 items.\n"
+    assert imported == "Imported 1 response on 2 items.\nThe file has 1 row on 2 lines.\n"
     assert easel("verify", "verbs").output == "Replayed 1 responses: the posteriors of 6 items are the same.\n"
     table = list(csv.DictReader(io.StringIO(easel("export", "verbs", "items").output)))
     assert [(row["id"], row["alpha"], row["judgments"]) for row in table[:3]] == [
@@ -203,11 +203,28 @@ def test_an_export_of_responses_becomes_those_of_another_campaign(easel, files):
     easel("campaign", "import-responses", "verbs", files / "rows.csv")
     (files / "export.csv").write_text(easel("export", "verbs", "responses").output)
     output = easel("campaign", "import-responses", "copy", files / "export.csv").output
-    assert output == "Imported 1 response on 2 items.\n"
+    assert output == "Imported 1 response on 2 items.\nThe file has 2 rows on 3 lines.\n"
     assert easel("export", "copy", "items").output == easel("export", "verbs", "items").output
     again = easel("campaign", "import-responses", "verbs", files / "export.csv")
     assert again.exit_code == 1
     assert "assignment_known" in again.stderr
+
+
+def test_answers_of_another_tool_are_imported_by_the_columns_that_are_named(easel, files):
+    easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
+    easel("campaign", "import", "verbs", files / "items.csv")
+    easel("campaign", "launch", "verbs")
+    (files / "batch.csv").write_text("WorkerId,Input.verb,Answer.score,When\nW1,v0,70,1/2/2026 3:04 PM\n")
+    refused = easel("campaign", "import-responses", "verbs", files / "batch.csv")
+    assert "(result_columns)" in refused.stderr
+    assert "item_column=Input.verb, value_column=Answer.score" in refused.stderr
+    named = ("--item-column", "Input.verb", "--value-column", "Answer.score", "--submitted-at-column", "When")
+    unclear = easel("campaign", "import-responses", "verbs", files / "batch.csv", *named)
+    assert "(date_order_unclear)" in unclear.stderr
+    done = easel("campaign", "import-responses", "verbs", files / "batch.csv", *named, "--date-order", "day_first")
+    assert "Imported 1 response on 1 item." in done.output
+    assert "Dates were read with the day first." in done.output
+    assert "Times without a time zone were read as UTC." in done.output
 
 
 def test_images_come_as_a_zip_beside_the_items(easel, tmp_path):

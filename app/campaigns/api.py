@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 from app.auth.guards import Who, program
 from app.auth.roles import SEE_SETTINGS
 from app.campaigns import campaign_zip, counted, hints, items, lifecycle, listing, responses_import, stored_file
+from app.campaigns.answer_options import AnswerFileOptions
 from app.campaigns.documents import MEDIA_TYPE
 from app.campaigns.questions import questions
 from app.campaigns.routes import Slots, downloaded, uploaded
@@ -341,7 +342,8 @@ RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
     "Its rows: `hit_missing`, `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `item_unknown`, "
     "`position_unusable`, `time_unreadable`, `na_unknown`, `assignment_twice`, `segment_missing`, `segment_unknown`, "
     "`segment_differs`, `output_unknown`. Of criteria: `criterion_unknown`, `criteria_missing`, `criteria_differ`, "
-    "`criteria_not_imported`. Their values: `scores_missing`, "
+    "`criteria_not_imported`. How it is read: `columns_unequal`, `item_ambiguous`, `answer_several`, `all_rejected`, "
+    "`decimal_unclear`, `date_order_unclear`, `time_zone_unknown`. Their values: `scores_missing`, "
     "`score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, `answer_impossible`. `details.line` is "
     "the line of the file.",
 }
@@ -349,18 +351,34 @@ RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
 
 @router.post("/{slug}/responses", status_code=201, responses=refusals(RESULTS_NOT_IMPORTED), openapi_extra=FILE_IN_BODY)
 async def import_responses(
-    *, request: Request, database: Database, settings: AppSettings, slots: Slots, slug: str, now: Now
+    *,
+    request: Request,
+    database: Database,
+    settings: AppSettings,
+    slots: Slots,
+    slug: str,
+    now: Now,
+    options: Annotated[AnswerFileOptions, Query()],
 ) -> responses_import.ImportedResponses:
     """Import answers that were given elsewhere as responses of a launched campaign.
 
     A row for each item of a HIT (`hit`, `annotator`, `item`, `value`; where there are criteria also `criterion`, and a
     row by each), an export of responses, or a result file of Mechanical Turk (`Input.id1` ..., `Answer.range1` ...); as
-    the body or as the field `file` of a form. A file that is refused changes nothing. An import that was interrupted
-    has stored some of the first HITs; send the same file again, and the rest follows.
+    the body or as the field `file` of a form. Of any other table, also of Mechanical Turk, Label Studio, Prodigy or
+    Appraise, the parameters say which column holds what; refused with `result_columns`, it comes with a `proposal`. A
+    file that is refused changes nothing. An import that was interrupted has stored some of the first HITs; send the
+    same file again, and the rest follows.
     """
     async with sent_file(request) as (file, name, _), slots.hold(file):
         return await responses_import.import_results(
-            database, slug, file, name, now=now, max_mb=settings.max_upload_mb, looks=request.app.state.looks.ask
+            database,
+            slug,
+            file,
+            name,
+            now=now,
+            max_mb=settings.max_upload_mb,
+            options=options.reading,
+            looks=request.app.state.looks.ask,
         )
 
 

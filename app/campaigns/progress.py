@@ -29,7 +29,9 @@ async def watched(job: Job[Result]) -> AsyncGenerator[int | Result | Refusal, No
 
 
 async def progress_lines(job: Job[str]) -> AsyncIterator[str]:
-    """JSON lines: {"rows": n} now and then; at the end {"done": address} or {"error": {code, message}}."""
+    """JSON lines: {"rows": n} now and then; at the end {"done": address} or {"error": {code, message}}, where the
+    refusal has one with a `proposal` of columns.
+    """
     async with aclosing(watched(job)) as reports:
         async for report in reports:
             yield json.dumps(progress_line(report)) + "\n"
@@ -37,5 +39,6 @@ async def progress_lines(job: Job[str]) -> AsyncIterator[str]:
 
 def progress_line(report: int | str | Refusal) -> dict[str, Any]:
     if isinstance(report, Refusal):
-        return {"error": {"code": report.code, "message": report.message}}
+        proposal = {"proposal": report.details["proposal"]} if "proposal" in report.details else {}
+        return {"error": {"code": report.code, "message": report.message} | proposal}
     return {"done": report} if isinstance(report, str) else {"rows": report}

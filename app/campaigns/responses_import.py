@@ -72,6 +72,9 @@ class ImportedResponses(BaseModel):
     columns: str = Field("", description="What was read from which column, where the columns are not Easel's own.")
     passed_over: str = Field("", description="The columns that were not read then.")
     by_text: int = Field(0, description="Items that were found by their text instead of their id.")
+    rows: int = Field(0, description="Rows of the file.")
+    lines: int = Field(0, description="Lines of the file, blank ones included.")
+    file: str = Field("", description="How the table was read, in sentences.")
 
 
 def sentences(done: ImportedResponses) -> list[str]:
@@ -101,6 +104,8 @@ def sentences(done: ImportedResponses) -> list[str]:
         f"Columns read: {done.columns}.": done.columns,
         f"Columns passed over: {done.passed_over}.": done.passed_over,
         f"Items found by their text: {done.by_text:,}.": done.by_text,
+        f"The file has {plural(done.rows, 'row')} on {plural(done.lines, 'line')}.": done.rows,
+        done.file: done.file,
     }
     return [sentence for sentence, true in said.items() if true]
 

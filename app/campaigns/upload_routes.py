@@ -17,10 +17,12 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import researcher
 from app.campaigns import items, lifecycle, listing, marking, responses_import
+from app.campaigns.answer_options import AnswerFileOptions
 from app.campaigns.described import ROW_NUMBERS, ChosenColumns, column_of_ids, describe
 from app.campaigns.progress import Job, progress_lines
 from app.campaigns.routes import CAMPAIGN, Slots, address, see_other, uploaded
 from app.campaigns.segment_table import segments_page
+from app.crowd.columns import MAPPED
 from app.crowd.registry import with_results
 from app.designs.content import KINDS, Content
 from app.designs.criteria import named
@@ -96,6 +98,7 @@ async def show_items(
     of = segments.rows[0].segment.external_id if segments else None
     context |= {"written": WrittenByCriterion(campaign), "example": responses_import.example(campaign, ids, of)}
     context |= {"not_marked": not_marked, "design": design_of(campaign)}
+    context |= {"answer_fields": AnswerFileOptions.model_fields, "mapped": MAPPED}
     refused = refusal or not_marked
     return page(request, "admin/items.html", context, status=refused.status if refused else 200)
 
@@ -210,7 +213,7 @@ async def import_responses(
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file = uploaded(form_data)
+        file, options = uploaded(form_data), AnswerFileOptions.entered(form_data)
         async with slots.hold(file.file):
             imported = await responses_import.import_results(
                 database,
@@ -219,15 +222,18 @@ async def import_responses(
                 file.filename or "",
                 now=now,
                 max_mb=settings.max_upload_mb,
+                options=options.reading,
                 progress=progress,
                 looks=request.app.state.looks.ask,
             )
         return address(slug, "/items", done="responses") + "&" + urlencode(imported.model_dump())
 
-    return await followed(request, database, slug, job)
+    return await followed(request, database, slug, job, form_data)
 
 
-async def followed(request: Request, database: Database, slug: str, job: Job[str]) -> Response:
+async def followed(
+    request: Request, database: Database, slug: str, job: Job[str], form_data: FormData | None = None
+) -> Response:
     """Run an import; where it leads is the address to go on at.
 
     Our script is told of the progress, line by line; a browser without it gets a page at the end.
@@ -238,8 +244,16 @@ async def followed(request: Request, database: Database, slug: str, job: Job[str
         done = await job(lambda _rows: None)
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await show_items(request, connection, slug, refusal=refusal)
+            return await show_items(
+                request, connection, slug, refusal=refusal, answer_options=given(form_data, refusal)
+            )
     return see_other(done)
+
+
+def given(form_data: FormData | None, refusal: Refusal) -> dict[str, str]:
+    """What a form said of a file of answers, and the columns that its refusal proposes."""
+    said = {name: text_in(form_data, name) for name in AnswerFileOptions.model_fields} if form_data else {}
+    return dict(refusal.details.get("proposal", {})) | {name: value for name, value in said.items() if value}
 
 
 def text_in(form_data: FormData, name: str) -> str | None:

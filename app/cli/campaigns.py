@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args
 
 import click
 from pydantic import ValidationError
@@ -27,6 +27,7 @@ from app.campaigns import (
     responses_import,
     stored_file,
 )
+from app.campaigns.answer_options import AnswerFileOptions
 from app.campaigns.campaign_zip import Table
 from app.campaigns.progress import Progress
 from app.campaigns.questions import QUESTIONS, path_of, questions
@@ -334,22 +335,42 @@ def importing(file: BinaryIO) -> Iterator[Progress]:
         yield lambda _rows: far(file.tell())
 
 
+def answer_file_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add an option for everything that can be said of a file of answers."""
+    for name, field in reversed(AnswerFileOptions.model_fields.items()):
+        choices = [choice for choice in get_args(field.annotation) if choice]
+        option = click.option(
+            f"--{name.replace('_', '-')}",
+            type=click.Choice(choices) if choices else str,
+            default=field.default or None,
+            show_default=bool(field.default),
+            help=field.description,
+        )
+        command = option(command)
+    return command
+
+
 @campaign.command("import-responses")
 @click.argument("slug")
 @click.argument("file", type=FILE)
-def import_responses(slug: str, file: Path) -> None:
-    """Import answers that were given elsewhere as responses: CSV, TSV or JSONL.
+@answer_file_options
+def import_responses(slug: str, file: Path, **said: str | None) -> None:
+    """Import answers that were given elsewhere as responses: CSV, TSV or JSON.
 
     A row for each item of a HIT, with the columns hit, annotator, item and value; an export of responses; or a result
-    file of Mechanical Turk (Input.id1.., Answer.range1..). See docs/importing-responses.md.
+    file of Mechanical Turk (Input.id1.., Answer.range1..). Of other tables the options say which column holds what.
+    See docs/importing-responses.md.
 
     A file that is refused changes nothing. If this is interrupted, run it again: it goes on after the HITs it stored.
     """
+    options = AnswerFileOptions.model_validate({name: value for name, value in said.items() if value}).reading
 
     async def work(engine: AsyncEngine) -> responses_import.ImportedResponses:
         max_mb = read_settings().max_upload_mb
         with file.open("rb") as opened:
-            return await responses_import.import_results(engine, slug, opened, file.name, now=now(), max_mb=max_mb)
+            return await responses_import.import_results(
+                engine, slug, opened, file.name, now=now(), max_mb=max_mb, options=options
+            )
 
     try:
         done = on_engine(work)

@@ -76,13 +76,15 @@ def rows_in(
 
 def shaped(file: BinaryIO, name: str, *, max_mb: int, reader: CellReader) -> tuple[Platform, ResultFiles, Upload]:
     """Return whose file it is, how it is read, and its table in that shape."""
-    upload = read(with_header(file), name, max_mb=max_mb)
-    upload = in_known_names(plain_table(upload, reader.notes))
+    upload = read(with_header(file), name, max_mb=max_mb, read_as=reader.options.read_as)
+    notes = reader.notes
+    notes.rows, notes.lines, notes.file = upload.row_count, upload.line_count, " ".join(upload.notes)
+    upload = in_known_names(plain_table(upload, notes))
     if STATUS in upload.columns and not reader.options.count_rejected:
-        upload = replace(upload, records=without_rejected(upload.records, reader.notes))
+        upload = replace(upload, records=without_rejected(upload.records, notes))
     platform, shape = of_results(upload.columns)
     if any(reader.options.columns.values()) or not shape.reads(upload.columns):
-        return platform, own_files.RESULTS, in_own_columns(upload, reader.options, reader.notes)
+        return platform, own_files.RESULTS, in_own_columns(upload, reader.options, notes)
     return platform, shape, upload
 
 

@@ -26,7 +26,7 @@ ALIASES = {
             "sentence example content sent question prompt image image_url url"
         ),
         "value": (
-            "value score rating answer label accept_text accept choice category sentiment response "
+            "value score rating accept_text accept answer label choice category sentiment response "
             "judgment judgement range slider grade annotation"
         ),
         "annotator": (

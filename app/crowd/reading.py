@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from app.crowd.moments import OrderUnknownError, ReadMoment, order_in, read_moment
 from app.errors import Invalid, shortened
-from app.upload import refuse
+from app.upload import ReadAs, refuse
 
 Decimal: TypeAlias = Literal["", "point", "comma"]
 DateOrder: TypeAlias = Literal["", "day_first", "month_first"]
@@ -37,6 +37,7 @@ class ReadingOptions:
         date_order: What comes first in dates such as 1/2/2026; empty to see it in the file.
         time_zone: Zone of times that name none, as in the time zone database.
         count_rejected: Whether answers count that the platform's requester rejected.
+        read_as: How the file is encoded, and what its quotation marks are.
 
     """
 
@@ -45,6 +46,7 @@ class ReadingOptions:
     date_order: DateOrder = ""
     time_zone: str = "UTC"
     count_rejected: bool = False
+    read_as: ReadAs = field(default_factory=ReadAs)
 
 
 @dataclass
@@ -61,6 +63,9 @@ class ReadingNotes:
         columns: What was read from which column, where they were mapped.
         passed_over: The other columns then.
         by_text: Items that were found by their text.
+        rows: Rows of the file.
+        lines: Lines of the file.
+        file: Sentences about how the table was read.
 
     """
 
@@ -73,6 +78,9 @@ class ReadingNotes:
     columns: str = ""
     passed_over: str = ""
     by_text: int = 0
+    rows: int = 0
+    lines: int = 0
+    file: str = ""
 
 
 @dataclass

@@ -1,0 +1,76 @@
+"""What can be said of a file of answers that is imported: on the page, by programs and on the command line alike."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, Field, StringConstraints, ValidationError
+
+from app.crowd.columns import MAPPED
+from app.crowd.reading import DateOrder, Decimal, ReadingOptions
+from app.errors import Invalid
+from app.upload import ReadAs
+
+LONGEST_NAME = 1_000
+Column = Annotated[str, StringConstraints(strip_whitespace=True, max_length=LONGEST_NAME)]
+
+
+class AnswerFileOptions(BaseModel):
+    """How to read a file whose columns, numbers or dates are written in another way than Easel's."""
+
+    item_column: Column = Field(
+        "", description="The column with the item: its id, or its text. `Input.text*` stands for Input.text1, 2, ..."
+    )
+    value_column: Column = Field("", description="The column with what was answered. `Answer.q*` as above.")
+    annotator_column: Column = Field("", description="The column that says who answered.")
+    hit_column: Column = Field("", description="The column that tells HITs apart; without one, each row is a HIT.")
+    issued_at_column: Column = Field("", description="The column with the time at which the HIT was handed out.")
+    submitted_at_column: Column = Field("", description="The column with the time of the answer.")
+    position_column: Column = Field("", description="The column with the item's place in the HIT, from 1 on.")
+    segment_column: Column = Field("", description="In campaigns of systems, the column with the segment.")
+    criterion_column: Column = Field("", description="In campaigns with criteria, the column with the criterion.")
+    not_applicable_column: Column = Field("", description="The column that is true where an item cannot be judged.")
+    reason_column: Column = Field("", description="The column that says why an item cannot be judged.")
+    decimal: Decimal = Field(
+        "", description="How decimals are written: point or comma. Empty: as the file shows; refused if it does not."
+    )
+    date_order: DateOrder = Field(
+        "",
+        description="What comes first in dates such as 1/2/2026: day_first or month_first. Empty: as the file shows; "
+        "refused if it does not.",
+    )
+    time_zone: Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)] = Field(
+        "UTC", description="The zone of times that name none, such as Europe/Berlin."
+    )
+    encoding: Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)] = Field(
+        "", description="How the file is encoded if not in Unicode, such as windows-1252."
+    )
+    quotes: Literal["", "cells", "text"] = Field(
+        "", description="Whether quotation marks enclose cells or are part of the text. Empty: as the file shows."
+    )
+    rejected: Literal["leave_out", "count"] = Field(
+        "leave_out", description="What becomes of results with the AssignmentStatus Rejected: leave_out or count."
+    )
+
+    @property
+    def reading(self) -> ReadingOptions:
+        """The same for the reader of files."""
+        columns = {role: str(getattr(self, f"{role}_column")) for role in MAPPED}
+        return ReadingOptions(
+            columns={role: name for role, name in columns.items() if name},
+            decimal=self.decimal,
+            date_order=self.date_order,
+            time_zone=self.time_zone or "UTC",
+            count_rejected=self.rejected == "count",
+            read_as=ReadAs(self.encoding or None, self.quotes or None),
+        )
+
+    @classmethod
+    def entered(cls, form: Mapping[str, object]) -> Self:
+        """Return what a form says; its other fields are not looked at. Raises `Invalid` (`invalid`)."""
+        given = {name: form[name] for name in cls.model_fields if isinstance(form.get(name), str)}
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            name = str(error.errors()[0]["loc"][0])
+            words = f"{name.replace('_', ' ')} cannot be read so. Nothing was imported."
+            raise Invalid(words, code="invalid", fields={name: words}) from None
