@@ -1,8 +1,9 @@
 """What fields of settings share: what one says of itself beside its type and its words, as its `json_schema_extra`, and
-texts on one line.
+texts on one line. Whether a text has anything to see.
 """
 
 from typing import Any
+from unicodedata import category
 
 from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
@@ -31,13 +32,50 @@ def is_private(field: FieldInfo) -> bool:
     return isinstance(said, dict) and bool(said.get("private"))
 
 
+# Letters, marks and signs that Unicode wants to be drawn as nothing: fillers of Hangul, the empty braille cell, what
+# joins or chooses the shapes of others. And what it counts as formatting, but draws: signs that span numbers.
+DRAWN_AS_NOTHING = frozenset(map(chr, [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0])) | frozenset(
+    map(chr, [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
+)
+DRAWN_FORMATS = frozenset(map(chr, [*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD]))
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text has nothing to see: white space, control and formatting characters (zero-width spaces, soft
+    hyphens, directions), and letters that are drawn as nothing. Marks without a letter are drawn.
+    """
+    return all(map(is_invisible, text))
+
+
+def is_invisible(character: str) -> bool:
+    if character in DRAWN_AS_NOTHING:
+        return True
+    kind = category(character)
+    return kind[0] == "Z" or (kind in ("Cc", "Cf") and character not in DRAWN_FORMATS)
+
+
+def refuse_blank(value: object) -> object:
+    """Return a value as it is. Raises ValueError for a text that looks empty and is not, or a list with such a text."""
+    for text in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(text, str) and text.strip() and is_blank(text):
+            raise ValueError("must have something to see")
+    return value
+
+
+def visible(text: str) -> str:
+    """Return a text as it is. Raises ValueError where it has nothing to see."""
+    if is_blank(text):
+        raise ValueError("must have something to see")
+    return text
+
+
 def on_one_line(text: str) -> str:
     """A text that a form can ask for on a line of its own, with something to see if it is not empty. Raises
     ValueError.
     """
     if len(text.splitlines()) > 1:
         raise ValueError("must stand on one line")
-    if text and not any(character.isprintable() and not character.isspace() for character in text):
+    if text and is_blank(text):
         raise ValueError("must have something to see")
     return text
 

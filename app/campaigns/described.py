@@ -125,6 +125,7 @@ def describe(
         found = read_or_note(partial(item_or_check, reader, design), record, problems)
         if len(shown) < len(first):
             shown.append(FirstRow(record.line, record.values, found.shown if found else ""))
+    reader.shown.check_found()
     return Description(upload.format, upload.columns, matching, reader.rows, shown, list(problems.values()), checks)
 
 

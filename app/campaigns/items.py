@@ -24,6 +24,7 @@ from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
 from app.designs.content import Content
 from app.errors import Invalid, TooLarge, shortened
+from app.fields import is_blank
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
 from app.media.archive import Packed
@@ -108,7 +109,7 @@ class ItemReader:
         if self.identifier is None:
             return str(len(self.taken) + self.rows)
         external_id = as_text(record.values.get(self.identifier)).strip()
-        if not external_id:
+        if is_blank(external_id):
             refuse("id_missing", record.line, "this item has no id.")
         if len(external_id) > LONGEST_ID:
             refuse("id_too_long", record.line, f"the id has more than {LONGEST_ID} characters.")
@@ -126,8 +127,9 @@ def no_items() -> Invalid:
 
 
 def text_of(record: UploadedRow, shown: TextOfItem) -> str:
-    text = shown(record.values).strip()
-    if not text:
+    """The text of a row's item, exactly as it stands there. Raises `Invalid` (`shown_empty`, `shown_too_long`)."""
+    text = shown(record.values)
+    if is_blank(text):
         refuse("shown_empty", record.line, "there is nothing to show to annotators.")
     if len(text) > LONGEST_SHOWN:
         refuse("shown_too_long", record.line, f"the text to show has more than {LONGEST_SHOWN:,} characters.")
@@ -219,6 +221,7 @@ async def import_table(
     stored = await copy_all(connection, campaign.id, start, map(reader.item, rows), progress)
     if not (stored or checks):
         raise no_items()
+    reader.shown.check_found()
     await checks_import.store(connection, campaign, checks)
     await named.keep(connection, campaign.id, media)
     if campaign.status != "draft" and stored:

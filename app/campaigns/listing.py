@@ -14,6 +14,8 @@ from app.designs.content import DrawnItems
 from app.media.shown import drawn
 from app.record.stream import COUNTING
 
+LONGEST_LISTED = 2_000  # characters of an item
+
 REPORTS = text("""
     SELECT item, count(*) AS annotators FROM media_reports
     WHERE campaign_id = :campaign AND item = ANY(CAST(:numbers AS int[])) GROUP BY item
@@ -47,13 +49,20 @@ async def items_of(
 async def as_shown(
     connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Row[Any]]
 ) -> tuple[DrawnItems, dict[int, int]]:
-    """Items as annotators see them, and how many of these could not open one, by the numbers of such items."""
-    numbers = [row.number for row in rows]
-    shown = await drawn(await driver_of(connection), campaign, numbers, [row.shown for row in rows])
+    """Items as annotators see them, of long ones the beginning; and how many annotators could not open an item, by the
+    numbers of such items.
+    """
+    numbers, texts = [row.number for row in rows], [beginning(row.shown) for row in rows]
+    shown = await drawn(await driver_of(connection), campaign, numbers, texts)
     if not shown.loads:
         return shown, {}
     reported = await connection.execute(REPORTS, {"campaign": campaign.id, "numbers": numbers})
     return shown, {row.item: row.annotators for row in reported}
+
+
+def beginning(text: str) -> str:
+    """Return a text as a list has it, where many stand below each other."""
+    return text if len(text) <= LONGEST_LISTED else text[:LONGEST_LISTED] + " …"
 
 
 async def outputs_of(connection: AsyncConnection, campaign_id: int, *, limit: int) -> Sequence[Row[Any]]:

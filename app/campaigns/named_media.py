@@ -37,7 +37,7 @@ class NamedMedia:
     lines: dict[NamedFile, int] = field(default_factory=dict)
 
     def note(self, record: UploadedRow, shown: str) -> None:
-        """What an item names. Raises `Invalid`: `shown_too_long`, `media_link_refused`."""
+        """What an item names. Raises `Invalid`: `shown_empty`, `shown_too_long`, `media_link_refused`."""
         if not self.content.plain:
             self.note_cells(record.line, Cells(shown, *self.beside(record)))
 
@@ -45,6 +45,8 @@ class NamedMedia:
         """The same of what is shown, wherever it stands."""
         if trouble := too_long(cells):
             refuse(trouble.code, line, trouble.words)
+        if self.content.looks_empty(cells.shown):
+            refuse("shown_empty", line, "there is nothing to show to annotators.")
         for file in self.content.files(cells):
             if trouble := trouble_with_link(self.content, file):
                 refuse(trouble.code, line, trouble.words, file=shortened(file.name))

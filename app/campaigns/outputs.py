@@ -21,6 +21,7 @@ from app.database.audit_log import note
 from app.database.bulk import copy
 from app.designs.content import Above, Cells, Content
 from app.errors import Conflict, Invalid, TooLarge, listed, plural, shortened, some_of
+from app.fields import is_blank
 from app.media import store
 from app.media.archive import Packed
 from app.record import revisions
@@ -118,7 +119,7 @@ def check_columns(columns: Collection[str], line: int) -> None:
 
 def name_in(row: UploadedRow, column: str) -> str:
     name = as_text(row.values.get(column)).strip()
-    if not name:
+    if is_blank(name):
         refuse(f"{column}_missing", row.line, f"the {column} is empty.")
     if len(name) > LONGEST_ID:
         refuse("id_too_long", row.line, f"the {column} has more than {LONGEST_ID} characters.")
@@ -126,11 +127,11 @@ def name_in(row: UploadedRow, column: str) -> str:
 
 
 def text_in(row: UploadedRow, column: str) -> str | None:
-    """None for an empty cell."""
-    shown = as_text(row.values.get(column)).strip()
+    """A cell exactly as it is; None where there is nothing to see. Raises `Invalid` (`shown_too_long`)."""
+    shown = as_text(row.values.get(column))
     if len(shown) > LONGEST_SHOWN:
         refuse("shown_too_long", row.line, f"the {column} has more than {LONGEST_SHOWN:,} characters.")
-    return shown or None
+    return None if is_blank(shown) else shown
 
 
 async def import_outputs(

@@ -23,7 +23,7 @@ from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unli
 from app.designs.registry import DESIGNS, USUAL, design_of
 from app.designs.remarks import RemarkSettings
 from app.errors import Invalid
-from app.fields import ONLY_MORE, OPEN, OneLine, after_launch
+from app.fields import ONLY_MORE, OPEN, OneLine, after_launch, refuse_blank
 from app.goals.settings import GoalSettings, why_no_goal
 from app.inference.online.laws import ONLINE
 from app.languages.catalogue import BROWSER, LANGUAGES
@@ -245,6 +245,12 @@ class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySett
         description="Once so many different people could not judge an item, nobody else is asked about it, and the "
         "campaign closes without it.",
     )  # fmt: skip
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def texts_can_be_seen(cls, value: object) -> object:
+        """No text that looks empty and is not."""
+        return refuse_blank(value)
 
     @field_validator("design_settings")
     @classmethod

@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from app.campaigns.row_path import RowPath, parse_path, readable
 from app.errors import Invalid, listed, shortened, some_of
-from app.upload import as_text
-
-TextOfItem = Callable[[Mapping[str, Any]], str]
+from app.fields import is_blank
 
 USUAL_NAMES = ("text", "sent", "sentence", "shown", "item")
 NOT_SHOWN = ("id", "alpha", "beta", "mode", "var", "mu", "sigma", "sigma2")
@@ -23,8 +22,33 @@ def guess(columns: Sequence[str]) -> str | None:
     return others[0] if len(others) == 1 else None
 
 
+class TextOfItem:
+    """Makes the text of an item of its row. The text is empty when all values that it is made of look empty.
+
+    paths: what it is made of, by how it is written. make: the text, of a text for each of these.
+    """
+
+    def __init__(self, paths: Mapping[str, RowPath], make: Callable[[Mapping[str, str]], str]) -> None:
+        self.paths = paths
+        self.make = make
+        self.never_found = {written: path for written, path in paths.items() if path.steps}
+
+    def __call__(self, row: Mapping[str, Any]) -> str:
+        """Return the text of one row."""
+        if self.never_found:
+            self.never_found = {written: path for written, path in self.never_found.items() if not path.exists(row)}
+        texts = {written: readable(path.value(row)) for written, path in self.paths.items()}
+        return "" if all(map(is_blank, texts.values())) else self.make(texts)
+
+    def check_found(self) -> None:
+        """Raise `Invalid` (`column_unknown`) if no row that was read has one of the values within a column."""
+        for written in self.never_found:
+            said = shortened(written)
+            raise Invalid(f"No row has a value at “{said}”. Nothing was imported.", code="column_unknown", column=said)
+
+
 def shown_by(columns: Sequence[str], column: str | None, template: str | None) -> TextOfItem:
-    """How a row is shown. The text is empty when all columns it is made of are.
+    """Return how a row is shown: by a column, a path into one such as `messages[0].content`, or a template of these.
 
     Raises `Invalid`: `shown_not_chosen`, `column_unknown`, `template_invalid`.
     """
@@ -39,22 +63,25 @@ def shown_by(columns: Sequence[str], column: str | None, template: str | None) -
             code="shown_not_chosen",
             columns=some_of(columns),
         )
-    check_known(columns, [chosen])
-    return lambda values: as_text(values.get(chosen))
+    return TextOfItem(known_paths(columns, [chosen]), lambda texts: texts[chosen])
 
 
 def from_template(columns: Sequence[str], template: str) -> TextOfItem:
-    """`{column}` stands for a value, `{{` and `}}` for braces. Nothing else is looked up: no attributes, no formats."""
-    names = names_in(template)
-    check_known(columns, names)
+    """Return how rows are shown by a template: `{column}` and `{column[0].name}` stand for values, `{{` and `}}` for
+    braces. Nothing else is looked up: no attributes, no formats.
+    """
 
-    def shown(values: Mapping[str, Any]) -> str:
-        texts = {name: as_text(values.get(name)) for name in names}
-        if not any(text.strip() for text in texts.values()):
-            return ""
+    def make(texts: Mapping[str, str]) -> str:
         return TOKEN.sub(lambda token: texts[token[1]] if token[1] else token[0][0], template)
 
-    return shown
+    return TextOfItem(known_paths(columns, names_in(template)), make)
+
+
+def known_paths(columns: Sequence[str], written: Sequence[str]) -> dict[str, RowPath]:
+    """Return the paths that are written so. Raises `Invalid` (`column_unknown`)."""
+    found = {name: path for name in written if (path := parse_path(name, columns))}
+    check_known([*columns, *found], written)
+    return found
 
 
 def names_in(template: str) -> list[str]:

@@ -260,4 +260,6 @@ def text_in(form_data: FormData, name: str) -> str | None:
     """A field's text, None if it is empty; of column or template only the chosen one counts."""
     value = form_data.get(name)
     others = {"shown", "template"} - {form_data.get("show_by", name)}
-    return value.strip() or None if isinstance(value, str) and name not in others else None
+    if not isinstance(value, str) or not value.strip() or name in others:
+        return None
+    return value if name == "template" else value.strip()

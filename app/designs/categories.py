@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from app.designs.design import Design, Yields
-from app.fields import OneLine
+from app.fields import OneLine, is_blank
 from app.languages.catalogue import Message
 
 KEYS = "abcdefghijklmnopqrstuvwxyz1234"  # of the labels, in their order
@@ -49,7 +49,7 @@ class Categories(Design):
     def labels_are_short_and_differ(self) -> Self:
         """A label that nobody could tell from another would be no answer."""
         for label in self.classes:
-            if not 0 < len(label) <= LONGEST_LABEL:
+            if is_blank(label) or len(label) > LONGEST_LABEL:
                 raise ValueError(f"a label needs 1 to {LONGEST_LABEL} characters; its description follows “: ”")
         if len(set(self.classes)) < len(self.labels):
             raise ValueError("each label can be there only once")

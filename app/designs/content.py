@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from app.designs.differences import differences
 from app.designs.item_names import ItemName, item_names
+from app.fields import is_blank
 from app.result_cache import remembered
 
 LONGEST_FILE_NAME = 200
@@ -38,6 +39,7 @@ MEDIA_TAGS = {
     "video": Markup('<video src="{}" controls preload="metadata" playsinline aria-label="Video"></video>'),
 }
 TAG = re.compile(r"<[^>]*>?")  # of what is drawn, where each < begins one; the last may be cut off
+SEEN_WITHOUT_WORDS = re.compile(r"<(?:img|audio|video|hr)\b")
 KIND_OF_TAG = {"img": "image", "audio": "audio", "video": "video"}
 
 
@@ -104,9 +106,13 @@ class DrawnItems:
 
     @property
     def is_wide(self) -> bool:
-        """Whether an item is too wide to stand on the line of its control."""
+        """Whether an item is too wide to stand on the line of its control, or has lines or an indentation."""
         return self.wide or any(
-            len(text) > WIDEST_TEXT or any(len(word) > WIDEST_WORD for word in text.split()) for text in self.texts
+            len(text) > WIDEST_TEXT
+            or text[:1].isspace()
+            or "\n" in text
+            or any(len(word) > WIDEST_WORD for word in text.split())
+            for text in self.texts
         )
 
     def beginning(self, at: int) -> str:
@@ -158,6 +164,13 @@ class Content:
         beside = [self.kind_beside(cell) for cell in cells[1:] if cell]
         parts = [(self.kind, cells.shown), *zip(beside, filter(None, cells[1:]), strict=True)]
         return {file for kind, text in parts for file in KINDS[kind].files(text)}
+
+    def looks_empty(self, shown: str) -> bool:
+        """Whether Markdown or HTML draws nothing that could be seen: no words, no media, no line."""
+        if KINDS[self.kind].is_file or self.kind == "text":
+            return False
+        drawn = KINDS[self.kind].draw(shown, lambda file: file.name)
+        return SEEN_WITHOUT_WORDS.search(drawn) is None and is_blank(unescape(TAG.sub("", drawn)))
 
     def kind_beside(self, cell: str) -> str:
         """What a cell of the source or the reference is: a file if it looks like the name of one, else words."""

@@ -19,6 +19,7 @@ from app.designs.unit import LIKELIEST, Unit, by_order
 from app.designs.unit import POINTS as IN_POINTS
 from app.designs.unjudged import unjudged_in
 from app.errors import Conflict, Invalid, Refusal, listed, shortened, some_of
+from app.fields import refuse_blank
 from app.inference.ground.arrays import Array
 from app.inference.observations.coarsening import Reads
 from app.inference.online.law import Law
@@ -42,7 +43,8 @@ PlainNumber = BeforeValidator(plain_number)
 
 
 def plain_text(value: object) -> object:
-    """A text or several without control characters, which nobody sees. Raises ValueError."""
+    """A text or several without control characters, which nobody sees, and with something to see. Raises ValueError."""
+    refuse_blank(value)
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and CONTROL.search(text):
             raise ValueError("must not contain control characters")

@@ -8,13 +8,14 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from app.designs.design import Design, PlainNumber, Yields
 from app.designs.numbers import AmbiguousNumber, typed_decimal
 from app.designs.scale import POINTS
 from app.designs.unit import RATIO, Unit, in_three_digits
 from app.errors import Invalid
+from app.fields import visible
 from app.inference.ground.arrays import Array
 from app.languages.catalogue import Message
 
@@ -42,7 +43,7 @@ class Magnitude(Design):
     noun: ClassVar[str] = "value"
     unit: ClassVar[Unit] = RATIO
 
-    reference: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)] = Field(
+    reference: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(visible)] = Field(
         default="An item of middling quality",
         title="Reference",
         description="What items are compared with, shown above them: best the text of one item, neither the best nor "

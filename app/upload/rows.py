@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 from app.errors import Invalid, TooLarge, shortened
 
 LONGEST_ID = 200
-LONGEST_SHOWN = 10_000
-LONGEST_CELL = 100_000  # characters; below the csv module's own limit
+LONGEST_SHOWN = LONGEST_CELL = 100_000  # characters; below the csv module's own limit
 LONGEST_ROW = 5_000_000  # characters of a line, or of an object in JSON
 MOST_COLUMNS = 500
 MOST_ROWS = 1_000_000

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.errors import shortened
+from app.fields import is_blank
 
 FIELD = "question-"  # begins the names of a form's fields
 LINE = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_]{0,39})(?P<open>\?)?:\s+(?P<rest>\S.*)")
@@ -43,9 +44,13 @@ def parsed(line: str) -> EntryQuestion:
             f"“{shortened(line)}” needs a name of letters, digits and _, a colon and a space, and the question"
         )
     question, *choices = [part.strip() for part in found["rest"].split("|")]
-    if not question or len(question) > LONGEST_QUESTION:
+    if is_blank(question) or len(question) > LONGEST_QUESTION:
         raise ValueError(f"{found['name']}: the question needs 1 to {LONGEST_QUESTION} characters")
-    if len(choices) == 1 or len(choices) > MOST_CHOICES or not all(0 < len(one) <= LONGEST_ANSWER for one in choices):
+    if (
+        len(choices) == 1
+        or len(choices) > MOST_CHOICES
+        or any(is_blank(one) or len(one) > LONGEST_ANSWER for one in choices)
+    ):
         raise ValueError(f"{found['name']}: give 2 to {MOST_CHOICES} choices, or none for free text")
     if len(set(choices)) < len(choices):
         raise ValueError(f"{found['name']}: each choice can be there only once")

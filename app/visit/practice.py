@@ -15,6 +15,7 @@ from app.designs.criteria import answer_of, criteria_of, parts_of
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Invalid, listed
+from app.fields import is_blank
 from app.quality.expected import ExpectedAnswer, Feedback, feedback, from_cells
 from app.upload import LONGEST_SHOWN, UploadedRow, as_text, read
 
@@ -119,9 +120,12 @@ def refuse_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> None
 def item_in(row: UploadedRow, way: WayOfPractice) -> PracticeItem:
     """Raises `Invalid`, with the line in its message."""
     cells = {name: as_text(value).strip() for name, value in row.values.items()}
-    shown, explanation = cells.get(TEXT, ""), cells.get(EXPLANATION, "")
-    if not 0 < len(shown) <= LONGEST_SHOWN or len(explanation) > LONGEST_EXPLANATION:
-        longest = f"a text has 1 to {LONGEST_SHOWN} characters, an explanation {LONGEST_EXPLANATION} at most"
+    shown, explanation = as_text(row.values.get(TEXT)), cells.get(EXPLANATION, "")
+    if is_blank(shown) or len(shown) > LONGEST_SHOWN or len(explanation) > LONGEST_EXPLANATION:
+        longest = (
+            f"a text has something to see and {LONGEST_SHOWN:,} characters at most, "
+            f"an explanation {LONGEST_EXPLANATION:,}"
+        )
         raise Invalid(f"Line {row.line}: {longest}.", code="shown_empty", line=row.line)
     try:
         expected = tuple(expected_in(cells, name, design) for name, design in way.designs)

@@ -36,9 +36,77 @@ async def test_items_are_numbered_in_file_order_and_keep_their_columns(engine):
     assert await values(
         engine, "SELECT number, external_id, shown, fields::text, prior FROM items ORDER BY number"
     ) == [
-        (0, "b", "abide", '{"id": "b", "zipf": "3.5", "text": " abide "}', None),
+        (0, "b", " abide ", '{"id": "b", "zipf": "3.5", "text": " abide "}', None),
         (1, "a", "größer, 1\n2", '{"id": "a", "zipf": "", "text": "größer, 1\\n2"}', None),
     ]
+
+
+EXACT = {
+    "indentation": "    return x + 1\n    # done",
+    "a tab": "def f(x):\n\treturn x",
+    "an indented second line": "  if a:\n      b()",
+    "one line": "x = 1",
+    "runs of spaces": "y  =   2",
+    "lines at both ends": "\n\n a \n\n",
+    "other spaces": "\u3000a\xa0\xa0b\u2003",
+    "right to left": "\u200f  שלום   עולם\n\tא",
+    "a long text": "a" * 99_999 + " ",
+}
+
+
+async def test_a_text_is_kept_exactly_as_it_was_uploaded(engine):
+    campaign = await draft(engine)
+    rows = [{"id": name, "text": text} for name, text in EXACT.items()]
+    await import_items(engine, campaign, "".join(json.dumps(row) + "\n" for row in rows), "a.jsonl")
+    table = "".join(f'{name} in CSV,"{text}"\n' for name, text in EXACT.items())
+    await import_items(engine, campaign, "id,text\n" + table)
+    stored = dict(await values(engine, "SELECT external_id, shown FROM items"))
+    assert stored == EXACT | {f"{name} in CSV": text for name, text in EXACT.items()}
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\u2060\ufeff", "\xad", "\u3164", " \u2800\t"])
+async def test_a_text_that_looks_empty_is_refused_with_its_line(engine, text):
+    campaign = await draft(engine)
+    with pytest.raises(Invalid) as problem:
+        await import_items(engine, campaign, f"id,text\n1,fine\n2,{text}\n")
+    assert (problem.value.code, problem.value.details["line"]) == ("shown_empty", 3)
+    with pytest.raises(Invalid) as problem:
+        await import_items(engine, campaign, f"id,text\n1,fine\n{text},fine\n")
+    assert (problem.value.code, problem.value.details["line"]) == ("id_missing", 3)
+    outputs = f"system,segment,output\na,1,fine\nb,1,{text}\n"
+    with pytest.raises(Invalid) as problem:
+        await import_items(engine, campaign, outputs)
+    assert (problem.value.code, problem.value.details["line"]) == ("output_empty", 3)
+
+
+@pytest.mark.parametrize(("content", "text"), [("html", "<p>&nbsp;&#8203;</p><!-- x -->"), ("markdown", "&shy;\n\n> ")])
+async def test_markup_that_draws_nothing_is_refused_with_its_line(engine, content, text):
+    campaign = await draft(engine, content=content)
+    await import_items(engine, campaign, "id,text\n1,<hr> or words\n")
+    with pytest.raises(Invalid) as problem:
+        await import_items(engine, campaign, f'id,text\n2,fine\n3,"{text}"\n')
+    assert (problem.value.code, problem.value.details["line"]) == ("shown_empty", 3)
+
+
+async def test_a_template_makes_no_text_that_is_too_long(engine):
+    campaign = await draft(engine)
+    with pytest.raises(Invalid) as problem:
+        await import_items(engine, campaign, "id,a\n1," + "x" * 60_000 + "\n", template="{a}{a}")
+    assert (problem.value.code, problem.value.details["line"]) == ("shown_too_long", 2)
+
+
+async def test_values_within_columns_become_items_and_a_path_that_no_row_has_is_refused(engine):
+    campaign = await draft(engine)
+    rows = [{"id": k, "messages": [{"role": "user", "content": f"  What is {k}?"}]} for k in range(2)]
+    table = "".join(json.dumps(row) + "\n" for row in rows)
+    with pytest.raises(Invalid) as problem:
+        await import_items(engine, campaign, table, "a.jsonl", template="Q: {messages[0].contnet} {id}")
+    assert (problem.value.code, problem.value.details["column"]) == ("column_unknown", "messages[0].contnet")
+    with pytest.raises(Invalid) as problem:
+        await import_items(engine, campaign, table, "a.jsonl", shown="messages[1].content")
+    assert (problem.value.code, problem.value.details["line"]) == ("shown_empty", 1)
+    await import_items(engine, campaign, table, "a.jsonl", shown="messages[0].content")
+    assert await values(engine, "SELECT shown FROM items ORDER BY number") == [("  What is 0?",), ("  What is 1?",)]
 
 
 async def test_json_lines_may_have_numbers_as_ids_and_differing_columns(engine):
@@ -81,7 +149,7 @@ async def test_a_second_file_is_added_and_replace_begins_anew(engine):
         ("id,text\n1,a\n ,c\n", ("id_missing", 3)),
         ("id,text\n1,a\n" + "i" * 201 + ",c\n", ("id_too_long", 3)),
         ('id,text\n1,"a\nb"\n2," "\n', ("shown_empty", 4)),
-        ("id,text\n1," + "x" * 10_001 + "\n", ("shown_too_long", 2)),
+        ("id,text\n1," + "x" * 100_001 + "\n", ("cell_too_long", 2)),
         ("id,text\n1,a\n2\n", ("ragged_row", 3)),
         ("id,verb,zipf\n1,a,2\n", ("shown_not_chosen", None)),
         ("id,text\n", ("file_empty", None)),

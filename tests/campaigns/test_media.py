@@ -68,8 +68,8 @@ async def test_files_may_stand_in_markdown_and_beside_the_items(engine):
     assert await import_items(engine, campaign, content, media=packed(TWO)) == 2
     assert (await refused(engine, campaign, "id,text,scan\n3,x,other.png\n", None)) == ("media_missing", 2, "other.png")
     assert (await refused(engine, campaign, "id,text\n3,x\n", None))[0] == "column_unknown"
-    long = f"id,text,scan\n3,x,{'y' * 10_001}\n"
-    assert (await refused(engine, campaign, long, None))[:2] == ("shown_too_long", 2)
+    long = f"id,text,scan\n3,x,{'y' * 100_001}\n"
+    assert (await refused(engine, campaign, long, None))[:2] == ("cell_too_long", 2)
 
 
 async def test_with_links_allowed_an_item_may_lie_elsewhere(engine):

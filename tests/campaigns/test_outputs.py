@@ -60,7 +60,7 @@ REFUSED = {
     "segment_missing": "ape,s1,a,,\nbee,,b,,\n",
     "source_differs": "ape,s1,a,x,\nbee,s1,b,y,\n",
     "id_too_long": f"ape,s1,a,,\nbee,{'s' * 201},b,,\n",
-    "shown_too_long": f"ape,s1,a,,\nbee,s1,b,,{'r' * 10_001}\n",
+    "cell_too_long": f"ape,s1,a,,\nbee,s1,b,,{'r' * 100_001}\n",
 }
 
 

@@ -58,7 +58,11 @@ def test_numbers_and_lists_are_shown_as_they_are_written():
         ("premise", "{premise}", "shown_not_chosen"),
         ("verb", None, "column_unknown"),
         (None, "{verb}", "column_unknown"),
-        (None, "{premise.__class__}", "column_unknown"),
+        (None, "{verb[0]}", "column_unknown"),
+        (None, "{premise[}", "column_unknown"),
+        (None, "{premise[x]}", "column_unknown"),
+        (None, "{premise.}", "column_unknown"),
+        ("premise[0]x", None, "column_unknown"),
         (None, "{premise!r}", "column_unknown"),
         (None, "{premise", "template_invalid"),
         (None, "premise}", "template_invalid"),
@@ -70,3 +74,75 @@ def test_what_cannot_be_shown_is_refused(column, template, code):
     with pytest.raises(Invalid) as problem:
         shown_by(COLUMNS, column, template)
     assert problem.value.code == code
+
+
+CHAT = {
+    "id": "p1",
+    "messages": [
+        {"role": "user", "content": "What is 2+2?"},
+        {"role": "assistant", "content": "It is 4.\nReally."},
+    ],
+    "meta": {"model": {"name": "m1"}, "a.b": "x"},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("messages[0].content", "What is 2+2?"),
+        ("messages[-1].content", "It is 4.\nReally."),
+        ("meta.model.name", "m1"),
+        ("meta.model", '{"name": "m1"}'),
+        ("messages[2].content", ""),
+        ("messages.role", ""),
+        ("messages[0][0]", ""),
+        ("id.upper", ""),
+        ("id[0]", ""),
+    ],
+)
+def test_a_path_leads_to_a_value_within_a_column(path, expected):
+    assert shown_by([*CHAT], path, None)(CHAT) == expected
+    assert shown_by([*CHAT], None, f"{{{path}}}")(CHAT) == expected
+
+
+def test_a_template_goes_over_values_within_columns():
+    shown = shown_by([*CHAT], None, "Q: {messages[0].content}\nA: {messages[1].content} ({id})")
+    assert shown(CHAT) == "Q: What is 2+2?\nA: It is 4.\nReally. (p1)"
+
+
+def test_a_column_whose_name_looks_like_a_path_comes_first():
+    row = {"a": {"b": "inner"}, "a.b": "column", "a[0]": {"c": "longest"}}
+    assert shown_by([*row], "a.b", None)(row) == "column"
+    assert shown_by([*row], "a[0].c", None)(row) == "longest"
+
+
+def test_nothing_but_values_is_reached():
+    shown = shown_by(COLUMNS, None, "{premise.__class__}")
+    assert shown(ROW) == ""
+    with pytest.raises(Invalid) as problem:
+        shown.check_found()
+    assert (problem.value.code, problem.value.details["column"]) == ("column_unknown", "premise.__class__")
+
+
+def test_a_path_that_some_row_has_is_none_to_be_refused():
+    shown = shown_by(["messages"], "messages[1].content", None)
+    assert [shown(CHAT | {"messages": []}), shown(CHAT)] == ["", "It is 4.\nReally."]
+    shown.check_found()
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        (CHAT["messages"], "user: What is 2+2?\n\nassistant: It is 4.\nReally."),
+        ([{"from": "human", "value": "Hi"}], "human: Hi"),
+        ([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}], "user: a\nb"),
+        ([{"role": "user"}], '[{"role": "user"}]'),
+        ([], "[]"),
+    ],
+)
+def test_messages_of_a_chat_stand_one_below_the_other(messages, expected):
+    assert shown_by(["messages"], "messages", None)({"messages": messages}) == expected
+
+
+def test_a_template_over_cells_that_look_empty_shows_nothing():
+    assert shown_by(COLUMNS, None, "{premise}, {hypothesis}")({"premise": "\u200b", "hypothesis": "\u3164"}) == ""
