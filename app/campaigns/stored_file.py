@@ -177,7 +177,8 @@ async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> SaidIte
         columns = (*outputs.NEEDED, *Above._fields)
         cells = [zip(columns, row, strict=True) for row in rows]
         said = {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
-        return SaidItems(said, names=named_by(campaign, (Cells(row.output, row.source, row.reference) for row in rows)))
+        shown = [Cells(row.output, row.source, row.reference) for row in rows]
+        return SaidItems(said, names=await asyncio.to_thread(named_by, campaign, shown))
     total, found = await listing.items_of(connection, campaign.id, offset=0, limit=MOST_ROWS_INSIDE)
     checks = await checks_import.as_stored(connection, campaign.id)
     if total + len(checks) > MOST_ROWS_INSIDE:
@@ -189,7 +190,7 @@ async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> SaidIte
     shown = [Cells(row.shown, *(as_text(row.fields.get(name)) for name in above)) for row in found]
     table = as_said(found, own_id)
     table["rows"] += [checks_import.as_row(check, own_id, table["shown"]) for check in checks]
-    names = named_by(campaign, [*shown, *(Cells(check.shown) for check in checks)])
+    names = await asyncio.to_thread(named_by, campaign, [*shown, *(Cells(check.shown) for check in checks)])
     return SaidItems(table, own_id, names)
 
 
@@ -227,7 +228,7 @@ def as_said(rows: Sequence[Row[Any]], own_id: str) -> dict[str, Any]:
     texts = [row.shown for row in rows]
     for name in uploaded[0] if uploaded else ():
         if name != ID and all(
-            as_text(row.get(name)).strip() == text for row, text in zip(uploaded, texts, strict=True)
+            as_text(row.get(name)) == text for row, text in zip(uploaded, texts, strict=True)
         ):
             return {"shown": name, "rows": uploaded}
     shown = free_name(SHOWN, uploaded)
