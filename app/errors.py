@@ -32,6 +32,11 @@ def some_of(names: Sequence[str]) -> list[str]:
     return [shortened(name) for name in names[:MOST_NAMED]]
 
 
+def plain_message(message: str) -> str:
+    """Return what a validator says without the name of the exception that Pydantic puts before it."""
+    return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+
+
 class Refusal(Exception):
     """A request that is understood and refused; `web` turns it into a page or JSON, the CLI into one line."""
 

@@ -3,10 +3,11 @@
 import logging
 import re
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Network, ip_address
+from itertools import chain, islice
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
@@ -23,7 +24,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Mount
 
 from app.database import session
-from app.errors import Invalid, Refusal, shortened
+from app.errors import Invalid, Refusal, plain_message, shortened
 from app.languages.catalogue import BROWSER, ENGLISH, LANGUAGES, spoken
 from app.languages.refusals import in_words
 from app.middleware import LOADS_HTTPS
@@ -255,11 +256,22 @@ def on_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  (registered for this class only)
     if any(problem["type"] == "json_invalid" for problem in error.errors()):
         return unreadable_body(request, "This is not JSON")
-    problems = [
-        {"field": field_of(problem["loc"]), "message": problem["msg"]} for problem in error.errors()[:MOST_PROBLEMS]
-    ]
+    found = islice(chain.from_iterable(map(problems_in, error.errors())), MOST_PROBLEMS)
+    problems = [{"field": field_of(place), "message": plain_message(words)} for place, words in found]
     message = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems)
     return refuse(request, 422, "invalid", message, {"fields": problems})
+
+
+def problems_in(problem: Mapping[str, Any]) -> Iterator[tuple[Sequence[int | str], str]]:
+    """Yield where something is wrong, and what. A check of several settings together names the one that is meant in
+    its context (`field`, of a criterion with its `number`); that of a design's settings has each of them (`problems`).
+    """
+    place, context = problem["loc"], problem.get("ctx", {})
+    own: Mapping[str, str] = context.get("problems", {})
+    for name, words in own.items():
+        yield (*place, name), words
+    if not own:
+        yield (*place, *(context[part] for part in ("number", "field") if part in context)), problem["msg"]
 
 
 def field_of(place: Sequence[int | str]) -> str:

@@ -1,6 +1,7 @@
 """Where the alerts of a campaign go, and when silence is one."""
 
 import ipaddress
+import re
 from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -10,7 +11,8 @@ from pydantic import BaseModel, Field, StringConstraints, field_validator
 from app.email_address import EmailAddress, is_email_address
 from app.fields import OPEN, PRIVATE
 
-Address = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500, pattern=r"^https?://[!-~]+$")]
+Address = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
+ADDRESS = re.compile(r"https?://[!-~]+")
 
 
 class AlertSettings(BaseModel):
@@ -45,9 +47,9 @@ class AlertSettings(BaseModel):
     def webhook_names_a_host(cls, webhook: str | None) -> str | None:
         """Raises ValueError."""
         if webhook is not None:
-            parts = urlsplit(webhook)
+            parts = urlsplit(webhook if ADDRESS.fullmatch(webhook) else "")
             if not parts.hostname or parts.username or parts.password or parts.port == 0:
-                raise ValueError("an address such as https://example.org/hook, without a name or password")
+                raise ValueError("must be an address such as https://example.org/hook, without a name or password")
         return webhook
 
 

@@ -34,7 +34,8 @@ def numbers(cells: Sequence[Cell]) -> Array:
 class Dot:
     """Per cent from the left and from the top; ends of its intervals likewise; radius in pixels.
 
-    side: of the label, 1 for the right, -1 for the left. everywhere: there is room for the label on a phone too.
+    side: of the label, 1 for the right, -1 for the left, 0 for the middle; rise: -1 above, 1 below, 0 beside the dot.
+    end: of a line that leads to the label, None where it is at the dot. everywhere: a phone has room for it, too.
     """
 
     x: float
@@ -45,6 +46,8 @@ class Dot:
     radius: float = 3.0
     label: str = ""
     side: int = 1
+    rise: int = 0
+    end: tuple[float, float] | None = None
     everywhere: bool = False
 
 
@@ -98,7 +101,8 @@ Box = tuple[float, float, float, float]
 
 
 def labelled(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
-    """Dots with their names at the right or the left, as far as there is room; those far from the middle come first.
+    """Return dots with their names beside, above or below them, where it is plain which dot is meant; those far from
+    the middle come first. Of few dots the others have theirs further away, with a line to it.
 
     Names that a phone has room for come before all others: what is clear there is clear on a wide page.
     """
@@ -106,29 +110,63 @@ def labelled(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
     order = sorted(range(len(dots)), key=lambda i: -math.hypot(dots[i].x - middle[0], dots[i].y - middle[1]))
     shown = list(dots)
     for room in (NARROW, WIDE):
-        taken = [(dot.x - room.dot, dot.x + room.dot, dot.y - room.dot, dot.y + room.dot) for dot in dots]
-        taken += [label_box(dot, dot.label, dot.side, room) for dot in shown if dot.label]
+        taken = [label_box(dot, room) for dot in shown if dot.label]
         for i in order:
-            side = None if shown[i].label else free_side(dots[i], names[i], room, taken)
-            if side:
-                taken.append(label_box(dots[i], names[i], side, room))
-                shown[i] = replace(dots[i], label=names[i], side=side, everywhere=room is NARROW)
+            others = [dot_box(dot, CLEAR * room.dot) for dot in dots if dot is not dots[i]]
+            found = None if shown[i].label else beside(replace(dots[i], label=names[i]), room, taken + others)
+            if found:
+                taken.append(label_box(found, room))
+                shown[i] = replace(found, everywhere=room is NARROW)
+    return with_lines(shown, names) if len(dots) <= MOST_LINES else shown
+
+
+SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1))  # right, left, above, below: steps from the dot
+CLEAR = 2.5  # from how many of its radii on a dot is taken for that of a name
+MOST_LINES = 20  # dots of which names may stand further away
+RINGS = (7.0, 11.0, 15.0, 20.0, 26.0)  # per cent of the frame, from a dot to a name that stands further away
+
+
+def beside(dot: Dot, room: Room, taken: Sequence[Box]) -> Dot | None:
+    """Return a dot with its name where that has room, None where it has none."""
+    return next((at for side, rise in SIDES if is_free(at := replace(dot, side=side, rise=rise), room, taken)), None)
+
+
+def with_lines(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
+    """Return dots of which those without a name have it as near as there is room, at the end of a line."""
+    shown = list(dots)
+    taken = [label_box(dot, WIDE) for dot in dots if dot.label] + [dot_box(dot, WIDE.dot) for dot in dots]
+    for i, dot in enumerate(dots):
+        if dot.label:
+            continue
+        turns = ((ring, math.tau * turn / 16) for ring in RINGS for turn in range(16))
+        ends = ((round(dot.x + ring * math.cos(at), 2), round(dot.y + ring * math.sin(at), 2)) for ring, at in turns)
+        places = (replace(dot, label=names[i], side=1 if end[0] >= dot.x else -1, end=end) for end in ends)
+        if found := next((place for place in places if is_free(place, WIDE, taken)), None):
+            taken.append(label_box(found, WIDE))
+            shown[i] = found
     return shown
 
 
-def free_side(dot: Dot, name: str, room: Room, taken: Sequence[Box]) -> int | None:
-    """1 or -1 if the name has room at the right or left of its dot."""
-    for side in (1, -1):
-        box = label_box(dot, name, side, room)
-        if box[0] >= 0 and box[1] <= 100 and not any(overlap(box, other) for other in taken):
-            return side
-    return None
+def is_free(dot: Dot, room: Room, taken: Sequence[Box]) -> bool:
+    """Return whether a dot's name is inside the frame and covers nothing."""
+    left, right, top, bottom = box = label_box(dot, room)
+    inside = left >= 0 and right <= 100 and top >= 0 and bottom <= 100
+    return inside and not any(overlap(box, other) for other in taken)
 
 
-def label_box(dot: Dot, name: str, side: int, room: Room = WIDE) -> Box:
+def dot_box(dot: Dot, reach: float) -> Box:
+    return dot.x - reach, dot.x + reach, dot.y - reach, dot.y + reach
+
+
+def label_box(dot: Dot, room: Room = WIDE) -> Box:
     """Left, right, top and bottom of a dot's name."""
-    near, far = dot.x + side * (room.dot + 0.5), dot.x + side * (room.dot + 0.5 + room.letter * len(name))
-    return min(near, far), max(near, far), dot.y - room.line / 2, dot.y + room.line / 2
+    x, y = dot.end or (dot.x, dot.y)
+    width, gap = room.letter * len(dot.label), 0.0 if dot.end else room.dot + 0.5
+    middle = y + dot.rise * (gap + room.line / 2)
+    if not dot.side:
+        return x - width / 2, x + width / 2, middle - room.line / 2, middle + room.line / 2
+    near, far = x + dot.side * gap, x + dot.side * (gap + width)
+    return min(near, far), max(near, far), middle - room.line / 2, middle + room.line / 2
 
 
 def overlap(box: Box, other: Box) -> bool:

@@ -32,7 +32,7 @@ async def user_of(
         raise not_invited()
     user = await find_user(connection, told.email)
     if user is None and told.email.rpartition("@")[2] in domains:
-        user = await add_user(connection, told.email, now=now, role=role)
+        user = await add_user(connection, told.email, now=now, role=role, comes=True)
     if user is None or user.password_hash is not None or not await put(connection, told, user.id, now=now):
         raise not_invited()
     return user

@@ -136,7 +136,7 @@ async def accept_as_new(
     """
     invitation = await redeem(connection, token, now=now)
     role = invitation.role if invitation.campaign_id is None else NEWCOMER
-    user = await add_user(connection, name, now=now, role=role)
+    user = await add_user(connection, name, now=now, role=role, comes=True)
     ACTING.set(Actor(user.name, "page", user.id))
     await connection.execute(update(users).where(users.c.id == user.id).values(password_hash=password_hash))
     if invitation.campaign_id is not None:
@@ -146,7 +146,10 @@ async def accept_as_new(
 
 
 async def accepted(connection: AsyncConnection, invitation: Row[Any], user: Row[Any]) -> None:
-    """A line in the log, of whoever came."""
+    """Write a line of the log: who accepted whose invitation, and what it was for."""
     campaign = await members.campaign_of(connection, invitation.campaign_id)
-    said = {"role": invitation.role, "as": user.name}
-    await note(connection, "invitation.accepted", campaign, about=invitation.words, after=said)
+    said = {"role": invitation.role, "for": invitation.words}
+    by = Actor(user.name, "page", user.id)
+    await note(
+        connection, "invitation.accepted", campaign, about=invitation.inviter or "command line", after=said, by=by
+    )

@@ -68,20 +68,27 @@ async def add(connection: AsyncConnection, campaign: Row[Any], name: str, role: 
         )
 
 
-async def join(connection: AsyncConnection, campaign: Row[Any], user: Row[Any], role: str, *, now: datetime) -> bool:
-    """Make somebody a member; False for who is one already."""
+async def join(
+    connection: AsyncConnection, campaign: Row[Any], user: Row[Any], role: str, *, now: datetime, invited: bool = False
+) -> bool:
+    """Make a researcher a member, or return False for a member. invited: whether they accepted an invitation, and were
+    not added by the researcher who acts.
+    """
     values = {"campaign_id": campaign.id, "user_id": user.id, "role": role, "added_at": now}
     statement = upsert(campaign_members).values(values).on_conflict_do_nothing().returning(THEIRS.user_id)
     if (await connection.execute(statement)).one_or_none() is None:
         return False
-    await note(connection, "member.added", campaign, about=user.name, after={"role": role})
+    if invited:
+        await note(connection, "member.joined", campaign, after={"role": role})
+    else:
+        await note(connection, "member.added", campaign, about=user.name, after={"role": role})
     return True
 
 
 async def raise_to(connection: AsyncConnection, campaign_id: int, user: Row[Any], role: str, *, now: datetime) -> None:
-    """Make somebody a member with this role, or with the one that they have if that gives more."""
+    """Make a researcher who accepted an invitation a member with this role, or with theirs if that gives more."""
     campaign = await campaign_of(connection, campaign_id)
-    if campaign is not None and not await join(connection, campaign, user, role, now=now):
+    if campaign is not None and not await join(connection, campaign, user, role, now=now, invited=True):
         before = await member(connection, campaign, user.id)
         if stronger(before.role, role) != before.role:
             await set_role(connection, campaign, user.id, role)

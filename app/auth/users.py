@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.roles import OWNER, ROLES
 from app.database.account_tables import api_tokens, logins, one_time_logins, users
-from app.database.audit_log import note
+from app.database.audit_log import Actor, note
 from app.email_address import is_email_address
 from app.errors import Conflict, Invalid, NotFound
 
@@ -60,8 +60,10 @@ def known_role(role: str) -> str:
     return role
 
 
-async def add_user(connection: AsyncConnection, raw_name: str, *, now: datetime, role: str = OWNER) -> Row[Any]:
-    """A researcher who has no password yet.
+async def add_user(
+    connection: AsyncConnection, raw_name: str, *, now: datetime, role: str = OWNER, comes: bool = False
+) -> Row[Any]:
+    """Add a researcher who has no password yet. comes: whether they create their account themselves.
 
     Raises `Invalid` (`user_name_invalid`, `role_unknown`), `Conflict` (`user_exists`).
     """
@@ -72,7 +74,10 @@ async def add_user(connection: AsyncConnection, raw_name: str, *, now: datetime,
     row: Row[Any] | None = (await connection.execute(statement)).one_or_none()
     if row is None:
         raise Conflict(f"There is already a researcher “{name}”.", code="user_exists", name=name)
-    await note(connection, "user.added", about=name, after={"role": role})
+    if comes:
+        await note(connection, "user.joined", after={"role": role}, by=Actor(name, "page", row.id))
+    else:
+        await note(connection, "user.added", about=name, after={"role": role})
     return row
 
 

@@ -17,6 +17,8 @@ from app.designs.content import KINDS
 from app.designs.criteria import MOST
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
+from app.errors import Refusal, plain_message
+from app.fields import after_launch
 from app.goals.settings import GOALS, WHEN_REACHED
 from app.inference.online.laws import ONLINE
 from app.languages.catalogue import BROWSER, LANGUAGES
@@ -67,7 +69,6 @@ WORDS = {
     "int_from_float": "Enter a whole number.",
     "float_parsing": "Enter a number.",
     "finite_number": "Enter a number.",
-    "string_pattern_mismatch": "Only letters, digits, _ and - can be in this code, 64 at most.",
 }
 
 
@@ -142,11 +143,16 @@ class Section:
         return [question for question in self.advanced if question.name == CRITERIA_SHOWN]
 
 
-def sections(values: Mapping[str, str], errors: Mapping[str, str] | None = None) -> list[Section]:
-    """The whole form with `values` in it and `errors` beside their fields."""
+def sections(
+    values: Mapping[str, str], errors: Mapping[str, str] | None = None, least: Mapping[str, float] | None = None
+) -> list[Section]:
+    """The whole form with `values` in it and `errors` beside their fields. least: what numbers cannot be below, for
+    fields of a campaign that was launched.
+    """
     schema = CampaignSettings.model_json_schema()
     properties = schema["properties"]
     asked = {name: [question(name, properties[name], values, errors or {})] for name in properties}
+    asked |= {name: [replace(asked[name][0], minimum=value)] for name, value in (least or {}).items()}
     asked[DESIGN_SETTINGS] = of_designs(values, errors or {})
     asked[CRITERIA] = of_criteria(schema["$defs"]["Criterion"]["properties"], values, errors or {})
     return [
@@ -158,6 +164,21 @@ def sections(values: Mapping[str, str], errors: Mapping[str, str] | None = None)
         )
         for group in GROUPS
     ]
+
+
+def least_after_launch(settings: Any) -> dict[str, float]:
+    """Return by name what settings of a launched campaign are now that can only grow."""
+    fields = CampaignSettings.model_fields.items()
+    return {name: getattr(settings, name) for name, field in fields if after_launch(field) == "only more"}
+
+
+def refused_field(refusal: Refusal) -> dict[str, str]:
+    """Return what to say at the field of the setting that a refusal is about; nothing where it is about none."""
+    setting, least = refusal.details.get("setting"), refusal.details.get("least")
+    if setting is None:
+        return {}
+    grow = f"It is {least} and can only grow: enter {least} or more."
+    return {setting: refusal.message if least is None else grow}
 
 
 def seen(form: Sequence[Section], design: str) -> str:
@@ -463,5 +484,5 @@ def field_of_criterion(problem: Mapping[str, Any], values: Mapping[str, str]) ->
 
 
 def in_words(kind: str, message: str) -> str:
-    plain = KIND_OF_VALUE.sub("This should", message.removeprefix("Value error, ")).replace(" after validation", "")
+    plain = KIND_OF_VALUE.sub("This should", plain_message(message)).replace(" after validation", "")
     return WORDS.get(kind, plain[0].upper() + plain[1:] + "." * (not plain.endswith(".")))

@@ -233,6 +233,7 @@ def refuse_another_meaning(campaign: Row[Any], before: CampaignSettings, after: 
                 "grow. Nothing was changed.",
                 code="only_more",
                 setting=name,
+                least=getattr(before, name),
             )
 
 
@@ -266,6 +267,7 @@ async def keep_items_priors(connection: AsyncConnection, campaign: Row[Any], set
             f"The items were imported with {' and '.join(before)}, which the update law {settings.update_law} "
             "cannot use. Nothing was changed. Import the items again without these columns, or keep the law.",
             code="prior_of_another_law",
+            setting="update_law",
         )
 
 

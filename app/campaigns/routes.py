@@ -1,7 +1,7 @@
 """Researchers' pages that set a campaign up and lead it through its life."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from ipaddress import ip_address
@@ -19,7 +19,7 @@ from starlette.datastructures import FormData, UploadFile
 from app.auth.guards import Who, researcher
 from app.campaigns import campaign_zip, experiment_arms, form, hints, lifecycle, listing, stored_file
 from app.campaigns.questions import question, questions
-from app.campaigns.settings import OPEN_AFTER_LAUNCH
+from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.upload_slots import UploadSlots
 from app.crowd.registry import links, public_link, with_pages
 from app.designs.registry import DESIGNS
@@ -129,7 +129,8 @@ def settings_page(
     """The form with what was entered, and beside each field what is wrong with it; `chosen` is the question that a new
     campaign began with.
     """
-    sections = form.sections(values, errors)
+    least = {} if campaign is None or campaign.status == "draft" else form.least_after_launch(campaign)
+    sections = form.sections(values, errors, least)
     context = {"campaign": campaign, "sections": sections, "errors": errors, "designs": DESIGNS}
     context |= {"open_after_launch": OPEN_AFTER_LAUNCH, "longest_seen": form.LONGEST_SEEN}
     context |= {"began_with": question(chosen) if chosen else None}
@@ -157,27 +158,46 @@ async def edit_page(request: Request, connection: Transaction, slug: str) -> HTM
 
 
 @router.post(CAMPAIGN + "/edit")
-async def edit(request: Request, values: Entered, connection: Transaction, slug: str) -> Response:
-    try:
-        settings = form.read(values)
-    except ValidationError as error:
-        campaign = await lifecycle.find_for_page(connection, slug)
-        return settings_page(request, values, form.problems_in_form(error, values), campaign=campaign)
-    await lifecycle.edit(connection, slug, lambda _: settings)
+async def edit(request: Request, values: Entered, database: Database, slug: str) -> Response:
+    if wrong := await problems_of_edit(database, slug, values, lambda _: form.read(values)):
+        async with database.begin() as connection:
+            campaign = await lifecycle.find_for_page(connection, slug)
+        return settings_page(request, values, wrong, campaign=campaign)
     return see_other(address(slug, "/edit", done="saved"))
 
 
 @router.post(CAMPAIGN + "/after-launch")
-async def edit_launched(request: Request, values: Entered, connection: Transaction, slug: str) -> Response:
+async def edit_launched(request: Request, values: Entered, database: Database, slug: str) -> Response:
     """Of a launched campaign the settings that are not fixed."""
-    try:
-        await lifecycle.edit(connection, slug, lambda before: form.read_over(before, values))
-    except ValidationError as error:
-        campaign = await lifecycle.find_for_page(connection, slug)
+    if wrong := await problems_of_edit(database, slug, values, lambda before: form.read_over(before, values)):
+        async with database.begin() as connection:
+            campaign = await lifecycle.find_for_page(connection, slug)
         entered = {name: value for name, value in values.items() if name in OPEN_AFTER_LAUNCH}
         shown = form.filled(lifecycle.settings_of(campaign)) | entered
-        return settings_page(request, shown, form.problems_in_form(error, values), campaign=campaign)
+        return settings_page(request, shown, wrong, campaign=campaign)
     return see_other(address(slug, "/edit", done="saved"))
+
+
+async def problems_of_edit(
+    database: Database,
+    slug: str,
+    values: Mapping[str, str],
+    change: Callable[[CampaignSettings], CampaignSettings],
+) -> dict[str, str]:
+    """Store changed settings, or return what is wrong with which field; the transaction of a refusal is rolled back.
+
+    Raises the refusals that are about no field.
+    """
+    try:
+        async with database.begin() as connection:
+            await lifecycle.edit(connection, slug, change)
+    except ValidationError as error:
+        return form.problems_in_form(error, values)
+    except Conflict as refusal:
+        if found := form.refused_field(refusal):
+            return found
+        raise
+    return {}
 
 
 @router.get(CAMPAIGN + "/share")

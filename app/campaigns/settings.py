@@ -22,7 +22,7 @@ from app.designs.content import KINDS
 from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
 from app.designs.registry import DESIGNS, USUAL, design_of
 from app.designs.remarks import RemarkSettings
-from app.errors import Invalid
+from app.errors import Invalid, plain_message
 from app.fields import ONLY_MORE, OPEN, OneLine, after_launch, refuse_blank
 from app.goals.settings import GoalSettings, why_no_goal
 from app.inference.online.laws import ONLINE
@@ -261,7 +261,8 @@ class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySett
         try:
             return design.model_validate(design_settings).model_dump(mode="json")
         except ValidationError as error:
-            problems = {".".join(map(str, found["loc"])): found["msg"] for found in error.errors(include_url=False)}
+            found = error.errors(include_url=False)
+            problems = {".".join(map(str, one["loc"])): plain_message(one["msg"]) for one in found}
             words = "; ".join(f"{name}: {message}" for name, message in problems.items())
             raise PydanticCustomError("design_settings", "{words}", {"words": words, "problems": problems}) from error
 

@@ -64,7 +64,7 @@ def refuse_all_best(campaign: Row[Any], count: int) -> None:
     among them.
     """
     if why := why_all_are_best(campaign, count):
-        raise Conflict(why, code="all_are_best", campaign=campaign.slug)
+        raise Conflict(why, code="all_are_best", campaign=campaign.slug, setting="goal")
 
 
 def refuse_rule_of_systems(campaign: Row[Any]) -> None:

@@ -7,12 +7,21 @@ from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from app.fields import OPEN, OneLine
 
-CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+CODE_WORDS = "only letters, digits, _ and - can be in this code, 64 at most"
 ADDRESS = re.compile(r"https://[^\s\"'<>\\]{1,500}")
 Currency = Literal["USD", "EUR", "GBP", "JPY", "CNY", "CAD", "AUD", "CHF", "INR", "BRL", "MXN", "SEK", "PLN", "CZK"]
+
+
+def completion_code(code: str) -> str:
+    if not CODE.fullmatch(code):
+        raise ValueError(CODE_WORDS)
+    return code
+
+
+CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(completion_code)]
 
 
 def code_or_address(way: str) -> str:

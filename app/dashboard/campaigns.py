@@ -13,7 +13,7 @@ from app.dashboard.follow import Precisions
 from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
 from app.record import pace
-from app.record.per_minute import FIRST_AT, per_minute
+from app.record.per_minute import FIRST_AT, minute_of, per_minute
 
 PATIENCE_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
 
@@ -54,7 +54,8 @@ async def how_it_goes(
     if campaign.status == "running" and answers.first_at is not None:
         minutes = await per_minute(connection, campaign.id, now)
         recent = pace.recent_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
-        rate = f"{recent[1]:,.0f} HITs/h" if recent else ""
+        quiet = pace.silence(minutes, minute_of(now))
+        rate = f"{recent[1]:,.0f} HITs/h" if recent and not quiet else ""
     design = design_of(campaign)
     if not design.ordered:
         return Going(answers.last_at, rate)

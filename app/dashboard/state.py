@@ -272,8 +272,9 @@ def pace_words(facts: Facts) -> dict[str, str]:
     if facts.campaign.status != "running":
         return {"rate": "", "left": facts.campaign.status, "pace_note": ""}
     recent = facts.recent_rate
+    rate = f"{recent[1]:,.0f} HITs/h" if recent else "HITs/h: too early to say"
     return {
-        "rate": f"{recent[1]:,.0f} HITs/h" if recent else "HITs/h: too early to say",
+        "rate": (f"{rate} before that" if recent and recent[0] else "") if silence_of(facts) else rate,
         "left": left_words(facts),
         "pace_note": "Last 24 h. The last bar, drawn pale, is still filling.",
     }
@@ -282,8 +283,12 @@ def pace_words(facts: Facts) -> dict[str, str]:
 def left_words(facts: Facts) -> str:
     """The time left of a campaign that runs, or that nobody answers."""
     hours = hours_left(facts)
-    quiet = pace.silence(facts.minutes, minute_of(facts.until))
-    return quiet or (f"about {pace.duration(hours)} left" if hours else "no estimate yet")
+    return silence_of(facts) or (f"about {pace.duration(hours)} left" if hours else "no estimate yet")
+
+
+def silence_of(facts: Facts) -> str | None:
+    """Return how long nobody has answered, in words; None while answers come in."""
+    return pace.silence(facts.minutes, minute_of(facts.until))
 
 
 def hours_left(facts: Facts) -> float | None:
@@ -302,7 +307,7 @@ def drawn_in_hit(campaign: Any) -> int:
 def done_at(facts: Facts) -> int | None:
     """When that is, in seconds since 1970, to the minute; None too while nobody answers."""
     hours = hours_left(facts)
-    if hours is None or pace.silence(facts.minutes, minute_of(facts.until)):
+    if hours is None or silence_of(facts):
         return None
     return minute_of(facts.until + timedelta(hours=hours)) * 60
 

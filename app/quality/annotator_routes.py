@@ -10,6 +10,7 @@ from fastapi import Path as PathParameter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.auth.guards import researcher
+from app.database.audit_log import ACTIONS as ACTIONS_IN_LOG
 from app.database.campaign import campaign_of_page
 from app.designs.registry import design_of
 from app.quality import acting, annotators
@@ -98,6 +99,8 @@ async def annotator_page(
         "bins": design_of(campaign).classes,
         "actions": ACTIONS[line.barred],
         "answers": answers,
+        "decisions": await annotators.decisions_on(connection, campaign.id, line.name),
+        "words_of": ACTIONS_IN_LOG,
         "checks": await checks_said(connection, campaign, row),
         "longest": LONGEST_REASON,
         "number": number,

@@ -116,6 +116,11 @@ ANSWERS = text(f"""
     ORDER BY r.seq DESC
 """)  # noqa: S608  (made of constants)
 
+DECISIONS = text("""
+    SELECT who, action, noted_at, after ->> 'reason' AS reason, after ->> 'answer' AS answer FROM audit_log
+    WHERE campaign_id = :campaign AND about = :name AND split_part(action, '.', 1) = 'answers' ORDER BY id DESC
+""")
+
 BEHIND = text(f"""
     SELECT EXISTS (SELECT FROM decisions WHERE campaign_id = :campaign
                    AND seq > {DECIDED.format(campaign=":campaign")})
@@ -284,6 +289,11 @@ def histograms(campaign: Any, rows: Sequence[Row[Any]]) -> dict[int, list[int]]:
     place = values if design.classes else design.points(values, hit) * BINS / 100.0
     of = np.clip(place, 0, bins - 1).astype(np.intp)
     return {int(one): np.bincount(of[who == one], minlength=bins).tolist() for one in np.unique(who)}
+
+
+async def decisions_on(connection: AsyncConnection, campaign_id: int, name: str) -> Sequence[Row[Any]]:
+    """Return what was decided about an annotator, by their name on pages, and about their answers, newest first."""
+    return (await connection.execute(DECISIONS, {"campaign": campaign_id, "name": name})).all()
 
 
 async def answers_of(

@@ -1,11 +1,21 @@
 """API: the next HIT for an annotator whom the program names, and the answer to it."""
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, BeforeValidator, Discriminator, Field, StringConstraints, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from app.auth import guards
@@ -32,8 +42,18 @@ router = APIRouter(
     responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}),
 )
 
+
+def without_controls(text: str) -> str:
+    if CONTROLS.search(text):
+        raise ValueError("must have no control characters, such as line breaks")
+    return text
+
+
+CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 Annotator = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]+$")
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ID),
+    AfterValidator(without_controls),
 ]
 
 

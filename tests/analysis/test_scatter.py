@@ -22,8 +22,7 @@ def test_names_do_not_cover_dots_or_each_other():
     crowded = [Dot(50 + i * 0.5, 50.0, "") for i in range(10)] + [Dot(10.0, 10.0, "")]
     found = labelled(crowded, [f"annotator {i}" for i in range(11)])
     assert found[10].label == "annotator 10"
-    assert sum(bool(dot.label) for dot in found) <= 3
-    boxes = [scatter.label_box(dot, dot.label, dot.side) for dot in found if dot.label]
+    boxes = [scatter.label_box(dot) for dot in found if dot.label]
     assert not any(scatter.overlap(one, other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
@@ -42,5 +41,19 @@ def test_on_a_phone_the_furthest_dot_is_named_and_no_names_cover_each_other():
     assert found[29] in narrow
     assert len(narrow) < sum(bool(dot.label) for dot in found)
     for room, shown in ((scatter.NARROW, narrow), (scatter.WIDE, [dot for dot in found if dot.label])):
-        boxes = [scatter.label_box(dot, dot.label, dot.side, room) for dot in shown]
+        boxes = [scatter.label_box(dot, room) for dot in shown]
         assert not any(scatter.overlap(one, other) for i, one in enumerate(boxes) for other in boxes[:i])
+
+
+def test_of_few_dots_each_has_a_name_and_it_is_plain_which():
+    rng = np.random.default_rng(7)
+    dots = [Dot(float(x), float(y), "") for x, y in rng.uniform(45, 60, (6, 2))]
+    found = labelled(dots, [f"A{i}" for i in range(6)])
+    assert [dot.label for dot in found] == [f"A{i}" for i in range(6)]
+    for dot in found:
+        left, right, top, bottom = scatter.label_box(dot)
+        near = {
+            other: np.hypot(other.x - np.clip(other.x, left, right), other.y - np.clip(other.y, top, bottom))
+            for other in found
+        }
+        assert dot.end or min(near, key=near.__getitem__) is dot

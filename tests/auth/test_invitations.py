@@ -46,6 +46,24 @@ async def test_somebody_new_comes_to_the_server_with_the_role_of_the_invitation(
     assert (await client.get("/admin/campaigns/new")).status_code == 200
 
 
+async def test_the_log_says_who_accepted_whose_invitation(client, engine, researcher):
+    campaign = await running(engine)
+    async with engine.begin() as connection:
+        admin = await users.find_user(connection, "admin")
+    token = await invited(engine, campaign, by=admin.id)
+    before = await value(engine, "SELECT max(id) FROM audit_log")
+    await client.post("/invitation", data=sent(token, "new"))
+    lines = "SELECT who, action, about FROM audit_log WHERE id > :before AND action NOT LIKE 'login.%' ORDER BY id"
+    assert await values(engine, lines, before=before) == [
+        ("dan", "user.joined", ""),
+        ("dan", "member.joined", ""),
+        ("dan", "invitation.accepted", "admin"),
+    ]
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/log")).text
+    assert "accepted the invitation by admin" in html
+    assert "joined the campaign" in html
+
+
 async def test_whoever_has_an_account_accepts_by_its_password(client, engine):
     campaign = await running(engine)
     async with engine.begin() as connection:

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth import login
 from app.designs.registry import DESIGNS
-from tests.browser.acts import seen_at, violations
+from tests.browser.acts import hit_shown, score_all, seen_at, submit, violations
 from tests.media.files import png, zipped
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
@@ -115,6 +115,37 @@ async def test_a_zip_of_media_is_sent_with_the_import_and_not_with_what_is_looke
     assert (await reply.value).ok
     assert len(previews) == 2
     assert all(b"media.zip" not in sent for sent in previews)
+
+
+async def test_trying_a_set_ticks_the_step_of_the_checklist_at_once(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Verbs to try")
+    await page.get_by_label("File", exact=True).set_input_files(FILE)
+    await page.get_by_text("120 rows").wait_for()
+    await page.get_by_role("button", name="Import items").click()
+    await page.wait_for_url("**/items?done=imported")
+    await page.get_by_role("link", name="Try it", exact=True).click()
+    step = page.locator(".checklist [data-step=try]")
+    await expect(step).not_to_have_class("done")
+    frame = next(one for one in page.frames if "/try/hit" in one.url)
+    await hit_shown(frame)
+    await score_all(frame, [10, 30, 50, 70, 90])
+    await submit(frame)
+    await expect(step).to_have_class("done")
+    await expect(step).to_contain_text("Done:")
+
+
+async def test_folded_settings_are_separated_only_where_they_are_seen(enter: Enter) -> None:
+    page = await enter()
+    await page.goto("/".join(page.url.split("/")[:3]) + "/admin/campaigns/new")
+    for design in ("slider", "pairwise", "categories"):
+        await page.locator(f"input[name=design][value={design}]").check(force=True)
+        for summary in await page.locator("summary.more").all():
+            drawn = await summary.evaluate(
+                "one => [...one.querySelectorAll('span:not([hidden])')].map("
+                "span => getComputedStyle(span, '::before').content)"
+            )
+            assert ["·" in before for before in drawn] == [False] * bool(drawn) + [True] * (len(drawn) - 1), design
 
 
 async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter: Enter) -> None:

@@ -161,8 +161,10 @@ async def test_ends_with_the_same_label_are_refused_at_the_second(researcher):
 
 
 async def test_folded_settings_are_named_as_they_are_titled(researcher):
-    page = re.sub("</?span[^>]*>", "", (await researcher.get("/admin/campaigns/new")).text)
-    assert "More: In short · Label at 50 · Show the number · Language of the pages" in page
+    page = (await researcher.get("/admin/campaigns/new")).text
+    folded = re.findall(r'<summary class="more">More: (.*?)</summary>', page)
+    titles = [re.findall(r"<span[^>]*>([^<]+)</span>", one) for one in folded]
+    assert ["In short", "Label at 50", "Show the number", "Language of the pages"] == titles[0][:4]
 
 
 async def test_another_update_law_brings_its_own_prior(researcher, app):
@@ -267,10 +269,10 @@ async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher
     parts = ("", "/analysis", "/items", "/edit", "/share", "/export", "/launch/confirm")
     for part in parts:
         assert "To do: </span>" in (page := (await researcher.get(f"{address}{part}")).text), part
-        assert page.count('<li class="done">') == 1, part
+        assert page.count('class="done"') == 1, part
     await upload(researcher, address)
     for part in parts:
-        assert (await researcher.get(f"{address}{part}")).text.count('<li class="done">') == 2, part
+        assert (await researcher.get(f"{address}{part}")).text.count('class="done"') == 2, part
     await researcher.post(f"{address}/launch")
     assert "To do: </span>" not in (await researcher.get(f"{address}/items")).text
 
@@ -336,6 +338,27 @@ async def test_the_share_page_says_where_the_campaign_stands(researcher):
     page = (await researcher.get(f"{address}/share")).text
     assert "This campaign is a draft" in page
     assert "<code>C123</code>" in page
+
+
+async def test_a_campaign_that_takes_no_answers_asks_nobody_to_share_its_link(researcher):
+    address = await launched(researcher)
+    assert "They press Start" in (await researcher.get(address)).text
+    await researcher.post(f"{address}/pause")
+    for archived in (False, True):
+        for part in ("", "/share"):
+            page = (await researcher.get(f"{address}{part}")).text
+            assert "Its links tell people" in page or "its links tell people" in page, part
+            assert "They press Start" not in page, part
+            assert ("and archived" in page) == archived, part
+        await researcher.post(f"{address}/archive")
+
+
+async def test_a_form_that_came_back_does_not_say_that_nothing_is_filled_in(researcher):
+    new = "/admin/campaigns/new"
+    assert "Nothing is filled in" in (await researcher.get(new)).text
+    refused = await researcher.post(new, data=FORM | {"judgments_per_item": "0"})
+    assert refused.status_code == 422
+    assert "Nothing is filled in" not in refused.text
 
 
 async def test_the_completion_code_can_be_set_after_the_launch(researcher):
@@ -718,4 +741,4 @@ async def test_the_list_says_how_campaigns_go(engine, researcher):
     page = (await researcher.get("/admin")).text
     assert re.search(r'<td class="figure">(± [\d.]+ points|unknown yet)</td>', page)
     assert '<time datetime="2026-01-05T09:00:00+00:00">' in page
-    assert '<td class="figure">0 HITs/h</td>' in page  # both came long ago
+    assert "HITs/h" not in page  # both came long ago

@@ -1,6 +1,7 @@
 """How campaigns go, as their list says: each is read once, beside the event loop."""
 
 import threading
+from datetime import timedelta
 
 import pytest
 
@@ -27,6 +28,16 @@ async def intervals(engine, precisions):
         rows = await counted.listed(connection)
         going = await campaigns.how_they_go(connection, precisions, rows, now=NOW)
     return {number: one.interval for number, one in going.items()}
+
+
+async def test_the_list_gives_no_pace_of_a_campaign_that_nobody_answers_any_more(engine):
+    (campaign,) = await answered(engine, 1, 6)
+    async with engine.connect() as connection:
+        row = next(one for one in await counted.listed(connection) if one.id == campaign.id)
+        for minutes, told in ((5, True), (26, False)):
+            now = NOW + timedelta(minutes=minutes)
+            going = (await campaigns.how_they_go(connection, Precisions(), [row], now=now))[campaign.id]
+            assert bool(going.rate) == told
 
 
 @pytest.fixture

@@ -85,6 +85,18 @@ async def test_answers_move_counts_scores_and_the_heatmap(engine):
     assert after.version != before.version
 
 
+async def test_while_nobody_answers_the_pace_is_said_to_be_of_before_and_not_of_now(engine):
+    campaign = await running(engine)
+    me = await annotator(engine, campaign)
+    for _ in range(3):
+        await submit(engine, me, await hit_of(engine, me))
+    words = (await state_of(engine, campaign, now=NOW + timedelta(minutes=26))).figures["words"]
+    assert words["left"] == "no answer for 26 min"
+    assert words["rate"] == "5 HITs/h before that"
+    words = (await state_of(engine, campaign, now=NOW + timedelta(hours=3))).figures["words"]
+    assert (words["left"], words["rate"]) == ("no answer for 3 h", "")
+
+
 async def test_before_there_is_enough_to_tell_the_time_left_the_page_says_so(engine):
     campaign = await running(engine)
     me = await annotator(engine, campaign)

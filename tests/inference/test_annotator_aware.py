@@ -344,7 +344,7 @@ def test_when_all_say_the_same_the_scores_are_that():
     assert found.score == pytest.approx(np.full(6, 0.4))
     assert found.standard_error == pytest.approx(np.zeros(6), abs=1e-9)
     assert found.trust == 0
-    assert "scores are plain means" in found.notes[-1]
+    assert "it takes plain means" in found.notes[-1]
 
 
 def test_groups_that_share_no_items_are_scored_side_by_side():

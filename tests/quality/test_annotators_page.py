@@ -35,6 +35,21 @@ async def test_who_is_excluded_on_their_page_is_left_out_and_restored_there(engi
     )
 
 
+async def test_decisions_stay_on_the_page_and_an_excluded_annotators_answers_offer_no_exclusion(engine, researcher):
+    campaign, _, _ = await answered(engine)
+    address = f"/admin/campaigns/{campaign.slug}/annotators/A1"
+    assert "/answers/" in (await researcher.get(address)).text
+    await researcher.post(f"{address}/exclude", data={"reason": "the middle every time"})
+    html = (await researcher.get(address)).text
+    assert not re.search(r"/answers/\d+/exclude", html)
+    await researcher.post(f"{address}/restore", data={"reason": "they meant it"})
+    html = (await researcher.get(address)).text
+    section = html.partition('id="decisions"')[2].partition("</ul>")[0]
+    told = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", section))
+    assert re.search(r"admin restored A1, [^“]*“they meant it” ?admin excluded A1, [^“]*“the middle every time”", told)
+    assert re.search(r"/answers/\d+/exclude", html)
+
+
 async def test_who_did_not_agree_or_pass_is_not_said_to_take_part(engine, researcher):
     campaign, _, _ = await answered(engine, people=3)
     told = [("consent", 1, "declined"), ("qualification", 1, "failed"), ("consent", 1, "passed")]

@@ -162,6 +162,10 @@ def _unsettled(end: FixedPoint, tolerance: float) -> tuple[Note, ...]:
     return (Note("not_settled", sentence),)
 
 
+FIT = "In this fit, which reads all judgments at once,"
+OTHER_FIT = "Scores that a campaign has learned answer by answer are of another fit, and can differ from it."
+
+
 def _notes(seen: Mask, evidence: Array, answered: Mask, common: Crowd) -> tuple[Note, ...]:
     notes = []
     if unseen := int(np.count_nonzero(~seen)):
@@ -178,15 +182,16 @@ def _notes(seen: Mask, evidence: Array, answered: Mask, common: Crowd) -> tuple[
         notes.append(Note("taken_for_most", sentence))
     if common.trust == 0.0:
         sentence = (
-            "There is no sure sign that annotators agree better when the others are weighted and corrected than when "
-            "they are averaged, so scores are plain means and every judgment counts the same."
+            f"{FIT} there is no sure sign that annotators agree better when the others are weighted and corrected than "
+            "when they are averaged, so it takes plain means, and every judgment counts the same in it. "
+            f"{OTHER_FIT}"
         )
         notes.append(Note("plain_means", sentence))
     else:
         sentence = (
-            "Annotators agree better when the others are weighted and corrected than when they are averaged. So far as "
-            f"that is sure, scores use {common.trust:.0%} of the weights and biases learned, and "
-            f"{common.trust * common.scale_trust:.0%} of the widths."
+            f"{FIT} annotators agree better when the others are weighted and corrected than when they are averaged. So "
+            f"far as that is sure, it uses {common.trust:.0%} of the weights and biases learned, and "
+            f"{common.trust * common.scale_trust:.0%} of the widths. {OTHER_FIT}"
         )
         notes.append(Note("weighted_and_corrected", sentence))
     return tuple(notes)

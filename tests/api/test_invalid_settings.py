@@ -1,0 +1,64 @@
+"""What programs are told of settings that are wrong: the field that is meant, in words for people."""
+
+from html import unescape
+
+import pytest
+
+from tests.api.conftest import API
+from tests.serving.campaigns import running
+
+SETTINGS = {"name": "Verbs", "question": "How often?"}
+EXPECTING_NOTHING = "set,item,expected\n1,walk,\n1,wait,\n1,weep,\n1,wonder,\n1,wake,\n"
+
+
+async def problems_of(program, **settings):
+    reply = await program.post(f"{API}/campaigns", json=SETTINGS | settings)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid"), reply.text
+    return {problem["field"]: problem["message"] for problem in reply.json()["error"]["details"]["fields"]}
+
+
+SAID = {
+    "alert_emails": ("notamail", "“notamail” is not an e-mail address such as ada@example.org"),
+    "alert_webhook": ("notanaddress", "ust be an address such as https://example.org/hook"),
+    "prolific_completion_code": ("two words", "nly letters, digits, _ and - can be in this code, 64 at most"),
+}
+
+
+@pytest.mark.parametrize("field", SAID)
+async def test_each_field_says_what_it_takes_on_the_page_and_for_programs(engine, researcher, program, field):
+    wrong, said = SAID[field]
+    campaign = await running(engine)
+    refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/after-launch", data={field: wrong})
+    assert said in unescape(refused.text)
+    sent = {field: [wrong] if field == "alert_emails" else wrong}
+    reply = await program.patch(f"{API}/campaigns/{campaign.slug}", json=sent)
+    (problem,) = reply.json()["error"]["details"]["fields"]
+    assert problem["field"].startswith(field)
+    assert said in problem["message"]
+    assert "pattern" not in problem["message"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"training": "no table"}, "training"),
+        ({"qualification": "no table"}, "qualification"),
+        ({"qualification": EXPECTING_NOTHING}, "qualification"),
+        ({"questions": ["What is your age?"]}, "questions"),
+        ({"design": "pairwise", "goal": "best"}, "goal"),
+        ({"design": "magnitude", "design_settings": {"reference_value": "nan"}}, "design_settings.reference_value"),
+        ({"criteria": [{"name": "a", "question": "A?"}, {"name": "a", "question": "B?"}]}, "criteria.1.name"),
+        ({"low_label": "same", "high_label": "same"}, "high_label"),
+        ({"judgments_per_item": 0}, "judgments_per_item"),
+    ],
+)
+async def test_the_field_that_is_meant_is_named_without_the_name_of_an_exception(program, settings, field):
+    found = await problems_of(program, **settings)
+    assert [*found] == [field]
+    assert "Value error" not in found[field]
+    assert found[field]
+
+
+async def test_a_body_that_is_no_object_is_what_is_wrong(program):
+    reply = await program.post(f"{API}/campaigns", json=[1])
+    assert [one["field"] for one in reply.json()["error"]["details"]["fields"]] == ["body"]
