@@ -49,7 +49,7 @@ async def test_somebody_new_comes_to_the_server_with_the_role_of_the_invitation(
 async def test_the_log_says_who_accepted_whose_invitation(client, engine, researcher):
     campaign = await running(engine)
     async with engine.begin() as connection:
-        admin = await users.find_user(connection, "admin")
+        (admin,) = await users.listed_users(connection)
     token = await invited(engine, campaign, by=admin.id)
     before = await value(engine, "SELECT max(id) FROM audit_log")
     await client.post("/invitation", data=sent(token, "new"))

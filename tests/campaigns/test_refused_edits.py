@@ -8,7 +8,8 @@ from tests.serving.campaigns import running, value
 
 
 def value_of(html, name):
-    return unescape(re.search(rf'<input type="number" id="{name}"[^>]* value="([^"]*)"', html)[1])
+    (found,) = re.findall(rf'<input type="number" id="{name}"[^>]* value="([^"]*)"', html)
+    return unescape(found)
 
 
 def entered(html):

@@ -164,7 +164,7 @@ async def test_folded_settings_are_named_as_they_are_titled(researcher):
     page = (await researcher.get("/admin/campaigns/new")).text
     folded = re.findall(r'<summary class="more">More: (.*?)</summary>', page)
     titles = [re.findall(r"<span[^>]*>([^<]+)</span>", one) for one in folded]
-    assert ["In short", "Label at 50", "Show the number", "Language of the pages"] == titles[0][:4]
+    assert titles[0][:4] == ["In short", "Label at 50", "Show the number", "Language of the pages"]
 
 
 async def test_another_update_law_brings_its_own_prior(researcher, app):
