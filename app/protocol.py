@@ -17,6 +17,7 @@ SLOWEST_LINE = 500  # bytes a second
 UNREAD_SECONDS = 300  # in which nothing more of a reply is taken; the kernel holds some of it for a slow line
 LOOK_SECONDS = 5  # how often a connection is looked at
 GOODBYE_SECONDS = 1  # in which a refusal is read
+LAST_REQUEST_SECONDS = 0.5  # in which a client without a request under way may send one more when the server ends
 
 TOO_LARGE = b"The headers of this request are too large."
 REFUSAL = (
@@ -46,6 +47,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.head_bytes = 0
         self.bytes_of_no_body = 0  # since the last piece of a body: heads, trailers, the sizes of chunks
         self.refused = False
+        self.ending = False
         self.received = 0
         self.since = self.loop.time()  # when it became the client's turn, at the earliest
         self.unread = 0
@@ -129,6 +131,31 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.write(REFUSAL)
         self.transport.write_eof()
         self.loop.call_later(GOODBYE_SECONDS, self.transport.close)
+
+    # The end
+
+    def shutdown(self) -> None:
+        """End the connection after the reply that is due. Where none is, after that to the next request or a moment:
+        the client may just be sending it, and would find the connection reset.
+        """
+        self.ending = True
+        if self.idle:
+            self.loop.call_later(LAST_REQUEST_SECONDS, self.close_if_idle)
+        else:
+            super().shutdown()
+
+    @property
+    def idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def close_if_idle(self) -> None:
+        if self.idle:
+            self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if self.ending and self.cycle is not None:
+            self.cycle.keep_alive = False
 
     # Times
 

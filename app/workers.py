@@ -3,22 +3,28 @@
 A worker imports this before it knows anything: what else it needs is imported while it loads the application.
 """
 
+import asyncio
 import gc
+import logging
 import multiprocessing
 import os
 import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NoReturn
 
 import uvicorn
-from uvicorn.supervisors import Multiprocess
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from app.imports import uncollected
 from app.protocol import LimitedProtocol
 from app.settings import Settings
+
+log = logging.getLogger(__name__)
 
 SILENCE_SECONDS = 60  # then a worker is replaced; on a busy machine one needs more than uvicorn's 5 s just to start
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -68,40 +74,101 @@ class Server(uvicorn.Server):
     def handle_exit(self, _signal: int, _frame: object) -> None:
         self.should_exit = True
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening and end in order. Visitors whom the kernel has let in by then are served: it would reset
+        their connections.
+        """
+        loop = asyncio.get_running_loop()
+        waiting = [connection for listener in sockets or [] for connection in accept_all(listener)]
+        for server in self.servers:
+            server.close()  # in the same moment, before anything else runs
+        await asyncio.gather(*(loop.connect_accepted_socket(self.protocol, visitor) for visitor in waiting))
+        await super().shutdown(sockets)
+
+    def protocol(self) -> asyncio.Protocol:
+        """Return the protocol of a connection, as uvicorn makes it."""
+        return self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+
+
+def accept_all(listener: socket.socket) -> list[socket.socket]:
+    """Return the connections that wait at a socket."""
+    listener.settimeout(0)
+    accepted: list[socket.socket] = []
+    with suppress(OSError):  # none is left, or there is no room for another one
+        while True:
+            accepted.append(listener.accept()[0])
+    for connection in accepted:
+        connection.settimeout(0)
+    return accepted
+
+
+class Worker(Process):
+    """uvicorn's worker, with our server in it."""
+
+    def target(self, sockets: list[socket.socket] | None = None) -> None:
+        self._server = Server(self.config)  # in the main thread, before another one asks for it
+        super().target(sockets)
+
 
 class Workers(Multiprocess):
-    """uvicorn's supervisor, with a socket of its own for every worker; a new worker takes over a dead one's."""
+    """uvicorn's supervisor, with a socket of its own for every worker.
+
+    Only the worker has it: when it dies, the kernel closes it, and new visitors come to the other workers at once. The
+    worker in its place gets another one, on which it listens as soon as it can serve.
+    """
 
     handle_hup = Multiprocess.handle_term  # as with one worker, a terminal that goes away ends the server
 
     def __init__(self, config: uvicorn.Config, listeners: Sequence[socket.socket]) -> None:
+        """listeners: one for each of the first workers, which visitors may wait at already; they are closed here."""
         self.listeners = listeners
+        self.port = sharing_port(listeners[0])  # held as long as this process lives, also while no worker does
         ignored = set(ENDING).difference(signals_not_ignored())
         super().__init__(config, [])
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)
 
+    def init_processes(self) -> None:
+        self.processes = [self.started(listener) for listener in self.listeners]
+
+    def started(self, listener: socket.socket) -> Worker:
+        """Return a new worker, which alone has the socket from now on."""
+        worker = Worker(self.config, [listener])
+        worker.start()
+        listener.close()
+        return worker
+
     def keep_subprocess_alive(self) -> None:
-        for process in self.processes:
-            process.child_conn.close()  # else one that died in its start would be waited for as one that is silent
-        super().keep_subprocess_alive()
-
-    @property
-    def sockets(self) -> list[socket.socket]:
-        """What the worker that is about to start listens on: that of the one it replaces, at first the next one's."""
-        # Not by who is dead: while one is waited for, another can die that is replaced only afterwards.
-        ended_by_us = [k for k, process in enumerate(self.processes) if process.parent_conn.closed]
-        return [self.listeners[ended_by_us[0] if ended_by_us else len(self.processes)]]
-
-    @sockets.setter
-    def sockets(self, _none: list[socket.socket]) -> None:
-        pass
+        """Put a new worker in the place of one that has died or is silent; end all if it could not even start."""
+        for place, worker in enumerate(self.processes):
+            worker.child_conn.close()  # else one that died in its start would be waited for as one that is silent
+            if self.should_exit.is_set() or worker.is_alive(timeout=self.config.timeout_worker_healthcheck):
+                continue
+            worker.kill()
+            worker.join()
+            if worker.exitcode == STARTUP_FAILURE:
+                log.error("A server process failed to start, so Easel ends.")
+                self.should_exit.set()
+                return
+            log.warning("Server process %s ended (exit code %s) and is replaced.", worker.pid, worker.exitcode)
+            self.processes[place] = self.started(sharing_port(self.port))
 
     def handle_ttin(self) -> None:
         """One worker more would have no socket."""
 
     def handle_ttou(self) -> None:
         """One worker fewer would leave its visitors waiting."""
+
+
+def sharing_port(listener: socket.socket) -> socket.socket:
+    """Return another socket on the port of one that shares it, which does not listen yet."""
+    other = socket.socket(listener.family, listener.type, listener.proto)
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+        other.setsockopt(socket.SOL_SOCKET, option, 1)
+    other.bind(listener.getsockname())
+    return other
 
 
 def run(settings: Settings, listeners: list[socket.socket], end: EndRequest) -> None:

@@ -1,5 +1,6 @@
 """`easel serve` as people start and end it: real processes, a PostgreSQL of its own, signals."""
 
+import asyncio
 import gc
 import json
 import os
@@ -10,8 +11,10 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ from sqlalchemy import text
 from app import server as servers
 from app import workers as processes
 from app.database.postmaster import command_line
+from app.protocol import LimitedProtocol
 from tests.database.test_embedded import postmaster_pid, runs, wait_until
 from tests.servers import COMMAND, ENVIRONMENT, PATIENT_SECONDS, EaselServer, easel_serving
 
@@ -152,7 +156,15 @@ def test_a_worker_that_is_killed_is_replaced(served):
     victim = workers_of(served.process.pid)[0]
     os.kill(victim, signal.SIGKILL)
     wait_until(lambda: victim not in (now := workers_of(served.process.pid)) and len(now) == 2)
-    wait_until(lambda: answers(served))
+    wait_until(lambda: listening(served) == 2, PATIENT)
+    assert answers(served)
+
+
+def listening(server: EaselServer) -> int:
+    """How many sockets listen on the server's port."""
+    port = f":{int(server.base.rpartition(':')[2]):04X}"
+    table = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(columns[1].endswith(port) and columns[3] == "0A" for columns in table)
 
 
 def established(pid: int) -> int:
@@ -173,7 +185,7 @@ def leads_to(file: Path) -> str:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @with_workers(["2"])
 def test_visitors_who_come_at_once_are_spread_over_the_workers(served):
-    wait_until(lambda: len(workers_of(served.process.pid)) == 2)
+    wait_until(lambda: listening(served) == 2, PATIENT)
     with ExitStack() as stack:
         visitors = [
             stack.enter_context(socket.create_connection(("127.0.0.1", int(served.base.rpartition(":")[2]))))
@@ -185,7 +197,9 @@ def test_visitors_who_come_at_once_are_spread_over_the_workers(served):
         assert min(map(established, workers_of(served.process.pid))) >= 12
 
 
-def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(monkeypatch):
+@contextmanager
+def two_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[processes.Workers]:
+    """A supervisor with two workers that have started; nothing but the test looks after them."""
     with servers.bound("127.0.0.1", 0, 2) as listeners, ExitStack() as stack:
         for listener in listeners:
             listener.listen()
@@ -193,12 +207,34 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
         with monkeypatch.context() as patched:
             patched.setattr(signal, "signal", lambda *_: None)
             workers = processes.Workers(configuration, listeners)
+        stack.enter_context(workers.port)
         workers.init_processes()
         stack.callback(workers.join_all)
         stack.callback(workers.terminate_all)
+        assert all(worker.wait_until_ready(PATIENT) for worker in workers.processes)
+        yield workers
+
+
+def said_to_visitors(workers: processes.Workers) -> set[str]:
+    """What many visitors get, one after another. The kernel chooses a worker for each by chance."""
+    port = workers.port.getsockname()[1]
+    return {get(f"http://127.0.0.1:{port}").text for _ in range(32)}
+
+
+def test_the_visitors_of_a_worker_that_has_died_come_to_the_other_one_at_once(monkeypatch):
+    with two_workers(monkeypatch) as workers:
+        first, _ = workers.processes
+        first.process.kill()
+        first.process.join()
+        assert said_to_visitors(workers) == {"hello"}  # although nobody has replaced it
+        workers.keep_subprocess_alive()
+        assert workers.processes[0].wait_until_ready(PATIENT)
+        assert said_to_visitors(workers) == {"hello"}
+
+
+def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(monkeypatch):
+    with two_workers(monkeypatch) as workers:
         first, second = workers.processes
-        # Not `wait_until_ready`: uvicorn may make two servers in a worker at once, and ask the idle one for ever.
-        assert all(worker.ping(PATIENT) for worker in (first, second))
 
         def hangs(timeout):
             first.process.kill()
@@ -208,9 +244,71 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
         monkeypatch.setattr(second, "is_alive", hangs)
         workers.keep_subprocess_alive()
         workers.keep_subprocess_alive()
-        # The kernel chooses a worker for each visitor by chance.
-        port = listeners[0].getsockname()[1]
-        assert {get(f"http://127.0.0.1:{port}").text for _ in range(32)} == {"hello"}
+        assert all(worker.wait_until_ready(PATIENT) for worker in workers.processes)
+        assert said_to_visitors(workers) == {"hello"}
+
+
+async def test_visitors_whom_the_kernel_has_let_in_are_served_by_a_server_that_ends():
+    with servers.bound("127.0.0.1", 0, 1) as (listener,):
+        listener.listen()
+        address = listener.getsockname()
+        configuration = uvicorn.Config(
+            "tests.servers:hello",
+            lifespan="off",
+            http=LimitedProtocol,
+            log_level="critical",
+            timeout_graceful_shutdown=60,
+        )
+        configuration.load()
+        server = processes.Server(configuration)
+        server.lifespan = configuration.lifespan_class(configuration)
+        await server.startup(sockets=[listener])
+        with ExitStack() as stack:  # the event loop accepts none of them: it does not run meanwhile
+            visitors = [stack.enter_context(socket.create_connection(address)) for _ in range(8)]
+            ending = asyncio.create_task(server.shutdown(sockets=[listener]))
+            await asyncio.sleep(0.01)
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(address)
+            for visitor in visitors:
+                visitor.sendall(b"GET / HTTP/1.1\r\nHost: easel\r\n\r\n")
+            await ending
+            for visitor in visitors:
+                visitor.settimeout(PATIENT)
+                reply = b"".join(iter(partial(visitor.recv, 4096), b""))
+                assert reply.startswith(b"HTTP/1.1 200")
+                assert b"hello" in reply
+
+
+def visits(port: int, ended: threading.Event, outcomes: Counter[str]) -> None:
+    """Visit a server again and again, on a connection for each visit, until it has ended."""
+    request = b"GET /health HTTP/1.1\r\nHost: easel\r\nConnection: close\r\n\r\n"
+    while not ended.is_set():
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENT) as visitor:
+                visitor.sendall(request)
+                reply = b"".join(iter(partial(visitor.recv, 4096), b""))
+            outcomes["answered" if reply.endswith(b'{"status":"ok"}') else "cut off"] += 1
+        except ConnectionRefusedError:
+            outcomes["refused"] += 1
+            ended.wait(0.02)
+        except ConnectionError as problem:
+            outcomes[type(problem).__name__] += 1
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_stop_under_load_resets_no_connection(data, workers):
+    with easel_serving(data, "--workers", workers) as server, ExitStack() as stack:
+        wait_until(lambda: answers(server), PATIENT)
+        ended, outcomes = threading.Event(), Counter[str]()
+        port = int(server.base.rpartition(":")[2])
+        pool = stack.enter_context(ThreadPoolExecutor())
+        visiting = [pool.submit(visits, port, ended, outcomes) for _ in range(6)]
+        wait_until(lambda: outcomes["answered"] > 100, PATIENT)
+        assert server.end(signal.SIGTERM) == 0
+        wait_until(lambda: outcomes["refused"] > 6)
+        ended.set()
+        assert not any(visit.exception() for visit in visiting)
+        assert set(outcomes) == {"answered", "refused"}
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -14,6 +14,7 @@ from app.designs.criteria import criteria_of
 from app.designs.registry import design_of
 from app.quality.checks import CheckMet, answered
 from app.quality.gather import annotators_since
+from app.quality.work_time import work_seconds
 from app.record.news import Watermark, look
 from app.record.stream import COUNTING, DECIDED, Response, values_by
 
@@ -66,8 +67,8 @@ MEDIANS = text(f"""
 OF_ANSWERS = text(f"""
     SELECT a.id, count(*) FILTER (WHERE a.first) AS answers, count(*) FILTER (WHERE a.counts) AS counted,
            max(a.received_at) AS last_at,
-           percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds, sum(a.seconds) / 3600 AS hours,
-           count(a.seconds) AS timed, avg(a.changes) AS changes
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds,
+           array_agg(a.seconds) FILTER (WHERE a.seconds IS NOT NULL) AS times, avg(a.changes) AS changes
     FROM (
         SELECT r.annotator_id AS id, r.received_at, r.counts, r.replaces IS NULL AS first, {SECONDS} AS seconds, (
             SELECT avg(CAST(c AS float8)) FROM jsonb_array_elements_text(r.telemetry -> 'changes') AS c) AS changes
@@ -76,6 +77,14 @@ OF_ANSWERS = text(f"""
         LEFT JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id AND h.leader IS NOT NULL
     ) AS a
     GROUP BY a.id
+""")  # noqa: S608  (made of constants)
+
+# How long a HIT usually takes, by the last answers.
+USUAL_SECONDS = text(f"""
+    SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a.seconds) FROM (
+        SELECT {SECONDS} AS seconds FROM responses r {TIMED}
+        WHERE r.campaign_id = :campaign AND r.replaces IS NULL ORDER BY r.seq DESC LIMIT 1000
+    ) AS a
 """)  # noqa: S608  (made of constants)
 
 VALUES = text(f"""
@@ -132,9 +141,9 @@ class AnnotatorLine:
     """An annotator, with what they did; None where nobody knows.
 
     answers, counted: HITs, and of these those that no decision leaves out. seconds: the median from getting a HIT to
-    its answer. hours: of all of these. pay_per_hour: what these paid, in the campaign's currency. changes: of an item's
-    value after it was first given, the mean. histogram: how many of their values lie in each tenth of the scale, or of
-    each class; empty where values are places in an order. checks, checks_met: gold and attention items that they
+    its answer. hours: of work, as `work_seconds` counts it. pay_per_hour: what these paid, in the campaign's
+    currency. changes: of an item's value after it was first given, the mean. histogram: how many of their values lie in
+    each tenth of the scale, or of each class; empty where values are places in an order. checks, checks_met: gold and attention items that they
     answered, and those of them that are as expected. barred: held or excluded, why, by whom and when. findings:
     what rules saw. left: `declined` where they did not agree, `failed` where they did not pass the test.
     """
@@ -236,7 +245,11 @@ async def listed(
     found = {row.id: row.said for row in await connection.execute(FOUND, those)}
     left = {row.id: row.outcome for row in await connection.execute(LEFT, those)}
     drawn = histograms(campaign, (await connection.execute(VALUES, those)).all())
-    done = [replace(completed(campaign, line, told, found, drawn), left=left.get(line.id)) for line in lines]
+    usual = (await connection.execute(USUAL_SECONDS, those)).scalar()
+    done = [
+        replace(completed(campaign, line, told, found, drawn, usual_seconds=usual), left=left.get(line.id))
+        for line in lines
+    ]
     return with_checks_met(done, await answered(connection, campaign, those["those"]))
 
 
@@ -260,12 +273,16 @@ def completed(
     told: Mapping[int, Row[Any]],
     found: Mapping[int, Sequence[str]],
     drawn: Mapping[int, Sequence[int]],
+    *,
+    usual_seconds: float | None,
 ) -> AnnotatorLine:
-    names = ("answers", "counted", "last_at", "seconds", "hours", "changes")
+    names = ("answers", "counted", "last_at", "seconds", "changes")
     row = told.get(line.id)
     of = {name: getattr(row, name) for name in names} if row else {}
-    if row and row.hours and campaign.pay_per_hit:
-        of["pay_per_hour"] = campaign.pay_per_hit * row.timed / row.hours
+    if row and row.times:
+        of["hours"] = work_seconds(row.times, usual_seconds) / 3600
+        if of["hours"] and campaign.pay_per_hit:
+            of["pay_per_hour"] = campaign.pay_per_hit * len(row.times) / of["hours"]
     return replace(line, **of, findings=found.get(line.id, ()), histogram=drawn.get(line.id, ()))
 
 

@@ -60,7 +60,10 @@ class Annotator(BaseModel):
     hits_counted: int = Field(description="Of these, those that no decision leaves out.")
     last_answer_at: datetime | None
     median_seconds: float | None = Field(description="From getting a HIT to its answer; null where nobody knows.")
-    hours: float | None = Field(description="All of these together.")
+    hours: float | None = Field(
+        description="Of work: all of these together, where a HIT that was left open, for more than five times as long "
+        "as usual and more than a minute, counts as a usual one."
+    )
     pay_per_hour: float | None = Field(description="What these hours paid, in the campaign's currency, if it says.")
     with_others: WithOthers | None = Field(
         description="Null where too little is known; going along is not being right."

@@ -4,7 +4,8 @@ import pytest
 
 from tests.api.conftest import API
 from tests.quality.deciding import POSTERIORS, answered, verified
-from tests.serving.campaigns import value, values
+from tests.quality.test_annotators_page import took
+from tests.serving.campaigns import execute, value, values
 
 REASON = {"reason": "Answers at random."}
 
@@ -73,3 +74,12 @@ async def test_nothing_is_decided_without_a_reason_or_about_nobody(engine, progr
     ):
         refused = await program.post(f"{address}/{path}", json=sent)
         assert (refused.status_code, refused.json()["error"]["code"]) == (status, code), path
+
+
+async def test_hours_and_pay_leave_out_the_time_in_which_a_hit_was_only_left_open(engine, program):
+    campaign, _, _ = await answered(engine, people=1, hits=10, pay_per_hit=0.2)
+    await took(engine, {1: 30})
+    left_open = "UPDATE hits SET issued_at = issued_at - interval '5 hours' WHERE id = (SELECT max(id) FROM hits)"
+    await execute(engine, left_open)
+    (told,) = (await program.get(f"{API}/campaigns/{campaign.slug}/annotators")).json()["annotators"]
+    assert (round(told["hours"], 4), round(told["pay_per_hour"], 2), told["median_seconds"]) == (0.0833, 24.0, 30.0)

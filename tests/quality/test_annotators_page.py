@@ -143,6 +143,18 @@ def named_in(html):
     return re.findall(r'/annotators/(A\d)">', html)
 
 
+async def test_the_time_in_which_a_hit_was_only_left_open_is_no_work(engine, researcher):
+    campaign, _, _ = await answered(engine, people=1, hits=10, pay_per_hit=0.2)
+    await took(engine, {1: 30})
+    left_open = "UPDATE hits SET issued_at = issued_at - interval '5 hours' WHERE id = (SELECT max(id) FROM hits)"
+    await execute(engine, left_open)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    assert ">24.00<" in page
+    assert "left open" in page
+    one = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
+    assert "<dt>USD an hour</dt><dd>24.00</dd>" in one
+
+
 async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
     campaign, _, _ = await answered(engine, people=2, hits=2, pay_per_hit=0.5, currency="EUR")
     await took(engine, {1: 60, 2: 120})

@@ -1,0 +1,30 @@
+"""Time at work: the seconds from getting a HIT to its answer, without the time in which it was only left open."""
+
+import numpy as np
+import numpy.typing as npt
+
+MIN_OWN_TIMES = 5  # from fewer HITs of an annotator nobody knows how long they usually take
+LEFT_OPEN_FACTOR = 5.0  # times as long as usual: nobody works on a HIT for so long
+LEFT_OPEN_SECONDS = 60.0  # and longer than this, since short HITs vary more
+
+
+def work_seconds(times: npt.ArrayLike, usual_in_campaign: float | None = None) -> float:
+    """Return how long an annotator worked on HITs, in seconds.
+
+    A HIT that took more than `LEFT_OPEN_FACTOR` times the usual time, and more than `LEFT_OPEN_SECONDS`, was left open:
+    it counts as one of the usual time. Usual is the annotator's own median, the lower one of two; for fewer than
+    `MIN_OWN_TIMES` HITs the campaign's where it is shorter.
+
+    Args:
+        times: Seconds from getting each HIT to its answer, (n,).
+        usual_in_campaign: The median over all annotators, None if it is not known.
+
+    """
+    seconds = np.sort(np.maximum(np.asarray(times, np.float64), 0.0))
+    if not len(seconds):
+        return 0.0
+    usual = float(seconds[(len(seconds) - 1) // 2])
+    if len(seconds) < MIN_OWN_TIMES and usual_in_campaign is not None:
+        usual = min(usual, usual_in_campaign)
+    left_open = seconds > max(LEFT_OPEN_SECONDS, LEFT_OPEN_FACTOR * usual)
+    return float(np.where(left_open, usual, seconds).sum())

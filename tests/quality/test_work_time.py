@@ -1,0 +1,30 @@
+"""Time at work leaves out what was only left open, and nothing else."""
+
+import pytest
+
+from app.quality.work_time import work_seconds
+
+HOURS = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("times", "usual", "seconds"),
+    [
+        ([30] * 9 + [5 * HOURS], 30, 300),
+        ([30] * 10, 30, 300),
+        ([30] * 9 + [140], 30, 410),  # it may have been a hard one
+        ([30] * 9 + [151], 30, 300),
+        ([4] * 9 + [59], 4, 95),  # short ones vary more
+        ([30] * 6 + [5 * HOURS] * 4, 30, 300),
+        ([30, 5 * HOURS], 30, 60),
+        ([30, 5 * HOURS], None, 60),
+        ([5 * HOURS], 30, 30),
+        ([8 * HOURS, 9 * HOURS, 40], 30, 100),
+        ([20, 20], 600, 40),  # who is quicker than others is not made slower
+        ([600] * 6, 30, 3600),  # and who always takes longer works longer
+        ([-5, 30, 30], 30, 60),  # the clock was set back
+        ([], 30, 0),
+    ],
+)
+def test_a_hit_that_was_left_open_counts_as_a_usual_one(times, usual, seconds):
+    assert work_seconds(times, usual) == pytest.approx(seconds)
