@@ -17,7 +17,8 @@ SLOWEST_LINE = 500  # bytes a second
 UNREAD_SECONDS = 300  # in which nothing more of a reply is taken; the kernel holds some of it for a slow line
 LOOK_SECONDS = 5  # how often a connection is looked at
 GOODBYE_SECONDS = 1  # in which a refusal is read
-LAST_REQUEST_SECONDS = 0.5  # in which a client without a request under way may send one more when the server ends
+# When the server ends: in which a client may send its first request, or one more after its last reply.
+FIRST_REQUEST_SECONDS, NEXT_REQUEST_SECONDS = 3, 0.5
 
 TOO_LARGE = b"The headers of this request are too large."
 REFUSAL = (
@@ -140,7 +141,8 @@ class LimitedProtocol(HttpToolsProtocol):
         """
         self.ending = True
         if self.idle:
-            self.loop.call_later(LAST_REQUEST_SECONDS, self.close_if_idle)
+            seconds = FIRST_REQUEST_SECONDS if self.cycle is None else NEXT_REQUEST_SECONDS
+            self.loop.call_later(seconds, self.close_if_idle)
         else:
             super().shutdown()
 

@@ -4,12 +4,15 @@ A worker imports this before it knows anything: what else it needs is imported w
 """
 
 import asyncio
+import ctypes
 import gc
 import logging
 import multiprocessing
 import os
 import signal
 import socket
+import struct
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -29,6 +32,9 @@ log = logging.getLogger(__name__)
 SILENCE_SECONDS = 60  # then a worker is replaced; on a busy machine one needs more than uvicorn's 5 s just to start
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GOODBYE_SECONDS = 5  # for requests under way, and for browsers that hold a live page open
+
+
+ATTACH_FILTER = 26  # SO_ATTACH_FILTER, see socket(7); Python has no name for it
 
 
 class EndRequest:
@@ -93,7 +99,8 @@ class Server(uvicorn.Server):
 
 
 def accept_all(listener: socket.socket) -> list[socket.socket]:
-    """Return the connections that wait at a socket."""
+    """Return the connections that wait at a socket, to which no further ones come."""
+    turn_away(listener)
     listener.settimeout(0)
     accepted: list[socket.socket] = []
     with suppress(OSError):  # none is left, or there is no room for another one
@@ -102,6 +109,16 @@ def accept_all(listener: socket.socket) -> list[socket.socket]:
     for connection in accepted:
         connection.settimeout(0)
     return accepted
+
+
+def turn_away(listener: socket.socket) -> None:
+    """Let the kernel drop what comes to a listening socket, so that no visitor connects between the last accept and the
+    close; their machine tries again and is refused. Elsewhere than on Linux that moment stays.
+    """
+    if sys.platform == "linux":
+        drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # BPF: return 0 bytes of each packet
+        with suppress(OSError):
+            listener.setsockopt(socket.SOL_SOCKET, ATTACH_FILTER, struct.pack("HP", 1, ctypes.addressof(drop_all)))
 
 
 class Worker(Process):

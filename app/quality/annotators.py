@@ -143,9 +143,10 @@ class AnnotatorLine:
     answers, counted: HITs, and of these those that no decision leaves out. seconds: the median from getting a HIT to
     its answer. hours: of work, as `work_seconds` counts it. pay_per_hour: what these paid, in the campaign's
     currency. changes: of an item's value after it was first given, the mean. histogram: how many of their values lie in
-    each tenth of the scale, or of each class; empty where values are places in an order. checks, checks_met: gold and attention items that they
-    answered, and those of them that are as expected. barred: held or excluded, why, by whom and when. findings:
-    what rules saw. left: `declined` where they did not agree, `failed` where they did not pass the test.
+    each tenth of the scale, or of each class; empty where values are places in an order. checks, checks_met: gold
+    and attention items that they answered, and those of them that are as expected. barred: held or excluded, why, by
+    whom and when. findings: what rules saw. left: `declined` where they did not agree, `failed` where they did not pass
+    the test.
     """
 
     id: int
