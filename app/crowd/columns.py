@@ -131,7 +131,7 @@ def in_own_columns(upload: Upload, options: ReadingOptions, notes: ReadingNotes)
     families = {role: members(name, upload.columns) for role, name in mapping.items()}
     check(families, mapping, upload.columns)
     notes.columns = ", ".join(f"{role} from {mapping[role]}" for role in MAPPED if role in mapping)
-    read = {name for names in families.values() for name in names}
+    read = {STATUS, *(name for names in families.values() for name in names)}
     notes.passed_over = listed([name for name in upload.columns if name not in read])
     columns = ("hit", *(role for role in MAPPED if role in mapping and role != "hit"))
     return replace(upload, columns=columns, records=long_rows(upload.records, families))
@@ -187,10 +187,10 @@ def refuse_unmapped(columns: Sequence[str], proposed: Mapping[str, str]) -> NoRe
     likely = ", ".join(f"{role}_column={shortened(proposed[role])}" for role in MAPPED if role in proposed)
     advice = f" Likely: {likely}." if proposed else ""
     raise Invalid(
-        "A file of responses has the columns hit, annotator, item and value, a result file of Mechanical Turk "
-        f"Input.id1, ... and Answer.range1, ...; this one has {listed(columns)}. Say which of its columns holds what: "
-        f"item_column, value_column and annotator_column are needed.{advice}"
-        f"{f' It lacks a likely one for {listed(lacks)}.' if lacks else ''} Nothing was imported.",
+        f"This file has the columns {listed(columns)}. Say which of them holds what: item_column, value_column and "
+        f"annotator_column are needed.{advice}{f' It lacks a likely one for {listed(lacks)}.' if lacks else ''} A file "
+        "with the columns hit, annotator, item and value, or a result file of Mechanical Turk with Input.id1, ... and "
+        "Answer.range1, ... needs no such words. Nothing was imported.",
         code="result_columns",
         columns=some_of(columns),
         proposal={f"{role}_column": name for role, name in proposed.items()},

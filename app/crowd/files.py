@@ -64,12 +64,11 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues, reader: CellRea
     together. Of an answer that its annotator replaced, an export has both; the newer one is read. Rows without a value
     are left out.
 
-    Raises `Invalid`: `result_columns`, `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
+    Raises `Invalid`: `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
     `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`,
     `score_out_of_range`, `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `segment_differs`,
     `time_unreadable`, `criterion_unknown`, `file_empty`.
     """
-    check_needed(upload.columns)
     hits: dict[tuple[str, str, str, str], list[JudgedItem]] = {}
     replaced: set[tuple[str, str]] = set()  # annotators, and numbers of their answers
     known: dict[tuple[str, ...], bool] = {}
@@ -107,19 +106,6 @@ def bare(column: str, cell: str) -> str:
     too, since an id may begin with one.
     """
     return cell if column == "item" else unprotected(cell)
-
-
-def check_needed(columns: Sequence[str]) -> None:
-    """Raises `Invalid` (`result_columns`)."""
-    named = {SAID.get(name, name) for name in columns}
-    if lacks := [name for name in NEEDED if name not in named]:
-        raise Invalid(
-            f"A file of responses has the columns hit, annotator, item and value, a result file of Mechanical Turk "
-            f"Input.id1, ... and Answer.range1, ...; this one has {listed(columns)}, so it lacks {listed(lacks)}. "
-            "Nothing was imported.",
-            code="result_columns",
-            columns=some_of(columns),
-        )
 
 
 def check_known(line: int, columns: Sequence[str]) -> bool:

@@ -19,6 +19,7 @@ DateOrder: TypeAlias = Literal["", "day_first", "month_first"]
 MISSING = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none"))
 COMMA_DECIMAL = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 POINT_DECIMAL = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?")
+PLAIN = re.compile(r"[0-9]+(\.[0-9]+)?")
 EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234 is a little more than one, or more than a thousand
 PERCENT = re.compile(r"(.*\S)\s*%")
 
@@ -114,6 +115,8 @@ class CellReader:
             percent: Whether `35 %` is the number 35.
 
         """
+        if PLAIN.fullmatch(cell) and not (self.survey and self.survey.comma):
+            return cell
         if percent and (match := PERCENT.fullmatch(cell)):
             self.notes.percent += 1
             cell = match[1]
