@@ -103,7 +103,7 @@ MARKUP = {  # how a text begins, in small letters: what it is
 }
 
 
-class Table(NamedTuple):
+class UnpackedTable(NamedTuple):
     """A table as it is read: an open file, its name, and a note about what it was packed in."""
 
     file: BinaryIO
@@ -116,28 +116,28 @@ def refuse_container(container: Container) -> NoReturn:
     raise Invalid(f"This is {container.name}. {container.advice} Nothing was imported.", code=code)
 
 
-def unpacked(file: BinaryIO, name: str, *, max_mb: int) -> Table:
+def unpacked(file: BinaryIO, name: str, *, max_mb: int) -> UnpackedTable:
     """The table in a file: the file itself, or the one that a gzip or zip holds.
 
     Raises `Invalid` (`excel_workbook`, `not_a_table`, `gzip_unreadable`, `zip_unreadable`, `zip_encrypted`,
     `zip_not_one_table`) and, while an unpacked table is read, `TooLarge` (`file_too_large`).
     """
-    start = head_of(file)
+    start = first_bytes_of(file)
     if start.startswith(GZIP):
         table = gzipped(file, name, max_mb)
     elif start.startswith((ZIP, END)):
         table = zipped(file, max_mb)
     else:
         refuse_other(file, start)
-        return Table(file, name)
-    inner = head_of(table.file)
+        return UnpackedTable(file, name)
+    inner = first_bytes_of(table.file)
     if inner.startswith((GZIP, ZIP)):
         refuse_container(Container("an archive in an archive", UNPACK))
     refuse_other(table.file, inner)
     return table
 
 
-def head_of(file: BinaryIO) -> bytes:
+def first_bytes_of(file: BinaryIO) -> bytes:
     start = file.read(HEAD_BYTES)
     file.seek(0)
     return start
@@ -221,13 +221,13 @@ def opened(stream: IO[bytes], max_mb: int, code: str, keep: object = None) -> Bi
     return cast("BinaryIO", io.BufferedReader(raw, READ_AT_ONCE))
 
 
-def gzipped(file: BinaryIO, name: str, max_mb: int) -> Table:
+def gzipped(file: BinaryIO, name: str, max_mb: int) -> UnpackedTable:
     inner = name[:-3] if name.lower().endswith(".gz") else name
     stream = cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
-    return Table(opened(stream, max_mb, "gzip_unreadable"), inner, "The file was unpacked (gzip).")
+    return UnpackedTable(opened(stream, max_mb, "gzip_unreadable"), inner, "The file was unpacked (gzip).")
 
 
-def zipped(file: BinaryIO, max_mb: int) -> Table:
+def zipped(file: BinaryIO, max_mb: int) -> UnpackedTable:
     """Raises `Invalid` (`excel_workbook`, `not_a_table`, `zip_unreadable`, `zip_encrypted`, `zip_not_one_table`)."""
     check_directory(file)
     try:
@@ -247,7 +247,7 @@ def zipped(file: BinaryIO, max_mb: int) -> Table:
         refuse_damaged("zip_unreadable")
     inner = PurePath(info.filename.replace("\\", "/")).name
     note = f"“{shortened(inner)}” was unpacked from the zip."
-    return Table(opened(stream, max_mb, "zip_unreadable", archive), inner, note)
+    return UnpackedTable(opened(stream, max_mb, "zip_unreadable", archive), inner, note)
 
 
 def check_directory(file: BinaryIO) -> None:

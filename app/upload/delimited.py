@@ -28,7 +28,7 @@ WAY_OUT = (
 Lines = Callable[[], Iterator[str]]
 
 
-class Row(NamedTuple):
+class WrittenRow(NamedTuple):
     """The line that a row starts at, its cells, and all of its lines as they are written."""
 
     line: int
@@ -38,9 +38,9 @@ class Row(NamedTuple):
 
 @dataclass
 class Survey:
-    """What a table has if it is read in one of the two ways."""
+    """Findings about a table that is read in one of the two ways."""
 
-    header: Row
+    header: WrittenRow
     filled: dict[int, int] = field(default_factory=dict)  # place of a column: first line with something in it
     rows: int = 0
     empty_rows: int = 0
@@ -110,14 +110,14 @@ def delimiter_of(lines: Lines, extension: str) -> str:
 # Rows, read in one of two ways
 
 
-def plain_rows(lines: Lines, delimiter: str) -> Iterator[Row]:
+def plain_rows(lines: Lines, delimiter: str) -> Iterator[WrittenRow]:
     """One row for each line that is not blank; quotation marks are text."""
     for number, line in enumerate(lines(), start=1):
         if line.strip("\r\n"):
-            yield Row(number, line.rstrip("\r\n").split(delimiter), (line,))
+            yield WrittenRow(number, line.rstrip("\r\n").split(delimiter), (line,))
 
 
-def enclosed_rows(lines: Lines, delimiter: str) -> Iterator[Row]:
+def enclosed_rows(lines: Lines, delimiter: str) -> Iterator[WrittenRow]:
     """Rows whose cells may be enclosed in quotation marks, and go over several lines then.
 
     Raises `Invalid` (`csv_unreadable`).
@@ -140,7 +140,7 @@ def enclosed_rows(lines: Lines, delimiter: str) -> Iterator[Row]:
         except csv.Error as problem:
             refuse("csv_unreadable", line, in_words(problem, line, reader.line_num))
         if cells:
-            yield Row(line, cells, tuple(written))
+            yield WrittenRow(line, cells, tuple(written))
 
 
 def in_words(problem: csv.Error, first: int, last: int) -> str:
@@ -160,7 +160,7 @@ def in_words(problem: csv.Error, first: int, last: int) -> str:
     return f"this cannot be read ({said})."
 
 
-def surveyed(rows: Iterator[Row], delimiter: str, *, with_evidence: bool = False) -> Survey:
+def surveyed(rows: Iterator[WrittenRow], delimiter: str, *, with_evidence: bool = False) -> Survey:
     """Read all rows, up to the first one that is refused."""
     found: Survey | None = None
     try:
@@ -187,21 +187,21 @@ def surveyed(rows: Iterator[Row], delimiter: str, *, with_evidence: bool = False
     return found
 
 
-def is_header(row: Row) -> bool:
+def is_header(row: WrittenRow) -> bool:
     """Whether a row that comes first is the header: it names something, and is not Excel's line about separators."""
     if len(row.cells) > WIDEST:
         refuse("too_many_columns", row.line, f"there are {len(row.cells):,} columns.")
     return any(map(str.strip, row.cells)) and not SEPARATOR_LINE.fullmatch(row.written[0])
 
 
-def note_filled(survey: Survey, row: Row) -> None:
+def note_filled(survey: Survey, row: WrittenRow) -> None:
     if len(survey.filled) < len(row.cells):
         for place, cell in enumerate(row.cells):
             if place not in survey.filled and cell.strip():
                 survey.filled[place] = row.line
 
 
-def check_width(row: Row, width: int) -> None:
+def check_width(row: WrittenRow, width: int) -> None:
     """Raises `Invalid` (`ragged_row`); cells too many with nothing in them count for nothing."""
     found = len(row.cells)
     if found == width or (found > width and not any(map(str.strip, row.cells[width:]))):
@@ -285,7 +285,7 @@ def free_names() -> Iterator[str]:
     yield from (f"{INDEX}-{number}" for number in count(2))
 
 
-def records_in(rows: Iterable[Row], columns: dict[int, str]) -> Iterator[UploadedRow]:
+def records_in(rows: Iterable[WrittenRow], columns: dict[int, str]) -> Iterator[UploadedRow]:
     """Raises `Invalid` (`ragged_row`, `cell_too_long`)."""
     header = False
     for row in rows:

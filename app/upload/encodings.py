@@ -56,7 +56,7 @@ class Encoded(NamedTuple):
     chosen: bool = False
 
 
-class Offer(NamedTuple):
+class EncodingOffer(NamedTuple):
     """An encoding in which a file can be read, and a text of the file so."""
 
     name: str
@@ -197,7 +197,7 @@ def refuse_encoding(problem: UnicodeDecodeError, line: int, encoded: Encoded) ->
     )
 
 
-def offers_for(data: bytes) -> list[Offer]:
+def offers_for(data: bytes) -> list[EncodingOffer]:
     """The encodings in which bytes may be text, the likeliest first, without those that come to the same text."""
     lines = [line for line in re.split(b"[\r\n]+", data) if not line.isascii()][:LINES_WEIGHED]
     found: dict[str, tuple[int, str]] = {}
@@ -209,7 +209,7 @@ def offers_for(data: bytes) -> list[Offer]:
         if all(text != other for _, other in found.values()):
             found[name] = (implausibility(text), text)
     ordered = sorted(found, key=lambda name: found[name][0])[:MOST_OFFERS]
-    return [Offer(name, ENCODINGS[name], sample_of(found[name][1])) for name in ordered]
+    return [EncodingOffer(name, ENCODINGS[name], sample_of(found[name][1])) for name in ordered]
 
 
 def sample_of(text: str) -> str:

@@ -106,7 +106,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 class JsonText:
-    """A text that is read value by value, of which only the part that is needed is kept.
+    """A text that is read value by value; only the part that is needed is kept.
 
     Attributes:
         line: The line of the next character.
@@ -116,7 +116,7 @@ class JsonText:
     def __init__(self, chunks: Iterator[str]) -> None:
         self.chunks, self.buffer, self.place, self.line = chunks, "", 0, 1
 
-    def more(self) -> bool:
+    def read_on(self) -> bool:
         """Read on; False at the end."""
         chunk = next(self.chunks, "")
         self.buffer, self.place = self.buffer[self.place :] + chunk, 0
@@ -135,7 +135,7 @@ class JsonText:
                 return kept[0]
             if rest:
                 self.advance(self.place + len(rest))
-            elif not self.more():
+            elif not self.read_on():
                 return ""
 
     def take(self, character: str) -> bool:
@@ -179,6 +179,6 @@ class JsonText:
         if had > LONGEST_ROW:
             refuse("row_too_long", self.line, f"this value has more than {LONGEST_ROW:,} characters.")
         went_on = False
-        while len(self.buffer) - self.place < 2 * had + 1 and self.more():
+        while len(self.buffer) - self.place < 2 * had + 1 and self.read_on():
             went_on = True
         return went_on

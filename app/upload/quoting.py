@@ -30,8 +30,8 @@ DIGITS, LETTERS = re.compile(r"[0-9]+"), re.compile(r"[^\W\d_]+")
 
 
 @dataclass
-class Column:
-    """What the cells of a column look like."""
+class WrittenColumn:
+    """The looks of the cells of a column."""
 
     shapes: set[str] = field(default_factory=set)
     filled: int = 0
@@ -61,7 +61,7 @@ class Column:
 
 
 class Span(NamedTuple):
-    """A row over several lines, each of which has as many cells as the header; `place` is the column that goes on."""
+    """A row over several lines, with as many cells on each line as in the header; `place` is the column that goes on."""
 
     first_line: int
     last_line: int
@@ -71,11 +71,11 @@ class Span(NamedTuple):
 
 @dataclass
 class Evidence:
-    """What the quotation marks of a table look like while it is read as if they enclosed cells."""
+    """The looks of the quotation marks in a table, read as if they enclosed cells."""
 
     delimiter: str
     width: int
-    columns: list[Column] = field(default_factory=list)
+    columns: list[WrittenColumn] = field(default_factory=list)
     rows: int = 0
     codes: list[tuple[str, ...]] = field(default_factory=list)
     ids: dict[tuple[int, ...], set[tuple[str, ...]]] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Evidence:
     doubled: int = 0  # enclosed cells with a doubled quotation mark in them
 
     def __post_init__(self) -> None:
-        self.columns = [Column() for _ in range(min(self.width, MOST_COLUMNS))]
+        self.columns = [WrittenColumn() for _ in range(min(self.width, MOST_COLUMNS))]
 
     def note(self, first_line: int, cells: Sequence[str], lines: Sequence[str]) -> None:
         """Take in a row, which was read from these lines."""
