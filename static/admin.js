@@ -273,11 +273,18 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
   // Columns matched in another way: the controls stay as they are, what follows from them is told anew.
   form.addEventListener("change", (event) => {
     const checked = preview?.querySelector("[data-checked]");
-    if (event.target === file || event.target.name === "media" || !checked || !file.files.length) return;
+    const whole = event.target.closest?.("[data-anew]");
+    if (event.target === file || event.target.name === "media" || !(checked || whole) || !file.files.length) return;
     say();
     const body = new FormData(form);
     body.delete("media"); // perhaps a gigabyte, of which nothing is told
     describe(body, (html) => {
+      if (whole || !html.includes("data-checked")) {
+        const { name, id } = event.target;
+        preview.innerHTML = html;
+        (preview.querySelector(`#${id}`) ?? preview.querySelector(`[name="${name}"]`))?.focus();
+        return;
+      }
       const anew = document.createElement("template");
       anew.innerHTML = html;
       checked.replaceWith(anew.content.querySelector("[data-checked]"));

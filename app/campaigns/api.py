@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from tempfile import SpooledTemporaryFile
-from typing import Annotated, Any, BinaryIO, Self, cast
+from typing import Annotated, Any, BinaryIO, Literal, Self, cast
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -15,6 +15,7 @@ from app.auth.guards import Who, program
 from app.auth.roles import SEE_SETTINGS
 from app.campaigns import campaign_zip, counted, hints, items, lifecycle, listing, responses_import, stored_file
 from app.campaigns.answer_options import AnswerFileOptions
+from app.campaigns.columns import ROW_NUMBERS, Matching, column_of_ids
 from app.campaigns.documents import MEDIA_TYPE
 from app.campaigns.questions import questions
 from app.campaigns.routes import Slots, downloaded, uploaded
@@ -26,7 +27,7 @@ from app.designs.asked import AskedValues
 from app.designs.criteria import for_criterion
 from app.designs.registry import design_of
 from app.media.archive import Packed
-from app.upload import MOST_ROWS
+from app.upload import MOST_ROWS, ReadAs
 from app.web import AppSettings, Database, Now, Transaction, base_url, refusals
 
 router = APIRouter(
@@ -78,6 +79,12 @@ class Campaign(BaseModel):
         more = {"settings": lifecycle.settings_of(row), "values": asked, "links": come}
         more["better_rule"] = hints.better_rule(row)
         return cls.model_validate(counted.summary(row) | more)
+
+
+class LedCampaign(Campaign):
+    """A campaign after a step of its life."""
+
+    notes: list[str] = Field(description="What to know of the step, such as that items begin with their own priors.")
 
 
 class Campaigns(BaseModel):
@@ -215,10 +222,12 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
         }
     ),
 )
-async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> Campaign:
+async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> LedCampaign:
     """Launch, pause, resume, finish or reopen; archive what does not run, which takes it off the list; restore it."""
-    await lifecycle.transition(connection, slug, wanted.action, now=now)
-    return await shown(request, connection, slug)
+    row = await lifecycle.transition(connection, slug, wanted.action, now=now)
+    campaign = await shown(request, connection, slug)
+    said = await items.said_of_priors(connection, row.id) if wanted.action == "launch" else None
+    return LedCampaign(**dict(campaign), notes=[said] if said else [])
 
 
 class Item(BaseModel):
@@ -272,22 +281,29 @@ async def list_templates() -> Templates:
     )
 
 
-class Imported(BaseModel):
-    imported: int
-
-
 # content type -> an ending that names the format
-ENDINGS = {"text/csv": ".csv", "text/tab-separated-values": ".tsv", "application/x-ndjson": ".jsonl"}
+ENDINGS = {
+    "text/csv": ".csv",
+    "text/tab-separated-values": ".tsv",
+    "application/x-ndjson": ".jsonl",
+    "application/json": ".json",
+    "application/gzip": "",
+    "application/zip": "",
+}
 FILE_IN_BODY = body_of_a_file(*ENDINGS)
 ITEMS_IN_BODY = body_of_a_file(*ENDINGS, media="A zip of the images, recordings or videos that the items name.")
 NOT_IMPORTED = NO_CAMPAIGN | {
     409: "`not_a_draft`, `kinds_mixed`",
     413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `too_many_outputs`, `zip_too_many_files`, "
     "`media_file_too_large`, `media_too_large`",
-    422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `not_utf8`, `nul_byte`, `csv_unreadable`, "
-    "`json_unreadable`, `ragged_row`, `column_unnamed`, `column_twice`, `too_many_columns`, `cell_too_long`. "
+    422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `not_a_table`, `gzip_unreadable`, "
+    "`zip_not_one_table`, `not_utf8` (`details.encodings` can be chosen), `encoding_unknown`, `encoding_unsuited`, "
+    "`nul_byte`, `csv_unreadable`, `quotes_unclear`, `quotes_unknown`, `json_unreadable`, `json_no_rows`, "
+    "`json_several_lists`, `ragged_row`, `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`, "
+    "`cell_too_long`. "
     "What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, `shown_too_long`. "
-    "Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, `prior_of_another_law`. "
+    "Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. "
+    "Priors: `prior_invalid`, `prior_of_another_law`, `priors_missing`. "
     "Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`, `media_missing`, "
     "`media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
     "Outputs of systems: `system_missing`, `segment_missing`, `output_empty`, `output_twice`, `source_differs`. "
@@ -295,44 +311,70 @@ NOT_IMPORTED = NO_CAMPAIGN | {
 }
 
 
+def read_as(
+    encoding: Annotated[
+        str | None, Query(description="For example `windows-1252`; Unicode is recognised.", max_length=40)
+    ] = None,
+    quotes: Annotated[
+        str | None,
+        Query(description="`cells` where quotation marks enclose cells, `text` where they are part of the text."),
+    ] = None,
+) -> ReadAs:
+    """How a table is to be read where it does not say so itself."""
+    return ReadAs(encoding, quotes)
+
+
+def matching(
+    *,
+    identifier: Annotated[
+        str, Query(description=f"The column of ids, each unlike all others; `{ROW_NUMBERS}` to number the rows.")
+    ] = "id",
+    shown: Annotated[str | None, Query(description="The column that annotators see.")] = None,
+    template: Annotated[str | None, Query(description="Instead of a column, for example `{verb}: {gloss}`.")] = None,
+    priors: Annotated[
+        bool,
+        Query(description="Begin with the priors in `alpha` and `beta` (`mu` and `sigma2` ...), which exports have."),
+    ] = False,
+    ignore: Annotated[
+        list[Literal["check", "system", "source", "reference"]],
+        Query(description="Columns that are kept and have no meaning of their own."),
+    ] = [],  # noqa: B006 - FastAPI copies it
+) -> Matching:
+    """What the columns of a table of items are for."""
+    return Matching(column_of_ids(identifier), shown, template, priors, frozenset(ignore))
+
+
 @router.post("/{slug}/items", status_code=201, responses=refusals(NOT_IMPORTED), openapi_extra=ITEMS_IN_BODY)
 async def import_items(
     request: Request,
     database: Database,
     settings: AppSettings,
-    slots: Slots,
     slug: str,
     *,
-    identifier: Annotated[str, Query(description="The column of ids, each unlike all others.")] = "id",
-    shown: Annotated[str | None, Query(description="The column that annotators see.")] = None,
-    template: Annotated[str | None, Query(description="Instead of a column, for example `{verb}: {gloss}`.")] = None,
+    columns: Annotated[Matching, Depends(matching)],
+    how: Annotated[ReadAs, Depends(read_as)],
     replace: Annotated[bool, Query(description="Put the items in the place of those that are there.")] = False,
-) -> Imported:
-    """Import a CSV, TSV or JSONL file into a draft, as the body or as the field `file` of a form: all rows or none.
+) -> items.ImportedItems:
+    """Import a CSV, TSV or JSON file into a draft, as the body or as the field `file` of a form: all rows or none.
 
-    Images, recordings and videos that items, or outputs, name come as a zip in the field `media` of the same form.
-    A file with the columns `system`, `segment` and `output` (perhaps `source` and `reference`) and no `id` is one of
-    systems' outputs; it can also join a campaign of systems that was launched.
+    JSON is an object on each line, a list of objects, or an object with one list of objects. The file may be packed by
+    gzip or zip. Images, recordings and videos that items, or outputs, name come as a zip in the field `media` of the
+    same form. A file with the columns `system`, `segment` and `output` (perhaps `source` and `reference`) and no `id`
+    is one of systems' outputs; it can also join a campaign of systems that was launched.
     """
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
-    async with (
-        sent_file(request) as (file, name, media),
-        slots.hold(file, *([media.file] if media else [])),
-        database.begin() as connection,
-    ):
-        count = await items.import_items(
+    async with sent_file(request) as (file, name, media), database.begin() as connection:
+        return await items.import_items(
             connection,
             slug,
             file,
             name,
-            identifier=identifier,
-            shown=shown,
-            template=template,
+            matching=columns,
+            read_as=how,
             replace=replace,
             max_mb=settings.max_upload_mb,
             media=media,
         )
-    return Imported(imported=count)
 
 
 RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {

@@ -3,11 +3,12 @@
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from app.campaigns import documents
+from app.campaigns.columns import ROW_NUMBERS
 from app.campaigns.documents import Document, Mistake, Place, dotted
 from app.campaigns.form import in_words, together
 from app.campaigns.groups import CRITERIA, DESIGN_SETTINGS
@@ -40,14 +41,30 @@ class ItemsOfFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    id: Line | None = Field(
+        default=None,
+        description=f"The column of ids; `id` if it is left out, `{ROW_NUMBERS}` to number the rows.",
+    )
     shown: Line | None = Field(
         default=None, description="The column that annotators see; may be left out where it is plain which."
     )
     template: Line | None = Field(
         default=None, description="Instead of a column: words around columns, such as `{premise} → {hypothesis}`."
     )
+    priors: bool = Field(
+        default=False, description="Whether items begin with the priors in `alpha` and `beta` (`mu` and `sigma2`, ...)."
+    )
+    ignore: list[Literal["check", "system", "source", "reference"]] = Field(
+        default=[], description="Columns that are kept and have no meaning of their own."
+    )
     file: Line | None = Field(
-        default=None, description="Name of a CSV, TSV or JSONL file in the folder of this file, or in one below it."
+        default=None, description="Name of a CSV, TSV or JSON file in the folder of this file, or in one below it."
+    )
+    encoding: Line | None = Field(
+        default=None, description="How that file is encoded if not in Unicode, such as `windows-1252`."
+    )
+    quotes: Literal["cells", "text"] | None = Field(
+        default=None, description="Whether its quotation marks enclose cells or are part of the text."
     )
     rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_ROWS_INSIDE)] | None = Field(
         default=None,

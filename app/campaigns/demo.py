@@ -9,6 +9,7 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import items, lifecycle
+from app.campaigns.columns import Matching
 from app.campaigns.questions import question
 from app.errors import NotFound
 
@@ -24,7 +25,7 @@ async def demo(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
     except NotFound:
         campaign = await lifecycle.create(connection, settings, now=now)
     with VERBS.open("rb") as file:
-        await items.import_items(connection, campaign.slug, file, VERBS.name, shown="verb", max_mb=1)
+        await items.import_items(connection, campaign.slug, file, VERBS.name, matching=Matching(shown="verb"), max_mb=1)
     return await lifecycle.transition(connection, campaign.slug, "launch", now=now)
 
 

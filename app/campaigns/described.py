@@ -4,25 +4,35 @@ The rows are read as an import reads them, so what is said here is what an impor
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any, BinaryIO, TypeVar
 
 from app.campaigns import outputs
 from app.campaigns.checks_import import NewCheck, check_of, is_check
-from app.campaigns.items import ItemReader, Matching, NewItem, no_items
+from app.campaigns.columns import (
+    CHECKS,
+    Matching,
+    Meaning,
+    column_called,
+    column_of_ids,
+    has_systems,
+    meanings_of_items,
+    meanings_of_outputs,
+    prepared,
+)
+from app.campaigns.items import ItemReader, NewItem, no_items
 from app.campaigns.named_media import NamedMedia
 from app.campaigns.template import guess
 from app.designs.content import Content
 from app.designs.design import Design
 from app.errors import Invalid
 from app.inference.online.law import Law
-from app.upload import Upload, UploadedRow, as_number, as_text, read
+from app.upload import INDEX, UNICODE, ReadAs, Upload, UploadedRow, as_number, as_text, read
 
 PREVIEW_ROWS = 5
 LINES_NAMED = 10
-ROW_NUMBERS = ":row numbers:"  # where a column is chosen
 USUAL_IDS = ("id", "item_id", "itemid", "key", "identifier")
 WHAT_IS_WRONG = {
     "id_missing": "without an id",
@@ -86,15 +96,22 @@ class Description:
     of_systems: bool = False
     systems: int = 0
     segments: int = 0
+    line_count: int = 0
+    notes: tuple[str, ...] = ()
+    meanings: tuple[Meaning, ...] = ()
+    read_as: ReadAs = UNICODE
+    quotes: str | None = None
 
 
 @dataclass(frozen=True)
 class ChosenColumns:
-    """What somebody said of the columns, None where they said nothing; `identifier` can be `ROW_NUMBERS`."""
+    """What an uploader said of the columns, None where they said nothing; `identifier` can be `ROW_NUMBERS`."""
 
     identifier: str | None = None
     shown: str | None = None
     template: str | None = None
+    priors: bool = False
+    ignored: frozenset[str] = frozenset()
 
 
 def describe(
@@ -107,41 +124,65 @@ def describe(
     design: Design,
     taken: Collection[str] = (),
     max_mb: int,
+    read_as: ReadAs = UNICODE,
 ) -> Description:
     """Read a whole file without importing it. Raises what `upload.read` and `ItemReader` raise, and `file_empty`."""
-    upload = read(file, name, max_mb=max_mb)
+    said = Matching(
+        Matching.identifier if chosen.identifier is None else column_of_ids(chosen.identifier),
+        priors=chosen.priors,
+        ignored=chosen.ignored,
+    )
+    upload = prepared(read(file, name, max_mb=max_mb, read_as=read_as), content, law, said)
     first = list(islice(upload.records, PREVIEW_ROWS))
     if not first:
         raise no_items()
-    if outputs.are_in(upload.columns) and chosen.identifier is None:
-        return described_outputs(upload, first, content)
-    matching = matched(upload.columns, first, chosen)
-    reader = ItemReader(upload.columns, matching, law, NamedMedia(content), taken)
+    rest = replace(upload, records=chain(first, upload.records))
+    if has_systems(upload.columns, said):
+        found = described_outputs(rest, len(first), content, said)
+    else:
+        matching = replace(matched(upload.columns, first, chosen), priors=said.priors, ignored=said.ignored)
+        found = described_items(
+            rest, len(first), ItemReader(upload.columns, matching, law, NamedMedia(content), taken), matching, design
+        )
+    return replace(found, line_count=upload.line_count, notes=upload.notes, read_as=read_as, quotes=upload.quotes)
+
+
+def described_items(
+    upload: Upload, previewed: int, reader: ItemReader, matching: Matching, design: Design
+) -> Description:
     problems: dict[str, WrongRows] = {}
     shown: list[FirstRow] = []
     checks = 0
-    for record in chain(first, upload.records):
+    takes_checks = CHECKS not in matching.ignored
+    for record in upload.records:
         checks += is_check(record)
-        found = read_or_note(partial(item_or_check, reader, design), record, problems)
-        if len(shown) < len(first):
+        read_row = partial(item_or_check, reader, design) if takes_checks else reader.item
+        found = read_or_note(read_row, record, problems)
+        if len(shown) < previewed:
             shown.append(FirstRow(record.line, record.values, found.shown if found else ""))
     reader.shown.check_found()
-    return Description(upload.format, upload.columns, matching, reader.rows, shown, list(problems.values()), checks)
+    meanings = meanings_of_items(upload.columns, reader.named.content, reader.law, matching, checks)
+    told = upload.format, upload.columns, matching, reader.rows, shown, list(problems.values())
+    return Description(*told, checks=checks if takes_checks else 0, meanings=tuple(meanings))
 
 
 def item_or_check(reader: ItemReader, design: Design, record: UploadedRow) -> NewItem | NewCheck:
     return check_of(record, *reader.check(record), design) if is_check(record) else reader.item(record)
 
 
-def described_outputs(upload: Upload, first: Sequence[UploadedRow], content: Content) -> Description:
+def described_outputs(upload: Upload, previewed: int, content: Content, said: Matching) -> Description:
     """Of a table of systems' outputs, whose columns say what they are."""
     found, problems, count = outputs.Outputs(NamedMedia(content)), dict[str, WrongRows](), 0
-    for record in chain(first, upload.records):
+    shown: list[FirstRow] = []
+    for record in upload.records:
         count += 1
         read_or_note(found.add, record, problems)
-    shown = [FirstRow(record.line, record.values, "") for record in first]
+        if len(shown) < previewed:
+            shown.append(FirstRow(record.line, record.values, ""))
     told = upload.format, upload.columns, Matching(None), count, shown, list(problems.values())
-    return Description(*told, of_systems=True, systems=len(found.systems), segments=len(found.segments))
+    meanings = tuple(meanings_of_outputs(upload.columns, said.ignored))
+    systems, segments = len(found.systems), len(found.segments)
+    return Description(*told, of_systems=True, systems=systems, segments=segments, meanings=meanings)
 
 
 def read_or_note(read_row: Callable[[UploadedRow], T], record: UploadedRow, problems: dict[str, WrongRows]) -> T | None:
@@ -154,9 +195,9 @@ def read_or_note(read_row: Callable[[UploadedRow], T], record: UploadedRow, prob
 
 
 def matched(columns: Sequence[str], first: Sequence[UploadedRow], chosen: ChosenColumns) -> Matching:
-    """As somebody said, and for the rest as is likely."""
-    by_name = {name.casefold(): name for name in reversed(columns)}
-    identifier = next((by_name[name] for name in USUAL_IDS if name in by_name), None)
+    """As an uploader said, and for the rest as is likely."""
+    usual = (column_called(columns, name) for name in USUAL_IDS)
+    identifier = next((name for name in usual if name), None)
     if chosen.identifier:
         identifier = column_of_ids(chosen.identifier)
     if chosen.template:
@@ -164,14 +205,9 @@ def matched(columns: Sequence[str], first: Sequence[UploadedRow], chosen: Chosen
     return Matching(identifier, chosen.shown or proposed(columns, first, identifier))
 
 
-def column_of_ids(chosen: str) -> str | None:
-    """The column that somebody chose; None for row numbers."""
-    return None if chosen == ROW_NUMBERS else chosen
-
-
 def proposed(columns: Sequence[str], first: Sequence[UploadedRow], identifier: str | None) -> str:
     """The column to show that is plain, else the first of words that is not the id, else the first besides the id."""
-    others = [name for name in columns if name != identifier] or [*columns]
+    others = [name for name in columns if name not in (identifier, INDEX)] or [*columns]
     of_words = (name for name in others if any(has_words(record.values.get(name)) for record in first))
     return guess(others) or next(of_words, others[0])
 

@@ -4,16 +4,26 @@ import asyncio
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
 from typing import Any, BinaryIO, NamedTuple
 
-from sqlalchemy import Row, select
+from pydantic import BaseModel, Field
+from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import checks_import, named_media, outputs
 from app.campaigns.checks_import import NewCheck, taken_out
+from app.campaigns.columns import (
+    CHECKS,
+    Matching,
+    has_systems,
+    identifier_in,
+    meanings_of_items,
+    meanings_of_outputs,
+    prepared,
+    prior_columns_of,
+)
 from app.campaigns.lifecycle import find, locked_draft, require_draft
 from app.campaigns.named_media import NamedMedia
 from app.campaigns.progress import Progress
@@ -23,18 +33,23 @@ from app.database.audit_log import note
 from app.database.bulk import ahead, copy_lines, line
 from app.database.campaign import item_count
 from app.designs.content import Content
-from app.errors import Invalid, TooLarge, shortened
+from app.errors import Invalid, TooLarge, plural, shortened
 from app.fields import is_blank
 from app.inference.online.law import Law
-from app.inference.online.laws import ONLINE
 from app.media.archive import Packed
 from app.record import revisions
 from app.record.law import law_of
-from app.upload import LONGEST_ID, LONGEST_SHOWN, MOST_ROWS, Upload, UploadedRow, as_text, read, refuse
+from app.upload import LONGEST_ID, LONGEST_SHOWN, MOST_ROWS, UNICODE, ReadAs, Upload, UploadedRow, as_text, read, refuse
 
 ROWS_AT_ONCE = 5_000
 CHARACTERS_AT_ONCE = 2_000_000  # rows may be long
 ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
+LAST_IMPORT = text("""
+    SELECT after FROM audit_log WHERE campaign_id = :campaign AND action IN ('items.imported', 'items.outputs_imported')
+    ORDER BY id DESC LIMIT 1
+""")
+COUNT_PRIORS = text("SELECT count(*) FROM items WHERE campaign_id = :campaign AND prior IS NOT NULL")
+USUAL = Matching()
 AS_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
@@ -45,17 +60,23 @@ class NewItem(NamedTuple):
     prior: tuple[float, ...] | None
 
 
-@dataclass(frozen=True)
-class Matching:
-    """What the columns of a table are for.
+class ImportedItems(BaseModel):
+    """What an import of items or of systems' outputs did."""
 
-    identifier: the column of ids; None where items are called by their numbers, from 1 on. shown, template: what
-    annotators see, as `template.shown_by` takes them.
-    """
+    imported: int = Field(description="Items, or outputs of systems, that were stored.")
+    rows: int = Field(0, description="Rows of the file, without its header.")
+    lines: int = Field(0, description="Lines of the file, blank ones included.")
+    checks: int = Field(0, description="Gold and attention items among the rows, which are no items.")
+    with_prior: int = Field(0, description="Items that begin with a prior of their own.")
+    notes: list[str] = Field(default=[], description="How the file was read, and what its columns were taken for.")
 
-    identifier: str | None = "id"
-    shown: str | None = None
-    template: str | None = None
+    def sentences(self, what: str = "item") -> list[str]:
+        """The same in words."""
+        several = f", {plural(self.checks, 'check')} among them" if self.checks else ""
+        read = (
+            f" The file has {plural(self.rows, 'row')}{several} in {plural(self.lines, 'line')}." if self.lines else ""
+        )
+        return [f"Imported {plural(self.imported, what)}.{read}", *self.notes]
 
 
 class ItemReader:
@@ -63,7 +84,8 @@ class ItemReader:
 
     named: notes the files that they name, and knows which columns stand beside them.
 
-    Raises `Invalid`: `column_unknown`, `shown_not_chosen`, `template_invalid`, `prior_of_another_law`.
+    Raises `Invalid`: `column_unknown`, `shown_not_chosen`, `template_invalid`, `prior_of_another_law`,
+    `priors_missing`.
     """
 
     def __init__(
@@ -74,13 +96,15 @@ class ItemReader:
         named: NamedMedia,
         taken: Collection[str] = (),
     ) -> None:
-        self.identifier = matching.identifier
-        if self.identifier is not None:
-            check_known(columns, [self.identifier])
+        self.identifier = identifier_in(columns, matching.identifier)
         self.shown = shown_by(columns, matching.shown, matching.template)
+        written, path = next(iter(self.shown.paths.items()))
+        column = named_column(written if path.steps else path.column)
+        self.seen = f"the template {shortened(matching.template)}" if matching.template else column
         check_known(columns, named.content.columns)
         self.named = named
-        self.prior_columns = prior_columns_of(columns, law)
+        self.prior_columns = prior_columns_of(columns, law) if matching.priors else None
+        self.priors = 0
         self.law = law
         self.taken = taken
         self.rows = 0
@@ -94,6 +118,7 @@ class ItemReader:
         """
         external_id = self.id_of(record)
         prior = prior_of(record, self.prior_columns, self.law) if self.prior_columns else None
+        self.priors += prior is not None
         text = text_of(record, self.shown)
         self.named.note(record, text)
         return NewItem(external_id, text, record.values, prior)
@@ -103,6 +128,11 @@ class ItemReader:
         external_id, text = self.id_of(record), text_of(record, self.shown)
         self.named.note(record, text)
         return external_id, text
+
+    def notes(self) -> list[str]:
+        """How items were found in the rows."""
+        by = named_column(self.identifier) if self.identifier else "the number of their rows"
+        return [f"Items are named by {by}, and annotators see {self.seen}."]
 
     def id_of(self, record: UploadedRow) -> str:
         self.rows += 1
@@ -122,6 +152,10 @@ class ItemReader:
         return external_id
 
 
+def named_column(name: str) -> str:
+    return f"the column “{shortened(name)}”"
+
+
 def no_items() -> Invalid:
     return Invalid("This file has a header and no items. Nothing was imported.", code="file_empty")
 
@@ -134,22 +168,6 @@ def text_of(record: UploadedRow, shown: TextOfItem) -> str:
     if len(text) > LONGEST_SHOWN:
         refuse("shown_too_long", record.line, f"the text to show has more than {LONGEST_SHOWN:,} characters.")
     return text
-
-
-def prior_columns_of(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
-    """The columns that hold each item's prior, if there are any. Raises `Invalid` (`prior_of_another_law`)."""
-    own = law.family.parameter_names
-    if set(own) <= set(columns):
-        return own
-    for names in {other.family.parameter_names for other in ONLINE.values()}:
-        if set(names) <= set(columns):
-            raise Invalid(
-                f"This file brings priors as {' and '.join(names)}, and the update law {law.name} takes "
-                f"{' and '.join(own)}. Remove these columns, or choose another law. Nothing was imported.",
-                code="prior_of_another_law",
-                columns=list(names),
-            )
-    return None
 
 
 def prior_of(record: UploadedRow, columns: tuple[str, ...], law: Law) -> tuple[float, ...] | None:
@@ -173,24 +191,35 @@ async def import_items(
     file: BinaryIO,
     name: str,
     *,
-    identifier: str | None = "id",
-    shown: str | None = None,
-    template: str | None = None,
+    matching: Matching = USUAL,
+    read_as: ReadAs = UNICODE,
     replace: bool = False,
     max_mb: int,
     media: Packed | None = None,
     progress: Progress = lambda _rows: None,
-) -> int:
-    """Add a file's items to a campaign, or put them in the place of those a draft has; the number of items in the file.
+) -> ImportedItems:
+    """Add a file's items to a campaign, or put them in the place of those a draft has.
+
     In a launched campaign they begin with the prior.
 
-    identifier, shown, template: see `Matching`; of a table of systems' outputs, which is taken in as one (see
-    `outputs`), they say nothing. media: a zip of the files that items name. `progress` is told now and then how many
-    rows are in. Raises `NotFound`, `Conflict` (`not_a_draft`, `kinds_mixed`), and what `upload.read`, `ItemReader`,
-    `NamedMedia.keep` and `outputs.import_outputs` raise; the caller's transaction must not be committed then.
+    Args:
+        connection: The caller's transaction must not be committed if this raises.
+        slug: The campaign.
+        file: The open file.
+        name: Its name, whose extension may say how it is read.
+        matching: What its columns are for; of a table of systems' outputs (see `outputs`) what is declined.
+        read_as: How the file is read where it does not say so itself.
+        replace: Whether the items of a draft are taken out first.
+        max_mb: Limit of the file.
+        media: A zip of the files that items name.
+        progress: Told now and then how many rows are in.
+
+    Raises:
+        NotFound, Conflict: `not_a_draft`, `kinds_mixed`.
+        Invalid, TooLarge: What `upload.read`, `ItemReader`, `NamedMedia.keep` and `outputs.import_outputs` raise.
+
     """
-    table = partial(read, file, name, max_mb=max_mb)
-    matching = Matching(identifier, shown, template)
+    table = partial(read, file, name, max_mb=max_mb, read_as=read_as)
     return await import_table(connection, slug, table, matching, replace=replace, media=media, progress=progress)
 
 
@@ -203,11 +232,12 @@ async def import_table(
     replace: bool = False,
     media: Packed | None = None,
     progress: Progress = lambda _rows: None,
-) -> int:
+) -> ImportedItems:
     """The same of a table that is read when it is asked for, in a thread."""
-    upload = await asyncio.to_thread(table)
-    if outputs.are_in(upload.columns) and matching.identifier == Matching.identifier:
-        return await outputs.import_outputs(connection, slug, upload, replace=replace, media=media, progress=progress)
+    found = await find(connection, slug)
+    upload = prepared(await asyncio.to_thread(table), Content.of(found), law_of(found), matching)
+    if has_systems(upload.columns, matching):
+        return await import_systems(connection, slug, upload, matching, replace=replace, media=media, progress=progress)
     campaign = await taking_items(connection, slug, replace=replace)
     if replace:
         await outputs.clear(connection, campaign.id)
@@ -217,7 +247,8 @@ async def import_table(
     named = NamedMedia(Content.of(campaign))
     reader = ItemReader(upload.columns, matching, law_of(campaign), named, taken)
     checks: list[NewCheck] = []
-    rows = taken_out(upload.records, checks, reader.check, campaign)
+    ignores_checks = CHECKS in matching.ignored
+    rows = upload.records if ignores_checks else taken_out(upload.records, checks, reader.check, campaign)
     stored = await copy_all(connection, campaign.id, start, map(reader.item, rows), progress)
     if not (stored or checks):
         raise no_items()
@@ -228,13 +259,70 @@ async def import_table(
         await named_media.check(connection, campaign)
         await revisions.keep_out(connection, campaign.id)
         await revisions.begin_anew(connection, campaign.id)
-    await note(
-        connection,
-        "items.imported",
-        campaign,
-        after={"items": stored, "replaced": replace} | ({"checks": len(checks)} if checks else {}),
+    meanings = meanings_of_items(upload.columns, named.content, reader.law, matching, len(checks))
+    notes = [*upload.notes, *reader.notes(), *(meaning.sentence for meaning in meanings)]
+    done = ImportedItems(
+        imported=stored,
+        rows=upload.row_count,
+        lines=upload.line_count,
+        checks=len(checks),
+        with_prior=reader.priors,
+        notes=notes,
     )
-    return stored
+    await note_import(connection, campaign, done, replaced=replace)
+    return done
+
+
+async def import_systems(
+    connection: AsyncConnection,
+    slug: str,
+    upload: Upload,
+    matching: Matching,
+    *,
+    replace: bool,
+    media: Packed | None,
+    progress: Progress,
+) -> ImportedItems:
+    meanings = meanings_of_outputs(upload.columns, matching.ignored)
+    notes = [*upload.notes, *(meaning.sentence for meaning in meanings)]
+    count = await outputs.import_outputs(
+        connection, slug, upload, replace=replace, media=media, progress=progress, notes=notes
+    )
+    return ImportedItems(imported=count, rows=upload.row_count, lines=upload.line_count, notes=notes)
+
+
+async def note_import(connection: AsyncConnection, campaign: Row[Any], done: ImportedItems, *, replaced: bool) -> None:
+    facts: dict[str, Any] = {"items": done.imported, "replaced": replaced} | (
+        {"checks": done.checks} if done.checks else {}
+    )
+    facts |= {"priors": done.with_prior} if done.with_prior else {}
+    facts |= {"rows": done.rows, "lines": done.lines, "notes": done.notes}
+    await note(connection, "items.imported", campaign, after=facts)
+
+
+async def last_import(connection: AsyncConnection, campaign_id: int) -> ImportedItems | None:
+    """What the last import of a campaign's items did, if the audit log has it."""
+    facts = await connection.scalar(LAST_IMPORT, {"campaign": campaign_id})
+    if not facts or "notes" not in facts:
+        return None
+    imported = facts.get("items", facts.get("outputs", 0))
+    return ImportedItems(
+        imported=imported,
+        with_prior=facts.get("priors", 0),
+        **{name: facts[name] for name in ("rows", "lines", "checks", "notes") if name in facts},
+    )
+
+
+async def said_of_priors(connection: AsyncConnection, campaign_id: int) -> str | None:
+    """A sentence for the launch if items have priors of their own."""
+    count = await connection.scalar(COUNT_PRIORS, {"campaign": campaign_id})
+    if not count:
+        return None
+    begin = "begins with a prior of its own" if count == 1 else "begin with priors of their own"
+    return (
+        f"{plural(count, 'item')} {begin}, from the columns of the table, so scores do not start from the prior of the "
+        "settings."
+    )
 
 
 async def taking_items(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:

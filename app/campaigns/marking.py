@@ -33,6 +33,9 @@ ADD_ITEM = text("""
     VALUES (:campaign, :number, :name, :shown, CAST(:fields AS json), CAST(:prior AS float8[]))
 """)
 
+# Columns of priors were taken with the items if any item has one.
+HAS_PRIORS = text("SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign AND prior IS NOT NULL)")
+
 
 async def mark(
     connection: AsyncConnection, slug: str, name: str, *, kind: str, expected: str, tolerance: str = ""
@@ -61,7 +64,8 @@ async def unmark(connection: AsyncConnection, slug: str, name: str) -> None:
     row = await taken(connection, campaign, "check_items", name)
     fields = {column: cell for column, cell in row.fields.items() if column not in (COLUMN, EXPECTED, TOLERANCE)}
     names = law_of(campaign).family.parameter_names
-    prior = prior_of(UploadedRow(0, fields), names, law_of(campaign)) if set(names) <= fields.keys() else None
+    takes_priors = set(names) <= fields.keys() and await connection.scalar(HAS_PRIORS, {"campaign": campaign.id})
+    prior = prior_of(UploadedRow(0, fields), names, law_of(campaign)) if takes_priors else None
     item = {"campaign": campaign.id, "name": name, "shown": row.shown, "fields": json.dumps(fields)}
     item |= {"number": await connection.scalar(select(item_count(campaign.id))), "prior": prior and list(prior)}
     await connection.execute(ADD_ITEM, item)

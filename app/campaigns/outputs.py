@@ -14,6 +14,7 @@ from sqlalchemy import Row, Table, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import checks_import, lifecycle, systems
+from app.campaigns.columns import SYSTEM_COLUMNS
 from app.campaigns.named_media import NamedMedia
 from app.campaigns.progress import Progress
 from app.database import content_tables, tables
@@ -27,7 +28,7 @@ from app.media.archive import Packed
 from app.record import revisions
 from app.upload import LONGEST_ID, LONGEST_SHOWN, Upload, UploadedRow, as_text, refuse
 
-NEEDED = ("system", "segment", "output")
+NEEDED = SYSTEM_COLUMNS
 ROWS_AT_ONCE = 5_000
 DRAFT_ONLY = "outputs of systems can be imported into drafts, and into what is running with systems"
 MOST_CELLS = 10_000_000  # systems times segments, which every process keeps in memory at 4 bytes each
@@ -101,11 +102,6 @@ class Outputs:
             refuse("output_twice", line, said, first_line=first or None)
 
 
-def are_in(columns: Collection[str]) -> bool:
-    """Whether a table with these columns is of systems' outputs: a table of items has an `id`."""
-    return set(NEEDED) <= {*columns} and "id" not in columns
-
-
 def check_columns(columns: Collection[str], line: int) -> None:
     """Raises `Invalid` (`column_unknown`)."""
     known = [*NEEDED, *Above._fields]
@@ -142,9 +138,11 @@ async def import_outputs(
     replace: bool,
     media: Packed | None = None,
     progress: Progress,
+    notes: Sequence[str] = (),
 ) -> int:
     """Add a table's outputs to a draft, or put them in the place of what it has; or add them to what people are at work
-    on. The number of outputs in the table. media: a zip of the files that outputs, sources and references name.
+    on. The number of outputs in the table. media: a zip of the files that outputs, sources and references name. notes:
+    how the table was read, for the audit log.
 
     Raises `NotFound`, `Conflict` (`not_a_draft`, `kinds_mixed`), `TooLarge` (`too_many_outputs`), what `Outputs.add`,
     `upload.read`, `NamedMedia.keep` and, of what people are at work on, `systems.check` raise, and `Invalid`
@@ -170,7 +168,12 @@ async def import_outputs(
     if launched:
         await systems.check(connection, await lifecycle.find(connection, slug), len(outputs.systems))
         await revisions.begin_anew(connection, campaign.id)
-    facts = {"outputs": len(new), "new_systems": len(outputs.systems) - had_systems, "replaced": replace}
+    facts: dict[str, Any] = {
+        "outputs": len(new),
+        "new_systems": len(outputs.systems) - had_systems,
+        "replaced": replace,
+    }
+    facts |= {"rows": upload.row_count, "lines": upload.line_count, "notes": [*notes]}
     await note(connection, "items.outputs_imported", campaign, after=facts)
     return len(new)
 

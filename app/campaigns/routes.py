@@ -18,6 +18,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import Who, researcher
 from app.campaigns import campaign_zip, experiment_arms, form, hints, lifecycle, listing, stored_file
+from app.campaigns.items import said_of_priors
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.upload_slots import UploadSlots
@@ -241,9 +242,12 @@ async def confirm(request: Request, connection: Transaction, slug: str, action: 
     if action not in ("launch", "finish", "delete"):
         raise NotFound("There is no such page.")
     campaign = await lifecycle.find_for_page(connection, slug)
-    reach = await reach_of_rules(connection, campaign) if action == "launch" else {}
+    if action != "launch":
+        return action_page(request, campaign, action)
+    reach = await reach_of_rules(connection, campaign)
     blind = {RULES[name].title: one.never for name, one in reach.items() if one.too_little}
-    return action_page(request, campaign, action, {"blind_rules": blind})
+    priors = await said_of_priors(connection, campaign.id)
+    return action_page(request, campaign, action, {"blind_rules": blind, "priors": priors})
 
 
 def action_page(

@@ -17,13 +17,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.campaigns import campaign_file, campaign_zip, checks_import, items, lifecycle, listing, outputs
 from app.campaigns.campaign_file import MOST_ROWS_INSIDE, FileRead, ItemsOfFile
 from app.campaigns.campaign_zip import MEDIA, Table
+from app.campaigns.columns import Matching, column_of_ids
 from app.campaigns.documents import LARGEST, MEDIA_TYPE
 from app.campaigns.settings import CampaignSettings
 from app.designs.content import Above, Cells, Content
 from app.errors import Invalid, NotFound, Refusal, TooLarge, shortened
 from app.media import store
 from app.media.archive import PIECE_BYTES, Packed
-from app.upload import as_text, read_objects
+from app.upload import ReadAs, as_text, read_objects
 from app.upload import read as read_table
 
 ID = "id"
@@ -61,9 +62,9 @@ async def create_with_items(
     """Create the draft and import its items, as `create` says."""
     campaign = await lifecycle.create(connection, read.content.settings, now=now)
     said = read.content.items or ItemsOfFile.model_construct()
-    matching = items.Matching(shown=said.shown, template=said.template)
+    matching = matching_of(said)
     if table is not None:
-        upload = partial(read_table, table.file, table.name, max_mb=max_mb)
+        upload = partial(read_table, table.file, table.name, max_mb=max_mb, read_as=read_as_of(said))
         with told_of(table.name):
             await items.import_table(connection, campaign.slug, upload, matching, media=media)
     elif said.rows:
@@ -82,6 +83,15 @@ async def create_with_items(
             code="items_not_sent",
         )
     return campaign
+
+
+def matching_of(said: ItemsOfFile) -> Matching:
+    identifier = column_of_ids(said.id) if said.id else Matching.identifier
+    return Matching(identifier, said.shown, said.template, said.priors, frozenset(said.ignore))
+
+
+def read_as_of(said: ItemsOfFile) -> ReadAs:
+    return ReadAs(said.encoding, said.quotes)
 
 
 @contextmanager
@@ -189,6 +199,8 @@ async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> SaidIte
     above = [name or "" for name in (campaign.source_column, campaign.reference_column)]
     shown = [Cells(row.shown, *(as_text(row.fields.get(name)) for name in above)) for row in found]
     table = as_said(found, own_id)
+    if any(row.prior is not None for row in found):
+        table = {"priors": True} | table
     table["rows"] += [checks_import.as_row(check, own_id, table["shown"]) for check in checks]
     names = await asyncio.to_thread(named_by, campaign, [*shown, *(Cells(check.shown) for check in checks)])
     return SaidItems(table, own_id, names)

@@ -4,21 +4,23 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from app.campaigns.columns import column_called, folded, known_column
 from app.campaigns.row_path import RowPath, parse_path, readable
 from app.errors import Invalid, listed, shortened, some_of
 from app.fields import is_blank
+from app.upload import INDEX
 
 USUAL_NAMES = ("text", "sent", "sentence", "shown", "item")
-NOT_SHOWN = ("id", "alpha", "beta", "mode", "var", "mu", "sigma", "sigma2")
+NOT_SHOWN = ("id", "alpha", "beta", "mode", "var", "mu", "sigma", "sigma2", INDEX)
 TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
 
 
 def guess(columns: Sequence[str]) -> str | None:
     """The column to show if it is plain which: one with a usual name, or the only one there is."""
     for name in USUAL_NAMES:
-        if name in columns:
-            return name
-    others = [name for name in columns if name not in NOT_SHOWN]
+        if column := column_called(columns, name):
+            return column
+    others = [name for name in columns if folded(name) not in NOT_SHOWN]
     return others[0] if len(others) == 1 else None
 
 
@@ -80,8 +82,7 @@ def from_template(columns: Sequence[str], template: str) -> TextOfItem:
 def known_paths(columns: Sequence[str], written: Sequence[str]) -> dict[str, RowPath]:
     """Return the paths that are written so. Raises `Invalid` (`column_unknown`)."""
     found = {name: path for name in written if (path := parse_path(name, columns))}
-    check_known([*columns, *found], written)
-    return found
+    return found | {name: RowPath(known_column(columns, name)) for name in written if name not in found}
 
 
 def names_in(template: str) -> list[str]:

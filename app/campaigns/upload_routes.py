@@ -2,7 +2,7 @@
 
 import asyncio
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
@@ -18,7 +18,8 @@ from starlette.datastructures import FormData, UploadFile
 from app.auth.guards import researcher
 from app.campaigns import items, lifecycle, listing, marking, responses_import
 from app.campaigns.answer_options import AnswerFileOptions
-from app.campaigns.described import ROW_NUMBERS, ChosenColumns, column_of_ids, describe
+from app.campaigns.columns import PRIORS, ROW_NUMBERS, Matching, column_of_ids
+from app.campaigns.described import ChosenColumns, describe
 from app.campaigns.progress import Job, progress_lines
 from app.campaigns.routes import CAMPAIGN, Slots, address, see_other, uploaded
 from app.campaigns.segment_table import segments_page
@@ -29,12 +30,12 @@ from app.designs.criteria import named
 from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.designs.written import WrittenByCriterion
-from app.errors import Refusal
+from app.errors import Invalid, Refusal
 from app.media.archive import Packed
 from app.record.law import law_of
 from app.settings import Settings
 from app.templating import sanitised
-from app.upload import MOST_ROWS
+from app.upload import ENCODINGS, MOST_ROWS, ReadAs
 from app.web import AppSettings, Database, Entered, Now, Transaction, allow_links, fetched, page
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
@@ -94,6 +95,8 @@ async def show_items(
     context |= {"segments": segments, "drawn": drawn, "reports": reports}
     ids = [row.external_id for row in rows[: campaign.items_per_hit]]
     context |= {"row_numbers": ROW_NUMBERS, "prior_columns": law_of(campaign).family.parameter_names}
+    if request.query_params.get("done") == "imported":
+        context["receipt"] = await items.last_import(connection, campaign.id)
     context |= more | {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
     of = segments.rows[0].segment.external_id if segments else None
     context |= {"written": WrittenByCriterion(campaign), "example": responses_import.example(campaign, ids, of)}
@@ -133,52 +136,83 @@ def packed(form_data: FormData, settings: Settings) -> Packed | None:
     return Packed(file.file, settings.max_media_file_mb, settings.max_media_mb)
 
 
+def meanings_in(form_data: FormData) -> tuple[bool, frozenset[str]]:
+    """Whether priors are taken, and the meanings of columns that were declined: the form names those it asked about
+    (`asked`) and those that are ticked (`take`).
+    """
+    asked, taken = ({str(value) for value in form_data.getlist(name)} for name in ("asked", "take"))
+    return PRIORS in taken, frozenset(asked - taken - {PRIORS})
+
+
+def read_as_in(form_data: FormData) -> ReadAs:
+    """How the file is to be read, as the form says."""
+    return ReadAs(text_in(form_data, "encoding"), text_in(form_data, "quotes"))
+
+
 @router.post(CAMPAIGN + "/items/preview")
-async def preview(request: Request, database: Database, settings: AppSettings, slots: Slots, slug: str) -> HTMLResponse:
+async def preview(request: Request, database: Database, settings: AppSettings, slug: str) -> HTMLResponse:
     """What is in the file and what an import would make of it; for our script a part of a page. Nothing is stored."""
     form_data = await request.form()
     file = uploaded_or_carried(form_data)
-    chosen = ChosenColumns(*(text_in(form_data, name) for name in ("identifier", "shown", "template")))
     async with database.begin() as connection:
         campaign = await lifecycle.find(connection, slug)
         taken = set() if "replace" in form_data else (await items.already_there(connection, campaign.id))[0]
     small = file.file.read() if file.size is not None and file.size <= MOST_CARRIED else b""
-    content, design = Content.of(campaign), design_of(campaign)
-    known = partial(describe, content=content, design=design, taken=taken, max_mb=settings.max_upload_mb)
-    async with slots.hold(file.file):
-        described = await asyncio.to_thread(known, file.file, file.filename or "", chosen, law_of(campaign))
+    found = await previewed(campaign, form_data, file, taken, settings.max_upload_mb)
     if fetched(request):
-        return page(request, "admin/_preview.html", {"described": described, "row_numbers": ROW_NUMBERS})
+        return page(request, "admin/_preview.html", found | {"row_numbers": ROW_NUMBERS})
     carried = {"name": file.filename, "content": b64encode(small).decode()} if small else None
     async with database.begin() as connection:
-        return await show_items(request, connection, slug, described=described, carried=carried)
+        return await show_items(request, connection, slug, carried=carried, **found)
+
+
+async def previewed(
+    campaign: Any, form_data: FormData, file: UploadFile, taken: Collection[str], max_mb: int
+) -> dict[str, Any]:
+    """The description of a file, as `described`; or the encodings in which it may be, as `offers`, and the refusal."""
+    identifier, shown, template = (text_in(form_data, name) for name in ("identifier", "shown", "template"))
+    known = partial(
+        describe,
+        content=Content.of(campaign),
+        design=design_of(campaign),
+        taken=taken,
+        max_mb=max_mb,
+        read_as=read_as_in(form_data),
+    )
+    chosen = ChosenColumns(identifier, shown, template, *meanings_in(form_data))
+    try:
+        described = await asyncio.to_thread(known, file.file, file.filename or "", chosen, law_of(campaign))
+    except Invalid as refusal:
+        ways = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
+        if not refusal.details.get(ways.get(refusal.code, "")):
+            raise
+        return {"refused": refusal, "offers": refusal.details.get("encodings", [])}
+    return {"described": described, "encodings": ENCODINGS}
 
 
 @router.post(CAMPAIGN + "/items")
-async def import_items(
-    request: Request, database: Database, settings: AppSettings, slots: Slots, slug: str
-) -> Response:
+async def import_items(request: Request, database: Database, settings: AppSettings, slug: str) -> Response:
     """Import a file: all of its items or none."""
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file, media = uploaded_or_carried(form_data), packed(form_data, settings)
-        heavy = slots.hold(file.file, *([media.file] if media else []))
-        async with heavy, database.begin() as connection:
-            count = await items.import_items(
+        file = uploaded_or_carried(form_data)
+        shown, template = text_in(form_data, "shown"), text_in(form_data, "template")
+        identifier = column_of_ids(text_in(form_data, "identifier") or "id")
+        async with database.begin() as connection:
+            done = await items.import_items(
                 connection,
                 slug,
                 file.file,
                 file.filename or "",
-                identifier=column_of_ids(text_in(form_data, "identifier") or "id"),
-                shown=text_in(form_data, "shown"),
-                template=text_in(form_data, "template"),
+                matching=Matching(identifier, shown, template, *meanings_in(form_data)),
+                read_as=read_as_in(form_data),
                 replace="replace" in form_data,
                 max_mb=settings.max_upload_mb,
-                media=media,
+                media=packed(form_data, settings),
                 progress=progress,
             )
-        progress(count)
+        progress(done.imported)
         return address(slug, "/items", done="imported")
 
     return await followed(request, database, slug, job)

@@ -29,6 +29,7 @@ from app.campaigns import (
 )
 from app.campaigns.answer_options import AnswerFileOptions
 from app.campaigns.campaign_zip import Table
+from app.campaigns.columns import ROW_NUMBERS, Matching, column_of_ids
 from app.campaigns.progress import Progress
 from app.campaigns.questions import QUESTIONS, path_of, questions
 from app.campaigns.settings import CampaignSettings
@@ -51,6 +52,7 @@ from app.crowd.registry import links, public_link
 from app.errors import Invalid
 from app.media.archive import Packed
 from app.settings import read_settings
+from app.upload import ReadAs
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "JSON", "object": "JSON"}
@@ -284,6 +286,16 @@ def show(slug: str, *, as_json: bool) -> None:
         click.echo(f"{name.replace('_', ' ')}: {in_words(value)}")
 
 
+encoding_option = click.option(
+    "--encoding", metavar="NAME", help="How the file is encoded if not in Unicode, such as windows-1252."
+)
+quotes_option = click.option(
+    "--quotes",
+    type=click.Choice(["cells", "text"]),
+    help="Whether quotation marks enclose cells, or are part of the text; otherwise the file decides.",
+)
+
+
 @campaign.command("import")
 @click.argument("slug")
 @click.argument("file", type=FILE)
@@ -293,34 +305,50 @@ def show(slug: str, *, as_json: bool) -> None:
     metavar="COLUMN",
     default="id",
     show_default=True,
-    help="The column of ids, each unlike others.",
+    help=f"The column of ids, each unlike others; '{ROW_NUMBERS}' to number the rows.",
 )
 @click.option("--shown", metavar="COLUMN", help="The column that annotators see.")
 @click.option("--template", metavar="TEMPLATE", help="Or words around columns, such as '{premise} → {hypothesis}'.")
+@click.option("--priors", is_flag=True, help="Begin with the priors in alpha and beta (mu and sigma2, ...).")
+@click.option(
+    "--ignore",
+    metavar="COLUMN",
+    multiple=True,
+    type=click.Choice(["check", "system", "source", "reference"]),
+    help="A column that is kept and has no meaning of its own: check, system, source or reference.",
+)
+@encoding_option
+@quotes_option
 @click.option("--replace", is_flag=True, help="In the place of the items the draft has; otherwise they are added.")
 @click.option("--media", type=FILE, help="A zip of the images, recordings or videos that items name.")
-def import_(slug: str, file: Path, media: Path | None, **how: Any) -> None:
-    """Import items into a campaign, all of a FILE or none: CSV, TSV or JSONL; or outputs of systems, with `system`,
-    `segment` and `output`.
+def import_(
+    slug: str, file: Path, media: Path | None, encoding: str | None, quotes: str | None, *, replace: bool, **how: Any
+) -> None:
+    """Import items into a campaign, all of a FILE or none: CSV, TSV or JSON, perhaps in a gzip or zip; or outputs of
+    systems, with `system`, `segment` and `output`.
     """
     limits = read_settings()
+    identifier, ignored = column_of_ids(how.pop("identifier")), frozenset(how.pop("ignore"))
     with file.open("rb") as opened, importing(opened) as progress, ExitStack() as stack:
         zip_ = stack.enter_context(media.open("rb")) if media else None
         packed = Packed(zip_, limits.max_media_file_mb, limits.max_media_mb) if zip_ else None
-        count = in_transaction(
+        done = in_transaction(
             partial(
                 items.import_items,
                 slug=slug,
                 file=opened,
                 name=file.name,
+                matching=Matching(identifier, ignored=ignored, **how),
+                read_as=ReadAs(encoding, quotes),
+                replace=replace,
                 max_mb=limits.max_upload_mb,
                 media=packed,
                 progress=progress,
-                **how,
             )
         )
     of_systems = in_transaction(partial(lifecycle.find, slug=slug)).segment_count
-    click.echo(f"Imported {count:,} {'outputs' if of_systems else 'items'}.")
+    for sentence in done.sentences("output" if of_systems else "item"):
+        click.echo(sentence)
 
 
 def at_terminal() -> bool:
@@ -397,8 +425,10 @@ for _action, _words in ACTIONS.items():
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def launch(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators; its settings and items are fixed from then on. Asks first, at a terminal."""
+    draft = in_transaction(partial(lifecycle.find, slug=slug))
+    if priors := in_transaction(partial(items.said_of_priors, campaign_id=draft.id)):
+        click.echo(priors)
     if not yes and at_terminal():
-        draft = in_transaction(partial(lifecycle.find, slug=slug))
         if goal := hints.goal_before_launch(draft):
             click.echo(f"{goal} How many it will take: easel plan {slug}")
         if advice := hints.advice(draft):

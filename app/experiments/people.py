@@ -9,6 +9,7 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import experiment_arms, items, lifecycle
+from app.campaigns.columns import Matching
 from app.campaigns.demo import QUESTION, VERBS
 from app.campaigns.questions import question
 from app.campaigns.settings import CampaignSettings
@@ -78,7 +79,7 @@ async def campaign_of(
     """The campaign of an arm, with the verbs."""
     draft = await lifecycle.create(connection, settings_of(arm, wanted), now=now)
     with VERBS.open("rb") as file:
-        await items.import_items(connection, draft.slug, file, VERBS.name, shown="verb", max_mb=1)
+        await items.import_items(connection, draft.slug, file, VERBS.name, matching=Matching(shown="verb"), max_mb=1)
     return await lifecycle.transition(connection, draft.slug, "launch", now=now) if launch else draft
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "LONGEST_ID",
     "LONGEST_SHOWN",
     "MOST_ROWS",
+    "UNICODE",
     "ZIP",
     "ReadAs",
     "Upload",

@@ -61,7 +61,7 @@ class WrittenColumn:
 
 
 class Span(NamedTuple):
-    """A row over several lines, with as many cells on each line as in the header; `place` is the column that goes on."""
+    """A row over several lines, each with as many cells as the header; the column at `place` goes on over them."""
 
     first_line: int
     last_line: int

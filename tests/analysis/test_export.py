@@ -218,7 +218,7 @@ async def test_settings_can_be_given_to_a_new_campaign(engine):
 
 
 async def test_the_easl_file_has_the_columns_in_the_programs_order(engine):
-    campaign = await launched(engine, "sent,id,alpha,note,beta,mu,sigma\nabide,1,1,n,2,0.5,0.08\n")
+    campaign = await launched(engine, "sent,id,alpha,note,beta,mu,sigma\nabide,1,1,n,2,0.5,0.08\n", priors=True)
     assert cells(await written(engine, campaign.slug, "easl")) == [
         ["id", "sent", "note", "alpha", "beta", "mode", "var"],
         ["1", "abide", "n", "1.0", "2.0", "0.0", repr(1 * 2 / (9 * 4))],

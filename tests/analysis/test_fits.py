@@ -85,7 +85,7 @@ async def test_answers_are_all_judgments_in_the_order_of_the_responses(engine):
 
 async def test_answers_hold_the_stored_posteriors_and_each_items_prior(engine):
     content = "id,text,alpha,beta,system,segment\nv0,a,3,2,x,1\nv1,b,1,1,y,1\n"
-    campaign = await launched(engine, content, gamma=0.25, tie_margin_points=5)
+    campaign = await launched(engine, content, priors=True, gamma=0.25, tie_margin_points=5)
     found = await answers_of(engine, campaign)
     assert found.prior.tolist() == [[3.0, 1.0], [2.0, 1.0]]
     assert found.state is not None

@@ -33,7 +33,7 @@ async def draft(program, **settings) -> str:
     address = f"{API}/campaigns/{made.json()['slug']}"
     kind = {"content-type": "text/csv"}
     sent = await program.post(f"{address}/items", params={"shown": "verb"}, content=CSV, headers=kind)
-    assert sent.json() == {"imported": 6}
+    assert sent.json()["imported"] == 6
     return address
 
 
@@ -320,7 +320,7 @@ async def test_items_come_as_a_form_too_with_a_template(program):
         params={"template": "to {verb}", "replace": "true"},
         files={"file": ("a.csv", "id,verb\n1,run\n2,hum\n")},
     )
-    assert sent.json() == {"imported": 2}
+    assert sent.json()["imported"] == 2
     page = (await program.get(f"{address}/items", params={"offset": 1, "limit": 1})).json()
     assert page == {
         "total": 2,
@@ -332,7 +332,7 @@ async def test_images_come_as_a_zip_in_the_same_form(program):
     settings = {"name": "Photos", "question": "How sharp?", "content": "image"}
     address = f"{API}/campaigns/{(await program.post(f'{API}/campaigns', json=settings)).json()['slug']}"
     form = {"file": ("photos.csv", table("a.png")), "media": ("photos.zip", zipped({"a.png": png()}))}
-    assert (await program.post(f"{address}/items", files=form)).json() == {"imported": 1}
+    assert (await program.post(f"{address}/items", files=form)).json()["imported"] == 1
     form["media"] = ("photos.zip", zipped({"a.png": SVG}))
     again = await program.post(f"{address}/items", files=form, params={"replace": "true"})
     refused(again, 422, "media_type_unknown")

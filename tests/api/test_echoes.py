@@ -49,7 +49,9 @@ async def test_addresses_that_lead_nowhere(program, researcher):
         pytest.param(f"id,{LONG}\n1,run\n", {"shown": "long"}, id="the known columns"),
         pytest.param("id,verb\n1,run\n", {"template": f"{{{LONG}}}"}, id="an unknown column in a template"),
         pytest.param(f"id,verb\n{'long' * 50},run\n{'long' * 50},go\n", {}, id="an id twice"),
-        pytest.param(f"id,verb,alpha,beta\n1,long,0{'0' * 20_000},1\n", {"shown": "verb"}, id="a prior"),
+        pytest.param(
+            f"id,verb,alpha,beta\n1,long,0{'0' * 20_000},1\n", {"shown": "verb", "priors": True}, id="a prior"
+        ),
     ],
 )
 async def test_files_of_items(program, content, query):

@@ -11,7 +11,7 @@ async def test_a_program_imports_systems_and_answers_about_outputs_that_differ(p
     made = await program.post(f"{API}/campaigns", json=SETTINGS)
     address = f"{API}/campaigns/{made.json()['slug']}"
     kind = {"content-type": "text/csv"}
-    assert (await program.post(f"{address}/items", content=CSV, headers=kind)).json() == {"imported": 3}
+    assert (await program.post(f"{address}/items", content=CSV, headers=kind)).json()["imported"] == 3
     assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
     hit = await hit_for(program, address)
     assert (hit["source"], hit["reference"]) == ("eins", None)
@@ -26,5 +26,5 @@ async def test_a_program_imports_systems_and_answers_about_outputs_that_differ(p
         "cat": 20,
     }
     joined = await program.post(f"{address}/items", content="system,segment,output\ndoe,s,three\n", headers=kind)
-    assert joined.json() == {"imported": 1}
+    assert joined.json()["imported"] == 1
     assert (await program.get(f"{address}")).json()["items"] == 4

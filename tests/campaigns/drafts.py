@@ -7,9 +7,11 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import items, lifecycle, responses_import
+from app.campaigns.columns import Matching
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import snapshot
 from app.record.replay import verify
+from app.upload import ReadAs
 from tests.serving.campaigns import NOW
 
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
@@ -22,12 +24,24 @@ async def draft(engine: AsyncEngine, **settings: Any) -> Row[Any]:
         return await lifecycle.create(connection, chosen, now=NOW)
 
 
+async def import_file(
+    engine: AsyncEngine, campaign: Row[Any], content: str | bytes, name: str = "items.csv", **how: Any
+) -> items.ImportedItems:
+    """Import a table; `how` may have what `Matching` and `ReadAs` have, too."""
+    said = {field: how.pop(field) for field in Matching.__dataclass_fields__ if field in how}
+    read_as = ReadAs(**{field: how.pop(field) for field in ReadAs.__dataclass_fields__ if field in how})
+    file = io.BytesIO(content.encode() if isinstance(content, str) else content)
+    max_mb = how.pop("max_mb", 16)
+    async with engine.begin() as connection:
+        return await items.import_items(
+            connection, campaign.slug, file, name, matching=Matching(**said), read_as=read_as, max_mb=max_mb, **how
+        )
+
+
 async def import_items(
     engine: AsyncEngine, campaign: Row[Any], content: str, name: str = "items.csv", **how: Any
 ) -> int:
-    async with engine.begin() as connection:
-        file = io.BytesIO(content.encode())
-        return await items.import_items(connection, campaign.slug, file, name, **{"max_mb": 16} | how)
+    return (await import_file(engine, campaign, content, name, **how)).imported
 
 
 async def lead(engine: AsyncEngine, campaign: Row[Any], action: str = "launch") -> Row[Any]:
@@ -36,8 +50,9 @@ async def lead(engine: AsyncEngine, campaign: Row[Any], action: str = "launch") 
 
 
 async def launched(engine: AsyncEngine, content: str = VERBS, **settings: Any) -> Row[Any]:
+    priors = settings.pop("priors", False)
     campaign = await draft(engine, **settings)
-    await import_items(engine, campaign, content)
+    await import_items(engine, campaign, content, priors=priors)
     return await lead(engine, campaign)
 
 

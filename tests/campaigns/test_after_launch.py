@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from app.campaigns import form, items, lifecycle
+from app.campaigns.columns import Matching
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.database.session import create_engine
 from app.errors import Conflict, Invalid
@@ -16,6 +17,8 @@ from app.fields import after_launch
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import is_clean, lead
 from tests.serving.campaigns import annotator, hit_of, next_hit, running, submit, value, values
+
+NOTES = ["Items are named by the column “id”, and annotators see the column “verb”."]
 
 
 async def change(engine, campaign, **settings):
@@ -26,7 +29,8 @@ async def change(engine, campaign, **settings):
 async def add_items(engine, campaign, content="id,verb\nw0,walk\nw1,wait\nw2,weep\n", **how):
     async with engine.begin() as connection:
         file = BytesIO(content.encode())
-        return await items.import_items(connection, campaign.slug, file, "more.csv", shown="verb", max_mb=1, **how)
+        how |= {"matching": Matching(shown="verb"), "max_mb": 1}
+        return (await items.import_items(connection, campaign.slug, file, "more.csv", **how)).imported
 
 
 async def answer_all(engine, assignment, cache=None):
@@ -222,7 +226,11 @@ async def test_changes_since_the_launch_stand_on_the_course_and_in_the_export(en
     exported = (await researcher.get(f"{address}/export/settings.json")).json()["changes"]
     assert [(one["answers"], one["action"], one["after"]) for one in exported] == [
         (2, "settings.changed", {"pay": "$2"}),
-        (3, "items.imported", {"items": 3, "replaced": False}),
+        (
+            3,
+            "items.imported",
+            {"items": 3, "replaced": False, "rows": 3, "lines": 4, "notes": ["Items are named by the column “id”."]},
+        ),
     ]
     assert "who" not in exported[0]
 

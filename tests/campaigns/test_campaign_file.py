@@ -277,7 +277,7 @@ async def test_items_of_json_lines_with_priors_are_equal_too(engine):
         {"id": k, "text": f"verb {k}", "alpha": 1.5, "beta": 2, "more": {"tags": ["no", None, True, 1e-07]}}
         for k in range(3)
     ]
-    await import_items(engine, first, "".join(json.dumps(row) + "\n" for row in rows), "items.jsonl")
+    await import_items(engine, first, "".join(json.dumps(row) + "\n" for row in rows), "items.jsonl", priors=True)
     again = await content(engine, await created(engine, await filed(engine, first)))
     assert again == await content(engine, first)
     assert again[1][0][3] == [1.5, 2.0]

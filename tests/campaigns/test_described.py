@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from app.campaigns.described import LINES_NAMED, ROW_NUMBERS, ChosenColumns, describe
-from app.campaigns.items import Matching
+from app.campaigns.columns import ROW_NUMBERS, Matching
+from app.campaigns.described import LINES_NAMED, ChosenColumns, describe
 from app.designs.content import Content
 from app.designs.slider import Slider
 from app.errors import Invalid, Refusal
@@ -81,9 +81,10 @@ def test_all_that_is_wrong_is_told_with_its_lines():
 
 @pytest.mark.parametrize("content", ["id,text\na,x\na,y\n", "id,text\n,x\n", "id,text,alpha,beta\na,x,0,1\n"])
 async def test_an_import_refuses_a_file_exactly_when_it_would_say_so(engine, content):
-    assert described(content).problems
+    priors = "alpha" in content
+    assert described(content, priors=priors).problems
     with pytest.raises(Refusal):
-        await import_items(engine, await draft(engine), content)
+        await import_items(engine, await draft(engine), content, priors=priors)
 
 
 def test_a_file_without_items_is_refused():

@@ -19,7 +19,7 @@ def engine(app):
 @pytest.fixture
 async def campaign(engine):
     campaign = await draft(engine)
-    await import_items(engine, campaign, ITEMS)
+    await import_items(engine, campaign, ITEMS, priors=True)
     return campaign
 
 
@@ -89,5 +89,5 @@ async def test_the_launch_fixes_what_is_a_check(researcher, engine, campaign):
 
 async def test_where_a_campaign_takes_no_checks_it_says_why(researcher, engine):
     campaign = await draft(engine, selection="iterations")
-    await import_items(engine, campaign, ITEMS)
+    await import_items(engine, campaign, ITEMS, priors=True)
     assert "choose streaming" in (await mark(researcher, campaign)).text

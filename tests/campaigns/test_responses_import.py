@@ -69,7 +69,9 @@ async def test_alpha_and_beta_are_those_of_the_easl_program_over_chained_iterati
     rng = random.Random(n)
     ids = [str(k) for k in range(1, 31)]
     campaign = await launched(
-        engine, "id,sent,alpha,beta,mode,var\n" + "".join(f"{k},sentence {k},1,1,0.5,0.0833\n" for k in ids)
+        engine,
+        "id,sent,alpha,beta,mode,var\n" + "".join(f"{k},sentence {k},1,1,0.5,0.0833\n" for k in ids),
+        priors=True,
     )
     posteriors = dict.fromkeys(ids, (1.0, 1.0))
     for iteration in range(4):
@@ -98,7 +100,7 @@ async def test_the_easl_program_can_be_left_and_joined_between_iterations(engine
     whole = await launched(engine, "id,sent\n" + "".join(f"{k},s {k}\n" for k in ids), name="Whole")
     await import_results(engine, whole, first)
     model = "".join([piece async for piece in (await export(engine, whole.slug, "easl")).chunks])
-    part = await launched(engine, model, name="Part")
+    part = await launched(engine, model, priors=True, name="Part")
     for campaign in (whole, part):
         await import_results(engine, campaign, second)
     columns = ("id", "sent", "alpha", "beta", "mode", "var")

@@ -22,7 +22,8 @@ async def test_no_character_of_an_uploaded_text_means_anything_to_copy(engine):
 
 
 async def test_a_prior_of_its_own_keeps_all_its_bits(engine):
-    await launched(engine, f"id,text,alpha,beta\n1,a,{0.1 + 0.2!r},1e-6\n2,b,,\n3,c,123456.789,2.0000000000000004\n")
+    content = f"id,text,alpha,beta\n1,a,{0.1 + 0.2!r},1e-6\n2,b,,\n3,c,123456.789,2.0000000000000004\n"
+    await launched(engine, content, priors=True)
     assert await values(engine, "SELECT state FROM current_posteriors ORDER BY number") == [
         ([0.1 + 0.2, 1e-6],),
         ([1.0, 1.0],),
