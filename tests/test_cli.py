@@ -72,7 +72,8 @@ def running(easel, files):
 
 def test_a_campaign_goes_from_a_file_to_an_export_and_is_verified(easel, files):
     assert easel("campaign", "create", "--name", "Verbs", "--question", "How often?").output == "verbs\n"
-    assert easel("campaign", "import", "verbs", files / "items.csv").output == "Imported 6 items.\n"
+    told = easel("campaign", "import", "verbs", files / "items.csv").output.splitlines()
+    assert told[0] == "Imported 6 items. The file has 6 rows in 7 lines."
     launched = easel("campaign", "launch", "verbs").output
     assert launched.startswith("verbs is running.\nAnnotators: http://127.0.0.1:8000/link/")
     imported = easel("campaign", "import-responses", "verbs", files / "results.csv").output
@@ -235,7 +236,23 @@ def test_images_come_as_a_zip_beside_the_items(easel, tmp_path):
     without = easel("campaign", "import", "photos", tmp_path / "photos.csv")
     assert "(media_missing)" in without.stderr
     done = easel("campaign", "import", "photos", tmp_path / "photos.csv", "--media", tmp_path / "photos.zip")
-    assert done.output == "Imported 2 items.\n"
+    assert done.output.startswith("Imported 2 items. The file has 2 rows in 3 lines.\n")
+
+
+def test_a_table_is_read_and_its_columns_are_taken_as_the_command_says(easel, tmp_path):
+    easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
+    (tmp_path / "a.csv").write_bytes("satz,alpha,beta\nGrüße aus Köln.,2,3\nSchön.,4,5\n".encode("cp1252"))
+    without = easel("campaign", "import", "verbs", tmp_path / "a.csv")
+    assert "It looks like Windows-1252: “Grüße aus Köln.”" in without.stderr
+    read = ("campaign", "import", "verbs", tmp_path / "a.csv", "--encoding", "windows-1252")
+    assert "--id ':row numbers:'" in easel(*read).stderr
+    done = easel(*read, "--id", ":row numbers:", "--shown", "satz").output
+    assert done.startswith("Imported 2 items. The file has 2 rows in 3 lines.\nRead as Windows-1252.\n")
+    assert "“alpha” and “beta” could be the prior" in done
+    easel(*read, "--id", ":row numbers:", "--shown", "satz", "--priors", "--replace")
+    (tmp_path / "b.tsv").write_text("id\ttext\n" + "".join(f"{k}\t“{k}”\n" for k in range(8)))
+    easel("campaign", "import", "verbs", tmp_path / "b.tsv", "--quotes", "text")
+    assert "2 items begin with priors of their own" in easel("campaign", "launch", "verbs").output
 
 
 def test_an_import_says_when_there_are_more_judgments_than_wanted(easel, files, monkeypatch):

@@ -349,6 +349,7 @@ async def import_items(
     request: Request,
     database: Database,
     settings: AppSettings,
+    slots: Slots,
     slug: str,
     *,
     columns: Annotated[Matching, Depends(matching)],
@@ -363,7 +364,11 @@ async def import_items(
     is one of systems' outputs; it can also join a campaign of systems that was launched.
     """
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
-    async with sent_file(request) as (file, name, media), database.begin() as connection:
+    async with (
+        sent_file(request) as (file, name, media),
+        slots.hold(file, *([media.file] if media else [])),
+        database.begin() as connection,
+    ):
         return await items.import_items(
             connection,
             slug,

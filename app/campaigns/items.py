@@ -72,10 +72,9 @@ class ImportedItems(BaseModel):
 
     def sentences(self, what: str = "item") -> list[str]:
         """The same in words."""
-        several = f", {plural(self.checks, 'check')} among them" if self.checks else ""
-        read = (
-            f" The file has {plural(self.rows, 'row')}{several} in {plural(self.lines, 'line')}." if self.lines else ""
-        )
+        checks = f", {plural(self.checks, 'check')} among them" if self.checks else ""
+        lines = f" in {plural(self.lines, 'line')}" if self.lines else ""
+        read = f" The file has {plural(self.rows, 'row')}{lines}{checks}." if self.rows else ""
         return [f"Imported {plural(self.imported, what)}.{read}", *self.notes]
 
 

@@ -150,7 +150,7 @@ def read_as_in(form_data: FormData) -> ReadAs:
 
 
 @router.post(CAMPAIGN + "/items/preview")
-async def preview(request: Request, database: Database, settings: AppSettings, slug: str) -> HTMLResponse:
+async def preview(request: Request, database: Database, settings: AppSettings, slots: Slots, slug: str) -> HTMLResponse:
     """What is in the file and what an import would make of it; for our script a part of a page. Nothing is stored."""
     form_data = await request.form()
     file = uploaded_or_carried(form_data)
@@ -158,7 +158,8 @@ async def preview(request: Request, database: Database, settings: AppSettings, s
         campaign = await lifecycle.find(connection, slug)
         taken = set() if "replace" in form_data else (await items.already_there(connection, campaign.id))[0]
     small = file.file.read() if file.size is not None and file.size <= MOST_CARRIED else b""
-    found = await previewed(campaign, form_data, file, taken, settings.max_upload_mb)
+    async with slots.hold(file.file):
+        found = await previewed(campaign, form_data, file, taken, settings.max_upload_mb)
     if fetched(request):
         return page(request, "admin/_preview.html", found | {"row_numbers": ROW_NUMBERS})
     carried = {"name": file.filename, "content": b64encode(small).decode()} if small else None
@@ -186,20 +187,23 @@ async def previewed(
         ways = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
         if not refusal.details.get(ways.get(refusal.code, "")):
             raise
-        return {"refused": refusal, "offers": refusal.details.get("encodings", [])}
+        return {"unreadable": refusal, "offers": refusal.details.get("encodings", [])}
     return {"described": described, "encodings": ENCODINGS}
 
 
 @router.post(CAMPAIGN + "/items")
-async def import_items(request: Request, database: Database, settings: AppSettings, slug: str) -> Response:
+async def import_items(
+    request: Request, database: Database, settings: AppSettings, slots: Slots, slug: str
+) -> Response:
     """Import a file: all of its items or none."""
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file = uploaded_or_carried(form_data)
+        file, media = uploaded_or_carried(form_data), packed(form_data, settings)
+        heavy = slots.hold(file.file, *([media.file] if media else []))
         shown, template = text_in(form_data, "shown"), text_in(form_data, "template")
         identifier = column_of_ids(text_in(form_data, "identifier") or "id")
-        async with database.begin() as connection:
+        async with heavy, database.begin() as connection:
             done = await items.import_items(
                 connection,
                 slug,
@@ -209,7 +213,7 @@ async def import_items(request: Request, database: Database, settings: AppSettin
                 read_as=read_as_in(form_data),
                 replace="replace" in form_data,
                 max_mb=settings.max_upload_mb,
-                media=packed(form_data, settings),
+                media=media,
                 progress=progress,
             )
         progress(done.imported)

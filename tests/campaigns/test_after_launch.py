@@ -229,7 +229,7 @@ async def test_changes_since_the_launch_stand_on_the_course_and_in_the_export(en
         (
             3,
             "items.imported",
-            {"items": 3, "replaced": False, "rows": 3, "lines": 4, "notes": ["Items are named by the column “id”."]},
+            {"items": 3, "replaced": False, "rows": 3, "lines": 4, "notes": NOTES},
         ),
     ]
     assert "who" not in exported[0]

@@ -28,7 +28,9 @@ async def create(researcher, **fields: str) -> str:
     return str(page.headers["location"].removesuffix("/items?done=created"))
 
 
-async def upload(researcher, address: str, content: str | bytes = CSV, name: str = "verbs.csv", **fields: str):
+async def upload(
+    researcher, address: str, content: str | bytes = CSV, name: str = "verbs.csv", **fields: str | list[str]
+):
     data = {"shown": "verb"} | fields
     return await researcher.post(f"{address}/items", data=data, files={"file": (name, content)})
 
@@ -523,7 +525,7 @@ async def test_a_preview_shows_columns_rows_and_a_guess_and_stores_nothing(resea
     address = await create(researcher)
     content = "id,sent,note\n" + "".join(f"{k},<b>{k}</b>,\n" for k in range(8))
     page = await researcher.post(f"{address}/items/preview", files={"file": ("a.csv", content)})
-    assert "<b>8 rows</b>, CSV" in page.text
+    assert "<b>8 rows</b>, in 9 lines of CSV" in page.text
     assert "&lt;b&gt;0&lt;/b&gt;" in page.text
     assert "<option selected>sent</option>" in page.text
     assert item_count(await researcher.get(f"{address}/items")) is None

@@ -1,0 +1,68 @@
+"""Tables on the Items page: how a file is read can be chosen, and what its columns mean is told, with a receipt."""
+
+import re
+
+from tests.campaigns.test_routes import create, upload
+
+GERMAN = "id,text\ns1,Der Hund schläft.\ns2,Grüße aus Köln.\n".encode("cp1252")
+STRAY = 'id,text\ns1,"Well begun\ns2,Plain.\ns3,Ends here"\ns4,ok\n'
+EXPORTED = "id,text,alpha,beta,check,expected\n1,a,2,3,,\n2,b,4,5,,\n3,c,,,gold,80\n4,d,1,1,,\n5,e,1,1,,\n6,f,1,1,,\n"
+
+
+async def preview(researcher, address, content, name="a.csv", **fields):
+    return await researcher.post(f"{address}/items/preview", data=fields, files={"file": (name, content)})
+
+
+async def receipt(researcher, address):
+    page = (await researcher.get(f"{address}/items?done=imported")).text
+    found = re.search(r'<div class="notice" role="status">(.*?)</div>', page, re.DOTALL)
+    return " ".join(re.sub("<[^>]+>", " ", found[1]).split()) if found else ""
+
+
+async def test_an_older_encoding_is_offered_with_a_sample_and_read_when_it_is_chosen(researcher):
+    address = await create(researcher)
+    page = await preview(researcher, address, GERMAN)
+    assert page.status_code == 200
+    assert 'name="encoding" value="windows-1252"' in page.text
+    assert "Windows-1252: <q" in page.text
+    assert "Grüße aus Köln." in page.text
+    chosen = await preview(researcher, address, GERMAN, encoding="windows-1252")
+    assert '<option value="windows-1252" selected>' in chosen.text
+    assert "Read as Windows-1252." in chosen.text
+    done = await upload(researcher, address, GERMAN, shown="text", encoding="windows-1252")
+    assert done.headers["location"] == f"{address}/items?done=imported"
+    assert "Imported 2 items. The file has 2 rows in 3 lines. Read as Windows-1252." in await receipt(
+        researcher, address
+    )
+
+
+async def test_what_quotation_marks_are_for_is_asked_where_it_is_unclear(researcher):
+    address = await create(researcher)
+    page = await preview(researcher, address, STRAY)
+    assert "What are quotation marks for?" in page.text
+    assert 'name="quotes" value="text"' in page.text
+    assert 'name="quotes" value="cells"' in page.text
+    chosen = await preview(researcher, address, STRAY, quotes="text")
+    assert "<b>4 rows</b>, in 5 lines of CSV" in chosen.text
+    assert '<option value="text" selected>' in chosen.text
+
+
+async def test_columns_with_a_meaning_are_told_with_boxes_and_a_receipt(researcher):
+    address = await create(researcher)
+    page = await preview(researcher, address, EXPORTED)
+    boxes = dict(re.findall(r'name="take" value="(\w+)" id="[\w-]+"( checked)?', page.text))
+    assert boxes == {"priors": "", "check": " checked"}
+    await upload(researcher, address, EXPORTED, shown="text", asked=["priors", "check"], take=["check"])
+    assert "“alpha” and “beta” could be the prior" in await receipt(researcher, address)
+    assert "1 check among them" in await receipt(researcher, address)
+    assert "priors of their own" not in (await researcher.get(f"{address}/launch/confirm")).text
+    more: dict[str, str | list[str]] = {"asked": ["priors", "check"], "take": ["priors"], "replace": "on"}
+    await upload(researcher, address, EXPORTED, "a.csv", shown="text", **more)
+    assert "Imported 6 items. The file has 6 rows in 7 lines." in await receipt(researcher, address)
+    assert "5 items begin with priors of their own" in (await researcher.get(f"{address}/launch/confirm")).text
+
+
+async def test_a_form_without_boxes_takes_no_priors(researcher):
+    address = await create(researcher)
+    await upload(researcher, address, EXPORTED, shown="text")
+    assert "priors of their own" not in (await researcher.get(f"{address}/launch/confirm")).text
