@@ -239,9 +239,7 @@ def as_said(rows: Sequence[Row[Any]], own_id: str) -> dict[str, Any]:
     ]
     texts = [row.shown for row in rows]
     for name in uploaded[0] if uploaded else ():
-        if name != ID and all(
-            as_text(row.get(name)) == text for row, text in zip(uploaded, texts, strict=True)
-        ):
+        if name != ID and all(as_text(row.get(name)) == text for row, text in zip(uploaded, texts, strict=True)):
             return {"shown": name, "rows": uploaded}
     shown = free_name(SHOWN, uploaded)
     return {"shown": shown, "rows": [row | {shown: text} for row, text in zip(uploaded, texts, strict=True)]}
