@@ -50,6 +50,13 @@ def _origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(origin.lower() for origin in origins)
 
 
+def _domains(domains: tuple[str, ...]) -> tuple[str, ...]:
+    for domain in domains:
+        if not is_email_address(f"somebody@{domain}"):
+            raise ValueError(f"'{domain}' is not a domain of e-mail addresses, such as example.org")
+    return tuple(domain.lower() for domain in domains)
+
+
 def _issuer(address: str) -> str:
     """As the provider writes it, to the last slash."""
     parts = urlsplit(_public_address(address))
@@ -170,10 +177,12 @@ class Settings(BaseSettings):
     oidc_client_id: str = Field("", description="What the provider calls this server.")
     oidc_client_secret: SecretStr = Field(SecretStr(""), description="What it gave this server to prove that.")
     oidc_title: str = Field("single sign-on", max_length=60, description="What the button on the login page calls it.")
-    oidc_domains: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)] = Field(
-        (),
-        description="Domains of mail whose people get an account when they first come; others must be invited. "
-        "Comma-separated.",
+    oidc_domains: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated), AfterValidator(_domains)] = (
+        Field(
+            (),
+            description="Domains of mail whose people get an account when they first come; others must be invited. "
+            "Comma-separated.",
+        )
     )
     oidc_role: Literal["guest", "member", "viewer", "manager"] = Field(
         "guest", description="Their role for the server then."

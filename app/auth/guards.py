@@ -18,11 +18,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from starlette.exceptions import HTTPException
 
 from app.auth.access import Access, require_need
-from app.auth.login import Session, note_use, session_of, typed_name
+from app.auth.login import Session, note_use, session_of
 from app.auth.roles import NEEDS
 from app.auth.secret import KnownBrowsers, same, unmasked
 from app.auth.shared_links import session_by_link
 from app.auth.tokens import admit
+from app.auth.users import typed_name
 from app.database.audit_log import ACTING, Actor
 from app.database.campaign import no_campaign
 from app.database.session import TROUBLE, Driver, statements

@@ -12,6 +12,7 @@ from app.auth.openid import Told
 from app.auth.users import add_user, find_user, get_user, name_of
 from app.database.account_tables import identities, users
 from app.database.audit_log import Actor, note
+from app.email_address import is_email_address
 from app.errors import Conflict, Forbidden
 
 
@@ -28,7 +29,7 @@ async def user_of(
     """
     if (user := await known(connection, told)) is not None:
         return user
-    if told.email is None:
+    if told.email is None or not is_email_address(told.email):
         raise not_invited()
     user = await find_user(connection, told.email)
     if user is None and told.email.rpartition("@")[2] in domains:

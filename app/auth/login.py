@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.auth import passwords, throttle
 from app.auth.access import SHARED_AS, Access
 from app.auth.secret import csrf_token, digest, masked, new_secret
-from app.auth.users import LONGEST_NAME, find_user, first_user, name_of
+from app.auth.users import LONGEST_NAME, find_user, first_user, name_of, typed_name
 from app.database.account_tables import logins, one_time_logins, users
 from app.database.audit_log import Actor, note
 from app.database.sharing_tables import campaign_members
@@ -65,7 +65,7 @@ async def authenticated(
     Takes the engine, not a connection: a failed attempt must be committed though the request is refused, and no
     transaction stays open while the password is hashed. Raises `TooManyAttempts`, `Unauthenticated` (`wrong_password`).
     """
-    name = typed_name(name)
+    name = typed_name(name)[: LONGEST_NAME + 1]  # as much of a longer one as shows that nobody has it
     async with database.begin() as connection:
         await throttle.attempt(connection, name, address, browser, now=now)
         user = await find_user(connection, name)
@@ -78,11 +78,6 @@ async def authenticated(
     async with database.begin() as connection:
         await throttle.forgive(connection, name, address, browser)
     return user
-
-
-def typed_name(raw: str) -> str:
-    """A login name as it is looked up; of one that is too long for anybody's, only so much that it stays so."""
-    return raw.strip().lower()[: LONGEST_NAME + 1]
 
 
 async def log_in(

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.access import Access
 from app.auth.roles import IN_CAMPAIGN, OWNER, stronger
-from app.auth.users import find_user
+from app.auth.users import find_user, typed_name
 from app.database.account_tables import users
 from app.database.audit_log import note
 from app.database.sharing_tables import campaign_members
@@ -55,7 +55,7 @@ async def add(connection: AsyncConnection, campaign: Row[Any], name: str, role: 
     Raises `Invalid` (`role_unknown`), `NotFound` (`user_not_found`), `Conflict` (`already_member`).
     """
     known = role_of_member(role)
-    user = await find_user(connection, name.strip().lower())
+    user = await find_user(connection, typed_name(name))
     if user is None:
         raise NotFound(
             f"There is no researcher “{shortened(name.strip())}” on this server. Nothing was changed.",

@@ -24,6 +24,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 from pydantic import BaseModel, ValidationError
 
+from app.email_address import is_email_address
 from app.errors import BadGateway, Unauthenticated
 
 # What a signature is made with that only the provider can make: never none, nor a secret that we share.
@@ -70,7 +71,10 @@ class Begun(BaseModel):
 
 
 class Told(BaseModel):
-    """Who somebody is, as a provider says: `subject` is theirs for good, an address of mail may change hands."""
+    """Who somebody is, as a provider says: `subject` is theirs for good, an address of mail may change hands.
+
+    email: a plain address in lower case, which the provider has verified; so it never matches a login name without @.
+    """
 
     issuer: str
     subject: str
@@ -156,7 +160,8 @@ class Provider:
         subject, mail, verified = claims["sub"], claims.get("email"), claims.get("email_verified") is True
         if not is_plain(subject) or len(subject) > LONGEST_SUBJECT:
             raise refused()
-        email = mail.strip().lower() if verified and is_plain(mail) else None
+        # Checked as it came: to lower a letter of another alphabet can make one of ours of it.
+        email = mail.lower() if verified and isinstance(mail, str) and is_email_address(mail) else None
         return Told(issuer=self.issuer, subject=subject, email=email)
 
     async def addresses(self) -> Addresses:

@@ -19,9 +19,17 @@ LONGEST_NAME = 64
 NAME = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{LONGEST_NAME - 1}}}")
 
 
+def typed_name(raw: str) -> str:
+    """Return a login name as it is looked up: in lower case, unless it has letters that no login name has, some of
+    which would become plain ones.
+    """
+    name = raw.strip()
+    return name.lower() if name.isascii() else name
+
+
 def user_name(raw: str) -> str:
     """A login name as it is stored: lower case, plain ASCII, so that no two look alike. Raises `Invalid`."""
-    name = raw.strip().lower()
+    name = typed_name(raw)
     if not NAME.fullmatch(name):
         raise Invalid(
             "A login name begins with a letter or digit and has only letters a to z, digits and . _ @ + - "

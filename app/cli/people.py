@@ -102,7 +102,7 @@ def role_on_server(name: str, role: str) -> None:
 
 async def id_of(connection: AsyncConnection, name: str) -> int:
     """Raises `NotFound` (`user_not_found`)."""
-    user = await users.find_user(connection, name.strip().lower())
+    user = await users.find_user(connection, users.typed_name(name))
     if user is None:
         raise NotFound(f"There is no researcher “{shortened(name)}”. Nothing was changed.", code="user_not_found")
     return int(user.id)

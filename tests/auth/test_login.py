@@ -433,3 +433,11 @@ async def test_many_who_log_out_at_once_do_not_wait_for_each_other(app, client):
         at_once = 3 * app.state.database.pool.size()
         replies = await asyncio.gather(*(client.post("/logout") for _ in range(at_once)))
     assert {reply.status_code for reply in replies} == {303}
+
+
+@pytest.mark.parametrize("typed", ["\u212aim", "k\u0131m", "KIM\u0130"])
+def test_no_letter_of_another_alphabet_becomes_one_of_a_login_name(typed):
+    assert users.typed_name(typed) == typed
+    with pytest.raises(Invalid, match="only letters a to z"):
+        users.user_name(typed)
+    assert users.typed_name(" Kim ") == users.user_name(" Kim ") == "kim"

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
+from sqlalchemy import text
 
 from app.auth import identities, openid, openid_routes, users
 from app.auth.invitations import accept_as_new, make_invitation
-from app.auth.openid import Provider
-from app.errors import BadGateway, Unauthenticated
+from app.auth.openid import Provider, Told
+from app.errors import BadGateway, Forbidden, Unauthenticated
 from app.settings import Settings, SettingsProblem, read_settings
 from tests.auth.provider import CLIENT, SECRET
 from tests.serving.campaigns import NOW, value, values
@@ -127,6 +128,73 @@ async def test_an_address_that_nobody_verified_opens_no_account(client, engine, 
     response = await gone_and_come_back(client)
     assert response.status_code == 403
     assert await value(engine, "SELECT count(*) FROM logins") == 0
+
+
+NO_ADDRESSES = [
+    *("admin", "owner", "@", "admin@", "@lab.example", "admin\\@lab.example", "ada@lab.example@", "ada@@lab.example"),
+    *("n7@evil.example@lab.example", "ada@lab.example@evil.example", "evil.example/ada@lab.example "),
+    *(
+        "\u212aim@lab.example",
+        "k\u0131m@lab.example",
+        "ada@l\u0430b.example",
+        "ada\uff20lab.example",
+        "ada@lab\u3002example",
+    ),
+    *(
+        '"ada"@lab.example',
+        '"a@evil.example"@lab.example',
+        "ada(me)@lab.example",
+        "ada@lab.example(me)",
+        "Ada <ada@lab.example>",
+    ),
+    *(
+        "ada@lab.example.",
+        "ada@.lab.example",
+        "ada@lab..example",
+        ".ada@lab.example",
+        "ada.@lab.example",
+        "a..a@lab.example",
+    ),
+    *(
+        "ada@[127.0.0.1]",
+        "ada@lab.example,admin",
+        "ada@lab.example;admin",
+        "ada@lab.example admin",
+        "mailto:ada@lab.example:x",
+    ),
+    *(" ada@lab.example", "ada@lab.example\n", "ada@lab.example\t", "ada@lab.example\u00a0", "ada@lab.example\u200b"),
+    *("ada@lab.example\0", "ada\0@lab.example", "=?utf-8?q?ada?=@lab.example", "a" * 65 + "@lab.example"),
+]
+
+
+async def test_what_is_no_plain_address_opens_no_account(app, client, engine, provider, ada):
+    """Neither that of somebody with such a name, nor a new one because the domain seems to be one of ours."""
+    app.state.settings = app.state.settings.model_copy(update={"oidc_domains": ("lab.example",)})
+    async with engine.begin() as connection:
+        await users.add_user(connection, "admin", now=NOW)  # an owner who has no password yet
+        await users.add_user(connection, "kim@lab.example", now=NOW, role="manager")
+    let_in = []
+    for claim in NO_ADDRESSES:
+        await provider(claims={"email": claim, "sub": f"person {claim!r}"})
+        if (await gone_and_come_back(client)).status_code != 403:
+            let_in.append(claim)
+    assert let_in == []
+    assert await value(engine, "SELECT count(*) FROM logins") == 0
+    assert await value(engine, "SELECT count(*) FROM users") == 3
+
+
+async def test_an_account_whose_name_is_no_address_is_matched_by_no_claim(engine):
+    """Names with two @ are left from before they were refused."""
+    told = Told(issuer="https://id.example", subject="1", email="admin")
+    names = ["admin", "a@evil.example@lab.example"]
+    async with engine.begin() as connection:
+        for name in names:
+            insert = "INSERT INTO users (name, created_at, role) VALUES (:name, :now, 'owner')"
+            await connection.execute(text(insert), {"name": name, "now": NOW})
+        for name in names:
+            with pytest.raises(Forbidden, match="Nobody has let you in"):
+                claimed = told.model_copy(update={"email": name})
+                await identities.user_of(connection, claimed, domains=["lab.example"], role="owner", now=NOW)
 
 
 async def test_a_stranger_is_not_let_in_unless_their_domain_is(app, client, engine, provider):
@@ -334,6 +402,9 @@ async def test_who_has_logged_out_meanwhile_connects_nothing(engine, researcher,
         {"EASEL_OIDC_ISSUER": "https://id.example"},
         {"EASEL_OIDC_ISSUER": "http://id.example", "EASEL_OIDC_CLIENT_ID": "a", "EASEL_OIDC_CLIENT_SECRET": "b"},
         {"EASEL_OIDC_ROLE": "owner"},
+        {"EASEL_OIDC_DOMAINS": "@lab.example"},
+        {"EASEL_OIDC_DOMAINS": "lab.example,*.example"},
+        {"EASEL_OIDC_DOMAINS": "evil.example@lab.example"},
     ],
 )
 def test_settings_that_cannot_work_are_refused_at_the_start(monkeypatch, environment):
@@ -349,3 +420,8 @@ def test_a_provider_is_that_of_the_settings():
     assert found is not None
     assert (found.issuer, found.client_id, found.client_secret) == ("https://id.example/tenant", "a", "b")
     assert openid_routes.provider_of(Settings()) is None
+
+
+def test_domains_are_compared_in_lower_case(monkeypatch):
+    monkeypatch.setenv("EASEL_OIDC_DOMAINS", "Lab.Example, other.example")
+    assert read_settings().oidc_domains == ("lab.example", "other.example")
