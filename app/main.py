@@ -209,6 +209,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_api_route("/health", health, include_in_schema=False)
     app.add_api_route("/ready", ready, include_in_schema=False)
     web.install(app)
+    app.add_exception_handler(auth.PasswordNeeded, auth.ask_for_password)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
     app.add_middleware(middleware.Compressed)
     framed = [platform.address("") for platform in with_pages() if platform.framed_by]

@@ -18,9 +18,21 @@ from app.auth.guards import (
     session_shown,
 )
 from app.auth.roles import SCOPES
-from app.errors import Invalid, NotFound, Refusal, Unauthenticated
+from app.errors import Forbidden, Invalid, NotFound, Refusal, Unauthenticated
 from app.settings import Settings
-from app.web import AppSettings, Database, Now, RowId, Transaction, address_of, base_url, page, retry_after
+from app.web import (
+    AppSettings,
+    Database,
+    Now,
+    RowId,
+    Transaction,
+    address_of,
+    base_url,
+    page,
+    refuse,
+    retry_after,
+    wants_json,
+)
 
 ACCOUNT = "/admin/account"
 TELL_US_THE_ORIGIN = {"Referrer-Policy": "same-origin"}  # without it a browser sends `Origin: null`
@@ -182,13 +194,70 @@ async def confirm(request: Request, database: Database, who: login.Session, curr
             raise Invalid("Your current password is not right. Nothing was changed.", code=refusal.code) from refusal
 
 
+OF_CONFIRMING = ("current", "csrf", "username")  # what the page that asks for the password has of its own
+
+
+class PasswordNeeded(Refusal):
+    """An act takes the current password, which was not sent or is not right: `refusal` says which, `act` what it takes
+    the password for, `fields` what else was sent.
+    """
+
+    code = "password_needed"
+
+    def __init__(self, refusal: Refusal, act: str, fields: list[tuple[str, str]]) -> None:
+        super().__init__(refusal.message, code=refusal.code, **refusal.details)
+        self.status = refusal.status
+        self.act = act
+        self.fields = fields
+
+
+def confirmed(act: str) -> Any:
+    """Return a dependency that lets an act pass with the current password alone, the field `current` of its form. A
+    browser that sends none, or a wrong one, gets a page that asks for it and then does the act.
+
+    act: what the password is for, as the page says it after "to".
+    """
+
+    async def check(request: Request, database: Database, now: Now, who: Researcher) -> None:
+        if not who.must_confirm:
+            return
+        form = await request.form()
+        try:
+            if not form.get("current"):
+                raise Forbidden("This takes your current password. Nothing was changed yet.", code="password_needed")
+            await confirm(request, database, who, str(form["current"]), now=now)
+        except Refusal as refusal:
+            fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+            fields = [(name, value) for name, value in fields if name not in OF_CONFIRMING]
+            raise PasswordNeeded(refusal, act, fields) from refusal
+
+    return Depends(check)
+
+
+def page_of(address: str) -> str:
+    """Return the page on which the form of an act stands."""
+    if address.startswith("/admin/campaigns/"):
+        return "/".join(address.split("/")[:4]) + "/members"
+    return "/".join(address.split("/")[:3])
+
+
+def ask_for_password(request: Request, error: Exception) -> Response:
+    """The page that asks for the password and sends the act again; programs get the refusal."""
+    assert isinstance(error, PasswordNeeded)  # noqa: S101  (registered for this class only)
+    if wants_json(request):
+        return refuse(request, error.status, error.code, error.message, error.details)
+    context = {"refusal": error, "act": error.act, "fields": error.fields, "address": request.url.path}
+    context["back"] = page_of(request.url.path)
+    return page(request, "admin/confirm.html", context, status=error.status, headers=retry_after(error))
+
+
 @router.post("/logout-everywhere")
 async def log_out_everywhere(request: Request, who: Researcher, connection: Transaction) -> Response:
     await users.log_out_everywhere(connection, who.user_id)
     return logged_out(request)
 
 
-@router.post("/tokens")
+@router.post("/tokens", dependencies=[confirmed("create a token")])
 async def create_token(
     *,
     request: Request,

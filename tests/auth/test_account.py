@@ -223,8 +223,8 @@ async def test_an_open_browser_lets_nobody_make_a_link_or_a_researcher_without_t
 async def test_a_new_password_ends_login_links_and_if_wished_tokens(app, researcher, client):
     await set_password(researcher)
     link = await a_link_for(app)
-    token = shown_secret((await researcher.post(f"{ACCOUNT}/tokens", data=NOTEBOOK)).text, "new-token")
-    bearer = {"authorization": f"Bearer {token}"}
+    made = await researcher.post(f"{ACCOUNT}/tokens", data=NOTEBOOK | {"current": PASSWORD})
+    bearer = {"authorization": f"Bearer {shown_secret(made.text, 'new-token')}"}
     await set_password(researcher, "another password", PASSWORD)
     assert (await client.post("/login", data={"token": link})).status_code == 410
     assert (await client.get("/api/v1/campaigns", headers=bearer)).status_code == 200

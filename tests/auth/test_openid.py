@@ -192,8 +192,8 @@ async def test_an_account_whose_name_is_no_address_is_matched_by_no_claim(engine
             insert = "INSERT INTO users (name, created_at, role) VALUES (:name, :now, 'owner')"
             await connection.execute(text(insert), {"name": name, "now": NOW})
         for name in names:
+            claimed = told.model_copy(update={"email": name})
             with pytest.raises(Forbidden, match="Nobody has let you in"):
-                claimed = told.model_copy(update={"email": name})
                 await identities.user_of(connection, claimed, domains=["lab.example"], role="owner", now=NOW)
 
 
