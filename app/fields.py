@@ -2,11 +2,15 @@
 texts on one line. Whether a text has anything to see.
 """
 
+import re
 from typing import Any
 from unicodedata import category
 
 from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
+
+LARGEST_ID = 2**63 - 1  # of a row: what a column holds
+PLAIN_ID = re.compile(r"[1-9][0-9]{0,18}")
 
 AFTER_LAUNCH = "after_launch"
 
@@ -81,3 +85,11 @@ def on_one_line(text: str) -> str:
 
 
 OneLine = AfterValidator(on_one_line)
+
+
+def plain_id(raw: str) -> int | None:
+    """Return the id of a row in the one way that it is written, or None: `+1`, `01` and `1_0` are no ids."""
+    if not PLAIN_ID.fullmatch(raw):
+        return None
+    number = int(raw)
+    return number if number <= LARGEST_ID else None

@@ -217,6 +217,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         middleware.SecurityHeaders,
         form_targets=tuple(origin for platform in with_pages() for origin in platform.posts_to(settings)),
         frame_ancestors=(*chain(*(platform.framed_by for platform in with_pages())), *settings.frame_ancestors),
+        https_only=(settings.public_url or "").startswith("https://"),
         framed_paths=(*framed, *(EXPERIMENT + path for path in framed)),
     )
     # The last added is the first asked: all others see a GET.

@@ -118,6 +118,8 @@ LOADS_HTTPS = "loads_https"  # in the state of a request: its page shows images,
 # What no search engine keeps, should it come there by a link.
 NOT_FOR_SEARCH = ("/admin", "/shared/", "/invitation", "/login")
 
+HTTPS_SECONDS = 365 * 86_400  # for which browsers ask a server that has been reached by https:// in no other way
+
 # A HIT to try out stands in frames of the page beside it.
 FRAMED_HERE = re.compile(r"/admin/campaigns/[^/]+/try/hit")
 
@@ -126,6 +128,8 @@ class SecurityHeaders:
     """Every response says what a page may load and who may frame it: nobody, except below `framed_paths`, and our own
     pages where `FRAMED_HERE` says so. A page whose items may lie elsewhere says so in its request's state, and loads
     them too; a response that says itself what it may load has its reason.
+
+    https_only: people reach the server by https://, and browsers are to remember that.
     """
 
     def __init__(
@@ -135,8 +139,10 @@ class SecurityHeaders:
         form_targets: tuple[str, ...],
         frame_ancestors: tuple[str, ...],
         framed_paths: tuple[str, ...],
+        https_only: bool = False,
     ) -> None:
         self.app = app
+        self.https_only = https_only
         self.framed_paths = framed_paths
         policy = (
             "default-src 'self'; base-uri 'none'; object-src 'none'; img-src 'self' data:; "
@@ -162,6 +168,8 @@ class SecurityHeaders:
                 more = self.loads_more if scope["state"].get(LOADS_HTTPS) else ""  # of two that say so the first counts
                 headers.setdefault("Content-Security-Policy", more + policy)
                 headers["X-Content-Type-Options"] = "nosniff"
+                if self.https_only:
+                    headers["Strict-Transport-Security"] = f"max-age={HTTPS_SECONDS}"
                 headers.setdefault("Referrer-Policy", "no-referrer")
                 if scope["path"].startswith(NOT_FOR_SEARCH):
                     headers["X-Robots-Tag"] = "noindex, nofollow"

@@ -16,7 +16,7 @@ from fastapi import Path as PathParameter
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.templating import Jinja2Templates
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -24,7 +24,8 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Mount
 
 from app.database import session
-from app.errors import Invalid, Refusal, plain_message, shortened
+from app.errors import Invalid, NotFound, Refusal, plain_message, shortened
+from app.fields import LARGEST_ID, plain_id
 from app.languages.catalogue import BROWSER, ENGLISH, LANGUAGES, spoken
 from app.languages.refusals import in_words
 from app.middleware import LOADS_HTTPS
@@ -73,8 +74,16 @@ async def get_serving_connection(request: Request) -> AsyncIterator[session.Driv
         yield connection
 
 
-LARGEST_ID = 2**63 - 1  # of a row: what a column holds
-RowId = Annotated[int, PathParameter(ge=1, le=LARGEST_ID)]
+def row_id(raw: object) -> object:
+    """Return the number of a row as it stands in an address. Raises `NotFound` for what is written in another way, such
+    as `+1`, `01` or digits of another script: no page has such an address.
+    """
+    if isinstance(raw, str) and plain_id(raw) is None:
+        raise NotFound("There is no such page.")
+    return raw
+
+
+RowId = Annotated[int, BeforeValidator(row_id), PathParameter(ge=1, le=LARGEST_ID)]
 Database = Annotated[AsyncEngine, Depends(get_database)]
 # A pool of its own for downloads: whoever reads one slowly keeps other downloads waiting, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]

@@ -197,6 +197,7 @@ def run(settings: Settings, listeners: list[socket.socket], end: EndRequest) -> 
         log_level="warning",
         http=LimitedProtocol,
         ws="none",
+        server_header=False,
         access_log=False,  # platforms put worker ids into query strings
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),

@@ -3,10 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
 from pydantic import SecretStr
 
-from app.main import secret_key
+from app.main import create_app, secret_key
 from app.settings import Settings
+from tests.conftest import browser_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -28,3 +30,14 @@ async def test_a_process_opens_as_many_connections_as_the_documentation_says(app
     operators = (ROOT / "docs/operators.md").read_text()
     assert re.findall(r"half of them kept for annotators, and (\d+) more", operators) == [str(more)]
     assert f"; it opens {more} more." in (Settings.model_fields["pool_size"].description or "")
+
+
+@pytest.mark.parametrize(
+    ("public_url", "told"),
+    [("https://scale.example.org", "max-age=31536000"), ("http://scale.example.org", None), (None, None)],
+)
+async def test_browsers_remember_that_a_server_is_reached_by_https(database_url, public_url, told):
+    app = create_app(Settings(database_url=database_url, public_url=public_url))
+    async with app.router.lifespan_context(app), browser_of(app) as client:
+        for path in ("/login", "/static/easel.css", "/health", "/nothing"):
+            assert (await client.get(path)).headers.get("strict-transport-security") == told

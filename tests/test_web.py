@@ -12,6 +12,7 @@ from starlette.types import Message
 
 from app import web
 from app.database.session import ServingConnections, create_engine
+from app.fields import LARGEST_ID
 from app.main import create_app
 from app.middleware import BodyLimits
 from app.settings import Settings
@@ -306,4 +307,4 @@ def test_a_number_in_an_address_is_one_that_a_row_can_have(app):
         if one.field_info.annotation is int
     ]
     assert len(numbers) > 10
-    assert [(path, name) for path, name, limits in numbers if web.LARGEST_ID not in limits] == []
+    assert [(path, name) for path, name, limits in numbers if LARGEST_ID not in limits] == []

@@ -17,7 +17,11 @@ from urllib.parse import SplitResult, urlsplit
 
 SECONDS = 10.0  # for all of it
 TIMESTAMP, SIGNATURE = "Easel-Timestamp", "Easel-Signature"
-TRANSLATED = ipaddress.ip_network("64:ff9b::/96")  # which lead to addresses of IPv4, private ones too
+# All of IPv6 that is given out for the whole internet (RFC 4291), and what lies in it that leads elsewhere: protocols
+# such as Teredo, documentation, and 6to4, which wraps any address of IPv4, private ones too.
+INTERNET = ipaddress.IPv6Network("2000::/3")
+ELSEWHERE = [ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
+RELAYS = ipaddress.IPv4Network("192.88.99.0/24")  # of 6to4
 
 
 class Undelivered(Exception):
@@ -76,10 +80,13 @@ def place_of(parts: SplitResult, *, inside: bool) -> tuple[str, int]:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address of the network is one of the whole internet."""
+    """Whether an address of the network is one of the whole internet; of IPv4 in IPv6, whether that of IPv4 is."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    plain = getattr(ip, "ipv4_mapped", None) or ip
-    return bool(plain.is_global and not plain.is_multicast and not (plain.version == 6 and plain in TRANSLATED))
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is None:
+            return ip in INTERNET and not any(ip in block for block in ELSEWHERE)
+        ip = ip.ipv4_mapped
+    return ip.is_global and not ip.is_multicast and ip not in RELAYS
 
 
 def answered(parts: SplitResult, place: tuple[str, int], body: bytes, headers: Mapping[str, str]) -> int:

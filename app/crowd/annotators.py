@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -10,8 +10,12 @@ from sqlalchemy import text
 
 from app.crowd.doors import Visitor
 from app.crowd.platform import Arrival
-from app.database.session import Driver, Id, fetch, fetch_one
+from app.database.session import Driver, Id, Record, fetch, fetch_one
 from app.errors import Gone, Invalid
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+CLOCKS_DIFFER = timedelta(seconds=5)  # of servers, which may issue a token and make an assignment
 
 FOR_GOOD = 2**31 - 1  # a version of the visit that no campaign has
 
@@ -25,7 +29,7 @@ ARRIVE = text("""
     INSERT INTO assignments (campaign_id, annotator_id, external_id, arrival, arrived_at)
     SELECT :campaign, id, :assignment_id, CAST(:details AS jsonb), :now FROM annotator
     ON CONFLICT (campaign_id, annotator_id, external_id) DO UPDATE SET external_id = excluded.external_id
-    RETURNING id
+    RETURNING id, arrived_at
 """)
 
 
@@ -34,22 +38,44 @@ KNOWN = text("""
 """)
 
 FIND = text("""
-    SELECT s.id FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    SELECT s.id, s.arrived_at
+    FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     WHERE a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = :worker_id
       AND s.external_id = :assignment_id
 """)
 
 
+ARRIVED_AT = text("SELECT arrived_at FROM assignments WHERE campaign_id = :campaign AND id = :assignment")
+
+
 @dataclass(frozen=True, slots=True)
 class AssignmentId:
-    """Which assignment of which campaign, by their rows' ids."""
+    """Which assignment of which campaign, by their rows' ids.
+
+    arrived_at: when it was made, where that is known. After a restored dump ids are given out again, so that tokens of
+    assignments that were lost must not open those of others.
+    """
 
     campaign: int
     assignment: int
+    arrived_at: datetime | None = field(default=None, compare=False)
 
     @property
     def parameters(self) -> dict[str, int]:
         return {"campaign": self.campaign, "assignment": self.assignment}
+
+
+class MadeAssignment(Record):
+    """A row of an assignment, and when it was made."""
+
+    id: int
+    arrived_at: datetime
+
+
+class ArrivalTime(Record):
+    """When an assignment was made."""
+
+    arrived_at: datetime
 
 
 async def is_known(connection: Driver, campaign_id: int, platform: str, arrival: Arrival) -> bool:
@@ -83,12 +109,42 @@ async def arrive(
         "now": now,
         "admitted": admitted,
     }
-    found = await fetch_one(connection, FIND, parameters, Id)
+    found = await fetch_one(connection, FIND, parameters, MadeAssignment)
     if found is None:
         if visitor is not None:
             await visitor.come_in(connection, campaign_id, now=now)
-        (found,) = await fetch(connection, ARRIVE, parameters, Id)
-    return AssignmentId(campaign_id, found.id)
+        (found,) = await fetch(connection, ARRIVE, parameters, MadeAssignment)
+    return AssignmentId(campaign_id, found.id, found.arrived_at)
+
+
+@dataclass(frozen=True)
+class WorkerToken:
+    """What a token says whose signature is good. Of tokens from before they held when their assignment was made,
+    `assignment.arrived_at` is None.
+    """
+
+    assignment: AssignmentId
+    issued_at: datetime
+
+    def may_be_of(self, arrived_at: datetime) -> bool:
+        """Whether the token is of an assignment that was made then, not of an earlier one with the same id."""
+        if self.assignment.arrived_at is not None:
+            return self.assignment.arrived_at == arrived_at
+        return self.issued_at + CLOCKS_DIFFER >= arrived_at
+
+
+async def check_arrival(connection: Driver, token: WorkerToken) -> None:
+    """Raise `Gone` (`token_expired`) for a token that is older than the assignment that now has its id."""
+    row = await fetch_one(connection, ARRIVED_AT, token.assignment.parameters, ArrivalTime)
+    if row is not None and not token.may_be_of(row.arrived_at):
+        raise token_expired()
+
+
+def token_expired() -> Gone:
+    return Gone(
+        "This page was open for too long. Answers you submitted are safe. Open the task's link again to go on.",
+        code="token_expired",
+    )
 
 
 class WorkerTokens:
@@ -102,26 +158,25 @@ class WorkerTokens:
         self._max_age = timedelta(hours=hours)
 
     def issue(self, platform: str, link_key: str, assignment: AssignmentId) -> str:
-        return self._at(platform, link_key).dumps([assignment.campaign, assignment.assignment])
+        arrived_at = [] if assignment.arrived_at is None else [(assignment.arrived_at - EPOCH) // MICROSECOND]
+        return self._at(platform, link_key).dumps([assignment.campaign, assignment.assignment, *arrived_at])
 
-    def read(self, token: str, platform: str, link_key: str) -> AssignmentId:
+    def read(self, token: str, platform: str, link_key: str) -> WorkerToken:
         """Whose page it is. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
         try:
-            (campaign_id, assignment_id), issued_at = self._at(platform, link_key).loads(token, return_timestamp=True)
+            said, issued_at = self._at(platform, link_key).loads(token, return_timestamp=True)
+            campaign_id, assignment_id, *arrived = map(int, said)
             # Not `max_age`: it takes a token for expired that a machine issued whose clock is ahead of this one's.
             expired = datetime.now(UTC) - issued_at > self._max_age
-            assignment = AssignmentId(int(campaign_id), int(assignment_id))
-        except (BadSignature, ValueError, TypeError) as problem:
+            arrived_at = EPOCH + arrived[0] * MICROSECOND if arrived else None
+        except (BadSignature, ValueError, TypeError, OverflowError) as problem:
             raise Invalid(
                 "This page's link is damaged. Answers you submitted are safe. Open the task's link again to go on.",
                 code="token_invalid",
             ) from problem
         if expired:
-            raise Gone(
-                "This page was open for too long. Answers you submitted are safe. Open the task's link again to go on.",
-                code="token_expired",
-            )
-        return assignment
+            raise token_expired()
+        return WorkerToken(AssignmentId(campaign_id, assignment_id, arrived_at), issued_at)
 
     def _at(self, platform: str, link_key: str) -> URLSafeTimedSerializer:
         return URLSafeTimedSerializer(self._secret_key, salt=f"worker /{platform}/{link_key}")

@@ -66,6 +66,19 @@ hit_checks = Table(
     goes_with("hits", "hit_id", in_table="hit_checks"),
 )
 
+# Who could not open what a check shows.
+check_reports = Table(
+    "check_reports",
+    metadata,
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("check_number", Integer, nullable=False),
+    Column("annotator_id", BigInteger, nullable=False),
+    Column("reported_at", Time, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "check_number", "annotator_id"),
+    goes_with("annotators", "annotator_id", in_table="check_reports"),
+    Index("check_reports_annotator_id_idx", "campaign_id", "annotator_id"),
+)
+
 # What annotators said of them, written with the answer to the HIT; append-only, too, but for what they last changed it
 # to, which counts for nothing.
 check_answers = Table(

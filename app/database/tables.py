@@ -123,7 +123,7 @@ campaigns = Table(
     Column("return_nothing_left", Text),
     # The way to the work; `visit_version` is 0 where everybody is let in, and a change of its texts raises it
     Column("open_link", Boolean, nullable=False, server_default="true"),
-    Column("open_platforms", Boolean, nullable=False, server_default="true"),
+    Column("open_platforms", Boolean),  # NULL: as long as the open link is open and has no passphrase
     Column("passphrase", Text, nullable=False, server_default=""),
     Column("people_per_address", Integer),  # new ones by the open link, in an hour; NULL: as the server allows
     Column("welcome", Boolean, nullable=False, server_default="false"),

@@ -6,6 +6,10 @@ In English a refusal speaks for itself; it names what it is about. In other lang
 from app.languages.catalogue import ENGLISH, mark, said
 
 FOR_ANNOTATORS = {
+    "answer_changed_often": mark(
+        "You have changed these answers many times, so they can be changed no more. They are stored as you gave "
+        "them last."
+    ),
     "answer_final": mark("These answers can be changed no more. They are stored as you gave them first."),
     "answer_impossible": mark("These choices do not go together. What you entered is kept."),
     "answer_too_long": mark("One of the answers is too long, or holds something that cannot be seen."),
@@ -75,6 +79,9 @@ FOR_ANNOTATORS = {
     "too_large": mark("What was sent is too large. Nothing was stored."),
     "too_many_attempts": mark("Too many attempts. Please wait a moment and try again."),
     "too_many_visits": mark("Many people have come from your network. Please wait a moment and try again."),
+    "training_over": mark(
+        "You have tried this set many times, so the training ends here for you. Thank you for trying."
+    ),
     "unreadable_body": mark("What was sent cannot be read. Nothing was stored."),
 }
 OTHERWISE = mark("This was refused. What you submitted before is safe.")

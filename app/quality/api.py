@@ -247,6 +247,7 @@ class Check(BaseModel):
     answers: int
     failed: int
     probably_wrong: bool = Field(description="More than half of at least five answers failed: no rule counts it.")
+    not_loaded: int = Field(description="Annotators who reported that its file does not load.")
 
 
 @router.get("/findings", responses=refusals({404: "`campaign_not_found`"}))

@@ -29,14 +29,17 @@ FINDINGS = text("""
 COUNT = text("SELECT count(DISTINCT annotator_id) FROM findings WHERE campaign_id = :campaign")
 
 CHECKS = text("""
-    SELECT number, external_id, kind, shown, expected FROM check_items WHERE campaign_id = :campaign ORDER BY number
+    SELECT k.number, k.external_id, k.kind, k.shown, k.expected,
+           (SELECT count(*) FROM check_reports r WHERE r.campaign_id = k.campaign_id AND r.check_number = k.number)
+           AS not_loaded
+    FROM check_items k WHERE k.campaign_id = :campaign ORDER BY k.number
 """)
 
 
 @dataclass(frozen=True)
 class CheckLine:
     """A check as a researcher sees it: what is expected, in words; how often it was answered, and failed; whether so
-    many failed it that it is probably wrong itself.
+    many failed it that it is probably wrong itself; for how many annotators its file did not load.
     """
 
     external_id: str
@@ -46,6 +49,7 @@ class CheckLine:
     answers: int
     failed: int
     probably_wrong: bool
+    not_loaded: int
 
 
 async def findings(connection: AsyncConnection, campaign_id: int, limit: int = MOST_SHOWN) -> Sequence[Row[Any]]:
@@ -78,6 +82,7 @@ async def checks(connection: AsyncConnection, campaign: Row[Any]) -> list[CheckL
             shown[row.number],
             failed[row.number],
             row.number in wrong,
+            row.not_loaded,
         )
         for row in await connection.execute(CHECKS, {"campaign": campaign.id})
     ]

@@ -27,14 +27,15 @@ from app.designs.asked import AskedValues
 from app.designs.content import Above
 from app.designs.criteria import AskedBy, asked_of, for_criterion
 from app.designs.design import plain_text
-from app.designs.numbers import LARGEST_COUNT, whole_number
+from app.designs.numbers import LARGEST_COUNT
 from app.designs.registry import design_of
 from app.designs.remarks import HIT, LONGEST_COMMENT, Remark, RemarkOn
 from app.designs.scale import POINTS
 from app.errors import Invalid, NotFound, listed, shortened, some_of
+from app.fields import LARGEST_ID, plain_id
 from app.serving import leases, outside, submission, undo
 from app.visit import consent, progress
-from app.web import LARGEST_ID, Now, RowId, ServingConnection, address_of, get_now, refusals
+from app.web import Now, RowId, ServingConnection, address_of, get_now, refusals
 
 router = APIRouter(
     prefix="/api/v1",
@@ -67,7 +68,7 @@ async def connection_of_program(
 
 async def hit_shown_to_program(request: Request, token: guards.Token) -> outside.HitOfProgram:
     """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
-    hit_id = whole_number(request.path_params["hit_id"], most=LARGEST_ID)
+    hit_id = plain_id(request.path_params["hit_id"])
     async with request.app.state.serving_connections.borrow() as connection:
         now = await get_now()
         hit = await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
@@ -202,11 +203,14 @@ class Agreement(BaseModel):
 async def agree(
     connection: Annotated[Driver, Depends(connection_of_program)], now: Now, slug: str, sent: ConsentSent
 ) -> Agreement:
-    """What a person whom the program asked said to the campaign's consent. Sending it again changes nothing."""
+    """Store what a person whom the program asked said to the campaign's consent. Sending it again changes nothing; the
+    reply says what is stored.
+    """
     assignment = await outside.arrival_of(connection, slug, sent.annotator, now=now)
     form = {"version": str(sent.version), "answer": "yes" if sent.agreed else "no"}
     await progress.take(connection, await progress.find(connection, assignment), consent.NAME, form, now=now)
-    return Agreement(version=sent.version, agreed=sent.agreed)
+    stored = consent.stored(sent.version, (await progress.find(connection, assignment)).facts)
+    return Agreement(version=stored.version, agreed=stored.outcome == "passed")
 
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
@@ -334,7 +338,8 @@ class Receipt(BaseModel):
     responses=refusals(
         {
             404: "`hit_not_found`",
-            409: "`answer_final`: what `replaces` names is not the last answer, or can be changed no more",
+            409: "`answer_final`: what `replaces` names is not the last answer, or can be changed no more; "
+            "`answer_changed_often`: it was changed 20 times",
             410: "`lease_expired`: others have answered meanwhile",
             422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`, "
             "`criteria_missing`, `criterion_unknown`, `judged_in_part`, `remark_not_offered`",

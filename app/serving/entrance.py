@@ -10,7 +10,8 @@ from app.serving.standing import CAMPAIGN, ServedCampaign
 
 # A rehearsal is not for people: it is removed with all of its answers.
 BY_LINK = text(f"""
-    SELECT {CAMPAIGN}, open_platforms FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL
+    SELECT {CAMPAIGN}, coalesce(open_platforms, open_link AND passphrase = '') AS platforms_open FROM campaigns c
+    WHERE link_key = :link_key AND rehearsal_of IS NULL
 """)  # noqa: S608  (made of constants)
 SAMPLE = text("""
     SELECT number, shown FROM items WHERE campaign_id = :campaign
@@ -30,7 +31,7 @@ SAMPLE_OF_OUTPUTS = text("""
 class FoundCampaign(ServedCampaign):
     """A campaign by its link, and whether new people may come by those of platforms."""
 
-    open_platforms: bool
+    platforms_open: bool
 
 
 class SampledItem(Record):

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from app.crowd.annotators import AssignmentId, WorkerTokens, arrive, is_known
+from app.crowd.annotators import AssignmentId, WorkerTokens, arrive, check_arrival, is_known
 from app.crowd.doors import Doors, Visitor
 from app.crowd.platform import Arrival, Platform
 from app.crowd.registry import PLATFORMS, with_pages
@@ -25,9 +25,9 @@ from app.designs.answer import Form
 from app.designs.content import Above, DrawnItems
 from app.designs.criteria import asked_of
 from app.designs.item_names import form_by_position, item_by_name
-from app.designs.numbers import whole_number
 from app.designs.registry import design_of
-from app.errors import Conflict, Gone, Invalid, Refusal
+from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
+from app.fields import LARGEST_ID, plain_id
 from app.media.shown import drawn
 from app.serving import broken, drafts, ending, gold, leases, submission, undo
 from app.serving.entrance import campaign_by_link, sample
@@ -37,7 +37,6 @@ from app.templating import CHOSEN, prose
 from app.visit import passphrase, people, progress
 from app.visit.steps import STEPS
 from app.web import (
-    LARGEST_ID,
     Now,
     ServingConnection,
     address_of,
@@ -95,16 +94,28 @@ class Draft(BaseModel):
 
 
 def whole_id(raw: str | None) -> int:
-    """The HIT a form answers. Raises `Invalid` (`hit_missing`)."""
-    hit_id = whole_number(raw, most=LARGEST_ID)
-    if hit_id is None:
+    """The HIT a form answers. Raises `Invalid` (`hit_missing`), and `NotFound` (`hit_not_found`) for what no HIT's id
+    looks like.
+    """
+    if not raw:
         raise Invalid("This answer does not say which HIT it belongs to. Nothing was stored.", code="hit_missing")
+    if (hit_id := plain_id(raw)) is None:
+        raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
     return hit_id
 
 
 def tokens(request: Request) -> WorkerTokens:
     worker_tokens: WorkerTokens = request.app.state.worker_tokens
     return worker_tokens
+
+
+async def assignment_shown(
+    request: Request, connection: Driver, token: str, platform: str, link_key: str
+) -> AssignmentId:
+    """The assignment that a token opens. Raises what `WorkerTokens.read` and `check_arrival` raise."""
+    held = tokens(request).read(token, platform, link_key)
+    await check_arrival(connection, held)
+    return held.assignment
 
 
 def visitor(request: Request) -> Visitor:
@@ -119,13 +130,13 @@ async def show(
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
-        assignment = tokens(request).read(token, platform.name, link_key)
+        assignment = await assignment_shown(request, connection, token, platform.name, link_key)
         return await show_work(request, connection, assignment, Shown(), now=now)
     arrival = platform.arrival(request.query_params.multi_items(), request.app.state.settings)
     if arrival is None and platform.starts_here:
         return await show_door(request, platform, link_key, connection, now=now)
     campaign = await campaign_by_link(connection, link_key)
-    closed = not (platform.by_list or platform.starts_here or campaign.open_platforms)
+    closed = not (platform.by_list or platform.starts_here or campaign.platforms_open)
     if closed and not (arrival and await is_known(connection, campaign.id, platform.name, arrival)):
         return kept_out(request, platform, campaign, passphrase.link_closed(), None)
     if arrival is None:
@@ -145,7 +156,7 @@ async def post(
     form = texts_in(await request.form())
     if platform.starts_here and "token" not in form:
         return await start(request, platform, link_key, connection, form, now=now)
-    assignment = tokens(request).read(form.get("token", ""), platform.name, link_key)
+    assignment = await assignment_shown(request, connection, form.get("token", ""), platform.name, link_key)
     if "step" in form:
         return await take_step(request, connection, assignment, form, now=now)
     if "finish" in form:
@@ -303,7 +314,7 @@ async def keep_draft(
     request: Request, platform_name: str, link_key: str, connection: ServingConnection, draft: Annotated[Draft, Body()]
 ) -> None:
     """Keep what was entered so far, so that a reload shows it again."""
-    assignment = tokens(request).read(draft.token, platform_name, link_key)
+    assignment = await assignment_shown(request, connection, draft.token, platform_name, link_key)
     if len(str(draft.entries)) > LARGEST_DRAFT:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
     await drafts.save_draft(connection, assignment, draft.hit, draft.entries)
@@ -346,7 +357,8 @@ async def show_again(
 
 async def step_page(request: Request, connection: Driver, campaign: Standing, shown: Shown) -> HTMLResponse:
     """The step that somebody is to pass before the work. campaign: where they stand in it."""
-    platform, assignment = PLATFORMS[campaign.platform], AssignmentId(campaign.id, campaign.assignment_id)
+    platform = PLATFORMS[campaign.platform]
+    assignment = AssignmentId(campaign.id, campaign.assignment_id, campaign.arrived_at)
     here = await progress.find(connection, assignment)
     step = here.step or STEPS[0]  # passed in another tab by now: what is sent then is not needed
     allow_links(request, campaign)
@@ -384,7 +396,7 @@ async def work_page(
 ) -> HTMLResponse:
     """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
     here = work.assignment
-    platform = PLATFORMS[here.platform]
+    platform, assignment = PLATFORMS[here.platform], AssignmentId(here.id, here.assignment_id, here.arrived_at)
     if work.hit is not None:
         shown = replace(shown, form=form_by_position(shown.form, work.hit.items))
     allow_links(request, here)
@@ -397,7 +409,7 @@ async def work_page(
         "design": design_of(here),
         "asked": asked_of(here, here.annotator_id),
         "platform": platform,
-        "token": tokens(request).issue(platform.name, here.link_key, AssignmentId(here.id, here.assignment_id)),
+        "token": tokens(request).issue(platform.name, here.link_key, assignment),
         "may_leave": ending.may_leave(here),
         "outcome": ending.outcome_of(work),
         "completion": await ending.completion(connection, work),

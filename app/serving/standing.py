@@ -144,6 +144,7 @@ class Standing(ServedCampaign, Heard):
     """
 
     assignment_id: int
+    arrived_at: datetime
     arrival: dict[str, str]
     annotator_id: int
     platform: str
@@ -180,7 +181,8 @@ def standing_where(condition: str, *, more: bool) -> TextClause:
     of_more = {"segments": "c.segment_count", "asked": "c.asked_criterion"} if more else {}
     news = changes(**OF_COPY, **of_more)
     return text(f"""
-    SELECT {CAMPAIGN}, s.id AS assignment_id, s.arrival, a.id AS annotator_id, a.platform, a.{ONE_HIT} AS one_hit,
+    SELECT {CAMPAIGN}, s.id AS assignment_id, s.arrived_at, s.arrival, a.id AS annotator_id,
+           a.platform, a.{ONE_HIT} AS one_hit,
            a.admitted >= c.visit_version AS admitted,
            a.barred IS NOT NULL AS held_back,
            (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND {FIRST_ANSWER})

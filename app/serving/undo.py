@@ -43,6 +43,7 @@ from app.serving.races import (
 from app.serving.standing import ONE_HIT
 from app.serving.submission import Answered, Receipt, apart, read_all
 
+MAX_CHANGES = 20  # of one answer: each is kept for good
 REASON, BY = "changed it", "the annotator"
 GOING_ON = ("running", "paused")  # answers are still taken
 
@@ -61,7 +62,7 @@ class WayItAsks(Record):
 
 
 class LastAnswer(WayItAsks):
-    """The newest answer of an annotator, its HIT and its campaign."""
+    """The newest answer of an annotator, its HIT and its campaign, and how often it was changed."""
 
     id: int
     annotator_id: int
@@ -72,12 +73,14 @@ class LastAnswer(WayItAsks):
     seq: int
     said: list[float]
     beside: dict[str, Any] | None
+    changes: int
 
 
 # None is found of who gets no more HITs, nor of an answer that came from elsewhere, or that a researcher left out.
 LAST = text(f"""
     SELECT c.id, {columns(WayItAsks, "c")}, a.id AS annotator_id, h.id AS hit_id, h.items AS hit_items, h.segment,
-           h.shown_as, r.seq, r.values AS said, r.extra AS beside
+           h.shown_as, r.seq, r.values AS said, r.extra AS beside,
+           (SELECT count(*) - 1 FROM responses o WHERE o.campaign_id = r.campaign_id AND o.hit_id = r.hit_id) AS changes
     FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     JOIN campaigns c ON c.id = s.campaign_id,
@@ -153,10 +156,13 @@ class HitOf(Record):
 
 
 async def reopen(connection: Driver, assignment: AssignmentId, *, now: datetime) -> Reopened:
-    """What an annotator answered last, to be looked at and changed. Raises `Conflict` (`answer_final`)."""
+    """What an annotator answered last, to be looked at and changed. Raises `Conflict` (`answer_final`,
+    `answer_changed_often`).
+    """
     last = await fetch_one(connection, LAST, assignment.parameters, LastAnswer)
     if last is None:
         raise final()
+    refuse_more_changes(last)
     items = shown_once(last.hit_items, last.shown_as)
     parameters = {"campaign": last.id, "hit": last.hit_id, "items": items, "shown": items, "segment": last.segment}
     shown = await fetch_one(connection, OF_HIT[last.segment is not None], parameters, ShownItems)
@@ -212,7 +218,8 @@ async def replace(
     follow with `revisions.revise`.
 
     Sent again, it changes nothing and gets the first one's receipt. Raises `NotFound` (`hit_not_found`), `Conflict`
-    (`answer_final`) and `Invalid`, as `submission.submit` does. Of checks what was said first counts on.
+    (`answer_final`, `answer_changed_often`) and `Invalid`, as `submission.submit` does. Of checks what was said first
+    counts on.
 
     Locks are taken in the order of an answer, so that its number is higher than that of each other one to its items
     that is there already; the campaign's row comes last.
@@ -230,6 +237,7 @@ async def replace(
         last = await fetch_one(connection, LAST, key, LastAnswer)
         if last is None or (last.hit_id, last.seq) != (hit, answer):
             raise final()
+        refuse_more_changes(last)
         among = await checks.places(connection, last.id, hit) if last.has_checks else []
         own, of_all = apart(last, sent, among) if among else (sent, [])
         await execute(connection, LOCK_POSTERIORS, {**key, "capped": last.hit_items})
@@ -282,3 +290,13 @@ def final() -> Conflict:
     return Conflict(
         "These answers can be changed no more. They are stored as you gave them first.", code="answer_final"
     )
+
+
+def refuse_more_changes(last: LastAnswer) -> None:
+    """Raise `Conflict` (`answer_changed_often`) for an answer that was changed `MAX_CHANGES` times."""
+    if last.changes >= MAX_CHANGES:
+        raise Conflict(
+            "You have changed these answers many times, so they can be changed no more. They are stored as you gave "
+            "them last.",
+            code="answer_changed_often",
+        )

@@ -14,17 +14,23 @@ from app.database.session import Driver, Record, execute, fetch_one
 from app.errors import NotFound
 from app.visit.settings import VisitSettings
 from app.visit.step import Step, Taken, VisitFacts
-from app.visit.steps import next_step
+from app.visit.steps import STEPS, next_step
 
 # What else of a campaign's settings steps read: how its sets are answered.
 WAY_OF_ASKING = ("design", "design_settings", "criteria", "items_per_hit", "cannot_be_judged", "unjudged_reasons")
 SETTINGS = ", ".join(f"c.{name}" for name in (*VisitSettings.model_fields, *WAY_OF_ASKING))
 
+# What is read of a step that is done again and again: more than any set or test has parts. So whatever was done before,
+# the next page costs the same.
+ROWS_OF_STEP = 64
+
 FIND = text(f"""
     SELECT c.id, c.visit_version, {SETTINGS}, a.id AS annotator_id, a.platform, a.admitted,
            EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS answered,
            (SELECT jsonb_agg(jsonb_build_array(v.step, v.version, v.outcome, v.said) ORDER BY v.step, v.version)
-            FROM visits v WHERE v.campaign_id = c.id AND v.annotator_id = a.id) AS taken
+            FROM unnest(CAST(ARRAY{[step.name for step in STEPS]} AS text[])) AS named (step), LATERAL (
+                SELECT * FROM visits v WHERE v.campaign_id = c.id AND v.annotator_id = a.id AND v.step = named.step
+                ORDER BY v.version DESC LIMIT {ROWS_OF_STEP}) AS v) AS taken
     FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     JOIN campaigns c ON c.id = s.campaign_id

@@ -1,6 +1,6 @@
 """A test before the work: so much of a hundred must be as expected, and it can be tried so often."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from app.crowd.platform import Platform
@@ -28,19 +28,24 @@ def applies(settings: Any, platform: Platform) -> bool:
 
 
 def stands(settings: Any, facts: VisitFacts) -> QualificationStanding:
-    """Where somebody is in their test."""
-    count, tries, this_try = len(sets_in(settings.qualification, settings)), 0, list[Mapping[str, Any]]()
+    """Return where somebody is in their test, from the parts of their last try."""
+    count, parts, before = len(sets_in(settings.qualification, settings)), list[Mapping[str, Any]](), 0
     for one in facts.of(NAME):
         if "values" in one.said:
-            this_try.append(one.said)
-            tries += len(this_try) == count
+            parts.append(one.said)
         else:
-            this_try = []
-    met, expected = (sum(one[name] for one in this_try) for name in ("met", "of"))
-    over = len(this_try) == count
+            before, parts = finished(parts, before), []
+    met, expected = (sum(one[name] for one in parts) for name in ("met", "of"))
+    over = len(parts) == count
+    tries = parts[0].get("try", before + 1) if parts else before + 1
     return QualificationStanding(
-        tries, len(this_try), met, expected, over, over and good_enough(settings, met, expected)
+        tries if over else tries - 1, len(parts), met, expected, over, over and good_enough(settings, met, expected)
     )
+
+
+def finished(parts: Sequence[Mapping[str, Any]], before: int) -> int:
+    """Return how many tries there were with the one of these parts. Parts from before tries were limited do not say."""
+    return int(parts[0].get("try", before + 1)) if parts else before
 
 
 def good_enough(settings: Any, met: int, expected: int) -> bool:
@@ -56,18 +61,18 @@ def passed(settings: Any, facts: VisitFacts) -> bool:
 
 def take(sent: Mapping[str, str], settings: Any, facts: VisitFacts) -> Taken | None:
     """An answer, or that somebody tries again if they may; nothing if it was sent from an earlier page."""
-    done, here = facts.of(NAME), stands(settings, facts)
-    if sent.get("hit") != str(len(done)) or (here.over and here.tries >= settings.qualification_tries):
+    count, here = facts.count_of(NAME), stands(settings, facts)
+    if sent.get("hit") != str(count) or (here.over and here.tries >= settings.qualification_tries):
         return None
     if here.over:
-        return Taken(NAME, len(done) + 1, "taken", {"again": True})
+        return Taken(NAME, count + 1, "taken", {"again": True})
     sets = sets_in(settings.qualification, settings)
     found = marked(settings, sets[here.at], sent)
-    said = {"set": here.at, "values": found.values, "met": found.met, "of": found.expected}
+    said = {"set": here.at, "try": here.tries + 1, "values": found.values, "met": found.met, "of": found.expected}
     if here.at + 1 < len(sets):
-        return Taken(NAME, len(done) + 1, "taken", said)
+        return Taken(NAME, count + 1, "taken", said)
     good = good_enough(settings, here.met + found.met, here.expected + found.expected)
-    return Taken(NAME, len(done) + 1, "passed" if good else "failed", said)
+    return Taken(NAME, count + 1, "passed" if good else "failed", said)
 
 
 def shown(settings: Any, facts: VisitFacts) -> dict[str, Any]:
@@ -75,7 +80,7 @@ def shown(settings: Any, facts: VisitFacts) -> dict[str, Any]:
     sets, here = sets_in(settings.qualification, settings), stands(settings, facts)
     items = sets[min(here.at, len(sets) - 1)]
     context = {"texts": [item.shown for item in items], "at": here.at + 1, "count": len(sets)}
-    context |= {"which": len(facts.of(NAME)), "test": here, "tries_left": settings.qualification_tries - here.tries}
+    context |= {"which": facts.count_of(NAME), "test": here, "tries_left": settings.qualification_tries - here.tries}
     ended = here.over and here.tries >= settings.qualification_tries
     return context | {"percent": settings.pass_percent, "outcome": "screened_out" if ended else None}
 

@@ -19,10 +19,11 @@ class VisitSettings(BaseModel):
         description="Whoever has the campaign’s link can take part. Off: only people with a personal link, or from a "
         "platform.",
     )  # fmt: skip
-    open_platforms: bool = Field(
-        default=True, title="Links for platforms", json_schema_extra=OPEN,
+    open_platforms: bool | None = Field(
+        default=None, title="Links for platforms", json_schema_extra=OPEN,
         description="Platforms send people by links of their own, with an id that proves nothing: whoever knows the "
-        "campaign’s address can make one up. Off: nobody new comes by these links.",
+        "campaign’s address can make one up. Closed: nobody new comes by these links. Without a choice they are open "
+        "as long as the open link is, and no passphrase is set.",
     )  # fmt: skip
     passphrase: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default="", title="Passphrase of the open link", json_schema_extra=OPEN | PRIVATE,

@@ -26,7 +26,7 @@ class VisitFacts:
     """What is known of somebody's way to the work.
 
     version: of the campaign's visit, which a change of its texts raises. begun: whether they were admitted under an
-    earlier version, or have answered a HIT. taken: in the order of versions.
+    earlier version, or have answered a HIT. taken: in the order of versions, of each step the last ones.
     """
 
     version: int
@@ -36,6 +36,11 @@ class VisitFacts:
     def of(self, step: str) -> list[Taken]:
         """What they did in one step."""
         return [one for one in self.taken if one.step == step]
+
+    def count_of(self, step: str) -> int:
+        """Return how often they have done a step whose versions count."""
+        done = self.of(step)
+        return done[-1].version if done else 0
 
 
 def nothing(_settings: VisitSettings, _facts: VisitFacts) -> dict[str, Any]:

@@ -1,62 +1,92 @@
 """Sets to learn by: after each, people see what was expected and why, and try it again until their answer is so."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.crowd.platform import Platform
 from app.designs.criteria import criteria_of
 from app.designs.design import Design
 from app.designs.registry import design_of
+from app.errors import Conflict
 from app.quality.expected import Feedback
 from app.visit.practice import Marked, PracticeItem, marked, marked_values, sets_in
 from app.visit.step import Step, Taken, VisitFacts
 
 NAME = "training"
+MAX_TRIES = 100  # of a set
 
 
 def applies(settings: Any, platform: Platform) -> bool:
     return bool(settings.training) and platform.has_page
 
 
-def stands(facts: VisitFacts) -> tuple[int, Mapping[str, Any] | None]:
-    """Which set is to be done, 0 for the first, and the answer to it whose explanation was not gone on from yet."""
-    at, answered = 0, None
-    for one in facts.of(NAME):
-        if "values" in one.said:
-            answered = one.said
-        elif answered is not None:
-            at, answered = at + (answered["met"] == answered["of"]), None
-    return at, answered
+class TrainingStanding(NamedTuple):
+    """at: which set is to be done, 0 for the first. answered: the answer to it whose explanation was not gone on from
+    yet. tries: how often it was tried.
+    """
+
+    at: int
+    answered: Mapping[str, Any] | None
+    tries: int
+
+    @property
+    def over(self) -> bool:
+        """Whether they may not try it again."""
+        met = self.answered is not None and self.answered["met"] == self.answered["of"]
+        return self.tries >= MAX_TRIES and not met
+
+
+def stands(facts: VisitFacts) -> TrainingStanding:
+    """Return where somebody is in their training, from the last answer and whether they went on from it."""
+    done = [one.said for one in facts.of(NAME)]
+    last = next((said for said in reversed(done) if "values" in said), None)
+    if last is None:
+        return TrainingStanding(0, None, 0)
+    of_set = [said for said in done if said.get("set") == last["set"]]
+    tries = last.get("try", len(of_set))  # not counted in answers from before tries were limited
+    if "values" in done[-1]:
+        return TrainingStanding(last["set"], last, tries)
+    if last["met"] == last["of"]:
+        return TrainingStanding(last["set"] + 1, None, 0)
+    return TrainingStanding(last["set"], None, tries)
 
 
 def passed(settings: Any, facts: VisitFacts) -> bool:
     """Whoever has worked need not learn."""
-    return facts.begun or stands(facts)[0] >= len(sets_in(settings.training, settings))
+    return facts.begun or stands(facts).at >= len(sets_in(settings.training, settings))
 
 
 def take(sent: Mapping[str, str], settings: Any, facts: VisitFacts) -> Taken | None:
-    """An answer, or that somebody goes on from what they were told; nothing if it was sent from an earlier page."""
-    done, (at, answered) = facts.of(NAME), stands(facts)
-    if sent.get("hit") != str(len(done)):
+    """An answer, or that somebody goes on from what they were told; nothing if it was sent from an earlier page.
+
+    Raises `Conflict` (`training_over`) when they have tried the set too often.
+    """
+    count, here = facts.count_of(NAME), stands(facts)
+    if sent.get("hit") != str(count):
         return None
+    if here.over:
+        raise Conflict(
+            "You have tried this set many times, so the training ends here for you. Thank you for trying.",
+            code="training_over",
+        )
     sets = sets_in(settings.training, settings)
-    if answered is not None:
-        last = at + 1 == len(sets) and answered["met"] == answered["of"]
-        return Taken(NAME, len(done) + 1, "passed" if last else "taken", {"seen": True})
-    found = marked(settings, sets[at], sent)
-    said = {"set": at, "values": found.values, "met": found.met, "of": found.expected}
-    return Taken(NAME, len(done) + 1, "taken", said)
+    if here.answered is not None:
+        last = here.at + 1 == len(sets) and here.answered["met"] == here.answered["of"]
+        return Taken(NAME, count + 1, "passed" if last else "taken", {"seen": True})
+    found = marked(settings, sets[here.at], sent)
+    said = {"set": here.at, "try": here.tries + 1, "values": found.values, "met": found.met, "of": found.expected}
+    return Taken(NAME, count + 1, "taken", said)
 
 
 def shown(settings: Any, facts: VisitFacts) -> dict[str, Any]:
     """The set that is to be done, or how its answer was."""
-    sets, (at, answered) = sets_in(settings.training, settings), stands(facts)
-    at = min(at, len(sets) - 1)
+    sets, here = sets_in(settings.training, settings), stands(facts)
+    at = min(here.at, len(sets) - 1)
     context = {"texts": [item.shown for item in sets[at]], "at": at + 1, "count": len(sets)}
-    context |= {"which": len(facts.of(NAME)), "told": None}
-    if answered is None:
+    context |= {"which": facts.count_of(NAME), "told": None, "outcome": "screened_out" if here.over else None}
+    if here.answered is None:
         return context
-    found = marked_values(settings, sets[at], answered["values"])
+    found = marked_values(settings, sets[at], here.answered["values"])
     return context | {"told": lines(settings, sets[at], found), "all_met": found.met == found.expected}
 
 

@@ -41,13 +41,19 @@ def test_what_is_not_taken_is_not_delivered_and_no_redirect_is_followed(status):
 @pytest.mark.parametrize(
     "address",
     ["10.0.0.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "100.64.0.1", "0.0.0.0", "::1", "fe80::1%eth0",
-     "fc00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "224.0.0.1", "ff02::1"],
+     "fc00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "224.0.0.1", "ff02::1",
+     "::ffff:7f00:1", "::ffff:169.254.169.254", "::ffff:0:10.0.0.1", "::10.0.0.1", "::127.0.0.1", "::",
+     "2002:7f00:1::", "2002:a9fe:a9fe::1", "2002:5db8:d822::1", "64:ff9b::5db8:d822", "64:ff9b:1::a00:1",
+     "2001::1", "2001:0:7f00:1::", "2001:10::1", "2001:db8::1", "3fff::1", "fec0::1", "5f00::1", "100::1", "4000::1",
+     "1fff::1", "192.88.99.1", "198.18.0.1", "203.0.113.1", "240.0.0.1", "255.255.255.255", "192.0.0.1", "172.31.0.1"],
 )  # fmt: skip
 def test_private_networks_are_known_however_they_are_written(address):
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34"])
+@pytest.mark.parametrize(
+    "address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "2a01:4f8::1", "::ffff:93.184.216.34"]
+)
 def test_the_internet_is_public(address):
     assert is_public(address)
 

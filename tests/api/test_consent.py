@@ -39,3 +39,24 @@ async def test_a_changed_text_is_asked_again(program):
 
 async def test_of_a_campaign_that_is_not_there_nobody_can_say_anything(program):
     refused(await says(program, f"{API}/campaigns/none"), 404, "campaign_not_found")
+
+
+async def test_the_receipt_says_what_is_stored_and_nothing_else(program):
+    address = await launched(program, consent=TEXT)
+    for wrong in (0, 2, 99, 2**31 - 1):
+        assert refused(await says(program, address, version=wrong), 422, "consent_changed") == {"version": 1}
+    assert (await says(program, address)).json() == {"version": 1, "agreed": True}
+    assert (await says(program, address)).json() == {"version": 1, "agreed": True}
+    assert (await says(program, address, agreed=False)).json() == {"version": 1, "agreed": True}
+    for wrong in (0, 2, 99):
+        assert refused(await says(program, address, version=wrong), 422, "consent_changed") == {"version": 1}
+        refused(await says(program, address, version=wrong, agreed=False), 422, "consent_changed")
+    assert (await program.patch(address, json={"consent": "Another text."})).status_code == 200
+    await says(program, address, version=2)
+    assert (await says(program, address, version=1)).json() == {"version": 1, "agreed": True}
+    refused(await says(program, address, version=3), 422, "consent_changed")
+
+
+async def test_nobody_agrees_to_a_text_that_there_is_not(program):
+    address = await launched(program)
+    refused(await says(program, address, version=0), 422, "consent_changed")

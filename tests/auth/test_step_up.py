@@ -2,6 +2,7 @@
 
 import html
 import re
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -18,7 +19,7 @@ STATE = """
            (SELECT count(*) FROM api_tokens), (SELECT count(*) FROM campaign_links),
            (SELECT count(*) FROM invitations), (SELECT count(*) FROM one_time_logins)
 """
-ACTS = {
+ACTS: dict[str, dict[str, Any]] = {
     "POST /admin/account/tokens": {"name": "notebook", "scope": ["read", "manage"]},
     "POST /admin/people": {"name": "eve", "role": "owner"},
     "POST /admin/people/invitations": {"role": "owner"},

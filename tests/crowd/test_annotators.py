@@ -1,4 +1,5 @@
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -15,7 +16,7 @@ def issued(tokens=TOKENS, platform="link", link_key="key"):
 
 
 def test_a_token_says_whose_page_it_is():
-    assert TOKENS.read(issued(), "link", "key") == MINE
+    assert TOKENS.read(issued(), "link", "key").assignment == MINE
 
 
 @pytest.mark.parametrize(("platform", "link_key"), [("link", "another"), ("prolific", "key"), ("lin", "k/key")])
@@ -39,7 +40,23 @@ def test_a_token_of_a_machine_whose_clock_is_ahead_is_good(monkeypatch, seconds_
     with monkeypatch.context() as ahead:
         ahead.setattr(time, "time", lambda: there)
         token = issued(tokens)
-    assert tokens.read(token, "link", "key") == MINE
+    assert tokens.read(token, "link", "key").assignment == MINE
+
+
+def test_a_token_says_when_its_assignment_was_made():
+    arrived_at = datetime(2026, 3, 1, 9, 30, 0, 123457, tzinfo=UTC)
+    token = TOKENS.issue("link", "key", AssignmentId(7, 42, arrived_at))
+    held = TOKENS.read(token, "link", "key")
+    assert (held.assignment, held.assignment.arrived_at) == (MINE, arrived_at)
+    assert held.may_be_of(arrived_at)
+    assert not held.may_be_of(arrived_at + timedelta(microseconds=1))
+    assert not held.may_be_of(arrived_at - timedelta(days=1))
+
+
+@pytest.mark.parametrize(("seconds", "good"), [(-3600, True), (0, True), (4, True), (60, False), (86_400, False)])
+def test_a_token_of_before_is_of_no_assignment_that_was_made_after_it(seconds, good):
+    held = TOKENS.read(issued(), "link", "key")
+    assert held.may_be_of(held.issued_at + timedelta(seconds=seconds)) is good
 
 
 @pytest.mark.parametrize("token", ["", "NDI", "42", "a.b.c"])

@@ -122,12 +122,15 @@ async def test_a_draft_that_cannot_be_kept_is_refused_not_a_crash(client, engine
     assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid")
 
 
-@pytest.mark.parametrize("hit", ["", "x", "-1", "99999999999999999999"])
-async def test_an_answer_to_no_hit_is_refused(client, engine, hit):
+@pytest.mark.parametrize(
+    ("hit", "code"),
+    [("", "hit_missing"), *((hit, "hit_not_found") for hit in ("x", "-1", "+1", "01", "99999999999999999999"))],
+)
+async def test_an_answer_to_no_hit_is_refused(client, engine, hit, code):
     campaign = await running(engine)
     fields = fields_of((await client.get(await started(client, campaign))).text)
     reply = await client.post(f"/link/{campaign.link_key}", data=fields | {"hit": hit}, headers=FETCH)
-    assert reply.json()["error"]["code"] == "hit_missing"
+    assert reply.json()["error"]["code"] == code
 
 
 async def test_a_forged_token_is_refused(client, engine):

@@ -378,3 +378,27 @@ async def test_of_an_order_people_read_both(engine, client):
     assert "Expected, the best first" in page
     assert "Yours, the best first" in page
     assert re.search(r"to (walk|run)</span></li><li><span[^>]*>to flummox", page)
+
+
+async def test_a_report_that_a_check_does_not_load_is_kept_and_shown(app, client, researcher):
+    """Each once for each person; the items beside it are reported as before."""
+    engine = app.state.database
+    campaign, address, form = await with_checks(engine), "", dict[str, str]()
+    for who in ("p1", "p2"):
+        address = f"/prolific/{campaign.link_key}?PROLIFIC_PID={who}&STUDY_ID=s&SESSION_ID=t"
+        form = fields_of((await client.get(address)).text)
+        while not await value(engine, "SELECT count(*) FROM hit_checks WHERE hit_id = :hit", hit=int(form["hit"])):
+            form = fields_of((await client.post(address, data=form)).text)
+        for position in (*range(5), *range(5)):
+            sent = {"token": form["token"], "hit": form["hit"], "broken": f"{position:02}"}
+            assert (await client.post(address, data=sent)).status_code == 200
+    assert await value(engine, "SELECT count(*) FROM media_reports") == 8
+    shown = await values(engine, "SELECT check_number FROM hit_checks ORDER BY 1")
+    assert len(shown) == 2
+    assert await values(engine, "SELECT check_number FROM check_reports ORDER BY 1") == shown
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
+    assert "did not load for" in page
+    other = {"token": form["token"], "hit": str(int(form["hit"]) - 1), "broken": "00"}
+    await client.post(address, data=other)
+    assert await value(engine, "SELECT count(*) FROM check_reports") == 2
+    assert await value(engine, "SELECT count(*) FROM media_reports") == 8

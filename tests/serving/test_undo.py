@@ -269,3 +269,41 @@ async def test_a_form_of_another_campaigns_answer_changes_nothing(engine):
             await undo.replace(connection, ann, hit.id, told.seq, sent, now=NOW)
         with pytest.raises(NotFound):
             await undo.replace(connection, ann, theirs.id, told.seq, sent, now=NOW)
+
+
+async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_given_last(client, engine):
+    campaign = await running(engine)
+    ann = await annotator(engine, campaign)
+    hit = await hit_of(engine, ann)
+    told = [(await submit(engine, ann, hit)).seq]
+    for k in range(20):
+        told.append((await replaced(engine, ann, hit, told[-1], [float(k)] * 5)).seq)
+    with pytest.raises(Conflict, match="many times") as refusal:
+        await replaced(engine, ann, hit, told[-1], [99.0] * 5)
+    assert refusal.value.code == "answer_changed_often"
+    assert (await replaced(engine, ann, hit, told[-2], [19.0] * 5)).repeated  # its reply was lost, and it is sent again
+    with pytest.raises(Conflict, match="many times"):
+        async with statements(engine) as connection:
+            await undo.reopen(connection, ann, now=NOW)
+    assert len(await rows(engine, "SELECT 1 FROM responses")) == 21
+    await revisions.revise(engine, campaign.id, now=NOW)
+    assert await verified(engine, campaign)
+    after = await hit_of(engine, ann)
+    seq = (await submit(engine, ann, after)).seq
+    assert not (await replaced(engine, ann, after, seq, [1.0] * 5)).repeated  # each answer has its own
+
+
+async def test_a_page_that_changes_an_answer_too_often_goes_on_kindly(client, engine):
+    campaign = await running(engine)
+    address = await by_link(client, campaign)
+    first = fields_of((await client.get(address)).text)
+    following = (await client.post(address, data=first)).text
+    insert = """
+        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, received_at, replaces)
+        SELECT campaign_id, hit_id, annotator_id, source, items, values, received_at, seq + n
+        FROM responses, generate_series(0, 19) AS n ORDER BY n
+    """
+    await change(engine, insert)
+    page = (await client.post(address, data={"token": first["token"], "undo": "1"})).text
+    assert "You have changed these answers many times" in page
+    assert fields_of(page)["hit"] == fields_of(following)["hit"]

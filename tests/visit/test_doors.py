@@ -100,7 +100,8 @@ async def test_after_a_while_it_can_be_tried_again(app, engine, campaign):
         await guesses.note_try(connection, campaign.id, visitor, now=NOW + timedelta(minutes=4))
 
 
-async def test_who_comes_from_a_platform_needs_none(client, engine, campaign):
+async def test_where_the_campaign_says_so_who_comes_from_a_platform_needs_none(client, engine, campaign):
+    await settings_change(engine, campaign, open_platforms=True)
     address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID=t"
     assert fields_of((await client.get(address)).text)["hit"]
 
@@ -142,3 +143,56 @@ async def test_the_log_says_that_it_was_changed_and_not_what_it_is(engine, campa
         await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update={"passphrase": "Pears"}))
     told = await values(engine, "SELECT before, after FROM audit_log WHERE action = 'settings.changed'")
     assert told == [({"passphrase": "•••"}, {"passphrase": "•••"})]
+
+
+async def settings_change(engine, campaign, **changes):
+    async with engine.begin() as connection:
+        await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update=changes))
+
+
+PLATFORM_LINKS = [
+    "/prolific/{key}?PROLIFIC_PID=new&STUDY_ID=s&SESSION_ID=t",
+    "/mturk/{key}?assignmentId=A&hitId=H&workerId=W&turkSubmitTo=https://workersandbox.mturk.com",
+    "/mturk/{key}?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=H",
+]
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_open"),
+    [
+        ({}, True),
+        ({"passphrase": "abc"}, False),
+        ({"open_link": False}, False),
+        ({"passphrase": "abc", "open_platforms": True}, True),
+        ({"open_link": False, "open_platforms": True}, True),
+        ({"open_platforms": False}, False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("when", ["from the start", "later"])
+async def test_a_passphrase_or_a_closed_link_closes_the_links_of_platforms_unless_said_otherwise(
+    *, client, researcher, engine, settings, is_open, when
+):
+    campaign = await running(engine, **(settings if when == "from the start" else {}))
+    if when == "later":
+        await settings_change(engine, campaign, **settings)
+    for link in PLATFORM_LINKS:
+        reply = await client.get(link.format(key=campaign.link_key))
+        expected = (200, False) if is_open else (403, True)
+        assert (reply.status_code, "By invitation only" in reply.text) == expected, link
+    share = (await researcher.get(f"/admin/campaigns/{campaign.slug}/share")).text
+    assert ("The links for platforms are closed" in share) is not is_open
+    warned = is_open and bool(settings)
+    assert ("The links for platforms are open: whoever knows" in share) is warned
+
+
+@pytest.mark.parametrize(("chosen", "stored"), [("", None), ("yes", True), ("no", False)])
+async def test_the_form_says_how_the_links_of_platforms_are(researcher, engine, chosen, stored):
+    campaign = await running(engine)
+    address = f"/admin/campaigns/{campaign.slug}"
+    await settings_change(engine, campaign, open_platforms=not stored)
+    reply = await researcher.post(f"{address}/after-launch", data={"open_link": "on", "open_platforms": chosen})
+    assert reply.status_code == 303
+    assert await value(engine, "SELECT open_platforms FROM campaigns") is stored
+    page = (await researcher.get(f"{address}/edit")).text
+    assert f'<option value="{chosen}" selected>' in page.partition('name="open_platforms"')[2].partition("</select>")[0]

@@ -4,12 +4,14 @@ import re
 
 import pytest
 from pydantic import ValidationError
+from sqlalchemy import text
 
 from app.campaigns import form
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
+from app.visit import progress
 from app.visit.practice import sets_in
-from tests.serving.campaigns import fields_of, running, value, values
+from tests.serving.campaigns import execute, fields_of, running, value, values
 from tests.visit.visits import arrives, hidden, leases_of, sends, step_of
 
 FETCH = {"x-easel": "fetch", "accept": "application/json"}
@@ -221,3 +223,93 @@ async def test_who_is_not_good_enough_returns_by_the_code_for_that(client, engin
     page = await answered(client, address, page, 10, 0)
     assert 'href="https://app.prolific.com/submissions/complete?cc=N0T"' in page
     assert "Return to Prolific" in page
+
+
+READ_BY_STEPS = "EXPLAIN (ANALYZE, FORMAT JSON) " + progress.FIND.text.replace(":campaign", "{c}").replace(
+    ":assignment", "{a}"
+)
+
+
+def rows_of(plan, table):
+    """How many rows of a table a plan read."""
+    own = plan["Actual Rows"] * plan["Actual Loops"] if plan.get("Relation Name") == table else 0
+    return own + sum(rows_of(part, table) for part in plan.get("Plans", []))
+
+
+async def rows_read(engine):
+    async with engine.connect() as connection:
+        ids = (await connection.execute(text("SELECT campaign_id, id FROM assignments"))).one()
+        found = await connection.execute(text(READ_BY_STEPS.format(c=ids[0], a=ids[1])))
+        return rows_of(found.scalar_one()[0]["Plan"], "visits")
+
+
+async def pretend_tries(engine, rounds):
+    """What somebody leaves who answered the first set wrong so often, and went on each time."""
+    said = """CASE WHEN n % 2 = 0 THEN '{"seen": true}' ELSE '{"set": 0, "try": ' || (n + 1) / 2 || ',
+              "values": [[70, 90]], "met": 1, "of": 2}' END"""
+    statement = f"""
+        INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, said, taken_at)
+        SELECT campaign_id, id, 'training', n, 'taken', CAST({said} AS jsonb), now()
+        FROM annotators, generate_series(3, :rows) AS n
+    """
+    async with engine.begin() as connection:
+        await connection.execute(text(statement), {"rows": 2 * rounds})
+
+
+async def test_a_training_set_is_tried_a_hundred_times_and_then_it_ends_kindly(client, engine):
+    campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
+    page, address = await arrives(client, campaign)
+    page = await sends(client, address, await answered(client, address, page, 70, 90), seen="1")
+    await pretend_tries(engine, 99)
+    page, _ = await arrives(client, campaign)
+    assert "Training, set 1 of 2" in page
+    token = hidden(page.replace('class="answer practice"', 'class="step"'))["token"]
+    page = await answered(client, address, page, 70, 90)
+    assert "Thank you for trying" in page
+    assert "Please return the task on Prolific" in page
+    assert hidden(page) == {}
+    stale = {"token": token, "step": "training", "hit": "199", "seen": "1"}
+    reply = await client.post(address, data=stale, headers={"accept": "application/json"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "training_over")
+    assert await value(engine, "SELECT count(*) FROM visits") == 199
+    assert "Thank you for trying" in (await arrives(client, campaign, SESSION_ID="s2"))[0]
+    assert await leases_of(engine) == 0
+
+
+async def test_the_hundredth_try_may_be_right(client, engine):
+    campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
+    page, address = await arrives(client, campaign)
+    page = await sends(client, address, await answered(client, address, page, 70, 90), seen="1")
+    await pretend_tries(engine, 99)
+    page = await answered(client, address, (await arrives(client, campaign))[0], 10, 90)
+    page = await sends(client, address, page, seen="1")
+    assert "Training, set 2 of 2" in page
+    page = await sends(client, address, await answered(client, address, page, 90, 10), seen="1")
+    assert "Training, set 2 of 2" in page  # its tries are counted from the first on
+
+
+async def test_a_round_reads_as_much_whatever_was_tried_before(client, engine):
+    campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
+    page, address = await arrives(client, campaign)
+    await sends(client, address, await answered(client, address, page, 70, 90), seen="1")
+    read = []
+    for rounds in (40, 400, 4000):
+        await execute(engine, "DELETE FROM visits WHERE version > 2")
+        await pretend_tries(engine, rounds)
+        read.append(await rows_read(engine))
+    assert read == [progress.ROWS_OF_STEP] * 3
+
+
+async def test_tries_from_before_they_were_counted_go_on(client, engine):
+    campaign = await running(engine, items_per_hit=2, training=TWO_SETS, qualification=TABLE, qualification_tries=2)
+    page, address = await arrives(client, campaign)
+    page = await answered(client, address, page, 70, 90)
+    await execute(engine, "UPDATE visits SET said = said - 'try'")
+    page = await sends(client, address, page, seen="1")
+    page = await sends(client, address, await answered(client, address, page, 10, 90), seen="1")
+    assert "Training, set 2 of 2" in page
+    page = await sends(client, address, await answered(client, address, page, 20, 80), seen="1")
+    page = await answered(client, address, page, 10, 0)
+    await execute(engine, "UPDATE visits SET said = said - 'try'")
+    page = await sends(client, address, page, again="1")
+    assert "Thank you for trying" in await answered(client, address, page, 10, 0)
