@@ -31,6 +31,10 @@ class RequestTooLarge(Exception):
     """Ends the parsing of a request; the parser passes it on as one of its own errors."""
 
 
+class RequestWithoutOneHost(Exception):
+    """Ends the parsing of a request in the same way."""
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """One connection. Its request is counted while it is parsed, and the clock looks in every few seconds."""
 
@@ -45,6 +49,7 @@ class LimitedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.headers_seen = 0
+        self.hosts_seen = 0
         self.head_bytes = 0
         self.bytes_of_no_body = 0  # since the last piece of a body: heads, trailers, the sizes of chunks
         self.refused = False
@@ -79,7 +84,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= MOST_WAITING:
             raise RequestTooLarge
-        self.headers_seen = self.head_bytes = self.received = 0
+        self.headers_seen = self.hosts_seen = self.head_bytes = self.received = 0
         self.since = self.loop.time()
         super().on_message_begin()
 
@@ -89,8 +94,17 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers_seen += 1
+        self.hosts_seen += name.lower() == b"host"
         self.count_head(len(name) + len(value))
         super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Refuse a request that names no host, or several, as HTTP/1.1 requires (RFC 9112, section 3.2)."""
+        if self.hosts_seen > 1 or (self.hosts_seen == 0 and self.parser.get_http_version() == "1.1"):
+            raise RequestWithoutOneHost
+        super().on_headers_complete()
+        if self.ending and self.cycle is not None:
+            self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         self.bytes_of_no_body = 0
@@ -153,11 +167,6 @@ class LimitedProtocol(HttpToolsProtocol):
     def close_if_idle(self) -> None:
         if self.idle:
             self.transport.close()
-
-    def on_headers_complete(self) -> None:
-        super().on_headers_complete()
-        if self.ending and self.cycle is not None:
-            self.cycle.keep_alive = False
 
     # Times
 

@@ -76,12 +76,12 @@ async def test_a_usual_request_is_answered():
 
 async def test_a_large_body_is_not_a_large_head():
     body = b"x" * 40 * LARGEST_HEAD
-    head = b"POST / HTTP/1.1\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
+    head = b"POST / HTTP/1.1\r\nhost: easel.test\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
     assert (await reply_to(head, body)).endswith(b"%d bytes" % len(body))
 
 
 MANY = b"".join(b"h%d: v\r\n" % k for k in range(MOST_HEADERS + 1))
-CHUNKED = b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nhost: easel.test\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ async def test_a_refusal_is_never_taken_for_the_reply_to_an_earlier_request(more
         b"\r\n",
         b"GET / HT",
         GET,
-        b"POST / HTTP/1.1\r\ncontent-length: 10\r\n\r\n12345",
+        b"POST / HTTP/1.1\r\nhost: easel.test\r\ncontent-length: 10\r\n\r\n12345",
         CHUNKED + b"1\r\nx\r\n",
     ],
 )
@@ -170,7 +170,7 @@ async def test_a_request_that_trickles_in_is_not_waited_for():
 async def test_a_slow_line_has_the_time_that_its_upload_takes(monkeypatch, impatient):
     monkeypatch.setattr(protocol, "SLOWEST_LINE", 100)
     async with connected() as (reader, writer), asyncio.timeout(PATIENCE):
-        writer.write(b"POST / HTTP/1.1\r\ncontent-length: 500\r\n\r\n")
+        writer.write(b"POST / HTTP/1.1\r\nhost: easel.test\r\ncontent-length: 500\r\n\r\n")
         for _ in range(10):
             writer.write(b"x" * 50)
             await asyncio.sleep(0.05)
@@ -230,3 +230,17 @@ def test_the_server_may_open_as_many_files_as_the_system_allows(monkeypatch):
         asked.clear()
         server.allow_open_files()
         assert asked == ([wanted] if wanted else [])
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"GET / HTTP/1.1\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nx-host: easel.test\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nhost: easel.test\r\nHost: another\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHOST: easel.test\r\nconnection: close\r\n", b"200"),
+        (b"GET / HTTP/1.0\r\n", b"200"),
+    ],
+)
+async def test_a_request_names_one_host(head, status):
+    assert (await reply_to(head + b"\r\n")).split()[1] == status

@@ -118,6 +118,11 @@ def test_the_demo_is_served_with_a_link_that_stays_the_same_at_the_next_start(se
         assert again.rest().strip() == "Stopped."
 
 
+@with_workers(["1", "2"])
+def test_replies_do_not_say_which_program_serves(served):
+    assert "server" not in get(f"{served.base}/login").headers
+
+
 @with_workers(["1"])
 def test_commands_find_the_database_and_the_address_of_the_running_server(served):
     said = easel(served.data, "login")

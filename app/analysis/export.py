@@ -41,7 +41,7 @@ from app.analysis.segments_export import segments_table
 from app.analysis.unanswered_export import unanswered_table
 from app.analysis.unjudged_export import UNJUDGED_COLUMNS, unjudged_cells
 from app.analysis.visits_export import visits_table
-from app.database.audit_log import since_launch
+from app.database.audit_log import note, since_launch
 from app.database.bulk import Numbers, ahead, numbers_of, snapshot
 from app.database.campaign import campaign_by_slug
 from app.database.session import driver_of
@@ -115,6 +115,8 @@ async def export(
 ) -> Export:
     """An export of `names`; settings are JSON and the `easl` file is CSV, whatever the format.
 
+    Of those that say something of each annotator the audit log says who downloaded them.
+
     fits: where those that are `fitted` come from. criterion: the name of that which they and the `easl` file are of,
     the first if it is empty; the others have all. Raises before the first piece: `NotFound` (`campaign_not_found`,
     `criterion_not_found`, `export_not_found`), `Conflict` (`not_launched`: no posteriors yet, `no_beta_posterior`: the
@@ -149,6 +151,9 @@ async def export(
             )
         pieces = streamed(engine, read_by, easl_table, "csv", spreadsheet=spreadsheet)
         return Export(slug, kind, "csv", pieces, of)
+    if what in ABOUT_PEOPLE:
+        async with engine.begin() as connection:
+            await note(connection, "people.downloaded", campaign, about=f"{what}.{format_}")
     chunks = streamed(engine, campaign, EXPORTS[what], format_, spreadsheet=spreadsheet)
     return Export(slug, kind, format_, chunks)
 
@@ -360,6 +365,7 @@ EXPORTS: dict[str, TableOf] = {
     "remarks": remarks_table,
     "easl": easl_table,
 }
+ABOUT_PEOPLE = ("responses", "unanswered", "assignments", "visits", "remarks")
 
 
 def names() -> tuple[str, ...]:

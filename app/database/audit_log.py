@@ -41,6 +41,7 @@ ACTIONS = {
     "answers.hold": "held",
     "answers.release": "let go on",
     "people.added": "added people with links of their own",
+    "people.downloaded": "downloaded data about people:",
     "alert.seen": "saw an alert:",
     "user.added": "added the researcher",
     "user.joined": "created their account",

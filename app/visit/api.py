@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.auth.guards import program
+from app.database.audit_log import note
 from app.database.campaign import campaign_by_slug
 from app.visit import people
 from app.web import Now, Transaction, base_url, refusals
@@ -51,8 +52,10 @@ async def list_people(
     offset: Annotated[int, Query(ge=0, le=people.MOST)] = 0,
     limit: Annotated[int, Query(ge=1, le=people.MOST)] = 1_000,
 ) -> People:
-    """The people on the campaign's list, with their links."""
+    """The people on the campaign's list, with their links. The audit log says who read it from its beginning."""
     campaign = await campaign_by_slug(connection, slug)
+    if offset == 0:
+        await note(connection, "people.downloaded", campaign, about="people.json")
     total, used = await people.counted(connection, campaign.id)
     found = [
         Person(

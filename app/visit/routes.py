@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import UploadFile
 
 from app.auth.guards import researcher
+from app.database.audit_log import note
 from app.database.campaign import campaign_of_page
 from app.errors import Refusal
 from app.spreadsheets import guarded
@@ -69,6 +70,7 @@ async def add_people(request: Request, database: Database, settings: AppSettings
 async def people_file(request: Request, connection: Transaction, slug: str, now: Now) -> Response:
     """Everybody with their link, for a mail merge."""
     campaign = await campaign_of_page(connection, slug)
+    await note(connection, "people.downloaded", campaign, about="people.csv")
     base, file = base_url(request), StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow(HEADER)

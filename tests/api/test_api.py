@@ -179,7 +179,7 @@ async def test_answers_that_do_not_fit_their_hit_are_refused_and_change_nothing(
     refused(await answer(program, hit, telemetry={"other": {}}), 422, "scores_unknown")
     refused(await answer(program, hit, "bob"), 404, "hit_not_found")
     refused(await answer(program, {"id": 2**62}), 404, "hit_not_found")
-    refused(await answer(program, {"id": 2**64}), 422, "invalid")
+    refused(await answer(program, {"id": 2**64}), 404, "not_found")
     assert (await program.get(address)).json()["judgments_taken"] == 0
     assert (await answer(program, hit)).status_code == 200
 

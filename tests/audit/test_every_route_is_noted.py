@@ -37,6 +37,8 @@ UNNOTED = {
 }
 
 PASSWORD = "correct horse battery staple"
+CURRENT = {"current": PASSWORD}
+MANAGER = {"data": {"role": "manager"} | CURRENT}
 TOKEN_NAME = "notebook"
 SETTINGS = form.blank() | {"name": "Verbs", "question": "How often?", "low_label": "rare", "high_label": "frequent"}
 ITEMS = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
@@ -74,12 +76,12 @@ def lead(action: str, slug: str = "verbs") -> Change:
 
 CHANGES = [
     page("/login", name="admin", password=PASSWORD),
-    Change("POST", "/admin/account/tokens", {"data": {"name": TOKEN_NAME, "scope": ["read", "manage"]}}),
+    Change("POST", "/admin/account/tokens", {"data": {"name": TOKEN_NAME, "scope": ["read", "manage"]} | CURRENT}),
     Change("POST", "/api/v1/tokens", {"json": {"name": "admin", "password": PASSWORD}}),
     page("/admin/people", name="bea", current=PASSWORD),
-    Change("POST", "/admin/people/{user_id}/link", {"data": {"current": PASSWORD}}, {"user_id": "bea"}),
-    Change("POST", "/admin/people/{user_id}/role", {"data": {"role": "manager"}}, {"user_id": "bea"}),
-    Change("POST", "/admin/people/{user_id}/remove", {}, {"user_id": "bea"}),
+    Change("POST", "/admin/people/{user_id}/link", {"data": CURRENT}, {"user_id": "bea"}),
+    Change("POST", "/admin/people/{user_id}/role", MANAGER, {"user_id": "bea"}),
+    Change("POST", "/admin/people/{user_id}/remove", {"data": CURRENT}, {"user_id": "bea"}),
     page("/admin/people", name="cat", current=PASSWORD),
     page("/admin/campaigns/new", **SETTINGS),
     page(CAMPAIGN + "/edit", **SETTINGS | {"seed": "7"}),
@@ -91,16 +93,16 @@ CHANGES = [
     page(CAMPAIGN + "/copy"),
     page(CAMPAIGN + "/delete", "verbs-copy"),
     page(CAMPAIGN + "/people", names="Ann"),
-    page(CAMPAIGN + "/members", name="cat"),
-    Change("POST", CAMPAIGN + "/members/{user_id}/role", {"data": {"role": "manager"}}, {"user_id": "cat"}),
-    Change("POST", CAMPAIGN + "/members/{user_id}/remove", {}, {"user_id": "cat"}),
+    page(CAMPAIGN + "/members", name="cat", current=PASSWORD),
+    Change("POST", CAMPAIGN + "/members/{user_id}/role", MANAGER, {"user_id": "cat"}),
+    Change("POST", CAMPAIGN + "/members/{user_id}/remove", {"data": CURRENT}, {"user_id": "cat"}),
     page(CAMPAIGN + "/invitations", words="Dan", current=PASSWORD),
     Change("POST", CAMPAIGN + "/invitations/{invitation}/withdraw", {}, {"invitation": "Dan"}),
     page("/admin/people/invitations", words="Eve", current=PASSWORD),
     Change("POST", "/admin/people/invitations/{invitation}/withdraw", {}, {"invitation": "Eve"}),
     page(CAMPAIGN + "/invitations", words="Fay", current=PASSWORD),
     Change("POST", "/invitation", {"data": {"way": "me"}}),
-    page(CAMPAIGN + "/links", words="co-authors"),
+    page(CAMPAIGN + "/links", words="co-authors", current=PASSWORD),
     Change("POST", CAMPAIGN + "/links/{link}/withdraw", {}, {"link": "co-authors"}),
     lead("launch"),
     page(CAMPAIGN + "/after-launch", prolific_completion_code="DONE1"),
