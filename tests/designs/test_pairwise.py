@@ -144,7 +144,7 @@ async def test_programs_answer_with_places_and_exports_have_them(app, program): 
     ]
     assert told == [["1.0", "2.0", "1.0", "1.0", "2.0", "1.0"], ["1", "2", "1", "1", "2", "1"]]
     wins = (await program.get(f"{address}/analysis/scores/expected_wins")).json()["rows"]
-    assert {row["id"]: row["score"] for row in wins} == {"a": 0.5, "b": 0.5}  # half a win for a tie
+    assert {row["id"]: row["score"] for row in wins} == {"a": 50.0, "b": 50.0}  # half a win for a tie
     assert (await program.get(f"{address}/verify")).json()["clean"] is True
 
 
