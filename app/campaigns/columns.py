@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from unicodedata import normalize
 
+from app.campaigns.exported_items import as_uploaded
 from app.designs.content import Above, Content
 from app.errors import Invalid, listed, plural, shortened, some_of
 from app.inference.online.law import Law
@@ -163,7 +164,8 @@ def has_systems(columns: Collection[str], matching: Matching) -> bool:
 
 
 def prepared(upload: Upload, content: Content, law: Law, matching: Matching) -> Upload:
-    """A table whose columns with a meaning have the names that Easel looks for."""
+    """A table whose columns with a meaning have the names that Easel looks for; an export as it was uploaded."""
+    upload = as_uploaded(upload)
     if has_systems(upload.columns, matching):
         usual = with_usual_names(upload, (*SYSTEM_COLUMNS, *Above._fields))
         return without_columns(usual, matching.ignored & {*Above._fields})

@@ -84,16 +84,20 @@ def from_rows(upload: Upload, rows_of: Callable[[UploadedRow], Rows]) -> Upload:
 
 def is_label_studio(values: Mapping[str, Any]) -> bool:
     annotations = values.get("annotations", values.get("completions"))
-    return isinstance(annotations, list) and all(isinstance(one, dict) and "result" in one for one in annotations)
+    return isinstance(annotations, list) and all(
+        isinstance(one, dict) and isinstance(one.get("result"), list) for one in annotations
+    )
 
 
 def label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> Rows:
     """Yield a row for each annotation of a task: its data, who annotated, and what by the name of the control."""
     values = dict(record.values)
-    annotations = values.pop("annotations", None) or values.pop("completions", None) or []
+    annotations = values.pop("annotations", None) or values.pop("completions", None)
     data = values.pop("data", {})
     known = {**(data if isinstance(data, dict) else {}), **{k: v for k, v in values.items() if k != "predictions"}}
-    for one in annotations:
+    for one in annotations if isinstance(annotations, list) else []:
+        if not isinstance(one, dict):
+            refuse("json_unreadable", record.line, "an annotation of this task is no JSON object.")
         if one.get("was_cancelled"):
             notes.rejected += 1
             continue
@@ -104,10 +108,10 @@ def label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> Rows:
             "annotation_id": one.get("id"),
             "created_at": one.get("created_at"),
         }
-        for part in one["result"]:
-            name = part.get("from_name")
-            if name and part.get("type") not in ("labels", "relation"):
-                row[name] = only_value(record.line, name, part.get("value", {}))
+        for part in one["result"] if isinstance(one.get("result"), list) else []:
+            name, value = (part.get("from_name"), part.get("value")) if isinstance(part, dict) else (None, None)
+            if isinstance(name, str) and isinstance(value, dict):
+                row[name] = only_value(record.line, name, value)
         yield row
 
 
@@ -134,8 +138,9 @@ def prodigy_rows(record: UploadedRow, notes: ReadingNotes) -> Rows:
     or a choice was rejected.
     """
     values = dict(record.values)
-    accepted, options = values.pop("accept", None), values.pop("options", None) or []
-    if values["answer"] == "ignore" or (accepted is not None and values["answer"] != "accept"):
+    accepted, options = values.pop("accept", None), values.pop("options", None)
+    options = options if isinstance(options, list) else []
+    if values.get("answer") == "ignore" or (accepted is not None and values.get("answer") != "accept"):
         notes.rejected += 1
         return
     row: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, str | int | float)}
@@ -143,8 +148,8 @@ def prodigy_rows(record: UploadedRow, notes: ReadingNotes) -> Rows:
         if len(accepted) > 1:
             refuse("answer_several", record.line, "several options were chosen, and a value is one of them.")
         chosen = accepted[0] if accepted else None
-        texts = {one.get("id"): one.get("text") for one in options if isinstance(one, dict)}
-        row |= {"accept": chosen, "accept_text": texts.get(chosen, chosen)}
+        texts = {as_text(one.get("id")): one.get("text") for one in options if isinstance(one, dict)}
+        row |= {"accept": chosen, "accept_text": texts.get(as_text(chosen), chosen)}
     yield row
 
 
@@ -158,7 +163,7 @@ def is_appraise(values: Mapping[str, Any]) -> bool:
 def appraise_rows(record: UploadedRow, notes: ReadingNotes) -> Rows:
     """Yield a score of a segment; none of a control (such as BAD), or of a whole document."""
     values = record.values
-    if values["type"].upper() != "TGT" or as_text(values.get("is_document")).lower() == "true":
+    if as_text(values.get("type")).upper() != "TGT" or as_text(values.get("is_document")).lower() == "true":
         notes.rejected += 1
         return
     yield values

@@ -26,7 +26,7 @@ from app.designs.written import Written
 from app.errors import Conflict, Refusal
 from app.record.revisions import revise
 from app.serving import undo
-from tests.campaigns.drafts import import_results, is_clean, launched
+from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.toys import register
 from tests.toys.smiley import Smiley
@@ -465,6 +465,23 @@ async def test_ids_pass_through_a_spreadsheet_program_and_back(engine):
     assert (await import_results(engine, twin, twice)).responses == len(EXCEL_IDS)
     own = "SELECT items, values FROM responses WHERE campaign_id = :id ORDER BY seq"
     assert await values(engine, own, id=twin.id) == await values(engine, own, id=campaign.id)
+
+
+async def test_an_export_of_items_for_spreadsheets_gives_the_same_items_again(engine):
+    items = "id,text,code\n" + "".join(f'"{name}","{name}",007\n' for name in EXCEL_IDS)
+    campaign = await launched(engine, items)
+    sent = await export(engine, campaign.slug, "items", spreadsheet=True)
+    content = opened_and_saved("".join([piece async for piece in sent.chunks]))
+    again = await draft(engine, name="Again")
+    await import_items(engine, again, content, shown="text")
+    own = "SELECT external_id, shown, fields ->> 'code' FROM items WHERE campaign_id = :id ORDER BY number"
+    assert await values(engine, own, id=again.id) == await values(engine, own, id=campaign.id)
+
+
+async def test_apostrophes_of_other_tables_of_items_stay(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, "id,text\n'001,'007\n")
+    assert await values(engine, "SELECT external_id, shown FROM items") == [("'001", "'007")]
 
 
 async def test_ids_from_a_spreadsheet_export_name_items_in_a_table_of_ones_own(engine):

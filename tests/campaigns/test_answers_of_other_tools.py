@@ -2,12 +2,19 @@
 
 import io
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.campaigns import responses_import
 from app.campaigns.answer_options import AnswerFileOptions
+from app.crowd.answer_files import read_answers
+from app.crowd.moments import OrderUnknownError, read_moment
+from app.designs.slider import Slider
+from app.designs.written import Written
 from app.errors import Refusal
 from tests.campaigns.drafts import is_clean, launched
 from tests.serving.campaigns import NOW, value, values
@@ -458,3 +465,40 @@ async def test_a_form_with_an_unknown_choice_is_refused(researcher, engine):
     )
     assert reply.status_code == 422
     assert "decimal cannot be read so" in reply.text
+
+
+# Whatever somebody sends
+
+VALUES = st.recursive(
+    st.sampled_from([None, True, 0, 4, 1.5, "", "s1", "x", "true"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["id", "text", "rating", "result", "from_name", "value"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+NAMES = (
+    *("annotations", "completions", "data", "id", "text", "_task_hash", "answer", "accept", "options", "type"),
+    *("Answer.taskAnswers", "Answer.r.1", "Answer.r.2", "Input.id", "WorkerId", "system", "segment", "score"),
+    *("annotator", "source_language", "target_language", "AssignmentStatus", "hit", "item", "value"),
+)
+CHOSEN = {"item_column": "id", "value_column": "answer", "annotator_column": "text"}
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from(NAMES), VALUES, min_size=1, max_size=6), min_size=1, max_size=3),
+    st.sampled_from([{}, CHOSEN]),
+)
+def test_whatever_stands_in_a_file_of_another_tool_it_is_read_or_refused_in_words(rows, options):
+    sent = io.BytesIO("\n".join(map(json.dumps, rows)).encode())
+    reading = AnswerFileOptions.model_validate(options).reading
+    with suppress(Refusal):
+        _, hits, _ = read_answers(sent, "a.jsonl", Written(Slider()), max_mb=1, options=reading)
+        assert all(len(hit.items) == len(hit.scores) for hit in hits)
+
+
+@given(st.text(st.sampled_from("0123456789.,:/ -+TZapmPMJanuary%'"), max_size=24), st.sampled_from([None, True, False]))
+def test_any_text_is_a_time_or_none(text, day_first):
+    with suppress(OrderUnknownError):
+        moment = read_moment(text, day_first=day_first, zone=UTC)
+        assert moment is None or moment.at.tzinfo is UTC
