@@ -33,8 +33,12 @@ CONVERTED = re.compile(
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 SAME_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d*[1-9])?", re.ASCII)  # which is written again just so
 MOST_DIGITS = 15  # that Excel keeps of a number
+# Whose cells name or show something, so that each character matters; numbers of others may lose zeros at their ends.
 ID_COLUMNS = frozenset(
-    ("id", "item", "annotator", "name", "hit", "segment", "shown_as", "system", "assignment", "leader")
+    (
+        *("id", "item", "annotator", "name", "hit", "segment", "shown_as", "system", "assignment", "leader"),
+        *("shown", "text", "source", "reference", "output", "label"),
+    )
 )
 
 
