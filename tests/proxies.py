@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from sqlalchemy import make_url
@@ -46,9 +45,7 @@ class Proxy:
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *problem: object) -> None:
         assert self._server is not None
         self._server.close()
         for task in self._tasks:
@@ -78,6 +75,16 @@ class Proxy:
             finally:
                 writer.close()
 
+    async def connect(self, startup: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Return a connection to the server that has got a client's first message."""
+        ((host, port),) = parse_address(self.database_url).hosts
+        if host and host.startswith("/"):
+            reader, writer = await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
+        else:
+            reader, writer = await asyncio.open_connection(host, port)
+        writer.write((4 + len(startup)).to_bytes(4) + startup)
+        return reader, writer
+
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.silent:
             await asyncio.sleep(NEVER)
@@ -88,13 +95,7 @@ class Proxy:
             return
         if self.read_only:
             startup = startup[:-1] + b"default_transaction_read_only\0on\0\0"
-        ((host, port),) = parse_address(self.database_url).hosts
-        if host and host.startswith("/"):
-            back = await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
-        else:
-            back = await asyncio.open_connection(host, port)
-        server_reader, server_writer = back
-        server_writer.write((4 + len(startup)).to_bytes(4) + startup)
+        server_reader, server_writer = await self.connect(startup)
         flowing = asyncio.Event()
         flowing.set()
         self._open.append(flowing)
@@ -114,3 +115,46 @@ async def pump(
         await writer.drain()
     await flowing()
     writer.close()
+
+
+class TransactionPooler(Proxy):
+    """Gives all connections one session of PostgreSQL in turn, as PgBouncer does between transactions."""
+
+    def __init__(self, database_url: str) -> None:
+        super().__init__(database_url)
+        self._greeting = b""
+        self._session: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._client: asyncio.StreamWriter | None = None
+
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        length = await reader.readexactly(4)
+        startup = await reader.readexactly(int.from_bytes(length) - 4)
+        if self._session is None:
+            self._session = await self.connect(startup)
+            self._greeting = await read_greeting(self._session[0])
+            self._tasks.add(asyncio.create_task(self.answer(self._session[0])))
+        writer.write(self._greeting)
+        while data := await reader.read(65_536):
+            self._client = writer
+            if data[:1] != b"X":  # one client's goodbye is none of the session
+                self._session[1].write(data)
+
+    async def __aexit__(self, *problem: object) -> None:
+        await super().__aexit__(*problem)
+        if self._session is not None:
+            self._session[1].close()
+
+    async def answer(self, reader: asyncio.StreamReader) -> None:
+        """Send what PostgreSQL says to the client that spoke last."""
+        while data := await reader.read(65_536):
+            assert self._client is not None
+            self._client.write(data)
+
+
+async def read_greeting(reader: asyncio.StreamReader) -> bytes:
+    """Return the messages of PostgreSQL up to ReadyForQuery."""
+    greeting = kind = b""
+    while kind != b"Z":
+        kind, length = await reader.readexactly(1), await reader.readexactly(4)
+        greeting += kind + length + await reader.readexactly(int.from_bytes(length) - 4)
+    return greeting

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.database import embedded
 from app.database.migrate import require_newest, revision_on, upgrade
-from app.database.session import TROUBLE, create_engine
+from app.database.session import SERVING_LIMITS, TROUBLE, create_engine, sqlstate_of
 from app.errors import StartupProblem
 from app.postgres_address import parse_address
 from app.settings import Settings, easel_command
@@ -19,8 +20,15 @@ LOOK = text("""
     SELECT to_regclass('campaigns') IS NOT NULL AS has_tables,
            current_setting('transaction_read_only') = 'on' AS read_only,
            has_database_privilege(current_database(), 'TEMPORARY') AS may_lease,
-           current_database() AS name, current_user AS person
+           current_database() AS name, current_user AS person, pg_backend_pid() AS session
 """)
+SESSION = text("SELECT pg_backend_pid()")
+POOLED = (
+    "DATABASE_URL leads to a pooler that lends a session for a transaction only, and Easel needs sessions of its own. "
+    "Set PgBouncer's pool_mode to session for this database, or connect to PostgreSQL itself."
+)
+# PostgreSQL's codes for a prepared statement that is there already, or is not: another client used the session.
+TAKEN_OVER = ("42P05", "26000")
 
 
 @dataclass(frozen=True)
@@ -68,10 +76,10 @@ def any_database(settings: Settings) -> Iterator[str]:
 async def reach(url: str) -> Reached:
     """Return what the database at `url` is like.
 
-    Raises StartupProblem if it does not answer, or lets its user make no temporary objects: each connection makes the
-    function by which it leases HITs (`serving/races.py`).
+    Raises StartupProblem if it does not answer, is behind a pooler that gives no session of one's own, or lets its user
+    make no temporary objects: each connection makes the function by which it leases HITs (`serving/races.py`).
     """
-    engine = create_engine(url, pool_size=1)
+    engine = create_engine(url, pool_size=2, limits=SERVING_LIMITS)
     try:
         async with engine.connect() as connection:
             found = (await connection.execute(LOOK)).one()
@@ -80,8 +88,14 @@ async def reach(url: str) -> Reached:
                     f"The user of DATABASE_URL may not make temporary objects, which handing out work needs. "
                     f'Let the owner of the database run: GRANT TEMPORARY ON DATABASE "{found.name}" TO "{found.person}"'
                 )
-            return Reached(found.has_tables, not found.read_only, await revision_on(connection))
+            revision = await revision_on(connection)
+            await connection.commit()
+            if await is_shared(engine, found.session):
+                raise StartupProblem(POOLED)
+            return Reached(found.has_tables, not found.read_only, revision)
     except TROUBLE as problem:
+        if sqlstate_of(problem) in TAKEN_OVER:
+            raise StartupProblem(POOLED) from None
         # SQLAlchemy wraps what asyncpg says in words for programmers.
         cause = (
             (problem.orig and problem.orig.__cause__) or problem.orig if isinstance(problem, DBAPIError) else problem
@@ -91,3 +105,12 @@ async def reach(url: str) -> Reached:
         raise StartupProblem(f"The database at {place} does not answer: {reason}. Check DATABASE_URL.") from None
     finally:
         await engine.dispose()
+
+
+async def is_shared(engine: AsyncEngine, session: int) -> bool:
+    """Return whether another connection is given the session of one that is idle, as a pooler of transactions does."""
+    try:
+        async with engine.connect() as other:
+            return bool(await other.scalar(SESSION) == session)
+    except TROUBLE as problem:  # such as no room for another connection, which says nothing of poolers
+        return sqlstate_of(problem) in TAKEN_OVER

@@ -217,6 +217,8 @@ class Connector:
     trust: Trust = field(default_factory=Trust, repr=False)
     # The host to try first: the last that worked, or the one after the last that did not.
     first: int = field(default=0, repr=False)
+    # Whether settings are sent after the connection, because PgBouncer refused them with it.
+    settings_later: bool = field(default=False, repr=False)
 
     async def connect(self) -> LimitedConnection:
         """Return a connection to the first host that gives one. Raises DatabaseUnreachable."""
@@ -247,17 +249,23 @@ class Connector:
         unix = name is not None and name.startswith("/")
         settings = {} if unix else dict(SERVER_DEFAULTS)
         settings |= self.settings
-        try:
-            connection = await self.connect_with(host, settings)
-        except asyncpg.PostgresError as problem:
-            if "unsupported startup parameter" not in str(problem) or "options" in settings:
-                raise
-            # PgBouncer takes no settings with the connection; in session mode it passes on what is set afterwards.
-            connection = await self.connect_with(host, {"application_name": settings.pop("application_name")})
-            await connection.execute("".join(f"SET {name} = '{value}';" for name, value in settings.items()))
+        connection = await self.connect_and_set(host, settings)
         connection.trust, connection.limits = self.trust, self.limits
         if connection.socket is not None and connection.remote():
             keep_alive(connection.socket, self.address.parameters)
+        return connection
+
+    async def connect_and_set(self, host: Host, settings: dict[str, str]) -> LimitedConnection:
+        """Return a connection whose session has the settings, also through a pooler of sessions."""
+        if not self.settings_later:
+            try:
+                return await self.connect_with(host, settings)
+            except asyncpg.PostgresError as problem:
+                if "unsupported startup parameter" not in str(problem) or "options" in settings:
+                    raise
+                self.settings_later = True
+        connection = await self.connect_with(host, {"application_name": settings.pop("application_name")})
+        await connection.execute("".join(f"SET {name} = '{value}';" for name, value in settings.items()))
         return connection
 
     async def connect_with(self, host: Host, settings: Mapping[str, str]) -> LimitedConnection:

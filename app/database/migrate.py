@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import create_migrating_engine
+from app.database.session import SERVING_LIMITS, create_engine
 from app.errors import StartupProblem, shortened
 from app.settings import easel_command
 
@@ -42,7 +42,7 @@ def upgrade(url: str) -> None:
 
 async def revision_of(url: str) -> str | None:
     """Return the revision of the schema that the database at `url` has, if it has one."""
-    engine = create_migrating_engine(url)
+    engine = create_engine(url, pool_size=1, limits=SERVING_LIMITS)
     try:
         async with engine.connect() as connection:
             return await revision_on(connection)

@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from app import web
 from app.database import bulk
+from app.database.chosen import reach
 from app.database.connecting import DatabaseUnreachable, TimeLimits
 from app.database.session import (
     Driver,
@@ -21,7 +22,8 @@ from app.database.session import (
     statements,
     transaction,
 )
-from tests.proxies import Proxy
+from app.errors import StartupProblem
+from tests.proxies import Proxy, TransactionPooler
 from tests.serving.campaigns import until
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
@@ -272,6 +274,15 @@ async def test_a_server_that_takes_no_writes_is_a_503_and_its_connection_is_drop
         proxy.read_only = False
         assert await way(engine, connections, WRITE) > 0
         await connections.close()
+
+
+async def test_a_pooler_of_transactions_is_refused_and_one_of_sessions_is_not(database_url):
+    async with TransactionPooler(database_url) as pooler, asyncio.timeout(PATIENCE):
+        with pytest.raises(StartupProblem, match="Set PgBouncer's pool_mode to session"):
+            await reach(pooler.url)
+    async with Proxy(database_url) as pooler:
+        pooler.refuse_settings = True
+        assert (await reach(pooler.url)).has_tables
 
 
 async def test_a_pooler_that_takes_no_settings_gets_them_afterwards(database_url):
