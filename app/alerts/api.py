@@ -24,7 +24,7 @@ class Alert(BaseModel):
     """What whoever runs a campaign should hear of; each happened once."""
 
     id: int
-    kind: str = Field(description="held, flagged, quiet, finished, goal or missed.")
+    kind: str = Field(description="held, flagged, quiet, finished, goal, missed or turned_away.")
     raised_at: datetime
     about: str = Field(description="Whom or what it is about: such as A7, item v3 or HITs.")
     because: str

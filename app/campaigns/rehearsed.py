@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import item_count
@@ -19,14 +19,21 @@ USUAL_ANNOTATORS, MOST_ANNOTATORS = 12, 100  # of a crowd
 USUAL_TRUTHS = ("oracle", "truth", "gold")
 
 
+# By the database's clock: no process leads its crowd.
+CROWD_GONE = text("""
+    SELECT NOT EXISTS (SELECT FROM crowds WHERE campaign_id = :campaign AND led_until >= clock_timestamp())
+""")
+
+
 @dataclass(frozen=True)
 class RehearsalOffer:
-    """The form that starts a rehearsal: the one that is there already, the columns that hold numbers, and the one that
-    is plainly meant. fewest: annotators, since fewer may not do what the campaign wants; why, as a sentence. most: of
-    them.
+    """The form that starts a rehearsal: the one that is there already, and whether its crowd is gone; the columns that
+    hold numbers, and the one that is plainly meant. fewest: annotators, since fewer may not do what the campaign wants;
+    why, as a sentence. most: of them.
     """
 
     there: Row[Any] | None
+    crowd_gone: bool
     columns: list[str]
     fewest: int
     why: str
@@ -49,7 +56,15 @@ async def offer(connection: AsyncConnection, campaign: Row[Any]) -> RehearsalOff
         return None
     count = await connection.scalar(select(item_count(campaign.id))) or 0
     there, columns = await rehearsal_of(connection, campaign.id), await columns_of_numbers(connection, campaign.id)
-    return RehearsalOffer(there, columns, *fewest_annotators(campaign, count))
+    gone = there is not None and await crowd_is_gone(connection, there)
+    return RehearsalOffer(there, gone, columns, *fewest_annotators(campaign, count))
+
+
+async def crowd_is_gone(connection: AsyncConnection, rehearsal: Row[Any]) -> bool:
+    """Return whether the process that led the crowd of a rehearsal has died before the end."""
+    if rehearsal.rehearsal_of is None or rehearsal.status != "running":
+        return False
+    return bool((await connection.execute(CROWD_GONE, {"campaign": rehearsal.id})).scalar_one())
 
 
 def fewest_annotators(campaign: Any, count: int) -> tuple[int, str]:

@@ -7,6 +7,7 @@ the count is exact over any number of server processes, and costs the same howev
 """
 
 import hmac
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,26 +16,38 @@ from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.alerts import raise_alert
 from app.database.session import Driver, Record, fetch, fetch_one
 from app.errors import TooManyVisits
 from app.settings import Settings
 
 WINDOW = timedelta(hours=1)
 
+log = logging.getLogger(__name__)
+
+HOW_TO_LET_IN = (
+    "More people came by the open link within an hour than it lets in. If they are a class or an office, which share a "
+    "network address, raise “People from one network address” in the settings."
+)
+
 # The campaign's own row has no address, and is only asked when the address may come in. Rows that count nothing any
 # more are swept out on the way; whoever finds one locked goes on.
 COME_IN = text("""
-    WITH passed AS (
+    WITH share AS (
+        SELECT CAST(:window AS interval) / coalesce(people_per_address, CAST(:per_address AS int)) AS of_one
+        FROM campaigns WHERE id = :campaign
+    ), passed AS (
         DELETE FROM visit_allowances WHERE (campaign_id, address) IN (
             SELECT campaign_id, address FROM visit_allowances WHERE full_at < :now AND address <> :address
             AND address <> '' LIMIT 100 FOR UPDATE SKIP LOCKED)
     ), here AS (
         INSERT INTO visit_allowances AS v (campaign_id, address, full_at)
-        VALUES (:campaign, :address, CAST(:now AS timestamptz) + CAST(:share AS interval))
+        SELECT :campaign, :address, CAST(:now AS timestamptz) + of_one FROM share
         ON CONFLICT (campaign_id, address) DO UPDATE
-        SET full_at = greatest(v.full_at, CAST(:now AS timestamptz)) + CAST(:share AS interval)
-        WHERE v.full_at + CAST(:share AS interval) <= CAST(:full AS timestamptz)
+        SET full_at = greatest(v.full_at, CAST(:now AS timestamptz)) + (SELECT of_one FROM share)
+        WHERE v.full_at + (SELECT of_one FROM share) <= CAST(:full AS timestamptz)
         RETURNING 1
     )
     INSERT INTO visit_allowances AS v (campaign_id, address, full_at)
@@ -46,10 +59,31 @@ COME_IN = text("""
 """)
 
 ROOM_AT = text("""
-    SELECT max(full_at + CASE WHEN address = '' THEN CAST(:share_of_all AS interval) ELSE CAST(:share AS interval) END)
+    SELECT max(v.full_at + CASE WHEN v.address = '' THEN CAST(:share_of_all AS interval) ELSE
+                           CAST(:window AS interval) / coalesce(c.people_per_address, CAST(:per_address AS int)) END)
            AS room_at
-    FROM visit_allowances WHERE campaign_id = :campaign AND address IN (:address, '')
+    FROM visit_allowances v JOIN campaigns c ON c.id = v.campaign_id
+    WHERE v.campaign_id = :campaign AND v.address IN (:address, '')
 """)
+
+
+COUNT_REFUSAL = text("""
+    INSERT INTO visit_refusals AS r (campaign_id, day, refused)
+    VALUES (:campaign, CAST(CAST(:now AS timestamptz) AT TIME ZONE 'UTC' AS date), 1)
+    ON CONFLICT (campaign_id, day) DO UPDATE SET refused = r.refused + 1
+    RETURNING refused
+""")
+
+LATELY_REFUSED = text("""
+    SELECT coalesce(sum(refused), 0) FROM visit_refusals
+    WHERE campaign_id = :campaign AND day >= CAST(CAST(:now AS timestamptz) AT TIME ZONE 'UTC' AS date) - 1
+""")
+
+
+class Refused(Record):
+    """How many visits to a campaign were turned away on a day."""
+
+    refused: int
 
 
 class SoonestVisit(Record):
@@ -70,11 +104,12 @@ class Visitor:
     limits: Settings
 
     async def come_in(self, connection: Driver, campaign_id: int, *, now: datetime) -> None:
-        """Count a new visit. Raises `TooManyVisits`, details `retry_after_seconds`."""
+        """Count a new visit. Raises `TooManyVisits`, details `retry_after_seconds`; the researcher is told."""
         visit = {
             "campaign": campaign_id,
             "address": self.address,
-            "share": WINDOW / self.limits.visits_per_address,
+            "window": WINDOW,
+            "per_address": self.limits.visits_per_address,
             "share_of_all": WINDOW / self.limits.visits_per_campaign,
             "now": now,
             "full": now + WINDOW,
@@ -83,6 +118,7 @@ class Visitor:
             async with connection.transaction():
                 await charge(connection, visit)
         except NoRoom:
+            await note_refusal(connection, campaign_id, now=now)
             (soonest,) = await fetch(connection, ROOM_AT, visit, SoonestVisit)
             raise too_many_visits(soonest.room_at - WINDOW - now) from None
 
@@ -91,6 +127,20 @@ async def charge(connection: Driver, visit: Mapping[str, Any]) -> None:
     """Raises `NoRoom`; to be rolled back then: who is refused for the campaign's sake is not charged for it."""
     if await fetch_one(connection, COME_IN, visit, Record) is None:
         raise NoRoom
+
+
+async def note_refusal(connection: Driver, campaign_id: int, *, now: datetime) -> None:
+    """Count a visit that is turned away. The 1st, 10th, 100th, ... of a day is an alert."""
+    (today,) = await fetch(connection, COUNT_REFUSAL, {"campaign": campaign_id, "now": now}, Refused)
+    if str(today.refused).strip("0") == "1":
+        log.warning("campaign %s: %d visits were turned away today", campaign_id, today.refused)
+        occasion, about = f"{now:%Y-%m-%d} {today.refused}", f"{today.refused:,} so far today"
+        await raise_alert(connection, campaign_id, "turned_away", occasion, about=about, because=HOW_TO_LET_IN)
+
+
+async def lately_refused(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> int:
+    """Return how many visits were turned away today and yesterday."""
+    return int((await connection.execute(LATELY_REFUSED, {"campaign": campaign_id, "now": now})).scalar_one())
 
 
 def too_many_visits(wait: timedelta) -> TooManyVisits:

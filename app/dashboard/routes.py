@@ -15,6 +15,7 @@ from app.analysis.routes import CriterionName, of_criterion
 from app.auth.guards import Who, researcher, still_admitted
 from app.campaigns import counted, experiment_arms, lifecycle, rehearsed
 from app.campaigns.routes import is_loopback, qr_code
+from app.crowd import doors
 from app.crowd.registry import public_link, with_pages
 from app.dashboard import campaigns, draft, figures, item, left_over, table, unjudged
 from app.dashboard.heatmap import Heatmap, closest
@@ -103,6 +104,8 @@ async def show(request: Request, database: Database, who: Who, *, slug: str, vie
         not_judged = await unjudged.listed(connection, campaign)
         left = await left_over.listed(connection, campaign)
         unseen = await alerts.listed(connection, campaign.id)
+        crowd_gone = await rehearsed.crowd_is_gone(connection, campaign)
+        turned_away = await doors.lately_refused(connection, campaign.id, now=now)
         changed = await audit_log.since_launch(connection, campaign.id)
         people_found = await findings.people_found(connection, campaign.id)
         rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
@@ -118,6 +121,8 @@ async def show(request: Request, database: Database, who: Who, *, slug: str, vie
         "left_over": left,
         "alerts": unseen,
         "people_found": people_found,
+        "turned_away": turned_away,
+        "crowd_gone": crowd_gone,
         "alert_said": said,
         "changed": changed,
         "change_said": audit_log.said,

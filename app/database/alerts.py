@@ -18,6 +18,7 @@ KINDS = {
     "finished": "The campaign is finished.",
     "goal": "The goal is reached: {about}.",
     "missed": "The goal was not reached: {about}.",
+    "turned_away": "Visitors were turned away: {about}.",
 }
 
 

@@ -266,7 +266,7 @@ def crowded(here: Standing, visitor: Visitor | None) -> Reason | None:
         return None
     limits = visitor.limits
     too_many = (
-        here.untouched_here >= limits.untouched_per_address
+        here.untouched_here >= max(limits.untouched_per_address, here.people_per_address or 0)
         or here.untouched_everywhere >= limits.untouched_per_campaign
     )
     return "crowded" if too_many else None

@@ -111,6 +111,7 @@ class ServedCampaign(Followed):
     leave_early: bool
     undo: bool
     break_minutes: int | None
+    people_per_address: int | None
     selection: str
     hits_per_annotator: int | None
     repeat_items: bool

@@ -1,17 +1,20 @@
 """Rehearsals: a made-up crowd answers a copy of a campaign, in this process and beside everything else.
 
 A copy is a campaign like any other but for its mark, `rehearsal_of`: lists leave it out, no person can come in, and it
-can be removed with all its answers. A crowd lives as long as its process: what it leaves is finished, or stands still.
+can be removed with all its answers. A crowd is led by one process; when that has died, the next that is asked to leads
+it on.
 """
 
 import asyncio
+import json
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sqlalchemy import Row, func, select, text
@@ -53,32 +56,77 @@ SIZE = text("""
 FINISH = finish_where("rehearsal_of IS NOT NULL")
 
 
+# The process that leads a crowd says so again and again. When it has not for so long, by the database's clock, it has
+# died, and any process may lead the crowd on.
+LEAD_SECONDS, LEAD_AGAIN_SECONDS = 45, 10
+
+LEAD = text("""
+    INSERT INTO crowds AS c (campaign_id, described, led_until)
+    VALUES (:campaign, CAST(:described AS jsonb), clock_timestamp() + make_interval(secs => :seconds))
+    ON CONFLICT (campaign_id) DO UPDATE SET led_until = excluded.led_until WHERE c.led_until < clock_timestamp()
+    RETURNING described, led_until
+""")
+
+LEAD_ON = text("""
+    UPDATE crowds SET led_until = clock_timestamp() + make_interval(secs => :seconds)
+    WHERE campaign_id = :campaign AND led_until = :led_until RETURNING led_until
+""")
+
+
 @dataclass(frozen=True)
 class MadeUpCrowd:
     """How many annotators, what they are like, and the column of the items that those who look believe; None for random
-    values.
+    values. led_until: until when this process leads it, as it has said last.
     """
 
     annotators: int
     population: Population
     truth_column: str | None
+    led_until: datetime | None = None
+
+    @property
+    def described(self) -> str:
+        """As JSON, from which `of` makes the same crowd."""
+        return json.dumps({"annotators": self.annotators, "truth_column": self.truth_column} | asdict(self.population))
+
+    @classmethod
+    def of(cls, described: dict[str, Any], led_until: datetime) -> Self:
+        """The crowd that `described` describes."""
+        people = {name: value for name, value in described.items() if name not in ("annotators", "truth_column")}
+        return cls(described["annotators"], Population(**people), described["truth_column"], led_until)
 
 
-async def begin(connection: AsyncConnection, slug: str, crowd: MadeUpCrowd, *, now: datetime) -> tuple[Row[Any], bool]:
-    """The launched copy of a campaign, and whether it is new: of two clicks at once the second finds the first's.
+async def begin(
+    connection: AsyncConnection, slug: str, crowd: MadeUpCrowd, *, now: datetime
+) -> tuple[Row[Any], MadeUpCrowd | None]:
+    """The launched copy of a campaign, and the crowd that this process is to lead to it: the one that it had, where the
+    process that led it has died. None where another process leads it, or it has finished: of two clicks at once the
+    second finds the first's.
 
     Raises `NotFound` (`campaign_not_found`), `Conflict` (`is_a_rehearsal`, `too_large_to_rehearse`,
     `too_many_rehearsals`, and what keeps a campaign from its launch) and `Invalid` for a truth that cannot be.
     """
     await lifecycle.wait_in_line(connection)
     campaign = await counted.find_counted(connection, slug)
+    on_its_page = campaign.rehearsal_of is not None and campaign.status == "running"
+    if on_its_page and (led := await lead(connection, campaign, crowd)):
+        return campaign, led
     if there := await rehearsal_of(connection, campaign.id):
-        return there, False
+        return there, await lead(connection, there, crowd) if there.status == "running" else None
     await refuse_unless_small(connection, campaign)
     copied = await lifecycle.copy(connection, slug, now=now, rehearsal=True)
     launched = await lifecycle.transition(connection, copied.slug, "launch", now=now)
     await truth_of(connection, launched.id, crowd.truth_column, np.random.default_rng())  # refused here, if it must be
-    return launched, True
+    return launched, await lead(connection, launched, crowd)
+
+
+async def lead(connection: AsyncConnection, rehearsal: Row[Any], crowd: MadeUpCrowd) -> MadeUpCrowd | None:
+    """Take the lead of a rehearsal's crowd: of the one that it has, else of this one. None while another process has
+    the lead.
+    """
+    wanted = {"campaign": rehearsal.id, "described": crowd.described, "seconds": LEAD_SECONDS}
+    row = (await connection.execute(LEAD, wanted)).one_or_none()
+    return None if row is None else MadeUpCrowd.of(row.described, row.led_until)
 
 
 async def refuse_unless_small(connection: AsyncConnection, campaign: Row[Any]) -> None:
@@ -114,6 +162,10 @@ async def remove(connection: AsyncConnection, slug: str) -> Row[Any]:
     return campaign
 
 
+class LeadLost(Exception):
+    """Another process leads the crowd, since this one did not say for long that it does."""
+
+
 class Rehearsals:
     """The crowds that answer in this process, by the row's id of their campaign."""
 
@@ -146,9 +198,13 @@ class Rehearsals:
 
     async def answer(self, campaign: Row[Any], crowd: MadeUpCrowd) -> None:
         rng = np.random.default_rng(campaign.seed)
+        led_until, due = crowd.led_until, time.monotonic() + LEAD_AGAIN_SECONDS
 
         async def answered() -> None:
+            nonlocal led_until, due
             self.look(campaign.id)
+            if led_until is not None and time.monotonic() > due:
+                led_until, due = await self.lead_on(campaign, led_until), time.monotonic() + LEAD_AGAIN_SECONDS
             await asyncio.sleep(self.pause)
 
         try:
@@ -163,13 +219,30 @@ class Rehearsals:
                 clock=self.clock,
                 answered=answered,
             )
+        except LeadLost:
+            log.warning("another process leads the crowd of “%s” now", campaign.name)
+            return
         except (Refusal, *TROUBLE) as problem:  # also when it was removed through another process
             log.warning("the crowd of “%s” went away: %s", campaign.name, problem)
-        finally:
-            # Whatever ended it, no crowd comes back to it.
-            with suppress(*TROUBLE):
-                async with self.database.begin() as connection:
-                    await connection.execute(FINISH, {"campaign": campaign.id, "now": self.clock()})
+        except BaseException:
+            await self.finish(campaign)
+            raise
+        await self.finish(campaign)
+
+    async def lead_on(self, campaign: Row[Any], led_until: datetime) -> datetime:
+        """Say that this process still leads the crowd. Raises `LeadLost` if another one took the lead meanwhile."""
+        key = {"campaign": campaign.id, "led_until": led_until, "seconds": LEAD_SECONDS}
+        async with self.database.begin() as connection:
+            until: datetime | None = (await connection.execute(LEAD_ON, key)).scalar_one_or_none()
+        if until is None:
+            raise LeadLost
+        return until
+
+    async def finish(self, campaign: Row[Any]) -> None:
+        """Finish a rehearsal whose crowd has gone: whatever ended it, it does not come back."""
+        with suppress(*TROUBLE):
+            async with self.database.begin() as connection:
+                await connection.execute(FINISH, {"campaign": campaign.id, "now": self.clock()})
 
     async def end(self, campaign_id: int) -> None:
         """Send the crowd of a campaign away, if it answers in this process."""

@@ -50,13 +50,13 @@ def crowds_of(request: Request) -> Rehearsals:
 async def rehearse(
     request: Request, database: Database, slug: str, crowd: Annotated[MadeUpCrowd, Depends(crowd_of)], now: Now
 ) -> Response:
-    """Begin a rehearsal, or look at the one that there is."""
+    """Begin a rehearsal, or look at the one that there is; let it go on if the process that led it has died."""
     crowds = crowds_of(request)
     crowds.refuse_unless_free()
     async with database.begin() as connection:
-        campaign, new = await rehearsals.begin(connection, slug, crowd, now=now)
-    if new:
-        crowds.start(campaign, crowd)
+        campaign, led = await rehearsals.begin(connection, slug, crowd, now=now)
+    if led is not None and campaign.id not in crowds.tasks:
+        crowds.start(campaign, led)
     return see_other(address(campaign.slug))
 
 

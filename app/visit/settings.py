@@ -30,6 +30,12 @@ class VisitSettings(BaseModel):
         description="Optional. Whoever comes by the open link must know it. It is stored as you enter it, so that you "
         "can look it up; do not use one of your own passwords.",
     )  # fmt: skip
+    people_per_address: Annotated[int, Field(ge=1, le=2_000)] | None = Field(
+        default=None, title="People from one network address", json_schema_extra=OPEN,
+        description="Optional. How many new people may come by the open link from one network address at once, and "
+        "then in each hour. A class or an office often shares one: enter how many they are. Empty: what the server "
+        "allows, usually 60.",
+    )  # fmt: skip
     welcome: bool = Field(
         default=True, title="Welcome page",
         description="Who comes from a platform first sees what it is, what it pays and an example. Who comes by link "

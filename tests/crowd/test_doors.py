@@ -1,7 +1,7 @@
 """Limits for those who have nothing to show but a campaign's public link."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -62,6 +62,47 @@ async def test_an_address_has_an_hours_visits_at_once_and_then_one_at_a_time(eng
     await visit(engine, campaign, "late", visitor, now=later)
     with pytest.raises(TooManyVisits):
         await visit(engine, campaign, "too late", visitor, now=later)
+
+
+async def test_a_class_behind_one_address_comes_in_at_once_where_the_researcher_said_so(engine):
+    campaign, visitor = await running(engine, people_per_address=8), doors(visits_per_address=2).visitor("192.0.2.1")
+    for k in range(8):
+        await visit(engine, campaign, f"a{k}", visitor)
+    with pytest.raises(TooManyVisits) as refusal:
+        await visit(engine, campaign, "late", visitor)
+    assert refusal.value.details == {"retry_after_seconds": 450}  # an eighth of an hour, not a half
+    await visit(engine, campaign, "late", visitor, now=NOW + timedelta(seconds=450))
+    other = await running(engine, name="Other")
+    for k in range(2):
+        await visit(engine, other, f"a{k}", visitor)
+    with pytest.raises(TooManyVisits):
+        await visit(engine, other, "a2", visitor)
+
+
+async def test_the_whole_class_gets_hits_before_anybody_has_touched_one(engine):
+    open_doors = doors(visits_per_address=2, untouched_per_address=2)
+    campaign = await running(engine, people_per_address=5, judgments_per_item=50)
+    visitor = open_doors.visitor("192.0.2.1")
+    visits = [await visit(engine, campaign, f"a{k}", visitor) for k in range(5)]
+    works = [await ask(engine, one, visitor) for one in visits]
+    assert all(work.hit is not None for work in works)
+
+
+async def test_the_researcher_is_told_how_many_visits_were_turned_away(engine, researcher):
+    campaign, visitor = await running(engine), doors(visits_per_address=1).visitor("192.0.2.1")
+    now = datetime.now(UTC)
+    await visit(engine, campaign, "first", visitor, now=now)
+    for k in range(12):
+        with pytest.raises(TooManyVisits):
+            await visit(engine, campaign, f"a{k}", visitor, now=now)
+    assert await values(engine, "SELECT kind, about FROM alerts ORDER BY id") == [
+        ("turned_away", "1 so far today"),
+        ("turned_away", "10 so far today"),
+    ]
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert "Visitors were turned away: 10 so far today." in page
+    assert "12 visits were turned away today and yesterday" in page
+    assert f"/admin/campaigns/{campaign.slug}/edit#people_per_address" in page
 
 
 async def test_visits_that_come_at_once_are_counted_one_after_another(engine):

@@ -25,9 +25,19 @@ TABLES = ("items", "annotators", "assignments", "hits", "responses", "posteriors
 FINISHED = "SELECT EXISTS (SELECT 1 FROM campaigns WHERE rehearsal_of IS NOT NULL AND status = 'finished')"
 
 
-async def begun(engine, campaign, crowd=CROWD):
+async def led(engine, campaign, crowd=CROWD):
     async with engine.begin() as connection:
         return await rehearsals.begin(connection, campaign.slug, crowd, now=NOW)
+
+
+async def begun(engine, campaign, crowd=CROWD):
+    copy, to_lead = await led(engine, campaign, crowd)
+    return copy, to_lead is not None
+
+
+async def dies(engine):
+    """The process that leads the crowds dies: time passes, and it says no more that it leads them."""
+    await execute(engine, "UPDATE crowds SET led_until = clock_timestamp() - interval '1 second'")
 
 
 async def removed(engine, slug):
@@ -173,6 +183,50 @@ async def test_a_process_has_few_crowds_and_sends_them_away_when_it_stops(engine
     crowds.refuse_unless_free()
 
 
+async def test_when_the_process_of_a_crowd_has_died_another_leads_the_same_crowd_on(engine):
+    campaign = await running(engine)
+    crowd = MadeUpCrowd(annotators=4, population=plain(0.1, 0.25), truth_column=None)
+    copy, _ = await led(engine, campaign, crowd)
+    assert (await led(engine, campaign))[1] is None  # its process lives
+    await dies(engine)
+    other = MadeUpCrowd(annotators=9, population=plain(0.4), truth_column=None)
+    both = await asyncio.gather(led(engine, campaign, other), led(engine, copy, other), return_exceptions=True)
+    (again,) = [one[1] for one in both if not isinstance(one, BaseException) and one[1] is not None]
+    assert (again.annotators, again.population, again.truth_column) == (4, crowd.population, None)
+    await answered(engine, copy, again)
+    assert await is_clean(engine, copy.slug)
+    await dies(engine)
+    assert (await led(engine, campaign))[1] is None  # there is nothing left to answer
+
+
+async def test_a_process_says_that_it_leads_a_crowd_and_goes_away_when_another_one_does(engine, monkeypatch):
+    monkeypatch.setattr(rehearsals, "LEAD_AGAIN_SECONDS", 0)
+    campaign = await running(engine, judgments_per_item=1000)
+    copy, crowd = await led(engine, campaign)
+    crowds = Rehearsals(engine, lambda: NOW, pause=0.001)
+    crowds.start(copy, crowd)
+    await until(engine, f"SELECT led_until > '{crowd.led_until.isoformat()}' FROM crowds")
+    await execute(engine, "UPDATE crowds SET led_until = led_until + interval '1 minute'")  # another one took the lead
+    await asyncio.wait_for(crowds.tasks.wait(), 60)
+    assert (await lifecycle_row(engine, copy.slug)).status == "running"
+
+
+async def test_the_page_says_that_the_crowd_is_gone_and_lets_it_go_on(engine, app, researcher):
+    app.state.rehearsals.pause = 0
+    campaign = await running(engine)
+    copy, _ = await led(engine, campaign)
+    address = PAGE.format(copy.slug)
+    assert "The made-up crowd is gone" not in (await researcher.get(address)).text
+    await dies(engine)
+    page = (await researcher.get(address)).text
+    assert "The made-up crowd is gone" in page
+    assert f'action="{address}/rehearse"' in page
+    assert "is gone" in (await researcher.get(PAGE.format(campaign.slug))).text
+    assert (await researcher.post(f"{address}/rehearse")).headers["location"] == address
+    await until(engine, FINISHED)
+    assert "The made-up crowd is gone" not in (await researcher.get(address)).text
+
+
 async def test_a_crowd_whose_campaign_another_process_removes_goes_away(engine):
     copy, _ = await begun(engine, await running(engine, judgments_per_item=1000))
     crowds = Rehearsals(engine, lambda: NOW, pause=0)
@@ -200,9 +254,10 @@ async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engi
     await until(engine, "SELECT count(*) > 2 FROM responses")
     async with engine.begin() as connection:
         await rehearsals.remove(connection, first.slug)
-        second, new = await rehearsals.begin(connection, campaign.slug, CROWD, now=NOW)
+        second, to_lead = await rehearsals.begin(connection, campaign.slug, CROWD, now=NOW)
     await asyncio.wait_for(crowds.tasks.wait(), 60)
-    assert (new, second.slug) == (True, first.slug)
+    assert to_lead is not None
+    assert second.slug == first.slug
     assert (await lifecycle_row(engine, second.slug)).status == "running"
 
 
