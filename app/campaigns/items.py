@@ -37,6 +37,7 @@ from app.errors import Invalid, TooLarge, plural, shortened
 from app.fields import is_blank
 from app.inference.online.law import Law
 from app.media.archive import Packed
+from app.media.file_names import sentence_on_spelling
 from app.record import revisions
 from app.record.law import law_of
 from app.upload import LONGEST_ID, LONGEST_SHOWN, MOST_ROWS, UNICODE, ReadAs, Upload, UploadedRow, as_text, read, refuse
@@ -259,7 +260,9 @@ async def import_table(
         await revisions.keep_out(connection, campaign.id)
         await revisions.begin_anew(connection, campaign.id)
     meanings = meanings_of_items(upload.columns, named.content, reader.law, matching, len(checks))
+    spelling = sentence_on_spelling(named.respelled)
     notes = [*upload.notes, *reader.notes(), *(meaning.sentence for meaning in meanings)]
+    notes += [spelling] if spelling else []
     done = ImportedItems(
         imported=stored,
         rows=upload.row_count,

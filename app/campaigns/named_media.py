@@ -9,8 +9,9 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.content import Cells, Content, NamedFile
-from app.errors import Conflict, shortened
+from app.errors import Conflict, listed, shortened
 from app.media import archive, store
+from app.media.file_names import folded_path
 from app.media.signatures import suits
 from app.upload import LONGEST_SHOWN, UploadedRow, as_text, refuse
 
@@ -31,10 +32,14 @@ class Trouble(NamedTuple):
 
 @dataclass
 class NamedMedia:
-    """The files that new items of a campaign name, each with the line where it is named first."""
+    """The files that new items of a campaign name, each with the line where it is named first.
+
+    respelled: the names that are spelled in another way in the zip, each with its path there.
+    """
 
     content: Content
     lines: dict[NamedFile, int] = field(default_factory=dict)
+    respelled: dict[str, str] = field(default_factory=dict)
 
     def note(self, record: UploadedRow, shown: str) -> None:
         """What an item names. Raises `Invalid`: `shown_empty`, `shown_too_long`, `media_link_refused`."""
@@ -65,7 +70,8 @@ class NamedMedia:
         known = await store.known_files(connection, campaign_id)
         types = known.types
         if packed is not None:
-            found = archive.pieces(packed, {file.name for file in self.lines}, known.types, known.size)
+            names = {file.name for file in self.lines}
+            found = archive.pieces(packed, names, known.types, known.size, self.respelled)
             types = types | await store.keep(connection, campaign_id, found, known.next_number)
         for file, line in self.lines.items():
             if trouble := trouble_with(file, types):
@@ -94,7 +100,10 @@ def trouble_with(file: NamedFile, types: Mapping[str, str]) -> Trouble | None:
     """Of a file that lies here; types: the content types of those that are there."""
     name = shortened(file.name)
     if file.name not in types:
-        return Trouble("media_missing", f"there is no file “{name}” in the zip, nor among those of the campaign.")
+        last = folded_path(file.name).rpartition("/")[2]
+        near = [other for other in types if folded_path(other).rpartition("/")[2] == last]
+        hint = f" There is {listed(near)}." if near else ""
+        return Trouble("media_missing", f"there is no file “{name}” in the zip, nor among those of the campaign.{hint}")
     type_ = types[file.name]
     if not suits(file.kind, type_):
         return Trouble("media_wrong_kind", f"the file “{name}” is {type_}, and is to be shown as {AS[file.kind]}.")

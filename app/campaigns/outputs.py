@@ -25,6 +25,7 @@ from app.errors import Conflict, Invalid, TooLarge, listed, plural, shortened, s
 from app.fields import is_blank
 from app.media import store
 from app.media.archive import Packed
+from app.media.file_names import sentence_on_spelling
 from app.record import revisions
 from app.upload import LONGEST_ID, LONGEST_SHOWN, Upload, UploadedRow, as_text, refuse
 
@@ -138,11 +139,11 @@ async def import_outputs(
     replace: bool,
     media: Packed | None = None,
     progress: Progress,
-    notes: Sequence[str] = (),
+    notes: list[str],
 ) -> int:
     """Add a table's outputs to a draft, or put them in the place of what it has; or add them to what people are at work
     on. The number of outputs in the table. media: a zip of the files that outputs, sources and references name. notes:
-    how the table was read, for the audit log.
+    how the table was read, for the audit log; files that are spelled in another way are added.
 
     Raises `NotFound`, `Conflict` (`not_a_draft`, `kinds_mixed`), `TooLarge` (`too_many_outputs`), what `Outputs.add`,
     `upload.read`, `NamedMedia.keep` and, of what people are at work on, `systems.check` raise, and `Invalid`
@@ -164,6 +165,8 @@ async def import_outputs(
     await in_pieces(connection, content_tables.segments, islice(told, had_segments, None), SEGMENT_COLUMNS)
     await in_pieces(connection, content_tables.outputs, ((campaign.id, *one) for one in new), OUTPUT_COLUMNS, progress)
     await outputs.named.keep(connection, campaign.id, media)
+    if spelling := sentence_on_spelling(outputs.named.respelled):
+        notes.append(spelling)
     await lifecycle.note_segments(connection, campaign.id, len(outputs.segments))
     if launched:
         await systems.check(connection, await lifecycle.find(connection, slug), len(outputs.systems))
@@ -173,7 +176,7 @@ async def import_outputs(
         "new_systems": len(outputs.systems) - had_systems,
         "replaced": replace,
     }
-    facts |= {"rows": upload.row_count, "lines": upload.line_count, "notes": [*notes]}
+    facts |= {"rows": upload.row_count, "lines": upload.line_count, "notes": notes}
     await note(connection, "items.outputs_imported", campaign, after=facts)
     return len(new)
 

@@ -16,6 +16,7 @@ from unicodedata import normalize
 
 from app.designs.content import LONGEST_FILE_NAME
 from app.errors import Invalid, TooLarge, shortened
+from app.media.file_names import NamesOfPaths, match_names
 from app.media.signatures import content_type
 
 MB = 2**20
@@ -60,18 +61,28 @@ def refuse(code: str, problem: str, name: str = "") -> NoReturn:
     raise Invalid(f"{about}{problem} Nothing was imported.", code=code, **details)
 
 
-def pieces(packed: Packed, wanted: Collection[str], taken: Collection[str], taken_bytes: int) -> Iterator[Piece]:
+def pieces(
+    packed: Packed,
+    wanted: Collection[str],
+    taken: Collection[str],
+    taken_bytes: int,
+    respelled: dict[str, str] | None = None,
+) -> Iterator[Piece]:
     """The files of a zip, which items name (`wanted`) and the campaign does not have yet (`taken`, of so many bytes).
+
+    respelled: takes in the names that are spelled in another way in the zip, each with its path there.
 
     Raises `Invalid`: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`,
     `media_type_unknown`; `TooLarge`: `zip_too_many_files`, `media_file_too_large`, `media_too_large`.
     """
     with opened(packed.file) as archive:
         paths = {path: info for path, info in members(archive).items() if path.startswith(packed.folder or "")}
-        names = named(paths, packed.folder, wanted, taken)
-        check_sizes(paths.values(), packed, taken_bytes)
-        for number, (info, name) in enumerate(zip(paths.values(), names, strict=True)):
-            yield from unpacked(archive, info, name, number)
+        names, others = named(paths, packed.folder, wanted, taken)
+        if respelled is not None:
+            respelled |= {name: path[len(packed.folder or "") :] for name, path in others.items()}
+        check_sizes([paths[path] for _, path in names], packed, taken_bytes)
+        for number, (name, path) in enumerate(names):
+            yield from unpacked(archive, paths[path], name, number)
 
 
 @contextmanager
@@ -105,7 +116,7 @@ def check_directory(file: BinaryIO) -> None:
 
 def is_ours(info: zipfile.ZipInfo) -> bool:
     """Whether a file was put there by somebody, and not by their system."""
-    return not info.is_dir() and not set(LEFT_BY_SYSTEMS) & set(info.filename.split("/"))
+    return not info.is_dir() and not set(LEFT_BY_SYSTEMS) & set(info.filename.replace("\\", "/").split("/"))
 
 
 def members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -128,32 +139,46 @@ def packed_whole(paths: Collection[str]) -> str:
     return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
 
 
-def named(paths: Collection[str], folder: str | None, wanted: Collection[str], taken: Collection[str]) -> list[str]:
-    """What items call each file: its path below the folder; where there is none, its path, or that below the one folder
+def named(
+    paths: Collection[str], folder: str | None, wanted: Collection[str], taken: Collection[str]
+) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """What items call each file, with its path, in the order of the paths; and the names that are respelled there.
+
+    Items call a file by its path below the folder; where there is none, by its path, or by that below the one folder
     that was packed whole.
     """
-    whole = packed_whole(paths)
-    names: list[str] = []
-    seen = set(taken)
-    for path in paths:
-        as_it_is = folder is None and path in wanted
-        name = path if as_it_is else path.removeprefix(whole if folder is None else folder)
-        if len(name) > LONGEST_FILE_NAME:
+    whole = packed_whole(paths) if folder is None else folder
+    ways = {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
+    found = match_names(ways, wanted, taken)
+    for path, names in found.names.items():
+        own = ways[path][-1]
+        if len(own) > LONGEST_FILE_NAME:
             refuse("media_name_unsafe", f"has a name of more than {LONGEST_FILE_NAME} characters.", path)
-        if name in seen:
+        if own in taken or not set(taken).isdisjoint(names):
             refuse("media_twice", "is there twice, or the campaign has a file of that name already.", path)
-        if name not in wanted:
-            refuse("media_unnamed", "is named by no item. Is the column of file names the one that is shown?", path)
-        seen.add(name)
-        names.append(name)
-    return names
+        if not names:
+            refuse_unnamed(path, found)
+    several = [name for names in found.names.values() for name in names]
+    if len(several) != len(set(several)):
+        twice = next(path for path, names in found.names.items() if several.count(names[0]) > 1)
+        refuse("media_twice", "is there twice, or the campaign has a file of that name already.", twice)
+    return [(name, path) for path, names in found.names.items() for name in names], found.respelled
+
+
+def refuse_unnamed(path: str, found: NamesOfPaths) -> NoReturn:
+    if path in found.unclear:
+        name = shortened(found.unclear[path])
+        refuse("media_unnamed", f"may be what items call “{name}”, but so may another file. Spell it as it is.", path)
+    if any(found.names.values()):
+        refuse("media_unnamed", "is named by no item. Take it out of the zip, or name it in the table.", path)
+    refuse("media_unnamed", "is named by no item. Is the column of file names the one that is shown?", path)
 
 
 def checked(info: zipfile.ZipInfo) -> str:
     """The path of a file in a zip. Raises `Invalid` for one that leads out of it, and for what is no plain file."""
-    path = normalize("NFC", info.filename)
+    path = normalize("NFC", info.filename).replace("\\", "/")  # which some programs of Windows write
     parts = PurePosixPath(path).parts
-    odd = path != path.strip() or "\\" in path or ":" in path or not path.isprintable() or len(path) > LONGEST_PATH
+    odd = path != path.strip() or ":" in path or not path.isprintable() or len(path) > LONGEST_PATH
     if odd or path.startswith("/") or not {".", ".."}.isdisjoint(parts) or path != "/".join(parts):
         refuse("media_name_unsafe", "has a name that cannot be used: a path that leads elsewhere, or odd signs.", path)
     mode = info.external_attr >> 16

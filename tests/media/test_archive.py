@@ -54,7 +54,7 @@ def test_a_folder_that_was_packed_whole_does_not_count_and_what_systems_leave_ne
     assert taken(packed(files), wanted=["photos/a.png"]) == {"photos/a.png": png()}
 
 
-ELSEWHERE = ["../a.png", "x/../../a.png", "/etc/a.png", "C:/a.png", "a\\b.png", "a\u202egnp.png", "./a.png"]
+ELSEWHERE = ["../a.png", "x/../../a.png", "/etc/a.png", "C:/a.png", "..\\a.png", "a\u202egnp.png", "./a.png"]
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
