@@ -139,7 +139,7 @@ async def import_outputs(
     replace: bool,
     media: Packed | None = None,
     progress: Progress,
-    notes: list[str],
+    notes: list[str] | None = None,
 ) -> int:
     """Add a table's outputs to a draft, or put them in the place of what it has; or add them to what people are at work
     on. The number of outputs in the table. media: a zip of the files that outputs, sources and references name. notes:
@@ -165,6 +165,7 @@ async def import_outputs(
     await in_pieces(connection, content_tables.segments, islice(told, had_segments, None), SEGMENT_COLUMNS)
     await in_pieces(connection, content_tables.outputs, ((campaign.id, *one) for one in new), OUTPUT_COLUMNS, progress)
     await outputs.named.keep(connection, campaign.id, media)
+    notes = [] if notes is None else notes
     if spelling := sentence_on_spelling(outputs.named.respelled):
         notes.append(spelling)
     await lifecycle.note_segments(connection, campaign.id, len(outputs.segments))
