@@ -66,13 +66,13 @@ def is_kept_number(text: str, *, identifier: bool) -> bool:
     return bool(written) and len(digits.lstrip("0")) <= MOST_DIGITS and text != "-0"
 
 
-def protected(text: str, *, identifier: bool = True) -> str:
+def protect(text: str, *, identifier: bool = True) -> str:
     """Return the text as a cell that spreadsheet programs keep."""
     return f"'{text}" if is_changed(text, identifier=identifier) else text
 
 
-def unprotected(cell: str) -> str:
-    """Return the text of a cell that `protected` has written."""
+def unprotect(cell: str) -> str:
+    """Return the text of a cell that `protect` has written."""
     return cell[1:] if cell[:1] == "'" and is_changed(cell[1:]) else cell
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.spreadsheets import ID_COLUMNS, protected
+from app.spreadsheets import ID_COLUMNS, protect
 
 Cells = Sequence[Any]
 ROWS_AT_ONCE = 2_000
@@ -57,7 +57,7 @@ def spreadsheet_lines(columns: Sequence[str], rows: Iterable[Cells]) -> str:
         columns,
         (
             tuple(
-                protected(cell, identifier=is_id) if isinstance(cell, str) else cell
+                protect(cell, identifier=is_id) if isinstance(cell, str) else cell
                 for cell, is_id in zip(row, ids, strict=True)
             )
             for row in rows

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.spreadsheets import unprotected
+from app.spreadsheets import unprotect
 from app.upload import Upload, UploadedRow
 
 EXPORTED = frozenset(("id", "shown", "low_95", "high_95", "judgments"))
@@ -13,11 +13,11 @@ def as_uploaded(upload: Upload) -> Upload:
     if not set(upload.columns) >= EXPORTED:
         return upload
     records = (
-        UploadedRow(record.line, {name: bare(value) for name, value in record.values.items()})
+        UploadedRow(record.line, {name: plain_value(value) for name, value in record.values.items()})
         for record in upload.records
     )
     return replace(upload, records=records)
 
 
-def bare(value: object) -> object:
-    return unprotected(value) if isinstance(value, str) else value
+def plain_value(value: object) -> object:
+    return unprotect(value) if isinstance(value, str) else value

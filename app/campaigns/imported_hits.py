@@ -29,7 +29,7 @@ from app.record import stream, unjudged
 from app.record.folding import Locked, fold
 from app.record.stream import Response
 from app.selection.segments import for_all, shown_once
-from app.spreadsheets import unprotected
+from app.spreadsheets import unprotect
 from app.upload import refuse
 
 LOOKED_UP = 5_000  # rows at once
@@ -204,7 +204,7 @@ def in_one(first: ImportedHit, *others: ImportedHit) -> ImportedHit:
 def ids_in(rows: Sequence[ResultRow]) -> list[str]:
     """Return the ids of all items, also without the apostrophe that an export for spreadsheet programs has."""
     ids = {external_id for row in rows for external_id in row.items}
-    return list(ids | {unprotected(external_id) for external_id in ids})
+    return list(ids | {unprotect(external_id) for external_id in ids})
 
 
 def drop_apostrophes(rows: list[ResultRow], numbers: Mapping[str, int]) -> None:
@@ -215,7 +215,7 @@ def drop_apostrophes(rows: list[ResultRow], numbers: Mapping[str, int]) -> None:
     for place, row in enumerate(rows):
         if all(external_id in numbers for external_id in row.items):
             continue
-        items = tuple(name if name in numbers else unprotected(name) for name in row.items)
+        items = tuple(name if name in numbers else unprotect(name) for name in row.items)
         if len(set(items)) < len(items):
             refuse("item_repeated", row.line, "an item is twice in this HIT, with an apostrophe and without.")
         rows[place] = replace(row, items=items)

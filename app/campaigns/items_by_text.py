@@ -46,10 +46,10 @@ def put_ids(rows: list[ResultRow], found: dict[str, Row[Any]]) -> None:
     """Raises `Invalid` (`item_ambiguous`)."""
     for place, row in enumerate(rows):
         if not found.keys().isdisjoint(row.items):
-            rows[place] = replace(row, items=tuple(id_of(row, k, found) for k in range(len(row.items))))
+            rows[place] = replace(row, items=tuple(item_id_at(row, k, found) for k in range(len(row.items))))
 
 
-def id_of(row: ResultRow, place: int, found: dict[str, Row[Any]]) -> str:
+def item_id_at(row: ResultRow, place: int, found: dict[str, Row[Any]]) -> str:
     name = row.items[place]
     item = found.get(name)
     if item is None:

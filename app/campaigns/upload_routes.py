@@ -283,12 +283,12 @@ async def followed(
     except Refusal as refusal:
         async with database.begin() as connection:
             return await show_items(
-                request, connection, slug, refusal=refusal, answer_options=given(form_data, refusal)
+                request, connection, slug, refusal=refusal, answer_options=answer_fields_entered(form_data, refusal)
             )
     return see_other(done)
 
 
-def given(form_data: FormData | None, refusal: Refusal) -> dict[str, str]:
+def answer_fields_entered(form_data: FormData | None, refusal: Refusal) -> dict[str, str]:
     """What a form said of a file of answers, and the columns that its refusal proposes."""
     said = {name: text_in(form_data, name) for name in AnswerFileOptions.model_fields} if form_data else {}
     return dict(refusal.details.get("proposal", {})) | {name: value for name, value in said.items() if value}

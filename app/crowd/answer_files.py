@@ -8,9 +8,9 @@ from typing import BinaryIO
 
 from app.crowd import files as own_files
 from app.crowd.answered import NEEDED, ReadsValues, ResultFiles, ResultRow
-from app.crowd.columns import MAPPED, REJECTED, STATUS, in_own_columns
+from app.crowd.columns import MAPPED, REJECTED, STATUS, map_columns
 from app.crowd.platform import Platform
-from app.crowd.reading import CellReader, ReadingNotes, ReadingOptions, UnsurveyedError, surveyed, zone_named
+from app.crowd.reading import CellReader, ReadingNotes, ReadingOptions, UnsurveyedError, find_zone, survey_cells
 from app.crowd.registry import of_results
 from app.crowd.tools import plain_table, with_header
 from app.errors import Invalid, listed
@@ -32,11 +32,11 @@ def read_answers(
     are written.
 
     Raises:
-        Invalid: What `upload.read`, `in_own_columns`, `surveyed` and the platform's reader raise; `time_zone_unknown`,
+        Invalid: What `upload.read`, `map_columns`, `survey_cells` and the platform's reader raise; `time_zone_unknown`,
             `criteria_not_imported`, `all_rejected`.
 
     """
-    zone_named(options.time_zone)
+    find_zone(options.time_zone)
     check_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     file.seek(0)
@@ -46,8 +46,8 @@ def read_answers(
     except UnsurveyedError:
         file.seek(0)
     seen = CellReader(options)
-    _, shape, upload = shaped(file, name, max_mb=max_mb, reader=seen)
-    reader = CellReader(options, surveyed(shape.written_cells(upload), options))
+    _, shape, upload = shape_answers(file, name, max_mb=max_mb, reader=seen)
+    reader = CellReader(options, survey_cells(shape.written_cells(upload), options))
     file.seek(0)
     return (*rows_in(file, name, values, digest, max_mb=max_mb, reader=reader), reader.notes)
 
@@ -55,7 +55,7 @@ def read_answers(
 def rows_in(
     file: BinaryIO, name: str, values: ReadsValues, digest: str, *, max_mb: int, reader: CellReader
 ) -> tuple[Platform, list[ResultRow]]:
-    platform, shape, upload = shaped(file, name, max_mb=max_mb, reader=reader)
+    platform, shape, upload = shape_answers(file, name, max_mb=max_mb, reader=reader)
     if values.criteria and not shape.by_criterion:
         raise Invalid(
             f"This campaign asks by {listed(values.criteria)}, and a result file of {platform.title} cannot say by "
@@ -74,21 +74,23 @@ def rows_in(
         raise
 
 
-def shaped(file: BinaryIO, name: str, *, max_mb: int, reader: CellReader) -> tuple[Platform, ResultFiles, Upload]:
+def shape_answers(
+    file: BinaryIO, name: str, *, max_mb: int, reader: CellReader
+) -> tuple[Platform, ResultFiles, Upload]:
     """Return whose file it is, how it is read, and its table in that shape."""
     upload = read(with_header(file), name, max_mb=max_mb, read_as=reader.options.read_as)
     notes = reader.notes
     notes.rows, notes.lines, notes.file = upload.row_count, upload.line_count, " ".join(upload.notes)
-    upload = in_known_names(plain_table(upload, notes))
+    upload = with_known_names(plain_table(upload, notes))
     if STATUS in upload.columns and not reader.options.count_rejected:
         upload = replace(upload, records=without_rejected(upload.records, notes))
     platform, shape = of_results(upload.columns)
     if any(reader.options.columns.values()) or not shape.reads(upload.columns):
-        return platform, own_files.RESULTS, in_own_columns(upload, reader.options, notes)
+        return platform, own_files.RESULTS, map_columns(upload, reader.options, notes)
     return platform, shape, upload
 
 
-def in_known_names(upload: Upload) -> Upload:
+def with_known_names(upload: Upload) -> Upload:
     """Return a table whose columns are written as Easel and Mechanical Turk write them, where only capitals differ."""
     names = {name: known_name(name, upload.columns) for name in upload.columns}
     if all(name == known for name, known in names.items()):

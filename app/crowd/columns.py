@@ -57,7 +57,7 @@ def propose(columns: Sequence[str]) -> dict[str, str]:
     """Return by what Easel calls it the likeliest column of a table, for all that have a likely one."""
     inputs, answers = ([name for name in columns if name.startswith(prefix)] for prefix in ("Input.", "Answer."))
     rest = [name for name in columns if name not in (*inputs, *answers)]
-    proposed = {role: name for role in MAPPED if (name := likeliest(role, rest))}
+    proposed = {role: name for role in MAPPED if (name := likeliest_column(role, rest))}
     if answers:
         proposed |= propose_of_template(inputs, [name for name in answers if not NOT_VALUES.search(name)])
     return {role: proposed[role] for role in MAPPED if role in proposed}
@@ -67,31 +67,31 @@ def propose_of_template(inputs: Sequence[str], answers: Sequence[str]) -> dict[s
     """Return the columns of item and value in a result file of Mechanical Turk: a numbered family of each of the same
     size, or one of each.
     """
-    families = [(into, given) for into in numbered(inputs) for given in numbered(answers)]
-    sizes = {**numbered(inputs), **numbered(answers)}
+    families = [(into, given) for into in numbered_families(inputs) for given in numbered_families(answers)]
+    sizes = {**numbered_families(inputs), **numbered_families(answers)}
     same = [(into, given) for into, given in families if sizes[into] == sizes[given] > 1]
     if same:
-        into = likeliest("item", [into.replace(ALL_NUMBERS, "") for into, _ in same]) or same[0][0].replace(
+        into = likeliest_column("item", [into.replace(ALL_NUMBERS, "") for into, _ in same]) or same[0][0].replace(
             ALL_NUMBERS, ""
         )
         found = next(pair for pair in same if pair[0].replace(ALL_NUMBERS, "") == into)
         return {"item": found[0], "value": found[1]}
-    item, value = likeliest("item", inputs), likeliest("value", answers)
-    alone = {"item": item or only(inputs), "value": value or only(answers)}
+    item, value = likeliest_column("item", inputs), likeliest_column("value", answers)
+    alone = {"item": item or single_name(inputs), "value": value or single_name(answers)}
     return {role: name for role, name in alone.items() if name}
 
 
-def only(names: Sequence[str]) -> str:
+def single_name(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ""
 
 
-def likeliest(role: str, columns: Sequence[str]) -> str:
+def likeliest_column(role: str, columns: Sequence[str]) -> str:
     """Return the column with the likeliest name for a role; empty if none has one."""
     plain = {re.sub(r"^(input|answer|data)\.", "", name.strip().lower()): name for name in reversed(columns)}
     return next((plain[alias] for alias in ALIASES[role] if alias in plain), "")
 
 
-def numbered(columns: Sequence[str]) -> dict[str, int]:
+def numbered_families(columns: Sequence[str]) -> dict[str, int]:
     """Return the families of columns numbered from 1 on without gaps, with their sizes."""
     numbers: dict[str, set[int]] = {}
     for name in columns:
@@ -100,17 +100,17 @@ def numbered(columns: Sequence[str]) -> dict[str, int]:
     return {family: len(found) for family, found in numbers.items() if found == set(range(1, len(found) + 1))}
 
 
-def members(name: str, columns: Sequence[str]) -> list[str]:
+def columns_of_family(name: str, columns: Sequence[str]) -> list[str]:
     """Return the columns that a name stands for: those with a number in the place of its `*`, or the one itself."""
     if ALL_NUMBERS not in name or name in columns:
         return [name]
-    count = numbered(columns).get(name, 0) if name.endswith(ALL_NUMBERS) else 0
+    count = numbered_families(columns).get(name, 0) if name.endswith(ALL_NUMBERS) else 0
     if not count:
         count = next(k for k in range(1, len(columns) + 2) if name.replace(ALL_NUMBERS, str(k)) not in columns) - 1
     return [name.replace(ALL_NUMBERS, str(k)) for k in range(1, count + 1)]
 
 
-def in_own_columns(upload: Upload, options: ReadingOptions, notes: ReadingNotes) -> Upload:
+def map_columns(upload: Upload, options: ReadingOptions, notes: ReadingNotes) -> Upload:
     """Return a table with the columns of Easel's own files, made from one with columns of other names.
 
     Args:
@@ -128,8 +128,8 @@ def in_own_columns(upload: Upload, options: ReadingOptions, notes: ReadingNotes)
     mapping = proposed | chosen
     if any(role not in chosen for role in NEEDED) or "annotator" not in mapping:
         refuse_unmapped(upload.columns, proposed)
-    families = {role: members(name, upload.columns) for role, name in mapping.items()}
-    check(families, mapping, upload.columns)
+    families = {role: columns_of_family(name, upload.columns) for role, name in mapping.items()}
+    check_mapping(families, mapping, upload.columns)
     notes.columns = ", ".join(f"{role} from {mapping[role]}" for role in MAPPED if role in mapping)
     read = {STATUS, *(name for names in families.values() for name in names)}
     notes.passed_over = listed([name for name in upload.columns if name not in read])
@@ -137,7 +137,7 @@ def in_own_columns(upload: Upload, options: ReadingOptions, notes: ReadingNotes)
     return replace(upload, columns=columns, records=long_rows(upload.records, families))
 
 
-def check(families: Mapping[str, Sequence[str]], mapping: Mapping[str, str], columns: Sequence[str]) -> None:
+def check_mapping(families: Mapping[str, Sequence[str]], mapping: Mapping[str, str], columns: Sequence[str]) -> None:
     """Raises `Invalid` (`column_unknown`, `columns_unequal`)."""
     for role, names in families.items():
         if missing := [name for name in names or [mapping[role]] if name not in columns]:

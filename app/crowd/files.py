@@ -15,7 +15,7 @@ from app.crowd.answered import NEEDED, ReadsValues, ResultFiles, ResultRow
 from app.crowd.platform import LONGEST_ID, Platform
 from app.crowd.reading import MISSING, CellReader, Kind, is_missing
 from app.errors import Invalid, listed, shortened, some_of
-from app.spreadsheets import unprotected
+from app.spreadsheets import unprotect
 from app.upload import Upload, UploadedRow, as_text, refuse
 
 OTHERS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment", "criterion")
@@ -79,7 +79,7 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues, reader: CellRea
             known[columns] = check_known(record.line if upload.format == "jsonl" else 1, columns)
         exported = known[columns]
         for line, given in rows_of(record):
-            cells = {name: bare(name, cell) for name, cell in given.items()} if exported else given
+            cells = {name: without_apostrophe(name, cell) for name, cell in given.items()} if exported else given
             annotator, hit = id_in(cells, "annotator", line), id_in(cells, "hit", line)
             replaced.add((annotator, cells.get("replaces", "")))
             its_values = by(values, line, cells.get("criterion"))
@@ -101,11 +101,11 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues, reader: CellRea
     ]
 
 
-def bare(column: str, cell: str) -> str:
+def without_apostrophe(column: str, cell: str) -> str:
     """Return a cell of an export without the apostrophe for spreadsheet programs; ids of items are looked up with it,
     too, since an id may begin with one.
     """
-    return cell if column == "item" else unprotected(cell)
+    return cell if column == "item" else unprotect(cell)
 
 
 def check_known(line: int, columns: Sequence[str]) -> bool:

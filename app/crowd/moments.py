@@ -60,7 +60,13 @@ def read_moment(text: str, *, day_first: bool | None, zone: tzinfo) -> ReadMomen
 
     """
     try:
-        at = epoch(text) or iso(text) or unix_time(text) or named(text) or numeric(text, day_first=day_first)
+        at = (
+            read_epoch(text)
+            or read_iso(text)
+            or read_unix_time(text)
+            or read_named_date(text)
+            or read_numeric_date(text, day_first=day_first)
+        )
         if at is None:
             return None
         naive = at.tzinfo is None
@@ -70,48 +76,48 @@ def read_moment(text: str, *, day_first: bool | None, zone: tzinfo) -> ReadMomen
     return ReadMoment(moment, naive) if moment >= FIRST_MOMENT else None
 
 
-def epoch(text: str) -> datetime | None:
+def read_epoch(text: str) -> datetime | None:
     """The time so many seconds, or parts of seconds, after the beginning of 1970."""
     match = EPOCH.fullmatch(text)
     return datetime.fromtimestamp(float(text) / EPOCH_UNITS[len(match[1])], UTC) if match else None
 
 
-def iso(text: str) -> datetime | None:
+def read_iso(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
 
 
-def unix_time(text: str) -> datetime | None:
+def read_unix_time(text: str) -> datetime | None:
     """A time as Mechanical Turk writes it. Raises ValueError."""
     match = UNIX.fullmatch(text)
-    return in_zone(match, month_named(match["name"])) if match else None
+    return moment_in_zone(match, month_number(match["name"])) if match else None
 
 
-def named(text: str) -> datetime | None:
+def read_named_date(text: str) -> datetime | None:
     """A date whose month has an English name."""
     match = next(filter(None, (pattern.fullmatch(text) for pattern in NAMED)), None)
-    return in_zone(match, month_named(match["name"])) if match else None
+    return moment_in_zone(match, month_number(match["name"])) if match else None
 
 
-def numeric(text: str, *, day_first: bool | None) -> datetime | None:
+def read_numeric_date(text: str, *, day_first: bool | None) -> datetime | None:
     """A date in numbers. Raises `OrderUnknownError`."""
     match = NUMERIC.fullmatch(text)
     if match is None:
         return None
     first, second, last = (int(match[part]) for part in ("a", "b", "c"))
     if len(match["a"]) == 4:
-        return in_zone(match, second, day=last, year=first)
+        return moment_in_zone(match, second, day=last, year=first)
     if len(match["a"]) > 2:
         return None
     if day_first is None:
         raise OrderUnknownError
     day, month = (first, second) if day_first else (second, first)
-    return in_zone(match, month, day=day, year=last if len(match["c"]) == 4 else 2000 + last)
+    return moment_in_zone(match, month, day=day, year=last if len(match["c"]) == 4 else 2000 + last)
 
 
-def in_zone(match: re.Match[str], month: int, *, day: int | None = None, year: int | None = None) -> datetime:
+def moment_in_zone(match: re.Match[str], month: int, *, day: int | None = None, year: int | None = None) -> datetime:
     """A date with the clock and the zone of a match. Raises ValueError."""
     clock = match.groupdict()
     hour, minute, second = (int(clock.get(part) or 0) for part in ("hour", "minute", "second"))
@@ -121,10 +127,10 @@ def in_zone(match: re.Match[str], month: int, *, day: int | None = None, year: i
         hour = hour % 12 + 12 * (half == "p")
     at = datetime(year or int(match["year"]), month, day or int(match["day"]), hour, minute, second)  # noqa: DTZ001
     zone = (clock.get("zone") or "").upper()
-    return at if zone in ("", "UHR") else at.replace(tzinfo=zone_named(zone))
+    return at if zone in ("", "UHR") else at.replace(tzinfo=zone_of_abbreviation(zone))
 
 
-def zone_named(zone: str) -> timezone:
+def zone_of_abbreviation(zone: str) -> timezone:
     if zone in ("Z", "UTC", "GMT"):
         return UTC
     if zone in HOURS:
@@ -133,7 +139,7 @@ def zone_named(zone: str) -> timezone:
     return timezone(sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:])))
 
 
-def month_named(name: str) -> int:
+def month_number(name: str) -> int:
     return MONTHS.index(name[:3].lower()) + 1
 
 

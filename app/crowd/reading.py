@@ -140,7 +140,7 @@ class CellReader:
             return None
         day_first = self.survey.day_first if self.survey else None
         try:
-            moment = read_moment(cell, day_first=day_first, zone=zone_named(self.options.time_zone))
+            moment = read_moment(cell, day_first=day_first, zone=find_zone(self.options.time_zone))
         except OrderUnknownError:
             if self.survey is None:
                 raise UnsurveyedError from None
@@ -163,7 +163,7 @@ def is_missing(cell: str, labels: Iterable[str]) -> bool:
 Kind: TypeAlias = Literal["number", "time"]
 
 
-def surveyed(cells: Iterable[tuple[int, Kind, str]], options: ReadingOptions) -> Survey:
+def survey_cells(cells: Iterable[tuple[int, Kind, str]], options: ReadingOptions) -> Survey:
     """Return how the numbers and dates of a whole file are written, as the options or the cells tell.
 
     Args:
@@ -181,7 +181,7 @@ def surveyed(cells: Iterable[tuple[int, Kind, str]], options: ReadingOptions) ->
             note_number(numbers, line, cell)
         elif needs_order(cell):
             orders.setdefault(order_in(cell), (line, cell))
-    return Survey(decided_comma(numbers, options.decimal), decided_order(orders, options.date_order))
+    return Survey(decide_comma(numbers, options.decimal), decide_order(orders, options.date_order))
 
 
 def note_number(numbers: dict[bool | None, tuple[int, str]], line: int, cell: str) -> None:
@@ -203,7 +203,7 @@ def needs_order(cell: str) -> bool:
     return False
 
 
-def decided_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen: Decimal) -> bool | None:
+def decide_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen: Decimal) -> bool | None:
     """Whether numbers have decimal commas. Raises `Invalid` (`decimal_unclear`)."""
     if chosen:
         return chosen == "comma"
@@ -226,7 +226,7 @@ def decided_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen: Decima
     return next((comma for comma in numbers if comma is not None), None)
 
 
-def decided_order(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrder) -> bool | None:
+def decide_order(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrder) -> bool | None:
     """Whether the day comes first. Raises `Invalid` (`date_order_unclear`)."""
     if chosen:
         return chosen == "day_first"
@@ -249,7 +249,7 @@ def decided_order(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrd
     return next((day_first for day_first in orders if day_first is not None), None)
 
 
-def zone_named(name: str) -> tzinfo:
+def find_zone(name: str) -> tzinfo:
     """Return a time zone. Raises `Invalid` (`time_zone_unknown`)."""
     try:
         return UTC if name == "UTC" else ZoneInfo(name)

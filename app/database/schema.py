@@ -27,15 +27,15 @@ def index_where(condition: str, name: str, *columns: str | TextClause, **options
 
 def goes_with(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
     """A row of `in_table` goes when the row of `table` goes that its `column` names, in the same campaign."""
-    return reference(table, column, in_table=in_table, ondelete="CASCADE")
+    return foreign_key(table, column, in_table=in_table, ondelete="CASCADE")
 
 
 def keeps(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
     """A row of `table` cannot be deleted while a row of `in_table` names it by its `column`, in the same campaign."""
-    return reference(table, column, in_table=in_table, ondelete="RESTRICT")
+    return foreign_key(table, column, in_table=in_table, ondelete="RESTRICT")
 
 
-def reference(table: str, column: str, *, in_table: str, ondelete: str) -> ForeignKeyConstraint:
+def foreign_key(table: str, column: str, *, in_table: str, ondelete: str) -> ForeignKeyConstraint:
     """Return the foreign key from a `column` of `in_table` to a row of `table` in the same campaign."""
     return ForeignKeyConstraint(
         ["campaign_id", column],

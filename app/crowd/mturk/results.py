@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from app.crowd.answered import NAMELESS, ReadsValues, ResultFiles, ResultRow
-from app.crowd.moments import unix_time
+from app.crowd.moments import read_unix_time
 from app.crowd.platform import LONGEST_ID
 from app.crowd.reading import CellReader, Kind, is_missing
 from app.errors import Invalid, listed, shortened, some_of
@@ -168,7 +168,7 @@ FIRST_YEAR = 2005  # of Mechanical Turk
 def time_of(cell: str) -> datetime | None:
     """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since a time is no reason to refuse an answer."""
     try:
-        moment = unix_time(cell)
+        moment = read_unix_time(cell)
     except ValueError:
         return None
     return moment if moment and moment.year >= FIRST_YEAR else None
