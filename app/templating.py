@@ -21,6 +21,7 @@ from app.errors import Refusal, plural
 from app.languages.catalogue import ENGLISH, LANGUAGES, counted, decimal, direction, for_scripts, money, said, words
 from app.languages.refusals import in_words
 from app.languages.templates import translated
+from app.latex import hide_formulas, mark_formulas, show_formulas
 from app.result_cache import remembered
 from app.settings import easel_command
 
@@ -141,14 +142,30 @@ def sanitised(markdown: str) -> Markup:
     return Markup(nh3.clean(html, tags=nh3.ALLOWED_TAGS - {"img"}))  # noqa: S704  (this is the sanitiser)
 
 
-async def prose(*markdown: str) -> list[Markup]:
-    """Return each Markdown text as `sanitised` does; long ones are drawn in a thread, so that others do not wait."""
+@remembered
+def with_formulas(markdown: str) -> Markup:
+    """Return Markdown as `sanitised` does, with its formulas in LaTeX marked."""
+    hidden, formulas = hide_formulas(markdown)
+    return show_formulas(sanitised(hidden), formulas)
+
+
+async def prose(campaign: Any, *markdown: str) -> list[Markup]:
+    """Return Markdown texts of a campaign as HTML that is safe to show to anyone. Long ones are drawn in a thread, so
+    that others do not wait.
+    """
+    draw = with_formulas if campaign.latex else sanitised
     if sum(map(len, markdown)) > DRAWN_AT_ONCE:
-        return await asyncio.to_thread(lambda: [*map(sanitised, markdown)])
-    return [*map(sanitised, markdown)]
+        return await asyncio.to_thread(lambda: [*map(draw, markdown)])
+    return [*map(draw, markdown)]
 
 
-templates.filters |= {"plural": plural, "noun": noun, "written": written, "minus": true_minus}
+templates.filters |= {
+    "formulas": mark_formulas,
+    "plural": plural,
+    "noun": noun,
+    "written": written,
+    "minus": true_minus,
+}
 templates.globals |= {
     "static_url": static_url,
     "easel_command": easel_command(),

@@ -24,6 +24,7 @@ let waiting;                   // the timer of a page without one
 function start() {
   clearTimeout(waiting);
   hit = null;
+  document.dispatchEvent(new Event("easel:replaced"));
   const fieldset = document.querySelector(".hit");
   if (fieldset) begin(parts.read(fieldset, design));
   else waitOrReturn(document.querySelector(".no-hit"));

@@ -16,7 +16,8 @@ from app.designs.content import Cells, Content
 from app.designs.differences import differences
 from app.designs.numbers import decimal
 from app.errors import Refusal
-from app.templating import sanitised
+from app.latex import mark_formulas
+from app.templating import sanitised, with_formulas
 from app.upload import as_number, read
 from tests.growth import grows_too_fast, hostile
 
@@ -123,6 +124,8 @@ WORK: dict[str, Work] = {
     "Markdown": item_in("markdown"),
     "HTML": item_in("html"),
     "an image": item_in("image"),
+    "formulas": mark_formulas,
+    "formulas in Markdown": with_formulas,
     "instructions": sanitised,
     "differences": lambda text: differences(text, text[: len(text) // 2] + "x" + text[len(text) // 2 :], both=True),
     "differences from little": lambda text: differences(text, "other", both=True),

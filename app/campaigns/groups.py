@@ -35,7 +35,7 @@ GROUPS = (
             *(CRITERIA, CRITERIA_SHOWN),
             *("in_short", "middle_label", "show_numbers", "language"),
             *("cannot_be_judged", "unjudged_reasons"),
-            *("source_column", "reference_column", "differences", "https_media"),
+            *("source_column", "reference_column", "differences", "https_media", "latex"),
         ),
         seen=True,
     ),

@@ -119,6 +119,11 @@ class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySett
         description="Text, Markdown, HTML (what could run or load from elsewhere is taken out), or the name of an "
         "image, a recording or a video in the zip that you upload with the items.",
     )  # fmt: skip
+    latex: bool = Field(
+        default=False, title="Typeset LaTeX",
+        description="Formulas between $ and $, $$ and $$, \\( and \\) or \\[ and \\] are typeset: in items, sources, "
+        "references, the question and the instructions. Markdown leaves them alone.",
+    )  # fmt: skip
     source_column: Column | None = Field(
         default=None, title="Source column",
         description="Optional. The column of what items were made from, such as the sentence that was translated. It "

@@ -67,6 +67,7 @@ campaigns = Table(
     Column("reference_column", Text),
     Column("differences", Text, nullable=False, server_default="none"),
     Column("https_media", Boolean, nullable=False, server_default="false"),
+    Column("latex", Boolean, nullable=False, server_default="false"),
     Column("minutes_per_hit", Double),
     Column("pay", Text),
     Column("pay_per_hit", Double),

@@ -20,6 +20,7 @@ from markupsafe import Markup
 from app.designs.differences import differences
 from app.designs.item_names import ItemName, item_names
 from app.fields import is_blank
+from app.latex import hide_formulas, mark_formulas, show_formulas
 from app.result_cache import remembered
 
 LONGEST_FILE_NAME = 200
@@ -129,7 +130,8 @@ class DrawnItems:
 class Content:
     """What a campaign's items are. kind: one of `KINDS`. source, reference: the columns that are shown beside them.
 
-    differences: `none`, `reference` (from it) or `pair` (between two items). links: whether https is allowed.
+    differences: `none`, `reference` (from it) or `pair` (between two items). links: whether https is allowed. latex:
+    whether formulas are typeset.
     """
 
     kind: str = "text"
@@ -137,17 +139,18 @@ class Content:
     reference: str | None = None
     differences: str = "none"
     links: bool = False
+    latex: bool = False
 
     @classmethod
     def of(cls, campaign: Any) -> Self:
         """By a campaign's settings or its row."""
         columns = campaign.source_column, campaign.reference_column
-        return cls(campaign.content, *columns, campaign.differences, campaign.https_media)
+        return cls(campaign.content, *columns, campaign.differences, campaign.https_media, campaign.latex)
 
     @property
     def plain(self) -> bool:
         """Whether an item is its text and nothing else, so that nothing is to be looked up."""
-        return self.kind == "text" and not self.columns and self.differences == "none"
+        return self.kind == "text" and not (self.columns or self.latex) and self.differences == "none"
 
     @property
     def columns(self) -> list[str]:
@@ -156,7 +159,7 @@ class Content:
 
     def takes_long(self, rows: Sequence[Cells]) -> bool:
         """Whether to draw items takes more than a few milliseconds."""
-        trivial = self.kind == "text" and self.differences == "none"
+        trivial = self.kind == "text" and self.differences == "none" and not self.latex
         return not trivial and sum(len(cell or "") for row in rows for cell in row) > DRAWN_AT_ONCE
 
     def files(self, cells: Cells) -> set[NamedFile]:
@@ -169,7 +172,7 @@ class Content:
         """Whether Markdown or HTML draws nothing that could be seen: no words, no media, no line."""
         if KINDS[self.kind].is_file or self.kind == "text":
             return False
-        drawn = KINDS[self.kind].draw(shown, lambda file: file.name)
+        drawn = self.draw_cell(self.kind, shown, lambda file: file.name)
         return SEEN_WITHOUT_WORDS.search(drawn) is None and is_blank(unescape(TAG.sub("", drawn)))
 
     def kind_beside(self, cell: str) -> str:
@@ -187,16 +190,16 @@ class Content:
             return addresses.get(file.name)
 
         def beside(title: str, cell: str | None) -> Beside | None:
-            return Beside(title, KINDS[self.kind_beside(cell)].draw(cell, address)) if cell else None
+            return Beside(title, self.draw_cell(self.kind_beside(cell), cell, address)) if cell else None
 
         both = [(beside("Source", row.source), beside("Reference", row.reference)) for row in rows]
         shared = [len({pair[k] for pair in both}) == 1 for k in (0, 1)]
         own = [[one for one, common in zip(pair, shared, strict=True) if one and not common] for pair in both]
         marked = self.marked(rows)
         return DrawnItems(
-            items=[text or row.shown for text, row in zip(marked, rows, strict=True)]
+            items=self.with_differences(rows, marked)
             if marked
-            else [KINDS[self.kind].draw(row.shown, address) for row in rows],
+            else [self.draw_cell(self.kind, row.shown, address) for row in rows],
             texts=[row.shown for row in rows],
             rich=True,
             common=[one for one, common in zip(both[0], shared, strict=True) if one and common] if both else (),
@@ -205,6 +208,20 @@ class Content:
             loads=[bool(self.files(row)) for row in rows],
             unmarked=None in marked,
         )
+
+    def draw_cell(self, kind: str, text: str, address: Address) -> str:
+        """Return what stands in a page for a text of one of the `KINDS`."""
+        if not self.latex or KINDS[kind].is_file:
+            return KINDS[kind].draw(text, address)
+        if kind == "markdown":
+            hidden, formulas = hide_formulas(text)
+            return show_formulas(KINDS[kind].draw(hidden, address), formulas)
+        return mark_formulas(KINDS[kind].draw(text, address))
+
+    def with_differences(self, rows: Sequence[Cells], marked: Sequence[Markup | None]) -> list[str]:
+        """Return items with their differences; the texts alone of those that would take long to compare."""
+        drawn = [row.shown if text is None else text for text, row in zip(marked, rows, strict=True)]
+        return [mark_formulas(text) for text in drawn] if self.latex else drawn
 
     def marked(self, rows: Sequence[Cells]) -> list[Markup | None]:
         """The texts with their differences, None for one that would take long to compare; empty where there is nothing

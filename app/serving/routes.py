@@ -236,7 +236,7 @@ async def welcome_page(
     items = await sample(connection, campaign)
     allow_links(request, campaign)
     speak(request, campaign)
-    (instructions,) = await prose(campaign.instructions)
+    (instructions,) = await prose(campaign, campaign.instructions)
     context = {
         "campaign": campaign,
         "design": design_of(campaign),
@@ -363,7 +363,7 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
     step = here.step or STEPS[0]  # passed in another tab by now: what is sent then is not needed
     allow_links(request, campaign)
     speak(request, campaign)
-    instructions, consent = await prose(campaign.instructions, here.settings.consent)
+    instructions, consent = await prose(campaign, campaign.instructions, here.settings.consent)
     context: dict[str, Any] = {
         "step": step.name,
         "campaign": campaign,
@@ -379,7 +379,7 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
     context["shown"] = replace(shown, form=form_by_position(shown.form, range(len(context.get("texts", ())))))
     outcome = context.get("outcome")
     context["completion"] = await ending.way_back(connection, campaign, outcome) if outcome else None
-    context["explained"] = await prose(*(context.get("told") or {}).get("explanations", ()))
+    context["explained"] = await prose(campaign, *(context.get("told") or {}).get("explanations", ()))
     context["drawn"] = await drawn_of(connection, campaign, context.get("texts"))
     return page(request, "_step.html" if fetched(request) else "step.html", context)
 
@@ -401,7 +401,7 @@ async def work_page(
         shown = replace(shown, form=form_by_position(shown.form, work.hit.items))
     allow_links(request, here)
     speak(request, here)
-    (instructions,) = await prose(here.instructions)
+    (instructions,) = await prose(here, here.instructions)
     context = {
         "work": work,
         "drawn": items,

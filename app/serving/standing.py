@@ -103,6 +103,7 @@ class ServedCampaign(Followed):
     reference_column: str | None
     differences: str
     https_media: bool
+    latex: bool
     minutes_per_hit: float | None
     pay: str | None
     pay_per_hit: float | None

@@ -93,7 +93,7 @@ async def trial_page(
 ) -> HTMLResponse:
     allow_links(request, campaign)
     here = hits.as_served(campaign, hit)
-    (instructions,) = await prose(campaign.instructions)
+    (instructions,) = await prose(campaign, campaign.instructions)
     context = {
         "campaign": here,
         "asked": asked_of(here, hit.id),

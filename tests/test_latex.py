@@ -1,0 +1,103 @@
+"""Formulas are found where people mean them, and what stands around them stays as it is."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from app.designs.content import Cells, Content
+from app.latex import formulas, mark_formulas
+
+SPAN = re.compile(r'<span class="math(?: display)?">(.*?)</span>', re.DOTALL)
+PATHS = {"a.png": "/media/1"}
+
+
+def found(text):
+    return [text[formula.start : formula.end] for formula in formulas(text)]
+
+
+def marked_in(html):
+    return [
+        Markup(source).unescape()
+        for source in re.findall(r'<span class="math(?: display)?">(.*?)</span>', html, re.DOTALL)
+    ]
+
+
+def drawn(kind, text, **how):
+    (item,) = Content(kind, latex=True, **how).draw([Cells(text)], PATHS).items
+    return str(item)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"$e^{i\pi}+1=0$ and \(a_0\)", [r"$e^{i\pi}+1=0$", r"\(a_0\)"]),
+        ("$$\\int_0^1\nx$$ \\[y\n= 2\\]", ["$$\\int_0^1\nx$$", "\\[y\n= 2\\]"]),
+        ("It costs $5 and $10, or $5-$10.", []),
+        (r"\$x$ and $y\$", []),
+        (r"$a\$b$", [r"$a\$b$"]),
+        ("$ x$ $x $ $$ $$ $", []),
+        ("$a\n\nb$ $$a\n\nb$$", []),
+        (r"C:\temp\(x86) \, \[", []),
+        (f"${'x' * 2_000}$ $y$", ["$y$"]),
+    ],
+)
+def test_formulas_are_what_stands_between_their_signs(text, expected):
+    assert found(text) == expected
+
+
+def test_formulas_on_lines_of_their_own_are_told_from_others():
+    assert [formula.is_displayed for formula in formulas(r"$a$ $$b$$ \(c\) \[d\]")] == [False, True, False, True]
+
+
+@given(st.text(alphabet="$\\()[]ab <>&`\n", max_size=40))
+def test_marking_formulas_changes_no_character(text):
+    html = mark_formulas(text)
+    assert Markup(re.sub(r'<span class="math(?: display)?">|</span>', "", html)).unescape() == text
+
+
+def test_what_a_formula_holds_is_text():
+    assert mark_formulas("$a<b$ <i>") == '<span class="math">$a&lt;b$</span> &lt;i&gt;'
+
+
+def test_markdown_leaves_formulas_alone():
+    html = drawn("markdown", "By $a_0 * b_0$ and *c*:\n\n$$\nx\n- y\\,\\\\\n= z\n$$\n\nso \\(d\\_e\\) \\[f\\].")
+    assert marked_in(html) == ["$a_0 * b_0$", "$$\nx\n- y\\,\\\\\n= z\n$$", "\\(d\\_e\\)", "\\[f\\]"]
+    assert "<em>c</em>" in html
+
+
+def test_code_in_markdown_has_no_formulas_and_keeps_its_signs():
+    html = drawn("markdown", "`$HOME` and `$PATH`\n\n```\n$a$ \\(b\\)\n```\n\n    $c$ and $d$\n")
+    assert marked_in(html) == []
+    for code in ("$HOME", "$PATH", "$a$ \\(b\\)", "$c$ and $d$"):
+        assert code in html
+
+
+def test_a_formula_in_an_address_or_a_name_stays_its_source():
+    html = drawn("markdown", "![$a$](a.png) [x](https://e.org/$b$)")
+    assert 'alt="$a$"' in html
+    assert "\ue000" not in html
+
+
+def test_a_text_cannot_pretend_to_have_formulas():
+    assert "\ue0007\ue001" in drawn("markdown", "\ue0007\ue001 $a$")
+    assert marked_in(drawn("html", '<span class="math">x</span>')) == []
+
+
+def test_html_has_formulas_in_its_words_alone():
+    html = drawn("html", '<p>$a&lt;b$ <code>$c$</code> <a href="https://e.org/$d$">$e$</a></p>')
+    assert marked_in(html) == ["$a<b$", "$e$"]
+
+
+def test_formulas_stand_in_sources_references_and_differences_too():
+    content = Content(source="s", reference="r", differences="reference", latex=True)
+    items = content.draw([Cells("$a$ cat", "$b$", "$a$ dog")], {})
+    assert [marked_in(str(beside.drawn)) for beside in items.common] == [["$b$"], ["$a$"]]
+    assert "cat" in items.beginning(0)
+
+
+def test_without_the_setting_nothing_is_marked():
+    assert Content("text").draw([Cells("$a$")], {}).items == ["$a$"]
+    assert "math" not in str(Content("markdown").draw([Cells("$a$")], {}).items[0])
