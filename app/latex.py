@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from html import unescape
 from typing import NamedTuple
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -18,8 +19,10 @@ DISPLAYED = ("\\[", "$$")
 TOKEN = re.compile(r"\\[\s\S]|\$\$?")
 MARKDOWN_TOKEN = re.compile(r"\\[\s\S]|\$\$?|`+|~~~+")  # formulas are none in code
 PLACE = "\ue000{}\ue001"  # stands for a formula while Markdown is drawn
-TAG_OR_PLACE = re.compile("<[^>]*>|\ue000([0-9]{1,6})\ue001")  # of sanitised HTML, where each < begins a tag
+TAG_OR_PLACE = re.compile("<[^<>]*>|\ue000([0-9]{1,6})\ue001")  # of sanitised HTML, which has no < in attributes
 PLACES = re.compile("\ue000([0-9]{1,6})\ue001")
+PLACES_IN_ADDRESS = re.compile("%EE%80%80([0-9]{1,6})%EE%80%81")
+IN_ADDRESSES = "$()*+,/:;=?@!'&#%~"  # what Markdown leaves as it is in an address
 CODE = re.compile(r"<(/?)(?:code|pre|kbd|samp)\b")
 
 
@@ -127,10 +130,14 @@ def show_formulas(html: str, found: Sequence[Formula]) -> Markup:
         nonlocal depth
         if token[1] is None:
             depth = depth_after(token[0], depth)
-            return PLACES.sub(source_of, token[0])
+            return PLACES_IN_ADDRESS.sub(address_of, PLACES.sub(source_of, token[0]))
         return source_of(token) if depth or int(token[1]) >= len(found) else marked(found[int(token[1])])
 
     def source_of(place: re.Match[str]) -> str:
         return Markup.escape(found[int(place[1])].source) if int(place[1]) < len(found) else place[0]
+
+    def address_of(place: re.Match[str]) -> str:
+        known = int(place[1]) < len(found)
+        return Markup.escape(quote(found[int(place[1])].source, safe=IN_ADDRESSES)) if known else place[0]
 
     return Markup(TAG_OR_PLACE.sub(put_back, html))  # noqa: S704  (sanitised, and escaped)

@@ -76,14 +76,23 @@ def test_code_in_markdown_has_no_formulas_and_keeps_its_signs():
 
 
 def test_a_formula_in_an_address_or_a_name_stays_its_source():
-    html = drawn("markdown", "![$a$](a.png) [x](https://e.org/$b$)")
+    html = drawn("markdown", "![$a$](a.png) [x](https://e.org/$b$?c=1)")
     assert 'alt="$a$"' in html
+    assert 'href="https://e.org/$b$?c=1"' in html
     assert "\ue000" not in html
 
 
 def test_a_text_cannot_pretend_to_have_formulas():
     assert "\ue0007\ue001" in drawn("markdown", "\ue0007\ue001 $a$")
     assert marked_in(drawn("html", '<span class="math">x</span>')) == []
+
+
+@pytest.mark.parametrize("kind", ["html", "markdown"])
+def test_no_attribute_becomes_an_element(kind):
+    name = "$a$<script>alert(1)</script>$b$"
+    html = drawn(kind, f'<img src="a.png" alt="{name}">' if kind == "html" else f"![{name}](a.png)")
+    assert "<script" not in html
+    assert 'alt="$a$&lt;script&gt;alert(1)&lt;/script&gt;$b$"' in html
 
 
 def test_html_has_formulas_in_its_words_alone():
