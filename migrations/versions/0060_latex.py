@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0057"
-down_revision = "0056"
+revision = "0060"
+down_revision = "0059"
 
 
 def upgrade() -> None:
