@@ -10,6 +10,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy.ext.asyncio import AsyncEngine
+from starlette.datastructures import State
 
 from app import middleware, redaction, templating, web
 from app.alerts import api as alerts_api
@@ -126,16 +127,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.outbox = Outbox(state.database, settings, key, web.get_now)
     state.readiness = Readiness()
     state.readiness.register("database", database_check(state.serving_connections))
-    revisions = DueRevisions(state.database, web.get_now)
-    loops = [
-        BackgroundLoop("revisions", revisions.round, pause=due_revisions.PAUSE_SECONDS),
-        BackgroundLoop("alerts", state.outbox.round, pause=outbox.PAUSE_SECONDS, wait_first=True),
-    ]
-    parts = (state.looks, state.rehearsals, state.comparisons, state.live)
-    for work in (*loops, state.outbox.sending, *(part.tasks for part in parts)):
-        state.readiness.register(work.name, check_of(work), required=False)
-    for loop in loops:
-        loop.start()
+    loops = start_loops(state)
     with state.live.ended_by_signals():
         yield
     for loop in loops:
@@ -149,6 +141,21 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     await state.serving_connections.close()
     for database in (state.serving_database, state.reading_database, state.database):
         await database.dispose()
+
+
+def start_loops(state: State) -> list[BackgroundLoop]:
+    """Start the loops of this process, and let `/ready` show them and its other background work."""
+    revisions = DueRevisions(state.database, web.get_now)
+    loops = [
+        BackgroundLoop("revisions", revisions.round, pause=due_revisions.PAUSE_SECONDS),
+        BackgroundLoop("alerts", state.outbox.round, pause=outbox.PAUSE_SECONDS, wait_first=True),
+    ]
+    parts = (state.looks, state.rehearsals, state.comparisons, state.live)
+    for work in (*loops, state.outbox.sending, *(part.tasks for part in parts)):
+        state.readiness.register(work.name, check_of(work), required=False)
+    for loop in loops:
+        loop.start()
+    return loops
 
 
 def check_of(work: BackgroundLoop | KeyedTasks[Any]) -> Check:
