@@ -22,9 +22,11 @@ class AnswerFileOptions(BaseModel):
     )
     value_column: Column = Field("", description="The column with what was answered. `Answer.q*` as above.")
     annotator_column: Column = Field("", description="The column that says who answered.")
-    hit_column: Column = Field("", description="The column that tells HITs apart; without one, each row is a HIT.")
-    issued_at_column: Column = Field("", description="The column with the time at which the HIT was handed out.")
-    submitted_at_column: Column = Field("", description="The column with the time of the answer.")
+    hit_column: Column = Field("", description="The column that tells HITs apart; `-` if each row is a HIT.")
+    issued_at_column: Column = Field(
+        "", description="The column with the time at which the HIT was handed out; `-` for none."
+    )
+    submitted_at_column: Column = Field("", description="The column with the time of the answer; `-` for none.")
     position_column: Column = Field("", description="The column with the item's place in the HIT, from 1 on.")
     segment_column: Column = Field("", description="In campaigns of systems, the column with the segment.")
     criterion_column: Column = Field("", description="In campaigns with criteria, the column with the criterion.")

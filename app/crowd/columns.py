@@ -16,6 +16,8 @@ OTHERS = (
     "reason",
 )
 MAPPED = (*NEEDED, *OTHERS)
+TAKEN_UNSAID = ("annotator", "hit", "issued_at", "submitted_at")  # from the likeliest column, if none is named
+NO_COLUMN = "-"  # in the place of a name: none, not even the likeliest
 ALL_NUMBERS = "*"  # in the name of a column, stands for 1, 2, ...
 # What other tools call these columns, in small letters, likeliest first.
 ALIASES = {
@@ -115,7 +117,7 @@ def map_columns(upload: Upload, options: ReadingOptions, notes: ReadingNotes) ->
 
     Args:
         upload: Its records are read while those of the result are.
-        options: Which columns were chosen; for the others the likeliest are taken.
+        options: Which columns were chosen; for `TAKEN_UNSAID` the likeliest are taken if none was.
         notes: Takes what was read from which column.
 
     Raises:
@@ -125,8 +127,9 @@ def map_columns(upload: Upload, options: ReadingOptions, notes: ReadingNotes) ->
     """
     chosen = {role: name for role, name in options.columns.items() if name}
     proposed = propose(upload.columns)
-    mapping = proposed | chosen
-    if any(role not in chosen for role in NEEDED) or "annotator" not in mapping:
+    likely = {role: proposed[role] for role in TAKEN_UNSAID if role in proposed}
+    mapping = {role: name for role, name in (likely | chosen).items() if name != NO_COLUMN}
+    if not {*NEEDED, "annotator"} <= mapping.keys():
         refuse_unmapped(upload.columns, proposed)
     families = {role: columns_of_family(name, upload.columns) for role, name in mapping.items()}
     check_mapping(families, mapping, upload.columns)

@@ -272,6 +272,8 @@ async def test_any_table_is_read_by_the_columns_that_are_named(engine):
     ("options", "code"),
     [
         ({"item_column": "nothing"}, "column_unknown"),
+        ({"item_column": "-"}, "result_columns"),
+        ({"annotator_column": "-"}, "result_columns"),
         ({"hit_column": "nothing"}, "column_unknown"),
         ({"value_column": "Answer.z*"}, "column_unknown"),
         ({"item_column": "Input.a*"}, "columns_unequal"),
@@ -283,6 +285,15 @@ async def test_columns_that_do_not_fit_the_file_are_refused(engine, options, cod
     content = MTURK + f"Input.a1,Input.a2,Answer.b\nH1,AS1,W1,Submitted,{TIMES}s1,s2,20\n"
     usual = {"item_column": "Input.a1", "value_column": "Answer.b"}
     assert (await refused(engine, campaign, content, **usual | options)).code == code
+
+
+async def test_a_likely_column_can_be_declined(engine):
+    campaign = await launched(engine, ITEMS)
+    content = "annotator,item,value,time,segment\nAnn,s1,70,3.2,x\nAnn,s2,30,1.5,x\n"
+    named = {"item_column": "item", "value_column": "value"}
+    assert (await refused(engine, campaign, content, **named)).code == "time_unreadable"
+    done = await imported(engine, campaign, content, **named, submitted_at_column="-")
+    assert (done.responses, done.passed_over) == (2, "time, segment")
 
 
 @pytest.mark.parametrize("header", ["HIT,Annotator,ITEM,Value\n", "Hit,annotator,item,VALUE\n"])
