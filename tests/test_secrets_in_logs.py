@@ -44,7 +44,8 @@ async def researcher_at(server, engine):
         session = await login.log_in(connection, admin.id, now=now, hours=12)
         cookie = cookie_name(await installation_key(connection))
     headers = {"X-CSRF-Token": csrf_token(session), "accept": "text/html"}
-    async with httpx.AsyncClient(base_url=server.base, headers=headers, timeout=60, verify=False) as browser:
+    async with httpx.AsyncClient(base_url=server.base, headers=headers, verify=False) as browser:
+        browser.timeout = httpx.Timeout(PATIENT_SECONDS)
         browser.cookies.set(cookie, session)
         yield browser
 
@@ -75,7 +76,7 @@ async def end_waiting_backends(engine, asking):
         autocommit = await connection.execution_options(isolation_level="AUTOCOMMIT")
         while not asking.done():
             await autocommit.execute(text(f"SELECT pg_terminate_backend(pid) {those}"))
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.2)
 
 
 def logged(server):

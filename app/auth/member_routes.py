@@ -10,7 +10,7 @@ from app.auth import invitations, members, shared_links
 from app.auth.guards import Researcher, researcher
 from app.auth.invitation_routes import invitation_address, shared_address
 from app.auth.roles import IN_CAMPAIGN, VIEWER
-from app.auth.routes import confirm, confirmed
+from app.auth.routes import confirm, require_password
 from app.database.campaign import campaign_by_slug, campaign_of_page
 from app.errors import Refusal
 from app.web import Database, Now, RowId, Transaction, get_now, page, retry_after
@@ -67,7 +67,7 @@ async def done(
     return RedirectResponse(f"/admin/campaigns/{slug}/members?done={word}", status_code=303)
 
 
-@router.post("/members", dependencies=[confirmed("add a member")])
+@router.post("/members", dependencies=[require_password("add a member")])
 async def add(
     *, request: Request, database: Database, slug: str, now: Now, name: Text = "", role: Text = VIEWER
 ) -> Response:
@@ -77,7 +77,7 @@ async def add(
     return await done(request, database, slug, act, "member-added", form="add")
 
 
-@router.post("/members/{user_id}/role", dependencies=[confirmed("change the role of a member")])
+@router.post("/members/{user_id}/role", dependencies=[require_password("change the role of a member")])
 async def set_role(request: Request, database: Database, slug: str, user_id: RowId, role: Text = "") -> Response:
     async def act(connection: Transaction, campaign: Any) -> None:
         await members.set_role(connection, campaign, user_id, role)
@@ -85,7 +85,7 @@ async def set_role(request: Request, database: Database, slug: str, user_id: Row
     return await done(request, database, slug, act, "role")
 
 
-@router.post("/members/{user_id}/remove", dependencies=[confirmed("remove a member")])
+@router.post("/members/{user_id}/remove", dependencies=[require_password("remove a member")])
 async def remove(request: Request, database: Database, slug: str, user_id: RowId) -> Response:
     async def act(connection: Transaction, campaign: Any) -> None:
         await members.remove(connection, campaign, user_id)
@@ -124,7 +124,7 @@ async def withdraw_invitation(connection: Transaction, slug: str, invitation: Ro
     return RedirectResponse(f"/admin/campaigns/{slug}/members?done=invitation-withdrawn", status_code=303)
 
 
-@router.post("/links", dependencies=[confirmed("make a read-only link")])
+@router.post("/links", dependencies=[require_password("make a read-only link")])
 async def make_link(
     *, request: Request, database: Database, who: Researcher, slug: str, now: Now, words: Text = ""
 ) -> HTMLResponse:

@@ -10,7 +10,7 @@ from app.auth import invitations, login, users
 from app.auth.guards import Researcher, researcher
 from app.auth.invitation_routes import invitation_address
 from app.auth.roles import MEMBER, ROLES
-from app.auth.routes import confirm, confirmed
+from app.auth.routes import confirm, require_password
 from app.errors import Refusal
 from app.web import Database, Now, RowId, Transaction, base_url, get_now, page, retry_after
 
@@ -102,7 +102,7 @@ async def add_user(
     return await page_with_link(request, database, user, now=now)
 
 
-@router.post("/{user_id}/role", dependencies=[confirmed("change the role of a researcher")])
+@router.post("/{user_id}/role", dependencies=[require_password("change the role of a researcher")])
 async def set_role(request: Request, database: Database, user_id: RowId, role: Text = "") -> Response:
     try:
         async with database.begin() as connection:
@@ -147,7 +147,7 @@ async def confirm_removal(request: Request, connection: Transaction, user_id: Ro
     return page(request, "admin/remove_user.html", {"user": await users.get_user(connection, user_id)})
 
 
-@router.post("/{user_id}/remove", dependencies=[confirmed("remove a researcher")])
+@router.post("/{user_id}/remove", dependencies=[require_password("remove a researcher")])
 async def remove_user(connection: Transaction, who: Researcher, user_id: RowId) -> Response:
     await users.remove_user(connection, user_id, by=who.user_id)
     return RedirectResponse(f"{PEOPLE}?done=user-removed", status_code=303)

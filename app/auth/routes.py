@@ -211,7 +211,7 @@ class PasswordNeeded(Refusal):
         self.fields = fields
 
 
-def confirmed(act: str) -> Any:
+def require_password(act: str) -> Any:
     """Return a dependency that lets an act pass with the current password alone, the field `current` of its form. A
     browser that sends none, or a wrong one, gets a page that asks for it and then does the act.
 
@@ -257,7 +257,7 @@ async def log_out_everywhere(request: Request, who: Researcher, connection: Tran
     return logged_out(request)
 
 
-@router.post("/tokens", dependencies=[confirmed("create a token")])
+@router.post("/tokens", dependencies=[require_password("create a token")])
 async def create_token(
     *,
     request: Request,

@@ -45,9 +45,8 @@ SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_
 OF_ORDERS = ("epsilon", "tie_margin_points")  # where laws read orders
 PAIRS = "implied_asked_percent"  # asked where any two items may be compared
 OF_CRITERION = ("name", "question", "low_label", "middle_label", "high_label")
-PLATFORM_LINKS = {"": "Open as long as the open link is, without a passphrase", "yes": "Open", "no": "Closed"}
 TITLES = {
-    "open_platforms": PLATFORM_LINKS,
+    "open_platforms": {"": "Open as long as the open link is, without a passphrase", "yes": "Open", "no": "Closed"},
     "selection": SCHEDULES,
     "differences": DIFFERENCES,
     CRITERIA_SHOWN: SHOWN,
@@ -310,9 +309,7 @@ def rules_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def kind_of(name: str, rules: Mapping[str, Any]) -> str:
-    if name == "open_platforms":
-        return "choice"
-    if "enum" in rules:
+    if "enum" in rules or name == "open_platforms":
         return "cards" if name == "design" else "choice"
     if name in AREAS or rules.get("maxLength", 0) > LONGEST_LINE:
         return "area"
@@ -364,9 +361,7 @@ def shown(value: object) -> str:
 
 def in_field(name: str, value: object) -> str:
     """A setting of the campaign: the numbers of its prior stand on one line."""
-    if name == "open_platforms":
-        return text_of(switched(value))
-    return shown(value) if name == "prior" else text_of(value)
+    return shown(value) if name == "prior" else text_of(switched(value) if name == "open_platforms" else value)
 
 
 def text_of(value: object) -> str:

@@ -209,7 +209,7 @@ async def agree(
     assignment = await outside.arrival_of(connection, slug, sent.annotator, now=now)
     form = {"version": str(sent.version), "answer": "yes" if sent.agreed else "no"}
     await progress.take(connection, await progress.find(connection, assignment), consent.NAME, form, now=now)
-    stored = consent.stored(sent.version, (await progress.find(connection, assignment)).facts)
+    stored = consent.answer_to(sent.version, (await progress.find(connection, assignment)).facts)
     return Agreement(version=stored.version, agreed=stored.outcome == "passed")
 
 

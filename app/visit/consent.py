@@ -24,23 +24,23 @@ def passed(_settings: VisitSettings, facts: VisitFacts) -> bool:
 def take(sent: Mapping[str, str], _settings: VisitSettings, facts: VisitFacts) -> Taken:
     """Raises `Invalid`: `consent_missing`, and `consent_changed` where another text was agreed to than there is now."""
     if sent.get("version") != str(facts.version):
-        raise changed(facts)
+        raise text_changed(facts)
     if sent.get("answer") not in ANSWERS:
         raise Invalid("Say whether you agree. Nothing was stored.", code="consent_missing")
     return Taken(NAME, facts.version, "passed" if sent["answer"] == "yes" else "declined")
 
 
-def stored(version: int, facts: VisitFacts) -> Taken:
+def answer_to(version: int, facts: VisitFacts) -> Taken:
     """Return what somebody said to a version of the text. Raises `Invalid` (`consent_changed`) for one that they were
     never asked to agree to.
     """
     said = [one for one in facts.of(NAME) if one.version == version]
     if not said:
-        raise changed(facts)
+        raise text_changed(facts)
     return said[0]
 
 
-def changed(facts: VisitFacts) -> Invalid:
+def text_changed(facts: VisitFacts) -> Invalid:
     return Invalid(
         "The text has changed since you opened this page. Please read it once more, then answer.",
         code="consent_changed",

@@ -34,7 +34,7 @@ def stands(settings: Any, facts: VisitFacts) -> QualificationStanding:
         if "values" in one.said:
             parts.append(one.said)
         else:
-            before, parts = finished(parts, before), []
+            before, parts = count_tries(parts, before), []
     met, expected = (sum(one[name] for one in parts) for name in ("met", "of"))
     over = len(parts) == count
     tries = parts[0].get("try", before + 1) if parts else before + 1
@@ -43,7 +43,7 @@ def stands(settings: Any, facts: VisitFacts) -> QualificationStanding:
     )
 
 
-def finished(parts: Sequence[Mapping[str, Any]], before: int) -> int:
+def count_tries(parts: Sequence[Mapping[str, Any]], before: int) -> int:
     """Return how many tries there were with the one of these parts. Parts from before tries were limited do not say."""
     return int(parts[0].get("try", before + 1)) if parts else before
 
