@@ -240,7 +240,7 @@ def members(text: JsonText) -> Iterator[str]:
 
 def kind_of_next(text: JsonText) -> str:
     """Go over the next value, and say what it is."""
-    if text.peek() != "[":
+    if text.peek() != "[" or not text.begins("[{"):
         value = text.value()
         return "an object" if isinstance(value, dict) else named_kind(value)
     objects = [isinstance(value, dict) for _, value in elements(text)]

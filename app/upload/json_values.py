@@ -138,6 +138,12 @@ class JsonText:
             elif not self.read_on():
                 return ""
 
+    def begins(self, signs: str) -> bool:
+        """Whether these signs come next, with white space between them or not."""
+        while len(self.buffer) - self.place < 2**12 and self.read_on():
+            pass
+        return "".join(self.buffer[self.place : self.place + 2**12].split()).startswith(signs)
+
     def take(self, character: str) -> bool:
         """Go over a character if it comes next."""
         if self.peek() != character:
