@@ -64,25 +64,6 @@ if (settings) {
   addEventListener("beforeunload", (event) => { if (!leaving && unsaved()) event.preventDefault(); });
 }
 
-// A set that was answered in a frame, with the saved settings, ticks that step of a draft's checklist.
-const tried = document.querySelector(".checklist [data-step=try]:not(.done)");
-for (const frame of tried ? document.querySelectorAll('iframe[src*="/try/hit"]:not([name=seen])') : []) {
-  const set = () => frame.contentDocument?.querySelector("input[name=hit]")?.value;
-  let first;
-  const look = () => {
-    first ??= set();
-    if (!set() || set() === first) return;
-    tried.classList.add("done");
-    tried.querySelector(".visually-hidden").textContent = "Done: ";
-  };
-  const watch = () => {
-    look();
-    new MutationObserver(look).observe(frame.contentDocument, { childList: true, subtree: true, attributes: true, attributeFilter: ["value"] });
-  };
-  frame.addEventListener("load", watch);
-  if (frame.contentDocument?.readyState === "complete") watch();
-}
-
 // Of a draft. A campaign that was launched shows no such frame, and its way of asking is fixed.
 const draft = document.querySelector("form.settings:has(iframe[name=seen])");
 if (draft) {
@@ -207,9 +188,22 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
   const what = form.dataset.upload;
   const tooLarge = () => file.files[0]?.size > form.dataset.maxMb * 2 ** 20;
 
+  // What is wrong never stands below a sentence that says that all is well.
   const say = (message) => {
     part("problem").textContent = message ?? "";
     part("problem").hidden = !message;
+    const fine = preview?.querySelector(".fine");
+    if (fine) fine.hidden = Boolean(message);
+  };
+
+  // The button says how much it imports, and is off while an import would be refused.
+  const button = form.querySelector("button:not([formaction])");
+  const usual = button.textContent;
+  const offer = () => {
+    const rows = preview?.querySelector("[data-rows]")?.dataset.rows;
+    const wrong = preview?.querySelector("[data-checked] [role=alert]");
+    button.disabled = Boolean(wrong);
+    button.textContent = rows && !wrong ? usual.replace(" ", ` ${Number(rows).toLocaleString()} `).replace(/s$/, rows === "1" ? "" : "s") : usual;
   };
 
   const show = (words, share) => {
@@ -228,7 +222,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     if (columns) part("answer-options").open = true;
   };
 
-  const busy = (is) => { form.querySelector("button:not([formaction])").disabled = is; };
+  const busy = (is) => { button.disabled = is; };
 
   const refuseLarge = () => say(`This file has more than ${form.dataset.maxMb} MB. Nothing was sent; split it, or ask the operator to raise the limit.`);
 
@@ -256,13 +250,14 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     asked++;
     show(null);
     if (preview) preview.innerHTML = plain;
+    offer();
     if (!file.files.length) return;
     if (tooLarge()) { refuseLarge(); return; }
     if (!preview) return;
     const body = new FormData();
     body.append("file", file.files[0]);
     if (form.elements.replace?.checked) body.append("replace", "on");
-    await describe(body, (html) => { preview.innerHTML = html; });
+    await describe(body, (html) => { preview.innerHTML = html; offer(); });
   });
 
   form.addEventListener("input", (event) => {
@@ -274,7 +269,9 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
   form.addEventListener("change", (event) => {
     const checked = preview?.querySelector("[data-checked]");
     const whole = event.target.closest?.("[data-anew]");
-    if (event.target === file || event.target.name === "media" || !(checked || whole) || !file.files.length) return;
+    const ofZip = event.target.name === "media" || event.target.name === "skip_unnamed";
+    if (ofZip) say(); // it may be another zip
+    if (event.target === file || ofZip || !(checked || whole) || !file.files.length) return;
     say();
     const body = new FormData(form);
     body.delete("media"); // perhaps a gigabyte, of which nothing is told
@@ -288,6 +285,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
       const anew = document.createElement("template");
       anew.innerHTML = html;
       checked.replaceWith(anew.content.querySelector("[data-checked]"));
+      offer();
     });
   });
 

@@ -198,8 +198,9 @@ async def edit(
     if campaign.status != "draft":
         refuse_another_meaning(campaign, before, settings)
     await keep_items_priors(connection, campaign, settings)
-    tried_at = campaign.tried_at if settings.model_dump() == before.model_dump() else None
-    changes = row_of(settings) | {"tried_at": tried_at}
+    same = settings.model_dump() == before.model_dump()
+    of_before = {"tried_at": campaign.tried_at, "newest_plan": campaign.newest_plan}
+    changes = row_of(settings) | {name: value if same else None for name, value in of_before.items()}
     statement = update(campaigns).where(campaigns.c.id == campaign.id).values(changes)
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
     if row.status != "draft" and row.goal != before.goal:

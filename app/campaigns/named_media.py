@@ -73,6 +73,12 @@ class NamedMedia:
             names = {file.name for file in self.lines}
             found = archive.pieces(packed, names, known.types, known.size, self.respelled)
             types = types | await store.keep(connection, campaign_id, found, known.next_number)
+        missing = {file: line for file, line in self.lines.items() if file.name not in types}
+        if len(missing) > 1:
+            names = [file.name for file in missing]
+            words = f"there are no files {archive.quoted(names)} in the zip, nor among those of the campaign."
+            told = {"file": shortened(names[0]), "missing": [*map(shortened, names)]}
+            refuse("media_missing", next(iter(missing.values())), words, **told)
         for file, line in self.lines.items():
             if trouble := trouble_with(file, types):
                 refuse(trouble.code, line, trouble.words, file=shortened(file.name))

@@ -19,10 +19,12 @@ from starlette.datastructures import FormData, UploadFile
 from app.auth.guards import Who, researcher
 from app.campaigns import campaign_zip, experiment_arms, form, hints, lifecycle, listing, stored_file
 from app.campaigns.items import said_of_priors
+from app.campaigns.newest_plan import PlanFound
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.upload_slots import UploadSlots
 from app.crowd.registry import links, public_link, with_pages
+from app.designs.numbers import whole_number
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
 from app.errors import Conflict, Invalid, NotFound, Refusal
@@ -34,6 +36,7 @@ public = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
 
 CAMPAIGN = "/campaigns/{slug}"
+MOST_JUDGMENTS = 10_000  # of an item
 # action -> the word of the notice, and where one looks next
 AFTERWARDS = {
     "launch": ("launched", "/share"),
@@ -260,8 +263,18 @@ def action_page(
     context = {"campaign": campaign, "action": action, "refusal": refusal, **(warnings or {})}
     context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
     context |= {"fixed_rule": hints.fixed_rule(campaign), "goal": hints.goal_before_launch(campaign)}
-    context["advice"] = hints.advice(campaign)
+    context |= {"advice": hints.advice(campaign), "plan": PlanFound.of(campaign) if action == "launch" else None}
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
+
+
+@router.post(CAMPAIGN + "/judgments-per-item")
+async def ask_for_more(values: Entered, connection: Transaction, slug: str) -> Response:
+    """As many judgments of each item as a plan found to be enough; then the launch is asked about again."""
+    wanted = whole_number(values.get("judgments_per_item"), most=MOST_JUDGMENTS)
+    if not wanted:
+        raise Invalid(f"Say a whole number of judgments, {MOST_JUDGMENTS:,} at most. Nothing was changed.")
+    await lifecycle.edit(connection, slug, lambda before: before.model_copy(update={"judgments_per_item": wanted}))
+    return see_other(address(slug, "/launch/confirm", done="saved"))
 
 
 @router.get(CAMPAIGN + "/campaign.{ending}")

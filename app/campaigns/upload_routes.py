@@ -133,7 +133,8 @@ def packed(form_data: FormData, settings: Settings) -> Packed | None:
     file = form_data.get("media")
     if not isinstance(file, UploadFile) or not file.filename:
         return None
-    return Packed(file.file, settings.max_media_file_mb, settings.max_media_mb)
+    skip = "skip_unnamed" in form_data
+    return Packed(file.file, settings.max_media_file_mb, settings.max_media_mb, skip_unnamed=skip)
 
 
 def meanings_in(form_data: FormData) -> tuple[bool, frozenset[str]]:

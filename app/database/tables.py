@@ -156,6 +156,7 @@ campaigns = Table(
     Column("finished_at", Time),
     Column("archived_at", Time),  # left out of lists until it is brought back
     Column("tried_at", Time),  # when a set of the draft was tried, with the settings that it has
+    Column("newest_plan", JSONB),  # what the last plan found of the draft, with the settings that it has
     # The campaign of which this is a copy for a made-up crowd to answer; each has one at most
     Column("rehearsal_of", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), unique=True),
     CheckConstraint("status IN ('draft', 'running', 'paused', 'finished')", name="status"),

@@ -7,7 +7,7 @@ that it could be seen without.
 import stat
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import PurePosixPath
 from tempfile import TemporaryFile
@@ -36,13 +36,15 @@ PACKED_BY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others take memory as 
 class Packed(NamedTuple):
     """A zip, and how large a file of it and all files of a campaign may be, in MB.
 
-    folder: where in it they lie, with a slash at its end; None where nothing else is in it.
+    folder: where in it they lie, with a slash at its end; None where nothing else is in it. skip_unnamed: whether files
+    that no item names are left out, and not refused.
     """
 
     file: BinaryIO
     max_file_mb: int
     max_mb: int
     folder: str | None = None
+    skip_unnamed: bool = False
 
 
 class Piece(NamedTuple):
@@ -77,12 +79,18 @@ def pieces(
     """
     with opened(packed.file) as archive:
         paths = {path: info for path, info in members(archive).items() if path.startswith(packed.folder or "")}
-        names, others = named(paths, packed.folder, wanted, taken)
+        names, others = named(paths, packed, wanted, taken)
         if respelled is not None:
             respelled |= {name: path[len(packed.folder or "") :] for name, path in others.items()}
         check_sizes([paths[path] for _, path in names], packed, taken_bytes)
         for number, (name, path) in enumerate(names):
             yield from unpacked(archive, paths[path], name, number)
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Return `“a”`, `“a” and “b”`, `“a”, “b” and “c”`."""
+    *others, last = (f"“{shortened(name)}”" for name in names)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 @contextmanager
@@ -140,13 +148,14 @@ def packed_whole(paths: Collection[str]) -> str:
 
 
 def named(
-    paths: Collection[str], folder: str | None, wanted: Collection[str], taken: Collection[str]
+    paths: Collection[str], packed: Packed, wanted: Collection[str], taken: Collection[str]
 ) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """What items call each file, with its path, in the order of the paths; and the names that are respelled there.
 
     Items call a file by its path below the folder; where there is none, by its path, or by that below the one folder
     that was packed whole.
     """
+    folder = packed.folder
     whole = packed_whole(paths) if folder is None else folder
     ways = {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
     found = match_names(ways, wanted, taken)
@@ -156,8 +165,10 @@ def named(
             refuse("media_name_unsafe", f"has a name of more than {LONGEST_FILE_NAME} characters.", path)
         if own in taken or not set(taken).isdisjoint(names):
             refuse("media_twice", "is there twice, or the campaign has a file of that name already.", path)
-        if not names:
-            refuse_unnamed(path, found)
+    unnamed = [path for path, names in found.names.items() if not names]
+    if unnamed and not packed.skip_unnamed:
+        named_here = {name for names in found.names.values() for name in names}
+        refuse_unnamed(unnamed, found, sorted({*wanted} - named_here - {*taken}))
     several = [name for names in found.names.values() for name in names]
     if len(several) != len(set(several)):
         twice = next(path for path, names in found.names.items() if several.count(names[0]) > 1)
@@ -165,13 +176,24 @@ def named(
     return [(name, path) for path, names in found.names.items() for name in names], found.respelled
 
 
-def refuse_unnamed(path: str, found: NamesOfPaths) -> NoReturn:
-    if path in found.unclear:
-        name = shortened(found.unclear[path])
-        refuse("media_unnamed", f"may be what items call “{name}”, but so may another file. Spell it as it is.", path)
-    if any(found.names.values()):
-        refuse("media_unnamed", "is named by no item. Take it out of the zip, or name it in the table.", path)
-    refuse("media_unnamed", "is named by no item. Is the column of file names the one that is shown?", path)
+def refuse_unnamed(unnamed: Sequence[str], found: NamesOfPaths, missing: Sequence[str]) -> NoReturn:
+    """Refuse files of a zip that no item names, all of them by name, with those that items name and it lacks."""
+    for path in unnamed:
+        if path in found.unclear:
+            name = shortened(found.unclear[path])
+            refuse(
+                "media_unnamed", f"may be what items call “{name}”, but so may another file. Spell it as it is.", path
+            )
+    words = f"In the zip {quoted(unnamed)} {'are' if len(unnamed) > 1 else 'is'} named by no item."
+    lacks = f" It lacks {quoted(missing)}, which items name." if missing else ""
+    column = "" if any(found.names.values()) else " Is the column of file names the one that is shown?"
+    raise Invalid(
+        f"{words}{lacks}{column} Nothing was imported.",
+        code="media_unnamed",
+        file=shortened(unnamed[0]),
+        unnamed=[*map(shortened, unnamed)],
+        missing=[*map(shortened, missing)],
+    )
 
 
 def checked(info: zipfile.ZipInfo) -> str:

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated
 from app.campaigns.counted import find_counted
+from app.campaigns.newest_plan import PlanFound
 from app.campaigns.start import refuse_all_best
 from app.database.bulk import snapshot
 from app.database.pool import judgeable
@@ -142,6 +143,17 @@ class Plan:
             return f"This campaign has {asked}, as many as it asks for, and has not reached its goal. {more}"
         likely = "will hardly have reached" if middle > left else "may not have reached"
         return f"This campaign ends at {asked}, which are {left:,} more, and {likely} its goal by then. {more}"
+
+    @property
+    def enough(self) -> int | None:
+        """How many judgments of each item suffice for nine of ten simulated campaigns; None where no number does."""
+        high = self.found.band[2]
+        return None if high == float("inf") else ceil((self.judgments + high) / self.items)
+
+    @property
+    def as_found(self) -> PlanFound:
+        """Return what a launch says again."""
+        return PlanFound(self.items, self.per_item, self.ends_before, self.enough)
 
     @property
     def hours(self) -> float | None:

@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field, TypeAdapter, ValidationError
 
 from app.auth.guards import Who, researcher
-from app.campaigns import counted, hints, rehearsed
+from app.campaigns import counted, hints, newest_plan, rehearsed
 from app.campaigns.progress import Job, watched
 from app.campaigns.routes import address, see_other
 from app.database.campaign import campaign_by_slug
@@ -122,7 +122,10 @@ async def plan(
 
     async def job(told: Callable[[int], None]) -> Plan:
         plans: Plans = request.app.state.plans
-        return await plans.of(slug, asked, now, told)
+        found = await plans.of(slug, asked, now, told)
+        async with database.begin() as connection:
+            await newest_plan.remember(connection, slug, found.as_found)
+        return found
 
     if fetched(request):
         return StreamingResponse(plan_lines(request, job), media_type="application/x-ndjson")

@@ -80,7 +80,7 @@ async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(
     await expect(page.get_by_label("the template")).to_be_checked()
     await page.get_by_label("Template over columns").blur()
     await page.get_by_role("cell", name="verb 1: what it means").wait_for()
-    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("button", name="Import 120 items").click()
     await page.wait_for_url("**/items?done=imported")
     await expect(page.get_by_text("verb 1: what it means", exact=True)).to_have_count(1)
     await page.get_by_role("link", name="Next").click()
@@ -122,7 +122,7 @@ async def test_trying_a_set_ticks_the_step_of_the_checklist_at_once(enter: Enter
     await create(page, "Verbs to try")
     await page.get_by_label("File", exact=True).set_input_files(FILE)
     await page.get_by_text("120 rows").wait_for()
-    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("button", name="Import 120 items").click()
     await page.wait_for_url("**/items?done=imported")
     await page.get_by_role("link", name="Try it", exact=True).click()
     step = page.locator(".checklist [data-step=try]")
@@ -151,6 +151,36 @@ async def test_folded_settings_are_separated_only_where_they_are_seen(enter: Ent
             assert ["·" in before for before in drawn] == [False] * bool(drawn) + [True] * (len(drawn) - 1), design
 
 
+async def test_the_button_says_how_many_items_it_imports_and_is_off_where_none_would_be(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Verbs to count")
+    twice = FILE | {"buffer": (CSV + "1,again,x\n").encode()}
+    await page.get_by_label("File", exact=True).set_input_files(twice)
+    await page.get_by_role("alert").get_by_text("1 row with an id of a row above: line 122").wait_for()
+    await expect(page.get_by_role("button", name="Import items", exact=True)).to_be_disabled()
+    await page.get_by_label("File", exact=True).set_input_files(FILE)
+    await expect(page.get_by_role("button", name="Import 120 items", exact=True)).to_be_enabled()
+
+
+async def test_a_refusal_of_the_zip_takes_the_sentence_away_that_all_is_well(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "More pictures")
+    await page.goto(page.url.split("/items")[0] + "/edit")
+    await page.locator("select[name=content]").select_option("image")
+    await page.locator("form.settings button:not([type=button])").first.click()
+    await page.wait_for_url("**done=saved**")
+    await page.goto(page.url.split("?")[0].removesuffix("/edit") + "/items")
+    rows = FILE | {"buffer": b"id,one\n1,a.png\n2,nothere.png\n"}
+    await page.get_by_label("File", exact=True).set_input_files(rows)
+    await page.get_by_text("All rows can be imported.").wait_for()
+    packed = zipped({"a.png": png(), "over.png": png()})
+    zip_ = {"name": "media.zip", "mimeType": "application/zip", "buffer": packed}
+    await page.locator("[name=media]").set_input_files(zip_)
+    await page.get_by_role("button", name="Import 2 items").click()
+    await page.get_by_text("In the zip “over.png” is named by no item. It lacks “nothere.png”").wait_for()
+    await expect(page.get_by_text("All rows can be imported.")).to_be_hidden()
+
+
 async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter: Enter) -> None:
     page = await enter()
     await create(page, "Verbs with a mistake")
@@ -164,7 +194,7 @@ async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter
     await page.get_by_label("Column that annotators see").select_option("gloss")
     await page.get_by_text("All rows can be imported").wait_for()
     await page.get_by_label("Column that annotators see").select_option("verb")
-    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("button", name="Import 120 items").click()
     await page.get_by_role("alert").get_by_text("Line 122: there is nothing to show").wait_for()
     unreadable = FILE | {"buffer": b"id,verb\n1,\xff\n"}
     await page.get_by_label("File", exact=True).set_input_files(unreadable)
@@ -173,7 +203,7 @@ async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter
     await page.get_by_text("120 rows").wait_for()
     await expect(page.get_by_role("alert")).to_be_hidden()
     await page.get_by_label("Column that annotators see").select_option("verb")
-    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("button", name="Import 120 items").click()
     await page.wait_for_url("**/items?done=imported")
 
 
@@ -183,7 +213,7 @@ async def test_a_lost_connection_while_importing_is_said(enter: Enter) -> None:
     await page.get_by_label("File", exact=True).set_input_files(FILE)
     await page.get_by_text("120 rows").wait_for()
     await page.context.set_offline(True)
-    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("button", name="Import 120 items").click()
     await page.get_by_role("alert").get_by_text("The connection was lost").wait_for()
     await page.get_by_label("File", exact=True).set_input_files(FILE)
     await page.get_by_role("alert").get_by_text("could not be sent").wait_for()
@@ -277,7 +307,7 @@ async def test_a_file_is_dropped_and_its_columns_are_matched(enter: Enter) -> No
     await page.get_by_label("Id", exact=True).select_option("none: number the rows")
     await page.get_by_label("Column that annotators see").select_option("sense")
     await page.get_by_text("All rows can be imported").wait_for()
-    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("button", name="Import 120 items").click()
     await page.wait_for_url("**/items?done=imported")
     await expect(page.locator(".items tbody tr")).to_have_text([re.compile("1.*river"), re.compile("2.*money")])
 
@@ -289,7 +319,7 @@ async def test_a_file_is_looked_at_and_then_imported_without_javascript(enter: E
     await page.get_by_role("button", name="Look at the rows").click()
     await page.get_by_text("All rows can be imported").wait_for()
     await page.get_by_label("Column that annotators see").select_option("gloss")
-    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("button", name="Import 120 items").click()
     await page.wait_for_url("**/items?done=imported")
     await expect(page.locator(".items tbody tr")).to_have_count(50)
 
@@ -342,7 +372,7 @@ async def test_a_campaign_is_set_up_without_javascript(enter: Enter) -> None:
     await create(page, "Verbs without scripts")
     await page.get_by_label("File", exact=True).set_input_files(FILE)
     await page.get_by_label("Column that annotators see").fill("gloss")
-    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("button", name="Import 120 items").click()
     await page.wait_for_url("**/items?done=imported")
     await launch(page)
     await page.get_by_role("link", name="Finish …").click()

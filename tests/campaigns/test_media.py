@@ -4,7 +4,7 @@ import pytest
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.errors import Refusal
+from app.errors import Invalid, Refusal
 from tests.campaigns.drafts import draft, import_items, lead
 from tests.media.files import SVG, packed, png, table, wav, with_files
 from tests.serving.campaigns import NOW, execute, value, values
@@ -46,6 +46,30 @@ async def test_items_come_with_the_files_that_they_name(engine):
 async def test_what_does_not_fit_is_refused_and_nothing_is_stored(engine, names, files, expected):
     campaign = await draft(engine, content="image")
     assert await refused(engine, campaign, table(*names), files) == expected
+
+
+async def test_all_files_that_are_missing_and_all_that_nobody_names_are_named_at_once(engine):
+    campaign = await draft(engine, content="image")
+    files = {name: png() for name in ("a.png", "left.png", "over.png")}
+    with pytest.raises(Invalid) as problem:
+        await import_items(engine, campaign, table("a.png", "b.png", "c.png"), media=packed(files))
+    assert problem.value.code == "media_unnamed"
+    assert problem.value.message.startswith(
+        "In the zip “left.png” and “over.png” are named by no item. It lacks “b.png” and “c.png”, which items name."
+    )
+    assert problem.value.details["missing"] == ["b.png", "c.png"]
+    skipping = packed(files)._replace(skip_unnamed=True)
+    with pytest.raises(Invalid, match=r"there are no files “b.png” and “c.png” in the zip") as problem:
+        await import_items(engine, campaign, table("a.png", "b.png", "c.png"), media=skipping)
+    assert problem.value.code == "media_missing"
+    assert await values(engine, STORED) == [(0, 0)]
+
+
+async def test_files_that_nobody_names_are_left_out_where_that_is_wished(engine):
+    campaign = await draft(engine, content="image")
+    files = {"a.png": png(), "over.png": png(), "notes.txt": b"none"}
+    assert await import_items(engine, campaign, table("a.png"), media=packed(files)._replace(skip_unnamed=True)) == 1
+    assert await values(engine, "SELECT name FROM media") == [("a.png",)]
 
 
 async def test_a_zip_beside_plain_texts_is_refused(engine):
