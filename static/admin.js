@@ -280,6 +280,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
         const { name, id } = event.target;
         preview.innerHTML = html;
         (preview.querySelector(`#${id}`) ?? preview.querySelector(`[name="${name}"]`))?.focus();
+        offer();
         return;
       }
       const anew = document.createElement("template");

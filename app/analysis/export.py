@@ -61,17 +61,8 @@ MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"
 NOT_SETTINGS = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items", "goal_reached"),
-    *(
-        "always_shown",
-        "tried_at",
-        "newest_plan",
-        "rehearsal_of",
-        "segment_count",
-        "asked_criterion",
-        "visit_version",
-        "has_checks",
-    ),
-    "releases",
+    *("always_shown", "tried_at", "rehearsal_of", "segment_count", "asked_criterion", "visit_version", "has_checks"),
+    *("releases", "newest_plan"),
 )
 SETTLED = ("settled",)
 DEVIATION = ("standard_deviation",)  # of a posterior

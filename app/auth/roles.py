@@ -140,7 +140,10 @@ NEEDED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN}/{{action}}/confirm",
         f"PUT {CAMPAIGN}/try/hit",
         *(f"POST {CAMPAIGN}/{act}" for act in ("launch", "pause", "resume", "finish", "reopen", "archive", "restore")),
-        *(f"POST {CAMPAIGN}/{act}" for act in ("edit", "after-launch", "delete", "items", "items/preview")),
+        *(
+            f"POST {CAMPAIGN}/{act}"
+            for act in ("edit", "after-launch", "judgments-per-item", "delete", "items", "items/preview")
+        ),
         *(f"POST {CAMPAIGN}/items/{act}" for act in ("mark", "unmark")),
         *(f"POST {CAMPAIGN}/{act}" for act in ("responses", "try/hit", "rehearse", "remove-rehearsal", "people")),
         f"POST {CAMPAIGN}/alerts/{{alert}}/seen",

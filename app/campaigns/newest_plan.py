@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from sqlalchemy import null, update
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import campaigns
@@ -11,8 +11,8 @@ from app.database.tables import campaigns
 
 @dataclass(frozen=True)
 class PlanFound:
-    """items: that there were. per_item: judgments wanted of each. warning: that the campaign may end before its goal, as
-    a sentence; empty where it has judgments enough. enough: judgments an item with which nine of ten simulated
+    """items: that there were. per_item: judgments wanted of each. warning: that the campaign may end before its goal,
+    as a sentence; empty where it has judgments enough. enough: judgments an item with which nine of ten simulated
     campaigns reach it; None where no number does.
     """
 
@@ -32,6 +32,4 @@ class PlanFound:
 async def remember(connection: AsyncConnection, slug: str, found: PlanFound) -> None:
     """Store what a plan found of a draft; nothing of a campaign that has changed since, or was launched."""
     those = campaigns.c.slug == slug, campaigns.c.status == "draft", campaigns.c.judgments_per_item == found.per_item
-    await connection.execute(
-        update(campaigns).where(*those).values(newest_plan=asdict(found) if found.items else null())
-    )
+    await connection.execute(update(campaigns).where(*those).values(newest_plan=asdict(found)))

@@ -104,6 +104,7 @@ CHANGES = [
     Change("POST", "/invitation", {"data": {"way": "me"}}),
     page(CAMPAIGN + "/links", words="co-authors", current=PASSWORD),
     Change("POST", CAMPAIGN + "/links/{link}/withdraw", {}, {"link": "co-authors"}),
+    page(CAMPAIGN + "/judgments-per-item", judgments_per_item="12"),
     lead("launch"),
     page(CAMPAIGN + "/after-launch", prolific_completion_code="DONE1"),
     Change("POST", CAMPAIGN + "/responses", {"files": {"file": ("a.csv", ANSWERS.format(1))}}),

@@ -62,7 +62,7 @@ async def test_all_files_that_are_missing_and_all_that_nobody_names_are_named_at
     with pytest.raises(Invalid, match=r"there are no files “b.png” and “c.png” in the zip") as problem:
         await import_items(engine, campaign, table("a.png", "b.png", "c.png"), media=skipping)
     assert problem.value.code == "media_missing"
-    assert await values(engine, STORED) == [(0, 0)]
+    assert await values(engine, STORED) == [(0, 0, 0)]
 
 
 async def test_files_that_nobody_names_are_left_out_where_that_is_wished(engine):

@@ -207,6 +207,24 @@ async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, s
     assert "as many as it asks for, and has not reached its goal. Ask" in replace(some, judgments=16).ends_before
 
 
+async def test_a_launch_says_again_what_the_plan_found_and_offers_as_many_judgments_as_are_enough(engine, researcher):
+    campaign = await running(engine, items=8, launched=False, judgments_per_item=2, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}"
+    said = "will hardly have reached its goal by then"
+    assert said not in (await researcher.get(f"{address}/launch/confirm")).text
+    assert said in (await researcher.get(f"{address}/plan?like=mlqe-et-en")).text
+    html = (await researcher.get(f"{address}/launch/confirm")).text
+    assert said in html
+    enough = int(html.partition('name="judgments_per_item" value="')[2].partition('"')[0])
+    assert enough > 2
+    assert f"Set to {enough} judgments an item" in html
+    done = await researcher.post(f"{address}/judgments-per-item", data={"judgments_per_item": str(enough)})
+    assert done.headers["location"] == f"{address}/launch/confirm?done=saved"
+    html = (await researcher.get(f"{address}/launch/confirm")).text
+    assert said not in html
+    assert f"with {enough} judgments each" in html
+
+
 async def test_our_script_is_told_how_far_it_is(engine, researcher):
     campaign = await running(engine, items=8, launched=False, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en"
