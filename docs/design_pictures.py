@@ -12,6 +12,7 @@ from playwright.async_api import Browser, Locator, Page
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import items, lifecycle
+from app.campaigns.columns import Matching
 from app.campaigns.settings import CampaignSettings
 from app.cli.running import on_engine
 
@@ -220,7 +221,7 @@ async def launched(connection: Any, scene: Scene) -> str:
     rows = [(number, text, *scene.beside.values()) for number, text in enumerate(scene.texts, start=1)]
     csv.writer(table).writerows([("id", "text", *scene.beside), *rows])
     file = io.BytesIO(table.getvalue().encode())
-    await items.import_items(connection, campaign.slug, file, "items.csv", shown="text", max_mb=1)
+    await items.import_items(connection, campaign.slug, file, "items.csv", matching=Matching(shown="text"), max_mb=1)
     return str((await lifecycle.transition(connection, campaign.slug, "launch", now=MOMENT)).link_key)
 
 

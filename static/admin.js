@@ -201,7 +201,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
   const usual = button.textContent;
   const offer = () => {
     const rows = preview?.querySelector("[data-rows]")?.dataset.rows;
-    const wrong = preview?.querySelector("[data-checked] [role=alert]");
+    const wrong = preview?.querySelector("[role=alert]");
     button.disabled = Boolean(wrong);
     button.textContent = rows && !wrong ? usual.replace(" ", ` ${Number(rows).toLocaleString()} `).replace(/s$/, rows === "1" ? "" : "s") : usual;
   };

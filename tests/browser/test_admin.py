@@ -194,8 +194,8 @@ async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter
     await page.get_by_label("Column that annotators see").select_option("gloss")
     await page.get_by_text("All rows can be imported").wait_for()
     await page.get_by_label("Column that annotators see").select_option("verb")
-    await page.get_by_role("button", name="Import 120 items").click()
-    await page.get_by_role("alert").get_by_text("Line 122: there is nothing to show").wait_for()
+    await page.get_by_role("alert").get_by_text("with nothing to show to annotators: line 122").wait_for()
+    await expect(page.get_by_role("button", name="Import items", exact=True)).to_be_disabled()
     unreadable = FILE | {"buffer": b"id,verb\n1,\xff\n"}
     await page.get_by_label("File", exact=True).set_input_files(unreadable)
     await page.get_by_role("alert").get_by_text("not UTF-8").wait_for()
