@@ -75,9 +75,9 @@ class NamedMedia:
             types = types | await store.keep(connection, campaign_id, found, known.next_number)
         missing = {file: line for file, line in self.lines.items() if file.name not in types}
         if len(missing) > 1:
-            names = [file.name for file in missing]
-            words = f"there are no files {archive.quoted(names)} in the zip, nor among those of the campaign."
-            told = {"file": shortened(names[0]), "missing": [*map(shortened, names)]}
+            lacking = [file.name for file in missing]
+            words = f"there are no files {archive.quoted(lacking)} in the zip, nor among those of the campaign."
+            told = {"file": shortened(lacking[0]), "missing": [*map(shortened, lacking)]}
             refuse("media_missing", next(iter(missing.values())), words, **told)
         for file, line in self.lines.items():
             if trouble := trouble_with(file, types):

@@ -186,9 +186,12 @@ def refuse_unnamed(unnamed: Sequence[str], found: NamesOfPaths, missing: Sequenc
             )
     words = f"In the zip {quoted(unnamed)} {'are' if len(unnamed) > 1 else 'is'} named by no item."
     lacks = f" It lacks {quoted(missing)}, which items name." if missing else ""
-    column = "" if any(found.names.values()) else " Is the column of file names the one that is shown?"
+    them = "them" if len(unnamed) > 1 else "it"
+    way = f" Take {them} out of the zip, name {them} in the table, or leave out files that no item names."
+    if not any(found.names.values()):
+        way = " Is the column of file names the one that is shown?"
     raise Invalid(
-        f"{words}{lacks}{column} Nothing was imported.",
+        f"{words}{lacks}{way} Nothing was imported.",
         code="media_unnamed",
         file=shortened(unnamed[0]),
         unnamed=[*map(shortened, unnamed)],
