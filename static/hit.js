@@ -6,12 +6,14 @@
 // with it. What it reads has `entries()`, what was entered so far, by item or control; `restore(entries)`; `fields()`, what is
 // sent; `missing()`, the controls without a value; `ready()`, false after saying what is missing; and `draw()`.
 
+import * as early from "./hit/early.js";
 import * as media from "./hit/media.js";
 import { announce, hush } from "./hit/page.js";
 import * as parts from "./hit/parts.js";
 import * as rest from "./hit/rest.js";
 import * as sending from "./hit/sending.js";
 import * as texts from "./hit/texts.js";
+import * as trays from "./hit/trays.js";
 import * as visit from "./hit/visit.js";
 import { words } from "./hit/words.js";
 
@@ -43,6 +45,7 @@ function begin(shown) {
   texts.begin(hit);
   media.begin(hit, () => { if (hit === shown) resize(); });
   parts.begin(hit, design);
+  trays.begin(hit);
   hit.form.addEventListener("submit", (event) => sending.submit(shown, event));
   hit.form.querySelector(".try-now").addEventListener("click", () => sending.send(shown));
 }
@@ -52,6 +55,7 @@ function begin(shown) {
 function swap(html) {
   hush();
   document.getElementById("main").innerHTML = html;
+  early.close();
   start();
   renewAddress();
   scrollTo(0, 0);
@@ -68,6 +72,15 @@ function renewAddress() {
   url.searchParams.set("t", hit.form.elements.token.value);
   history.replaceState(null, "", url);
   visit.remember();
+}
+
+// Where there is no line for it, below the button.
+function tellOfEarlyPress() {
+  const message = words("This page had only just appeared, so your press was ignored. Please press again.");
+  announce(message);
+  if (hit) return sending.say(hit, message);
+  const line = Object.assign(document.createElement("p"), { className: "aside", textContent: message });
+  document.querySelector("#main form")?.append(line);
 }
 
 function waitOrReturn(section) {
@@ -91,6 +104,7 @@ async function look(section) {
 
 function resize() {
   texts.fit(hit);
+  trays.fit(hit);
   hit.parts.forEach(design.resize);
 }
 
@@ -98,6 +112,7 @@ export function run(chosen) {
   const { classList } = document.documentElement;
   classList.add("scripted");     // also when the script that does so before the first paint did not arrive
   design = chosen;
+  early.begin(tellOfEarlyPress);
   document.addEventListener("keydown", (event) => { if (hit) design.press(parts.inHand(hit), event); });
   document.addEventListener("visibilitychange", () => { if (hit && document.hidden) sending.saveDraft(hit, { leaving: true }); });
   addEventListener("pagehide", () => { if (hit) sending.saveDraft(hit, { leaving: true }); });

@@ -8,6 +8,7 @@ items and, where the campaign allows them, https links.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import unescape
 from typing import Any, NamedTuple, Self
 from unicodedata import normalize
@@ -28,6 +29,7 @@ LONGEST_ADDRESS = 2_000  # of a file
 DRAWN_AT_ONCE = 4_000  # characters, which take a few milliseconds as Markdown; more are drawn in a thread
 WIDEST_TEXT, WIDEST_WORD = 28, 17  # characters of a text that stands beside its control
 BEGINNING = 4_000  # characters of what is drawn that are looked at for how it begins
+LONGEST_SPOKEN, SHORT = 120, 80  # characters of an item in the names of its controls
 ENDINGS = {
     "image": ("png", "jpg", "jpeg", "gif", "webp", "avif"),
     "audio": ("mp3", "wav", "ogg", "oga", "opus", "flac", "m4a"),
@@ -124,6 +126,20 @@ class DrawnItems:
     def names(self) -> list[ItemName]:
         """Names of the items in the fields of the page."""
         return item_names(len(self.items))
+
+    @cached_property
+    def short(self) -> list[str]:
+        """The beginning of each item that is too long to be heard with each of its controls; empty for others."""
+        begins = [self.beginning(at) for at in range(len(self.items))]
+        long = [
+            len(begin) > LONGEST_SPOKEN or len(item) > BEGINNING for begin, item in zip(begins, self.items, strict=True)
+        ]
+        return [f"{begin[:SHORT]} …" if begin and is_long else "" for begin, is_long in zip(begins, long, strict=True)]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """What the id of the words begins with that name the controls of each item: its text, or its beginning."""
+        return ["short" if short else "text" for short in self.short]
 
 
 @dataclass(frozen=True)

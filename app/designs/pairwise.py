@@ -33,7 +33,7 @@ class Pairwise(Order):
     submit_on_choice: bool = Field(
         default=False,
         title="Submit on the choice",
-        description="A click or a key on one of the two submits the HIT. Only where people may change their last "
+        description="A choice by button or key submits the HIT. Only where people may change their last "
         "answers: the next page leads back to them.",
     )
 

@@ -56,6 +56,7 @@ class ShownHit:
     what was entered before.
 
     segment: where the items are systems, the one whose outputs are shown, each once; `above` is what stands above them.
+    own: the items without the checks among them.
     """
 
     id: int
@@ -66,6 +67,7 @@ class ShownHit:
     expires_at: datetime
     segment: int | None = None
     above: Above | None = None
+    own: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -303,7 +305,7 @@ async def held(connection: Driver, here: Standing, visitor: Visitor | None, *, n
     if here.has_checks:
         seen = mixed.shown(*seen, *await of_hit(connection, here.id, here.hit_id))
     draft = draft_by_position(here.draft or {}, seen[0])
-    return Work(here, ShownHit(here.hit_id, *seen, draft, expires_at, here.hit_segment, shown.above))
+    return Work(here, ShownHit(here.hit_id, *seen, draft, expires_at, here.hit_segment, shown.above, items))
 
 
 async def leased(
@@ -322,7 +324,7 @@ async def leased(
     seen = proposal.shown, row.ids, row.texts
     if proposal.checks:
         seen = mixed.shown(*seen, proposal.checks, {check.number: check for check in checks})
-    return Work(here, ShownHit(row.id, *seen, {}, row.expires_at, proposal.segment, row.above))
+    return Work(here, ShownHit(row.id, *seen, {}, row.expires_at, proposal.segment, row.above, proposal.shown))
 
 
 def is_last(cache: PosteriorCache, work: Work) -> bool:
@@ -332,7 +334,7 @@ def is_last(cache: PosteriorCache, work: Work) -> bool:
         return True
     if work.hit is None or copy is None:
         return False
-    return not something_left(here, copy, work.hit.items, work.hit.segment)
+    return not something_left(here, copy, work.hit.own, work.hit.segment)
 
 
 def something_left(here: Standing, copy: Copy, items: Collection[int], segment: int | None = None) -> bool:

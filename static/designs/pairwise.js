@@ -1,4 +1,5 @@
-// Two items and one choice: by button, by a click on an item, or by arrow key wherever the focus is.
+// Two items and one choice: by button, or by arrow key wherever the focus is. Texts are only read: to press them chooses
+// nothing.
 
 import { run } from "../hit.js";
 import * as keys from "../hit/keys.js";
@@ -17,13 +18,7 @@ const atOnce = (hit) => Boolean(hit.fieldset.querySelector("[data-at-once]")) &&
 
 function begin(hit) {
   scrolling.begin(hit);
-  hit.fieldset.addEventListener("click", leaveSelected);
   hit.fieldset.addEventListener("input", (event) => { if (atOnce(hit) && radios(hit).includes(event.target)) submit(hit, event); });
-}
-
-// Who marks words to read along has chosen nothing.
-function leaveSelected(event) {
-  if (event.target.closest(".side") && !getSelection().isCollapsed) event.preventDefault();
 }
 
 function press(hit, event) {
@@ -45,6 +40,7 @@ function pressArrow(hit, event) {
   if (event.repeat) return;
   choose(hit, radio);
   radio.focus({ preventScroll: true });
+  radio.scrollIntoView({ block: "nearest" });
   if (atOnce(hit)) submit(hit, event);
 }
 

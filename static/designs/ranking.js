@@ -85,7 +85,7 @@ function click(hit, event) {
   if (button?.matches("[data-move]")) step(hit, item, Number(button.dataset.move));
   else if (button?.matches(".tie")) tie(hit, item);
   else if (button?.matches(".out")) out(hit, item);
-  else if (!button?.matches(".show-all") && !event.target.matches("input")) pressed(hit, row);
+  else if (!event.target.closest(".item, input")) pressed(hit, row);
 }
 
 function pressed(hit, row) {

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 import httpx
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, Route, async_playwright, expect
 from sqlalchemy import Row, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -32,6 +32,7 @@ CHROMIUM_SWITCHES = [
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+EARLY_PRESSES = "**/static/hit/early.js*"
 expect.set_options(timeout=PATIENT_MS)
 
 
@@ -115,6 +116,13 @@ async def browser() -> AsyncIterator[Browser]:
         await browser.close()
 
 
+async def take_early_presses(route: Route) -> None:
+    """Serve the script that ignores presses on a new task so that it takes them: a test is quicker than any person."""
+    reply = await route.fetch()
+    script = (await reply.text()).replace("export function close() {", "export function close() {\n  return;")
+    await route.fulfill(response=reply, body=script)
+
+
 @dataclass
 class Visit:
     """A browser context of one person, and what went wrong on its pages."""
@@ -126,12 +134,17 @@ class Visit:
 
 @pytest_asyncio.fixture
 async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
-    """Opens a page for a new person; at the end no page may have said anything on its console."""
+    """Opens a page for a new person; at the end no page may have said anything on its console.
+
+    hasty: whether presses on a task that has only just come are taken, so that a test need not wait.
+    """
     contexts = []
     visits: list[Visit] = []
 
-    async def open_page(**options: Any) -> Visit:
+    async def open_page(*, hasty: bool = True, **options: Any) -> Visit:
         context = await browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+        if hasty:
+            await context.route(EARLY_PRESSES, take_early_presses)
         context.set_default_timeout(PATIENT_MS)
         contexts.append(context)
         visit = Visit(await context.new_page(), [], [])

@@ -8,6 +8,16 @@ from playwright.async_api import Page, expect
 from tests.browser.acts import SUBMIT, becomes, box_of, hit_shown, open_hit, submit, violations
 
 PAIR: dict[str, Any] = {"design": "pairwise", "question": "Which verb is used more often?", "judgments_per_item": 2}
+# The element with the focus, if something lies over it: what is seen at the middle of each of its edges is another.
+HIDDEN = """() => {
+  const element = document.activeElement;
+  const { left, right, top, bottom, width } = element.getBoundingClientRect();
+  if (!width || element.matches(".item")) return null;
+  const points = [[(left + right) / 2, top + 2], [(left + right) / 2, bottom - 2]];
+  const over = points.map(([x, y]) => document.elementFromPoint(x, y));
+  const seen = over.every((one) => one && (element.contains(one) || one.contains(element)));
+  return seen ? null : element.outerHTML.slice(0, 200);
+}"""
 LONG = [
     "\n".join([name] + lines * ["A line of a long argument, which goes on."])
     for name, lines in (("long", 80), ("short", 40))
@@ -60,7 +70,7 @@ async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
     assert response.input_kinds == ["keyboard", "keyboard"]
 
 
-async def test_by_mouse_on_a_button_or_on_an_item_and_the_choice_outlives_a_reload(task: Any, visit: Any) -> None:
+async def test_by_mouse_on_a_button_and_the_choice_outlives_a_reload(task: Any, visit: Any) -> None:
     campaign = await task(texts=["abide", "run"], **PAIR)
     page = (await visit()).page
     await page.goto(campaign.prolific())
@@ -76,7 +86,7 @@ async def test_by_mouse_on_a_button_or_on_an_item_and_the_choice_outlives_a_relo
     await page.mouse.up()
     assert await page.evaluate("getSelection().toString()") != ""  # to mark words is no choice
     await expect(page.get_by_role("radio", checked=True)).to_have_count(0)
-    await page.locator(".side .text").nth(1).click()
+    await page.locator(".choice").last.click()
     assert (await campaign.draft_saved())["preferred"]["value"] == "01"
     await page.evaluate("sessionStorage.clear()")
     await page.reload()
@@ -88,6 +98,64 @@ async def test_by_mouse_on_a_button_or_on_an_item_and_the_choice_outlives_a_relo
     await submit(page)
     assert await places(campaign) == [[(first[0], 1.0), (first[1], 2.0)]]
     assert (await campaign.responses())[0].input_kinds == ["mouse", "mouse"]
+
+
+PARAGRAPH = "Some words of a long **answer**, with `code`, that go on. " * 8
+ANSWERS = ["\n\n".join([name, *[PARAGRAPH] * 6]) for name in ("First", "Second")]
+
+
+async def test_a_press_on_a_text_chooses_nothing_and_moves_nothing(task: Any, visit: Any) -> None:
+    at_once = {"content": "markdown", "design_settings": {"submit_on_choice": True}}
+    campaign = await task(texts=ANSWERS, **PAIR | at_once)
+    page = (await visit(viewport={"width": 1280, "height": 600})).page
+    await open_hit(page, campaign.prolific())
+    await page.mouse.wheel(0, 60)
+    for word in await page.locator(".side strong").all():
+        if not (await word.bounding_box() or {}).get("y", 0) < 300:
+            continue
+        before = await page.evaluate("scrollY")
+        box = await box_of(word)
+        await page.mouse.click(box["x"] + 5, box["y"] + 5)
+        await page.mouse.dblclick(box["x"] + 5, box["y"] + 5)
+        assert await page.evaluate("getSelection().toString().trim()") == "answer"
+        assert await page.evaluate("scrollY") == before
+    await expect(page.get_by_role("radio", checked=True)).to_have_count(0)
+    assert await campaign.responses() == []
+    await page.keyboard.press("ArrowRight")  # also with the focus on a text
+    await expect(page.locator(".progress")).to_have_text("1 set done")
+
+
+async def test_texts_are_groups_and_choices_are_called_by_their_sides_alone(task: Any, visit: Any) -> None:
+    campaign = await task(texts=ANSWERS, **PAIR, content="markdown")
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    for side, text in zip(("left", "right"), await sides(page), strict=True):
+        await expect(page.get_by_role("group", name=side, exact=True)).to_contain_text(text.split()[0])
+        await expect(page.get_by_role("radio", name=side, exact=True)).to_have_accessible_description(side)
+    await expect(page.get_by_role("radio", name="about equal", exact=True)).to_have_accessible_description("")
+    assert await violations(page) == ""
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await expect(page.get_by_role("group", name="upper", exact=True)).to_have_count(1)
+    await expect(page.get_by_role("radio", name="lower", exact=True)).to_have_accessible_description("lower")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 600), (390, 844), (640, 330)])
+async def test_what_has_the_focus_is_seen_whole_and_a_choice_that_is_seen_moves_nothing(
+    task: Any, visit: Any, width: int, height: int
+) -> None:
+    campaign = await task(texts=ANSWERS, **PAIR, content="markdown", cannot_be_judged=True)
+    page = (await visit(viewport={"width": width, "height": height})).page
+    await open_hit(page, campaign.prolific())
+    await page.locator(".choice").last.scroll_into_view_if_needed()
+    before = await page.evaluate("scrollY")
+    for key, name in (("ArrowRight", "right" if width > 700 else "lower"), ("ArrowDown", "about equal")):
+        await page.keyboard.press(key)
+        await expect(page.get_by_role("radio", name=name)).to_be_focused()
+        assert await page.evaluate("scrollY") == before
+    for _ in range(8):
+        await page.keyboard.press("Tab")
+        hidden = await page.evaluate(HIDDEN)
+        assert hidden is None, hidden
 
 
 async def test_long_texts_scroll_together_and_their_arrow_keys_scroll(task: Any, visit: Any) -> None:
@@ -152,8 +220,8 @@ async def test_without_scripts(task: Any, visit: Any) -> None:
     first = await sides(page)
     await page.locator(SUBMIT).click()
     await expect(page.locator("input:invalid").first).to_be_focused()  # the browser asks for a choice
-    await page.get_by_role("radio", name="about equal").check()
-    await page.locator(".side .text").first.click()
+    await page.get_by_role("radio", name="left").check()
+    await page.locator(".side .text").last.click()
     await expect(page.get_by_role("radio", name="left")).to_be_checked()
     await page.locator(SUBMIT).click()
     await expect(page.locator(".progress")).to_have_text("1 set done")
@@ -176,7 +244,7 @@ async def test_a_choice_submits_at_once_and_the_next_page_leads_back_to_it(task:
     await page.get_by_role("button", name="Submit the change").click()
     await expect(page.get_by_text("These are the answers")).to_have_count(0)
     second = await sides(page)
-    await page.locator(".side").nth(0).click()
+    await page.get_by_role("radio", name="left").check()
     await expect(page.locator(".progress")).to_have_text("2 sets done")
     assert await places(campaign) == [
         [(first[0], 2), (first[1], 1)],

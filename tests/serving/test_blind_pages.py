@@ -128,3 +128,15 @@ async def test_who_opens_their_answer_again_finds_checks_as_they_left_them_like_
         assert again.skeleton.count("\nHm.") == 5
         return
     pytest.fail("no check in twelve HITs")
+
+
+async def test_a_set_with_a_check_is_called_the_last_one_only_if_nothing_follows(engine, client):
+    items = "".join(f"v{k},verb {k:03d},,\n" for k in range(5)) + checks(["80"] * 4)
+    settings = {"checks_percent": 50, "judgments_per_item": 90, "items_per_hit": 5, "repeat_items": False}
+    campaign = await launched(engine, f"id,text,check,expected\n{items}", **settings)
+    for _ in range(30):
+        page = (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
+        if "verb 9" in page:
+            assert 'data-send="Submit and next"' in page  # one of the five items is left
+            return
+    pytest.fail("no check in thirty visits")

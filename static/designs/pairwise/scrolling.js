@@ -6,7 +6,7 @@ const texts = (hit) => all(hit.fieldset, ".side .item");
 const room = ({ scrollHeight, clientHeight }) => scrollHeight - clientHeight;
 
 // Whether an arrow key that is pressed here scrolls a text.
-export const scrolls = ({ target }) => target.matches(".side .item[tabindex]");
+export const scrolls = ({ target, key }) => ["ArrowUp", "ArrowDown"].includes(key) && target.matches(".side .item[tabindex]");
 
 export function begin(hit) {
   const both = texts(hit);

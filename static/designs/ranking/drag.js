@@ -1,9 +1,10 @@
-// Dragging items into the order: by mouse a row wherever it is, by finger its badge, so that the page still scrolls.
+// Dragging items into the order: by mouse a row beside its words, which can be marked, by finger its badge, so that the page
+// still scrolls.
 
 const DRAG_STARTS_PX = 5;      // less is a press
 const EDGE_PX = 48;            // this near to an edge of the window the page scrolls
 const SCROLL_PX = 12;
-const PRESSED = "button:not(.badge), a, input, summary";
+const PRESSED = ".item, button:not(.badge), a, input, summary";
 
 // drop(item, at) puts it at a place of the order without it, or nowhere: null.
 export function begin(hit, drop) {
