@@ -67,7 +67,14 @@ async def test_a_whole_campaign_over_the_api(program):
     done = (await program.post(f"{address}/hits", json={"annotator": "ann 1"})).json()
     assert done == {"hit": None, "reason": "all_done"}
     verified = (await program.get(f"{address}/verify")).json()
-    assert verified == {"clean": True, "responses": 4, "items": 6, "mismatch_count": 0, "mismatches": []}
+    assert verified == {
+        "clean": True,
+        "responses": 4,
+        "items": 6,
+        "mismatch_count": 0,
+        "mismatches": [],
+        "beyond_rounding": 0,
+    }
 
 
 RESULTS = (

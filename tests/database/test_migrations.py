@@ -102,7 +102,7 @@ async def test_priors_and_posteriors_are_carried_over_and_a_draft_that_chose_no_
     for law in ("easl", "trueskill"):
         await draft(engine, name=f"{law} with its own", update_law=law)
         await draft(engine, name=f"{law} with another", update_law=law, prior=[0.25, 2])
-    campaign = await launched(engine, "id,text,mu,sigma2\n1,a,-0.5,0.25\n2,b,,\n", update_law="trueskill")
+    campaign = await launched(engine, "id,text,mu,sigma2\n1,a,-0.5,0.25\n2,b,,\n", priors=True, update_law="trueskill")
     told = "SELECT name, prior FROM campaigns ORDER BY id"
     posteriors = "SELECT subject, revision, criterion, state, score, variance, judgments FROM posteriors ORDER BY 1"
     known = (told, "SELECT prior FROM items ORDER BY number", posteriors)

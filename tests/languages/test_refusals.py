@@ -10,8 +10,13 @@ from app.languages.refusals import FOR_ANNOTATORS
 
 APP = Path(__file__).parents[2] / "app"
 OF_RESEARCHERS = (
+    "crowd/answer_files.py",
+    "crowd/columns.py",
     "crowd/files.py",
+    "crowd/moments.py",
     "crowd/mturk/results.py",
+    "crowd/reading.py",
+    "crowd/tools.py",
     "visit/people.py",
     "visit/practice.py",
 )  # tables of theirs

@@ -324,7 +324,9 @@ async def test_after_a_gold_item_people_read_what_was_expected_where_the_campaig
     page = await answered_until(client, campaign, ["to walk"])
     assert "From your last set: another answer was expected" in page
     told = page.partition('<section class="notice told"')[2].partition("</section>")[0]
-    assert " ".join(re.sub(r"<[^>]*>", " ", told).split()).endswith("expected to walk Yours: 42 Expected: 70 to 90")
+    assert " ".join(re.sub(r"<[^>]*>", " ", told).split()).endswith(
+        "expected to walk ✗ Not as expected Yours: 42 Expected: 70 to 90"
+    )
     fields = {name: "42" if name.startswith("score-") else said for name, said in fields_of(page).items()}
     assert "From your last set" not in (await client.post(f"/link/{campaign.link_key}", data=fields)).text
 
