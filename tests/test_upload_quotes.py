@@ -112,11 +112,21 @@ def test_between_commas_a_stray_mark_that_takes_in_rows_is_refused_with_the_line
         ('id,text\ns1,"x\ns2,""\ns3,y"\ns4,z\n', 2),
         ('id,text\ns1,a\ns2,"b\ns3,c"\n', 3),
         ('id,text\r\ns1,a\r\ns2,"b\r\ns3,c"\r\n', 3),
+        ('id,text\ns1,"x\ns2,y, and more\ns3,z"\ns4,w\n', 2),
+        ('id,text\ns1,"x, y\ns2,y\n\ns3,z"\ns4,w\n', 2),
+        ('text,id\n"Well, begun,s1\nPlain,s2\nEnds, all in all, here",s3\nok,s4\n', 2),
     ],
 )
 def test_swallowed_rows_are_seen_wherever_the_mark_is(content, line):
     problem = refused(content)
     assert (problem.code, problem.details["line"]) == ("quotes_unclear", line)
+
+
+def test_texts_over_several_lines_may_have_commas():
+    assert texts('id,text\n1,"Roses are red,\nviolets, blue"\n2,"a, b\n\nc, d"\n', "a.csv") == [
+        "Roses are red,\nviolets, blue",
+        "a, b\n\nc, d",
+    ]
 
 
 def test_a_row_over_several_lines_in_a_table_without_marks_is_refused_with_its_line():

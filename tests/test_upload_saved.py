@@ -158,10 +158,31 @@ def test_lines_may_end_with_carriage_returns_alone(quote):
     assert rows(JSONL.replace("\n", "\r"), "a.jsonl") == ROWS
 
 
-def test_a_carriage_return_within_a_row_of_other_ends_is_refused_in_plain_words():
-    problem = refused('id,text\n1,"x"\n2,a\rb\n')
-    assert (problem.code, problem.details["line"]) == ("csv_unreadable", 3)
-    assert "universal-newline" not in problem.message
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ('id,text\n1,"x"\n2,a\rb\n', 3),
+        ("text\nx\na\rb\nc\n", 3),
+        ("id\ttext\n1\tx\n2\ta\rb\n", 3),
+        ("id,text\r1,x\r2,a\n", 1),
+    ],
+)
+def test_a_carriage_return_within_a_row_of_other_ends_is_refused_in_plain_words(content, line):
+    problem = refused(content)
+    assert (problem.code, problem.details["line"]) == ("csv_unreadable", line)
+    assert "Lines end in different ways" in problem.message
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+def test_byte_order_marks_are_left_out_however_many_there_are(encoding):
+    assert rows(("\ufeff\ufeff" + CSV).encode(encoding)) == ROWS
+    assert rows(("\ufeff\ufeff" + JSONL).encode(encoding), "a.jsonl") == ROWS
+
+
+def test_no_encoding_is_offered_for_a_file_that_is_no_text():
+    problem = refused(b"id,text\n1,\xe9\n2,\0\1\2\xff\n")
+    assert problem.code == "nul_byte"
+    assert "not a text file" in problem.message
 
 
 # Empty columns and rows, and columns without a name

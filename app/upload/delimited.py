@@ -24,6 +24,7 @@ WIDEST = 20_000  # cells of a header, most of them without a name
 WAY_OUT = (
     "Or say that quotation marks are part of the text (on the command line --quotes text, in the API quotes=text)."
 )
+MIXED_ENDS = "a carriage return stands within this row. Lines end in different ways here: save the file again."
 
 Lines = Callable[[], Iterator[str]]
 
@@ -111,10 +112,13 @@ def delimiter_of(lines: Lines, extension: str) -> str:
 
 
 def plain_rows(lines: Lines, delimiter: str) -> Iterator[WrittenRow]:
-    """One row for each line that is not blank; quotation marks are text."""
+    """One row for each line that is not blank; quotation marks are text. Raises `Invalid` (`csv_unreadable`)."""
     for number, line in enumerate(lines(), start=1):
-        if line.strip("\r\n"):
-            yield WrittenRow(number, line.rstrip("\r\n").split(delimiter), (line,))
+        row = line.strip("\r\n")
+        if "\r" in row:
+            refuse("csv_unreadable", number, MIXED_ENDS)
+        if row:
+            yield WrittenRow(number, row.split(delimiter), (line,))
 
 
 def enclosed_rows(lines: Lines, delimiter: str) -> Iterator[WrittenRow]:
@@ -156,7 +160,7 @@ def in_words(problem: csv.Error, first: int, last: int) -> str:
     if "field limit" in said:
         return f"a cell has more than {LONGEST_CELL:,} characters. Is a quotation mark not closed?"
     if "new-line" in said:
-        return "a carriage return stands within this row. Lines end in different ways here: save the file again."
+        return MIXED_ENDS
     return f"this cannot be read ({said})."
 
 

@@ -45,6 +45,7 @@ MARKS = (  # of the beginning of a file, longer ones first
 )
 WORD = re.compile(r"[^\s,;\t\"“”„‚‘«»()\[\]…!?.:–—-]+")
 CELL = re.compile(r"[^\t,;\"\r\n]+")
+NO_TEXT = "there is a NUL character, so this is not a text file."
 USUAL_SIGNS = set("“”‘’„‚–—…•€£¥°©®™×«»§¿¡·")
 
 
@@ -89,7 +90,10 @@ def encoding_of(file: BinaryIO, chosen: str | None) -> Encoded:
     file.seek(0)
     for mark, encoding in MARKS:
         if start.startswith(mark):
-            return Encoded(encoding, len(mark))
+            skip = len(mark)
+            while start.startswith(mark, skip):  # as where a program puts one before that of another
+                skip += len(mark)
+            return Encoded(encoding, skip)
     if chosen is not None:
         encoding = encoding_named(chosen)
         return Encoded("utf-16-le" if encoding == "utf-16" else encoding, 0, chosen=True)
@@ -132,7 +136,7 @@ def chunks_of(file: BinaryIO, encoded: Encoded) -> Iterator[str]:
             refuse_encoding(problem, line, encoded)
         if (place := text.find("\0")) >= 0:
             line += text.count("\n", 0, place)
-            refuse("nul_byte", line, "there is a NUL character, so this is not a text file.")
+            refuse("nul_byte", line, NO_TEXT)
         if text:
             yield text
         line += text.count("\n")
@@ -167,12 +171,14 @@ def lines_of(file: BinaryIO, encoded: Encoded) -> Iterator[str]:
 
 
 def refuse_encoding(problem: UnicodeDecodeError, line: int, encoded: Encoded) -> NoReturn:
-    """Raises `Invalid` (`not_utf8`; details: `encodings` that can be chosen, or `encoding_unsuited`)."""
+    """Raises `Invalid` (`not_utf8`; details: `encodings` that can be chosen, or `encoding_unsuited`, `nul_byte`)."""
     before = problem.object[: problem.start].decode(encoded.encoding, "replace")
     number = line + before.count("\n") + (before.count("\r") if "\n" not in before else 0)
     if encoded.encoding != UTF_8:
         title = ENCODINGS.get(encoded.encoding, encoded.encoding.upper())
         refuse("encoding_unsuited", number, f"this cannot be read as {title}. Choose another encoding.")
+    if b"\0" in problem.object:
+        refuse("nul_byte", number, NO_TEXT)
     text = problem.object.decode(UTF_8, "replace")
     wrong = text.count("\ufffd")
     right = sum(character > "\x7f" for character in text) - wrong

@@ -9,8 +9,8 @@ The rule, as docs/items.md tells it:
    programs write them that enclose cells: doubled within, around cells that need it, or around all of a column.
 3. An uploader can say which of the two it is.
 
-A line looks like a row if it has as many cells as the header, and its ids and other short codes look like those of the
-other rows without being those of one of them.
+A line looks like a row if it has as many cells as the header or more, and its ids and other short codes look like
+those of the other rows without being those of one of them.
 """
 
 import re
@@ -61,7 +61,7 @@ class WrittenColumn:
 
 
 class Span(NamedTuple):
-    """A row over several lines, each with as many cells as the header; the column at `place` goes on over them."""
+    """A row over several lines, each with cells enough for the header; the column at `place` goes on over them."""
 
     first_line: int
     last_line: int
@@ -103,9 +103,11 @@ class Evidence:
     def note_span(self, first_line: int, cells: Sequence[str], lines: Sequence[str]) -> None:
         self.has_spans = True
         place = next((place for place, cell in enumerate(cells) if "\n" in cell), 0)
-        alike = self.width > 1 and all(line.count(self.delimiter) == self.width - 1 for line in lines)
-        if alike and len(self.spans) < MOST_SPANS:
-            own = [line.rstrip("\r\n").split(self.delimiter) for line in lines[:MOST_LINES_OF_SPAN]]
+        filled = [line for line in lines if line.strip()]
+        # A text among them may have a comma more.
+        wide = self.width > 1 and all(line.count(self.delimiter) >= self.width - 1 for line in filled)
+        if wide and len(self.spans) < MOST_SPANS:
+            own = [line.rstrip("\r\n").split(self.delimiter) for line in filled[:MOST_LINES_OF_SPAN]]
             self.spans.append(Span(first_line, first_line + len(lines) - 1, place, own))
 
     def note_marks(self, written: Sequence[str]) -> None:
@@ -126,11 +128,13 @@ class Evidence:
         before, after = ([p for p in regular if p < span.place], [p for p in regular if p > span.place])
         places, lines = (before, span.lines[1:]) if before else (after, span.lines[:-1])
         ids = self.ids_in(tuple(places))
-        return all(
-            all(self.columns[place].suits(cells[place]) for place in places)
-            and tuple(cells[place].strip('"') for place in places) not in ids
-            for cells in lines
-        )
+        for cells in lines:
+            extra = 0 if before else len(cells) - self.width
+            codes = [cells[place + extra] for place in places]
+            suited = all(self.columns[place].suits(code) for place, code in zip(places, codes, strict=True))
+            if not suited or tuple(code.strip('"') for code in codes) in ids:
+                return False
+        return True
 
     def ids_in(self, places: tuple[int, ...]) -> set[tuple[str, ...]]:
         """The codes of the rows in these columns, if no two rows have the same; they are ids then."""
