@@ -253,6 +253,16 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
         assert said_to_visitors(workers) == {"hello"}
 
 
+@pytest.fixture
+def restored_signals():
+    """A server in this process takes its signals; later tests need them as they were."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("restored_signals")
 async def test_visitors_whom_the_kernel_has_let_in_are_served_by_a_server_that_ends():
     with servers.bound("127.0.0.1", 0, 1) as (listener,):
         listener.listen()
