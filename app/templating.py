@@ -149,11 +149,11 @@ def with_formulas(markdown: str) -> Markup:
     return show_formulas(sanitised(hidden), formulas)
 
 
-async def prose(campaign: Any, *markdown: str) -> list[Markup]:
-    """Return Markdown texts of a campaign as HTML that is safe to show to anyone. Long ones are drawn in a thread, so
-    that others do not wait.
+async def markdown_to_html(*markdown: str, latex: bool) -> list[Markup]:
+    """Return Markdown texts as HTML that is safe to show to anyone. Long ones are converted in a thread, so that other
+    requests do not wait. latex: whether formulas are typeset.
     """
-    draw = with_formulas if campaign.latex else sanitised
+    draw = with_formulas if latex else sanitised
     if sum(map(len, markdown)) > DRAWN_AT_ONCE:
         return await asyncio.to_thread(lambda: [*map(draw, markdown)])
     return [*map(draw, markdown)]

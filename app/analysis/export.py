@@ -115,7 +115,7 @@ async def export(
 ) -> Export:
     """An export of `names`; settings are JSON and the `easl` file is CSV, whatever the format.
 
-    Of those that say something of each annotator the audit log says who downloaded them.
+    The audit log notes who downloaded an export about single annotators.
 
     fits: where those that are `fitted` come from. criterion: the name of that which they and the `easl` file are of,
     the first if it is empty; the others have all. Raises before the first piece: `NotFound` (`campaign_not_found`,

@@ -42,7 +42,7 @@ async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Ta
     """One row per item of an answered HIT, in the order in which responses came; positions and ranks count from 1;
     `counts` is false where the response is left out, `left_out` then says why (`annotator_excluded`, `answer_excluded`,
     `replaced`, or `not_yet`: the answer that it replaces still counts), with the decision's reason and time; `barred`
-    says whether its annotator is held or excluded, `revision` of which revision of the posteriors all this is true.
+    says whether its annotator is held or excluded, and `revision` at which revision of the posteriors all this is true.
     `replaces` is the number of the one in whose place its annotator gave it; `drawn_because` and `leader_probability`
     say why its HIT was drawn (`selection.rule.Draw`).
 

@@ -102,7 +102,7 @@ Box = tuple[float, float, float, float]
 
 def labelled(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
     """Return dots with their names beside, above or below them, where it is plain which dot is meant; those far from
-    the middle come first. Of few dots the others have theirs further away, with a line to it.
+    the middle come first. If there are few dots, the others get their names further away, with a line to the dot.
 
     Names that a phone has room for come before all others: what is clear there is clear on a wide page.
     """
@@ -113,7 +113,7 @@ def labelled(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
         taken = [label_box(dot, room) for dot in shown if dot.label]
         for i in order:
             others = [dot_box(dot, CLEAR * room.dot) for dot in dots if dot is not dots[i]]
-            found = None if shown[i].label else beside(replace(dots[i], label=names[i]), room, taken + others)
+            found = None if shown[i].label else labelled_dot(replace(dots[i], label=names[i]), room, taken + others)
             if found:
                 taken.append(label_box(found, room))
                 shown[i] = replace(found, everywhere=room is NARROW)
@@ -122,17 +122,17 @@ def labelled(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
 
 SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1))  # right, left, above, below: steps from the dot
 CLEAR = 2.5  # from how many of its radii on a dot is taken for that of a name
-MOST_LINES = 20  # dots of which names may stand further away
+MOST_LINES = 20  # with more dots, names without room close by are left out
 RINGS = (7.0, 11.0, 15.0, 20.0, 26.0)  # per cent of the frame, from a dot to a name that stands further away
 
 
-def beside(dot: Dot, room: Room, taken: Sequence[Box]) -> Dot | None:
+def labelled_dot(dot: Dot, room: Room, taken: Sequence[Box]) -> Dot | None:
     """Return a dot with its name where that has room, None where it has none."""
     return next((at for side, rise in SIDES if is_free(at := replace(dot, side=side, rise=rise), room, taken)), None)
 
 
 def with_lines(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
-    """Return dots of which those without a name have it as near as there is room, at the end of a line."""
+    """Return all dots with a name; one that had no room gets its name as near as possible, at the end of a line."""
     shown = list(dots)
     taken = [label_box(dot, WIDE) for dot in dots if dot.label] + [dot_box(dot, WIDE.dot) for dot in dots]
     for i, dot in enumerate(dots):

@@ -34,7 +34,7 @@ def unanswered_hits(segment: str) -> TextClause:
 """)  # noqa: S608  (made of constants)
 
 
-# Of items, and of systems.
+# The first is for campaigns of items, the second for campaigns of systems.
 UNANSWERED = [unanswered_hits(segment) for segment in (" NULL AS segment", SEGMENT)]
 
 
@@ -42,8 +42,8 @@ async def unanswered_table(connection: AsyncConnection, campaign: Row[Any]) -> T
     """One row per item of each HIT that was shown and not answered, in the order in which HITs were handed out.
 
     `state` is `open` while its annotator can still answer, `expired` once the lease has ended (`expires_at`), and
-    `given_up` where the annotator, or a newer HIT, closed it. `entered`: whether something was entered and not sent. Of
-    systems also the segment, and under which system an output was shown that several have.
+    `given_up` where the annotator, or a newer HIT, closed it. `entered`: whether something was entered and not sent. In
+    campaigns of systems also the segment, and the system under which a shared output was shown.
     """
     of_systems = campaign.segment_count > 0
 

@@ -20,8 +20,8 @@ NAME = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{LONGEST_NAME - 1}}}")
 
 
 def typed_name(raw: str) -> str:
-    """Return a login name as it is looked up: in lower case, unless it has letters that no login name has, some of
-    which would become plain ones.
+    """Return a login name as it is looked up: in lower case, unless it has letters that no login name has: in
+    lower case some of them would become plain ones.
     """
     name = raw.strip()
     return name.lower() if name.isascii() else name

@@ -1,4 +1,4 @@
-"""What can be said of a file of answers that is imported: on the page, by programs and on the command line alike."""
+"""Options of an import of answers; the page, the API and the command line share them."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
@@ -55,7 +55,7 @@ class AnswerFileOptions(BaseModel):
 
     @property
     def reading(self) -> ReadingOptions:
-        """The same for the reader of files."""
+        """Return these options as the reader of files takes them."""
         columns = {role: str(getattr(self, f"{role}_column")) for role in MAPPED}
         return ReadingOptions(
             columns={role: name for role, name in columns.items() if name},
@@ -68,7 +68,7 @@ class AnswerFileOptions(BaseModel):
 
     @classmethod
     def entered(cls, form: Mapping[str, object]) -> Self:
-        """Return what a form says; its other fields are not looked at. Raises `Invalid` (`invalid`)."""
+        """Return the options that a form gives, among other fields. Raises `Invalid` (`invalid`)."""
         given = {name: form[name] for name in cls.model_fields if isinstance(form.get(name), str)}
         try:
             return cls.model_validate(given)

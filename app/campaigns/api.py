@@ -226,7 +226,7 @@ async def lead(request: Request, connection: Transaction, slug: str, wanted: Tra
     """Launch, pause, resume, finish or reopen; archive what does not run, which takes it off the list; restore it."""
     row = await lifecycle.transition(connection, slug, wanted.action, now=now)
     campaign = await shown(request, connection, slug)
-    said = await items.said_of_priors(connection, row.id) if wanted.action == "launch" else None
+    said = await items.sentence_on_priors(connection, row.id) if wanted.action == "launch" else None
     return LedCampaign(**dict(campaign), notes=[said] if said else [])
 
 
@@ -340,7 +340,7 @@ def matching(
         Query(description="Columns that are kept and have no meaning of their own."),
     ] = [],  # noqa: B006 - FastAPI copies it
 ) -> Matching:
-    """What the columns of a table of items are for."""
+    """Return the use of the columns of a table of items, from the parameters of a request."""
     return Matching(column_of_ids(identifier), shown, template, priors, frozenset(ignore))
 
 
@@ -411,8 +411,8 @@ async def import_responses(
 
     A row for each item of a HIT (`hit`, `annotator`, `item`, `value`; where there are criteria also `criterion`, and a
     row by each), an export of responses, or a result file of Mechanical Turk (`Input.id1` ..., `Answer.range1` ...); as
-    the body or as the field `file` of a form. Of any other table, also of Mechanical Turk, Label Studio, Prodigy or
-    Appraise, the parameters say which column holds what; refused with `result_columns`, it comes with a `proposal`. A
+    the body or as the field `file` of a form. For any other table, also from Mechanical Turk, Label Studio, Prodigy or
+    Appraise, the parameters say which column holds what; the refusal `result_columns` has a `proposal` for them. A
     file that is refused changes nothing. An import that was interrupted has stored some of the first HITs; send the
     same file again, and the rest follows.
     """

@@ -60,7 +60,7 @@ class Meaning(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What is said of them after an import."""
+        """Sentence about these columns in the receipt of an import."""
         names = listed_with_and(self.columns)
         if self.taken:
             return f"{names}: {self.words}."
@@ -81,7 +81,7 @@ def listed_with_and(names: Sequence[str]) -> str:
 
 
 def column_of_ids(chosen: str) -> str | None:
-    """The column that was chosen; None for row numbers."""
+    """Return the column that was chosen; None for row numbers."""
     return None if chosen == ROW_NUMBERS else chosen
 
 
@@ -197,7 +197,7 @@ def prior_columns_of(columns: Collection[str], law: Law) -> tuple[str, ...] | No
 def meanings_of_items(
     columns: Sequence[str], content: Content, law: Law, matching: Matching, checks: int
 ) -> list[Meaning]:
-    """What columns of a table of items are taken for, or could be. checks: rows that say something in `check`."""
+    """Return the meanings that columns of a table of items have, or could have. checks: number of rows with a check."""
     found = []
     own = law.family.parameter_names
     if set(own) <= set(columns):
@@ -214,7 +214,7 @@ def meanings_of_items(
 
 
 def meanings_of_outputs(columns: Sequence[str], ignored: Collection[str]) -> list[Meaning]:
-    """The same of a table of systems' outputs."""
+    """Return the meanings that columns of a table of systems' outputs have, or could have."""
     words = "outputs of systems for segments; each system gets a score"
     found = [Meaning(SYSTEMS, SYSTEM_COLUMNS, words, taken=True)]
     found += [

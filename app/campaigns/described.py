@@ -105,7 +105,7 @@ class Description:
 
 @dataclass(frozen=True)
 class ChosenColumns:
-    """What an uploader said of the columns, None where they said nothing; `identifier` can be `ROW_NUMBERS`."""
+    """Columns that an uploader chose, None where they chose none; `identifier` can be `ROW_NUMBERS`."""
 
     identifier: str | None = None
     shown: str | None = None

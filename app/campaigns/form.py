@@ -3,62 +3,33 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any
 from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
+from app.campaigns.choice_titles import choices_of, is_asked
 from app.campaigns.groups import ASKED_BY, CRITERIA, CRITERIA_SHOWN, DESIGN_SETTINGS, GROUPS
 from app.campaigns.hints import Hint, RuleOffer, hints_of, offers_of
 from app.campaigns.settings import OF_FIELD, OPEN_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.together import can_ask, can_follow
-from app.crowd.settings import Currency
-from app.designs.content import KINDS
 from app.designs.criteria import MOST
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
 from app.errors import Refusal, plain_message
 from app.fields import after_launch
-from app.goals.settings import GOALS, WHEN_REACHED
 from app.inference.online.laws import ONLINE
-from app.languages.catalogue import BROWSER, LANGUAGES
 from app.selection.registry import RULES
 
 AREAS = ("question",)
 KIND_OF_VALUE = re.compile("^(Input|String|List|Tuple|Dictionary) should")  # as Pydantic begins
 LONGEST_LINE = 500  # what may be longer is asked in a field of several lines
-SCHEDULES = {
-    "streaming": "Streaming: each HIT from the newest posteriors",
-    "iterations": "Iterations: Algorithm 1, all HITs of a round at once",
-}
-DIFFERENCES = {
-    "none": "Not marked",
-    "reference": "Between each item and its reference",
-    "pair": "Between two items that are shown together",
-}
-REMARKED = {"none": "None", "HIT": "On the HIT", "items": "On its items", "both": "On the HIT and its items"}
-WATCHED = {"watch": "Watch: only warn me", "strict": "Strict: hold them, so that they get no more HITs", "off": "Off"}
-CURRENCIES = {code: code for code in get_args(Currency)}
-SHOWN = {"in turn": "One after another", "grid": "Side by side, in a grid"}
 SWITCHED = {"": "As the campaign", "yes": "Yes", "no": "No"}
 SCALE = ("low_label", "middle_label", "high_label", "show_numbers", "tie_margin_points")  # where points are given
 OF_ORDERS = ("epsilon", "tie_margin_points")  # where laws read orders
 PAIRS = "implied_asked_percent"  # asked where any two items may be compared
 OF_CRITERION = ("name", "question", "low_label", "middle_label", "high_label")
-TITLES = {
-    "open_platforms": {"": "Open as long as the open link is, without a passphrase", "yes": "Open", "no": "Closed"},
-    "selection": SCHEDULES,
-    "differences": DIFFERENCES,
-    CRITERIA_SHOWN: SHOWN,
-    "comment_on": REMARKED,
-    "flag_on": REMARKED,
-    "quality_preset": WATCHED,
-    "currency": CURRENCIES,
-    "goal": GOALS,
-    "when_reached": WHEN_REACHED,
-}
 EMPTY: tuple[Any, ...] = (None, "", [])
-REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}
 STAND_INS = {"name": "Name", "question": "Your question"}
 LONGEST_SEEN = 2_000  # characters of a field in an address
 WORDS = {
@@ -221,21 +192,6 @@ def of_criterion(
         entered = replace(one, name=name, value=values.get(name, ""), error=errors.get(name))
         # A switch that is off would look like one that nobody set.
         yield replace(entered, kind="choice", choices=SWITCHED) if one.kind == "switch" else entered
-
-
-def is_asked(name: str) -> bool:
-    """Whether there is anything to choose."""
-    return len(REGISTRIES.get(name, "more")) > 1
-
-
-def choices_of(name: str) -> dict[str, str]:
-    """What people read for each value of a setting that is a choice."""
-    if name in TITLES:
-        return TITLES[name]
-    if name == "language":
-        return {BROWSER: "As each annotator’s browser asks for", **LANGUAGES}
-    usual = {"": "What is usual for the way of asking"} if name == "update_law" else {}
-    return usual | {value: part.title for value, part in REGISTRIES.get(name, {}).items()}
 
 
 def question(name: str, schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]) -> FormField:

@@ -114,7 +114,7 @@ OF_HIT = """
     ) AS r ON true"""
 
 # Where an assignment's id stands for one annotator's alone, or for another's, too, who took it after it was returned.
-# An answer of which nobody knows whose it is may be anybody's.
+# An answer without an annotator may be anybody's.
 STORED = text(f"""{ANSWER}
     JOIN assignments s ON s.campaign_id = :campaign AND s.external_id = given.id
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id AND a.platform = :platform
@@ -305,7 +305,7 @@ def checked(
 
 
 Key: TypeAlias = tuple[str, str]
-"""What an answer is known by: whose it is, and the id of its assignment."""
+"""Key of an imported answer: the id of its annotator, and that of its assignment."""
 
 
 def key_of(hit: ImportedHit) -> Key:

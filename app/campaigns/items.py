@@ -62,7 +62,7 @@ class NewItem(NamedTuple):
 
 
 class ImportedItems(BaseModel):
-    """What an import of items or of systems' outputs did."""
+    """Receipt of an import of items or of systems' outputs."""
 
     imported: int = Field(description="Items, or outputs of systems, that were stored.")
     rows: int = Field(0, description="Rows of the file, without its header.")
@@ -72,11 +72,18 @@ class ImportedItems(BaseModel):
     notes: list[str] = Field(default=[], description="How the file was read, and what its columns were taken for.")
 
     def sentences(self, what: str = "item") -> list[str]:
-        """The same in words."""
+        """Return the receipt in sentences."""
         checks = f", {plural(self.checks, 'check')} among them" if self.checks else ""
         lines = f" in {plural(self.lines, 'line')}" if self.lines else ""
         read = f" The file has {plural(self.rows, 'row')}{lines}{checks}." if self.rows else ""
         return [f"Imported {plural(self.imported, what)}.{read}", *self.notes]
+
+    def audit_facts(self, *, replaced: bool) -> dict[str, Any]:
+        """Return what the audit log keeps, from which `last_import` makes the receipt again."""
+        facts: dict[str, Any] = {"items": self.imported, "replaced": replaced}
+        facts |= {"checks": self.checks} if self.checks else {}
+        facts |= {"priors": self.with_prior} if self.with_prior else {}
+        return facts | {"rows": self.rows, "lines": self.lines, "notes": self.notes}
 
 
 class ItemReader:
@@ -260,9 +267,8 @@ async def import_table(
         await revisions.keep_out(connection, campaign.id)
         await revisions.begin_anew(connection, campaign.id)
     meanings = meanings_of_items(upload.columns, named.content, reader.law, matching, len(checks))
-    spelling = sentence_on_spelling(named.respelled)
-    notes = [*upload.notes, *reader.notes(), *(meaning.sentence for meaning in meanings)]
-    notes += [spelling] if spelling else []
+    spelling = filter(None, [sentence_on_spelling(named.respelled)])
+    notes = [*upload.notes, *reader.notes(), *(meaning.sentence for meaning in meanings), *spelling]
     done = ImportedItems(
         imported=stored,
         rows=upload.row_count,
@@ -271,7 +277,7 @@ async def import_table(
         with_prior=reader.priors,
         notes=notes,
     )
-    await note_import(connection, campaign, done, replaced=replace)
+    await note(connection, "items.imported", campaign, after=done.audit_facts(replaced=replace))
     return done
 
 
@@ -293,17 +299,8 @@ async def import_systems(
     return ImportedItems(imported=count, rows=upload.row_count, lines=upload.line_count, notes=notes)
 
 
-async def note_import(connection: AsyncConnection, campaign: Row[Any], done: ImportedItems, *, replaced: bool) -> None:
-    facts: dict[str, Any] = {"items": done.imported, "replaced": replaced} | (
-        {"checks": done.checks} if done.checks else {}
-    )
-    facts |= {"priors": done.with_prior} if done.with_prior else {}
-    facts |= {"rows": done.rows, "lines": done.lines, "notes": done.notes}
-    await note(connection, "items.imported", campaign, after=facts)
-
-
 async def last_import(connection: AsyncConnection, campaign_id: int) -> ImportedItems | None:
-    """What the last import of a campaign's items did, if the audit log has it."""
+    """Return the receipt of the last import of a campaign's items, if the audit log has it."""
     facts = await connection.scalar(LAST_IMPORT, {"campaign": campaign_id})
     if not facts or "notes" not in facts:
         return None
@@ -315,8 +312,8 @@ async def last_import(connection: AsyncConnection, campaign_id: int) -> Imported
     )
 
 
-async def said_of_priors(connection: AsyncConnection, campaign_id: int) -> str | None:
-    """A sentence for the launch if items have priors of their own."""
+async def sentence_on_priors(connection: AsyncConnection, campaign_id: int) -> str | None:
+    """Return a sentence for the launch page if items have priors of their own."""
     count = await connection.scalar(COUNT_PRIORS, {"campaign": campaign_id})
     if not count:
         return None

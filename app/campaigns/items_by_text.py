@@ -1,4 +1,4 @@
-"""Items that a file of answers names by their text: found, and named by their ids."""
+"""Items that a file of answers names by their text are found, and named by their ids."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,8 +21,8 @@ FIND_TEXTS = text("""
 """)
 
 
-async def name_items_by_text(connection: AsyncConnection, campaign: Row[Any], rows: list[ResultRow]) -> int:
-    """Put ids in the place of names that are no id of the campaign, and the text of one of its items; how many items.
+async def name_items_by_text(connection: AsyncConnection, campaign_id: int, rows: list[ResultRow]) -> int:
+    """Replace names that are the text of an item, and no id, by that item's id. Return how many items were found so.
 
     Raises:
         Invalid: `item_ambiguous`: several items have this text.
@@ -31,11 +31,11 @@ async def name_items_by_text(connection: AsyncConnection, campaign: Row[Any], ro
     names = list({name for row in rows for name in row.items})
     found: dict[str, Row[Any]] = {}
     for some in (names[start : start + TEXTS_AT_ONCE] for start in range(0, len(names), TEXTS_AT_ONCE)):
-        given = {"campaign": campaign.id, "names": some}
+        given = {"campaign": campaign_id, "names": some}
         known = set(await connection.scalars(FIND_IDS, given))
         unknown = [name for name in some if name not in known]
         if unknown:
-            given = {"campaign": campaign.id, "names": unknown}
+            given = {"campaign": campaign_id, "names": unknown}
             found |= {row.shown: row for row in await connection.execute(FIND_TEXTS, given)}
     if found:
         put_ids(rows, found)

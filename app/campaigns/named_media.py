@@ -42,12 +42,12 @@ class NamedMedia:
     respelled: dict[str, str] = field(default_factory=dict)
 
     def note(self, record: UploadedRow, shown: str) -> None:
-        """What an item names. Raises `Invalid`: `shown_empty`, `shown_too_long`, `media_link_refused`."""
+        """Note the files of an item. Raises `Invalid`: `shown_empty`, `shown_too_long`, `media_link_refused`."""
         if not self.content.plain:
             self.note_cells(record.line, Cells(shown, *self.beside(record)))
 
     def note_cells(self, line: int, cells: Cells) -> None:
-        """The same of what is shown, wherever it stands."""
+        """Note the files that cells name, in whichever line. Raises the same."""
         if trouble := too_long(cells):
             refuse(trouble.code, line, trouble.words)
         if self.content.looks_empty(cells.shown):

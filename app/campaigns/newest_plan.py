@@ -1,4 +1,4 @@
-"""What the last plan of a draft found, which its launch says again."""
+"""Findings of the last plan of a draft, which its launch page repeats."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Self
@@ -22,11 +22,10 @@ class PlanFound:
     enough: int | None
 
     @classmethod
-    def of(cls, campaign: Any) -> Self | None:
-        """Return what is known of a draft as it stands, None where it was not planned, or has other items by now."""
-        known = campaign.newest_plan and cls(**campaign.newest_plan)
-        same = known and (known.items, known.per_item) == (campaign.item_count, campaign.judgments_per_item)
-        return known if same else None
+    def from_stored(cls, stored: dict[str, Any] | None, *, items: int, per_item: int) -> Self | None:
+        """Return a draft's stored plan; None if there is none, or if the draft has other items or judgments by now."""
+        plan = cls(**stored) if stored else None
+        return plan if plan and (plan.items, plan.per_item) == (items, per_item) else None
 
 
 async def remember(connection: AsyncConnection, slug: str, found: PlanFound) -> None:

@@ -135,7 +135,7 @@ async def import_results(
     values = WrittenByCriterion(campaign)
     platform, rows, notes = await asyncio.to_thread(read_answers, file, name, values, max_mb=max_mb, options=options)
     async with engine.connect() as connection:
-        notes.by_text = await name_items_by_text(connection, campaign, rows) if notes.columns else 0
+        notes.by_text = await name_items_by_text(connection, campaign.id, rows) if notes.columns else 0
         hits = await numbered(connection, campaign, rows)
         count, first = len(hits), hits[0]
         new = await without_stored(connection, campaign, platform, hits)

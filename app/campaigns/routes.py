@@ -18,7 +18,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.auth.guards import Who, researcher
 from app.campaigns import campaign_zip, experiment_arms, form, hints, lifecycle, listing, stored_file
-from app.campaigns.items import said_of_priors
+from app.campaigns.items import sentence_on_priors
 from app.campaigns.newest_plan import PlanFound
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
@@ -247,9 +247,9 @@ async def confirm(request: Request, connection: Transaction, slug: str, action: 
     campaign = await lifecycle.find_for_page(connection, slug)
     if action != "launch":
         return action_page(request, campaign, action)
-    reach = await reach_of_rules(connection, campaign)
+    reach = await reach_of_rules(connection, campaign.id, campaign, items=campaign.item_count)
     blind = {RULES[name].title: one.never for name, one in reach.items() if one.too_little}
-    priors = await said_of_priors(connection, campaign.id)
+    priors = await sentence_on_priors(connection, campaign.id)
     return action_page(request, campaign, action, {"blind_rules": blind, "priors": priors})
 
 
@@ -263,7 +263,9 @@ def action_page(
     context = {"campaign": campaign, "action": action, "refusal": refusal, **(warnings or {})}
     context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
     context |= {"fixed_rule": hints.fixed_rule(campaign), "goal": hints.goal_before_launch(campaign)}
-    context |= {"advice": hints.advice(campaign), "plan": PlanFound.of(campaign) if action == "launch" else None}
+    items, per_item = campaign.item_count, campaign.judgments_per_item
+    plan = PlanFound.from_stored(campaign.newest_plan, items=items, per_item=per_item) if action == "launch" else None
+    context |= {"advice": hints.advice(campaign), "plan": plan}
     return page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
 
 

@@ -22,8 +22,9 @@ from app.designs.content import KINDS
 from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
 from app.designs.registry import DESIGNS, USUAL, design_of
 from app.designs.remarks import RemarkSettings
+from app.designs.unjudged import UnjudgedSettings
 from app.errors import Invalid, plain_message
-from app.fields import ONLY_MORE, OPEN, OneLine, after_launch, refuse_blank
+from app.fields import ONLY_MORE, OPEN, after_launch, refuse_blank
 from app.goals.settings import GoalSettings, why_no_goal
 from app.inference.online.laws import ONLINE
 from app.languages.catalogue import BROWSER, LANGUAGES
@@ -37,7 +38,6 @@ Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 # Beyond these, squares and their ratios leave the range of floats, and a campaign could ask nothing.
 Width = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
-Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -52,17 +52,13 @@ Differences = Literal["none", "reference", "pair"]
 CriteriaShown = Literal["in turn", "grid"]
 
 
-USUAL_REASONS = [
-    "I do not understand it",
-    "It is broken or incomplete",
-    "It is in another language",
-    "Another reason",
-]
 OF_FIELD = "of_field"  # a problem of all settings together that is said at the field that its context names
 FORMER_PRIOR = ("prior_a", "prior_b")
 
 
-class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySettings, GoalSettings, AlertSettings):
+class CampaignSettings(
+    CrowdSettings, VisitSettings, UnjudgedSettings, RemarkSettings, QualitySettings, GoalSettings, AlertSettings
+):
     """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)
@@ -236,20 +232,6 @@ class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySett
         default=30, ge=1, le=10_080, title="Lease (minutes)", json_schema_extra=OPEN,
         description="How long a HIT is held for an annotator before others may get its items.",
     )  # fmt: skip
-    cannot_be_judged: bool = Field(
-        default=False, title="Offer “cannot be judged”",
-        description="Annotators may say of an item that it cannot be judged. It then has no score from them.",
-    )  # fmt: skip
-    unjudged_reasons: Annotated[list[Reason], Field(max_length=20)] = Field(
-        default=USUAL_REASONS,
-        title="Reasons why an item cannot be judged",
-        description="One per line, up to 20; annotators choose one. Empty: they need not say why.",
-    )
-    unjudged_people: int = Field(
-        default=2, ge=1, le=1_000, title="People who give an item up",
-        description="Once so many different people could not judge an item, nobody else is asked about it, and the "
-        "campaign closes without it.",
-    )  # fmt: skip
 
     @field_validator("*", mode="before")
     @classmethod
@@ -327,20 +309,6 @@ class CampaignSettings(CrowdSettings, VisitSettings, RemarkSettings, QualitySett
         if ONLINE[update_law].reads == "order" and info.data.get("items_per_hit") == 1:
             raise ValueError("this law learns from the order of the items of a HIT, and one item has none")
         return update_law
-
-    @field_validator("unjudged_reasons", mode="before")
-    @classmethod
-    def one_reason_a_line(cls, reasons: object) -> object:
-        """A text of lines, as forms and the command line send it."""
-        return [line for line in reasons.splitlines() if line.strip()] if isinstance(reasons, str) else reasons
-
-    @field_validator("unjudged_reasons")
-    @classmethod
-    def reasons_differ(cls, reasons: list[str]) -> list[str]:
-        """Each once."""
-        if len(set(reasons)) < len(reasons):
-            raise ValueError("each reason can be there only once")
-        return reasons
 
     @field_validator("rule")
     @classmethod

@@ -2,7 +2,7 @@
 
 import asyncio
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
@@ -19,7 +19,7 @@ from app.auth.guards import researcher
 from app.campaigns import items, lifecycle, listing, marking, responses_import
 from app.campaigns.answer_options import AnswerFileOptions
 from app.campaigns.columns import PRIORS, ROW_NUMBERS, Matching, column_of_ids
-from app.campaigns.described import ChosenColumns, describe
+from app.campaigns.described import ChosenColumns, Description, describe
 from app.campaigns.progress import Job, progress_lines
 from app.campaigns.routes import CAMPAIGN, Slots, address, see_other, uploaded
 from app.campaigns.segment_table import segments_page
@@ -159,8 +159,16 @@ async def preview(request: Request, database: Database, settings: AppSettings, s
         campaign = await lifecycle.find(connection, slug)
         taken = set() if "replace" in form_data else (await items.already_there(connection, campaign.id))[0]
     small = file.file.read() if file.size is not None and file.size <= MOST_CARRIED else b""
+    described = partial(
+        describe,
+        law=law_of(campaign),
+        content=Content.of(campaign),
+        design=design_of(campaign),
+        taken=taken,
+        max_mb=settings.max_upload_mb,
+    )
     async with slots.hold(file.file):
-        found = await previewed(campaign, form_data, file, taken, settings.max_upload_mb)
+        found = await preview_file(described, form_data, file)
     if fetched(request):
         return page(request, "admin/_preview.html", found | {"row_numbers": ROW_NUMBERS})
     carried = {"name": file.filename, "content": b64encode(small).decode()} if small else None
@@ -168,28 +176,22 @@ async def preview(request: Request, database: Database, settings: AppSettings, s
         return await show_items(request, connection, slug, carried=carried, **found)
 
 
-async def previewed(
-    campaign: Any, form_data: FormData, file: UploadFile, taken: Collection[str], max_mb: int
-) -> dict[str, Any]:
-    """The description of a file, as `described`; or the encodings in which it may be, as `offers`, and the refusal."""
+async def preview_file(described: Callable[..., Description], form_data: FormData, file: UploadFile) -> dict[str, Any]:
+    """Return the description of a file, as `described`; or the encodings in which it may be, as `offers`, and the
+    refusal.
+    """
     identifier, shown, template = (text_in(form_data, name) for name in ("identifier", "shown", "template"))
-    known = partial(
-        describe,
-        content=Content.of(campaign),
-        design=design_of(campaign),
-        taken=taken,
-        max_mb=max_mb,
-        read_as=read_as_in(form_data),
-    )
     chosen = ChosenColumns(identifier, shown, template, *meanings_in(form_data))
     try:
-        described = await asyncio.to_thread(known, file.file, file.filename or "", chosen, law_of(campaign))
+        found = await asyncio.to_thread(
+            described, file.file, file.filename or "", chosen, read_as=read_as_in(form_data)
+        )
     except Invalid as refusal:
         ways = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
         if not refusal.details.get(ways.get(refusal.code, "")):
             raise
         return {"unreadable": refusal, "offers": refusal.details.get("encodings", [])}
-    return {"described": described, "encodings": ENCODINGS}
+    return {"described": found, "encodings": ENCODINGS}
 
 
 @router.post(CAMPAIGN + "/items")
@@ -290,7 +292,7 @@ async def followed(
 
 
 def answer_fields_entered(form_data: FormData | None, refusal: Refusal) -> dict[str, str]:
-    """What a form said of a file of answers, and the columns that its refusal proposes."""
+    """Return the options that a form gave for a file of answers, and the columns that its refusal proposes."""
     said = {name: text_in(form_data, name) for name in AnswerFileOptions.model_fields} if form_data else {}
     return dict(refusal.details.get("proposal", {})) | {name: value for name, value in said.items() if value}
 

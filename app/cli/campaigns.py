@@ -386,7 +386,7 @@ def import_responses(slug: str, file: Path, **said: str | None) -> None:
     """Import answers that were given elsewhere as responses: CSV, TSV or JSON.
 
     A row for each item of a HIT, with the columns hit, annotator, item and value; an export of responses; or a result
-    file of Mechanical Turk (Input.id1.., Answer.range1..). Of other tables the options say which column holds what.
+    file of Mechanical Turk (Input.id1.., Answer.range1..). For other tables the options say which column holds what.
     See docs/importing-responses.md.
 
     A file that is refused changes nothing. If this is interrupted, run it again: it goes on after the HITs it stored.
@@ -426,7 +426,7 @@ for _action, _words in ACTIONS.items():
 def launch(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators; its settings and items are fixed from then on. Asks first, at a terminal."""
     draft = in_transaction(partial(lifecycle.find, slug=slug))
-    if priors := in_transaction(partial(items.said_of_priors, campaign_id=draft.id)):
+    if priors := in_transaction(partial(items.sentence_on_priors, campaign_id=draft.id)):
         click.echo(priors)
     if not yes and at_terminal():
         if goal := hints.goal_before_launch(draft):

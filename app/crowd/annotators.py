@@ -50,10 +50,10 @@ ARRIVED_AT = text("SELECT arrived_at FROM assignments WHERE campaign_id = :campa
 
 @dataclass(frozen=True, slots=True)
 class AssignmentId:
-    """Which assignment of which campaign, by their rows' ids.
+    """An assignment and its campaign, by their rows' ids.
 
-    arrived_at: when it was made, where that is known. After a restored dump ids are given out again, so that tokens of
-    assignments that were lost must not open those of others.
+    arrived_at: when it was made, where that is known. After a dump was restored, ids are given out again, and tokens of
+    lost assignments must not open those of others.
     """
 
     campaign: int
@@ -119,8 +119,8 @@ async def arrive(
 
 @dataclass(frozen=True)
 class WorkerToken:
-    """What a token says whose signature is good. Of tokens from before they held when their assignment was made,
-    `assignment.arrived_at` is None.
+    """Content of a token with a good signature. Older tokens do not tell when their assignment was made:
+    `assignment.arrived_at` is then None.
     """
 
     assignment: AssignmentId

@@ -10,7 +10,7 @@ from app.crowd import files as own_files
 from app.crowd.answered import NEEDED, ReadsValues, ResultFiles, ResultRow
 from app.crowd.columns import MAPPED, REJECTED, STATUS, map_columns
 from app.crowd.platform import Platform
-from app.crowd.reading import CellReader, ReadingNotes, ReadingOptions, UnsurveyedError, find_zone, survey_cells
+from app.crowd.reading import CellReader, FormatsUnknownError, ReadingNotes, ReadingOptions, find_formats, find_zone
 from app.crowd.registry import of_results
 from app.crowd.tools import plain_table, with_header
 from app.errors import Invalid, listed
@@ -32,7 +32,7 @@ def read_answers(
     are written.
 
     Raises:
-        Invalid: What `upload.read`, `map_columns`, `survey_cells` and the platform's reader raise; `time_zone_unknown`,
+        Invalid: What `upload.read`, `map_columns`, `find_formats` and the platform's reader raise; `time_zone_unknown`,
             `criteria_not_imported`, `all_rejected`.
 
     """
@@ -43,11 +43,11 @@ def read_answers(
     reader = CellReader(options)
     try:
         return (*rows_in(file, name, values, digest, max_mb=max_mb, reader=reader), reader.notes)
-    except UnsurveyedError:
+    except FormatsUnknownError:
         file.seek(0)
     seen = CellReader(options)
     _, shape, upload = shape_answers(file, name, max_mb=max_mb, reader=seen)
-    reader = CellReader(options, survey_cells(shape.written_cells(upload), options))
+    reader = CellReader(options, find_formats(shape.written_cells(upload), options))
     file.seek(0)
     return (*rows_in(file, name, values, digest, max_mb=max_mb, reader=reader), reader.notes)
 

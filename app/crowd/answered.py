@@ -76,7 +76,7 @@ class ReadsValues(Protocol):
 
 class Reads(Protocol):
     """From a table to its rows, whose numbers and times `cells` reads. Without the platform's ids, `digest` names the
-    worker and, with the line, the assignment. Raises `Invalid`, and `UnsurveyedError`.
+    worker and, with the line, the assignment. Raises `Invalid`, and `FormatsUnknownError`.
     """
 
     def __call__(self, upload: Upload, digest: str, values: ReadsValues, cells: CellReader, /) -> list[ResultRow]: ...

@@ -184,7 +184,7 @@ def hit_names() -> Callable[[Mapping[str, object]], str]:
 
 
 def refuse_unmapped(columns: Sequence[str], proposed: Mapping[str, str]) -> NoReturn:
-    """Refuse a table of which nobody said which columns hold what, with a proposal."""
+    """Refuse a table whose columns have no known use, and propose one."""
     needs = (*NEEDED, "annotator")
     lacks = [role for role in needs if role not in proposed]
     likely = ", ".join(f"{role}_column={shortened(proposed[role])}" for role in MAPPED if role in proposed)

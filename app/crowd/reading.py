@@ -24,13 +24,13 @@ EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234 is a little more than o
 PERCENT = re.compile(r"(.*\S)\s*%")
 
 
-class UnsurveyedError(Exception):
+class FormatsUnknownError(Exception):
     """A cell cannot be read before the whole file has been looked at."""
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """What whoever imports answers says of their file.
+    """Options with which a file of answers is read.
 
     Attributes:
         columns: By what Easel calls it (`item`, `value`, ...), the column of the file; see `crowd.columns`.
@@ -85,7 +85,7 @@ class ReadingNotes:
 
 
 @dataclass
-class Survey:
+class CellFormats:
     """How the numbers and dates of a file are written; None where nothing tells, and nothing needs to."""
 
     comma: bool | None = None
@@ -94,17 +94,17 @@ class Survey:
 
 @dataclass
 class CellReader:
-    """Reads cells by what is known of their file. Without a survey, `UnsurveyedError` asks for one.
+    """Reads cells by what is known of their file. Without `formats` it may raise `FormatsUnknownError`.
 
     Attributes:
-        options: What was said of the file.
-        survey: What was seen of it.
+        options: How the uploader wants the file read.
+        formats: How its numbers and dates are written, once that is known.
         notes: What there is to tell of the reading.
 
     """
 
     options: ReadingOptions = field(default_factory=ReadingOptions)
-    survey: Survey | None = None
+    formats: CellFormats | None = None
     notes: ReadingNotes = field(default_factory=ReadingNotes)
 
     def number(self, cell: str, *, percent: bool) -> str:
@@ -115,22 +115,22 @@ class CellReader:
             percent: Whether `35 %` is the number 35.
 
         """
-        if PLAIN.fullmatch(cell) and not (self.survey and self.survey.comma):
+        if PLAIN.fullmatch(cell) and not (self.formats and self.formats.comma):
             return cell
         if percent and (match := PERCENT.fullmatch(cell)):
             self.notes.percent += 1
             cell = match[1]
         bare = re.sub(r"(?<=\d)[\s'’](?=\d{3})", "", cell)
-        if "," not in bare and not (self.survey and self.survey.comma):
+        if "," not in bare and not (self.formats and self.formats.comma):
             return bare
         if not (COMMA_DECIMAL.fullmatch(bare) or POINT_DECIMAL.fullmatch(bare)):
             return cell
-        if self.survey is None:
-            raise UnsurveyedError
-        if self.survey.comma and (COMMA_DECIMAL.fullmatch(bare) or re.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+", bare)):
+        if self.formats is None:
+            raise FormatsUnknownError
+        if self.formats.comma and (COMMA_DECIMAL.fullmatch(bare) or re.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+", bare)):
             self.notes.decimal_comma = True
             return bare.replace(".", "").replace(",", ".")
-        if not self.survey.comma and POINT_DECIMAL.fullmatch(bare):
+        if not self.formats.comma and POINT_DECIMAL.fullmatch(bare):
             return bare.replace(",", "")
         return bare if "," not in bare and "." not in bare else cell
 
@@ -138,12 +138,12 @@ class CellReader:
         """Return the time in a cell, None if it is missing. Raises `Invalid` (`time_unreadable`)."""
         if cell.lower() in MISSING:
             return None
-        day_first = self.survey.day_first if self.survey else None
+        day_first = self.formats.day_first if self.formats else None
         try:
             moment = read_moment(cell, day_first=day_first, zone=find_zone(self.options.time_zone))
         except OrderUnknownError:
-            if self.survey is None:
-                raise UnsurveyedError from None
+            if self.formats is None:
+                raise FormatsUnknownError from None
             moment = None
         if moment is None:
             said = f"{column} is “{shortened(cell)}”, not a time such as 2026-01-31T15:04:05Z."
@@ -163,12 +163,12 @@ def is_missing(cell: str, labels: Iterable[str]) -> bool:
 Kind: TypeAlias = Literal["number", "time"]
 
 
-def survey_cells(cells: Iterable[tuple[int, Kind, str]], options: ReadingOptions) -> Survey:
+def find_formats(cells: Iterable[tuple[int, Kind, str]], options: ReadingOptions) -> CellFormats:
     """Return how the numbers and dates of a whole file are written, as the options or the cells tell.
 
     Args:
         cells: Those that hold numbers or times, each with its line.
-        options: What was said of the file.
+        options: How the uploader wants the file read.
 
     Raises:
         Invalid: `decimal_unclear` or `date_order_unclear`: the cells tell nothing, or contradict each other.
@@ -181,7 +181,7 @@ def survey_cells(cells: Iterable[tuple[int, Kind, str]], options: ReadingOptions
             note_number(numbers, line, cell)
         elif needs_order(cell):
             orders.setdefault(order_in(cell), (line, cell))
-    return Survey(decide_comma(numbers, options.decimal), decide_order(orders, options.date_order))
+    return CellFormats(decide_comma(numbers, options.decimal), decide_order(orders, options.date_order))
 
 
 def note_number(numbers: dict[bool | None, tuple[int, str]], line: int, cell: str) -> None:

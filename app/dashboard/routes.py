@@ -40,6 +40,7 @@ home = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in
 RECONNECT = b"retry: 1000\n\n"  # milliseconds until a browser comes back
 HEARTBEAT = b": still here\n\n"
 LOGGED_OUT = b"event: logged-out\ndata:\n\n"
+FILE_TYPES = {"csv": "text/csv", "svg": "image/svg+xml"}
 
 
 async def view_of(
@@ -104,47 +105,44 @@ async def show(request: Request, database: Database, who: Who, *, slug: str, vie
         not_judged = await unjudged.listed(connection, campaign)
         left = await left_over.listed(connection, campaign)
         unseen = await alerts.listed(connection, campaign.id)
-        notices = await notices_of(connection, campaign, now=now)
+        warnings = await warnings_of(connection, campaign, now=now)
         changed = await audit_log.since_launch(connection, campaign.id)
         people_found = await findings.people_found(connection, campaign.id)
         rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
     allow_links(request, campaign)
     base, done_at = base_url(request), state.figures["done_at"]
     link = public_link(*experiment_arms.where_people_come(base, campaign, arm))
-    context = (
-        of_criterion(campaign)
-        | notices
-        | {
-            "law": law_of(campaign),
-            "design": design_of(campaign),
-            "unit": design_of(campaign).unit_of(law_of(campaign)),
-            "shown": shown,
-            "unjudged": not_judged,
-            "left_over": left,
-            "alerts": unseen,
-            "people_found": people_found,
-            "alert_said": said,
-            "changed": changed,
-            "change_said": audit_log.said,
-            "changes": audit_log.changes,
-            "state": state,
-            "item": await chosen(database, campaign, view, state) if view.item else None,
-            "dashes": figures.DASHES,
-            "now": now,
-            "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
-            "public_link": link,
-            "platforms": with_pages(),
-            "code": qr_code(link),
-            "only_here": base if is_loopback(base) else None,
-            "rehearsal": rehearsal,
-            "experiment": arm,
-            "pace_rows": figures.pace_rows(state.figures),
-        }
-    )
+    context = of_criterion(campaign) | warnings
+    context |= {
+        "law": law_of(campaign),
+        "design": design_of(campaign),
+        "unit": design_of(campaign).unit_of(law_of(campaign)),
+        "shown": shown,
+        "unjudged": not_judged,
+        "left_over": left,
+        "alerts": unseen,
+        "people_found": people_found,
+        "alert_said": said,
+        "changed": changed,
+        "change_said": audit_log.said,
+        "changes": audit_log.changes,
+        "state": state,
+        "item": await chosen(database, campaign, view, state) if view.item else None,
+        "dashes": figures.DASHES,
+        "now": now,
+        "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
+        "public_link": link,
+        "platforms": with_pages(),
+        "code": qr_code(link),
+        "only_here": base if is_loopback(base) else None,
+        "rehearsal": rehearsal,
+        "experiment": arm,
+        "pace_rows": figures.pace_rows(state.figures),
+    }
     return page(request, "admin/_dashboard_parts.html" if fetched(request) else "admin/campaign.html", context)
 
 
-async def notices_of(connection: Any, campaign: Any, *, now: datetime) -> dict[str, Any]:
+async def warnings_of(connection: Any, campaign: Any, *, now: datetime) -> dict[str, Any]:
     """Return the facts that the page warns of: a rehearsal without its crowd, and visits that were turned away."""
     return {
         "crowd_gone": await rehearsed.crowd_is_gone(connection, campaign),
@@ -218,7 +216,7 @@ async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> R
     writer.writerow(["", *labels])
     for label, cells in zip(labels, picture.quality.tolist(), strict=True):
         writer.writerow([label, *(f"{quality:.4f}" for quality in cells)])
-    return Response(out.getvalue(), media_type="text/csv", headers=named_file(campaign, "match-quality", "csv", now))
+    return inline_file(campaign, "match-quality", "csv", out.getvalue(), now)
 
 
 @router.get("/figures/item.svg")
@@ -228,7 +226,7 @@ async def item_figure(request: Request, database: Database, campaign: Launched, 
     design, law = design_of(campaign), law_of(campaign)
     found = await chosen(database, campaign, view, state)
     drawn = figures.density(found, design.unit_of(law), calibrated=design.means_beside(law))
-    return svg(campaign, "item", drawn, now)
+    return inline_file(campaign, "item", "svg", svg(drawn), now)
 
 
 @router.get("/figures/scores.svg")
@@ -241,7 +239,7 @@ async def scores_figure(request: Request, database: Database, campaign: Launched
     domain = (histogram["low"], histogram["high"])
     design, law = design_of(campaign), law_of(campaign)
     drawn = figures.forest(shown, domain, design.unit_of(law), calibrated=design.means_beside(law))
-    return svg(campaign, "scores", drawn, now)
+    return inline_file(campaign, "scores", "svg", svg(drawn), now)
 
 
 @router.get("/figures/{name}.svg")
@@ -251,20 +249,22 @@ async def figure(
     """What the histogram, the bars and the curve of uncertainty show, with times in UTC."""
     state = await live_of(request).state(campaign, now=now)
     if name == "pace":
-        return svg(campaign, name, figures.hits_per_hour(state.figures), now)
+        return inline_file(campaign, name, "svg", svg(figures.hits_per_hour(state.figures)), now)
     if name == "uncertainty":
         if not design_of(campaign).ordered:
             raise NotFound("Of labels without an order there is no mean, and no interval.", code="figure_not_found")
-        return svg(campaign, name, figures.uncertainty(state.figures, design_of(campaign).unit), now)
+        drawn = figures.uncertainty(state.figures, design_of(campaign).unit)
+        return inline_file(campaign, name, "svg", svg(drawn), now)
     drawn = figures.distribution(state.figures, design_of(campaign).unit_of(law_of(campaign)))
-    return svg(campaign, name, drawn, now)
+    return inline_file(campaign, name, "svg", svg(drawn), now)
 
 
-def svg(campaign: Any, name: str, drawn: figures.Drawing, now: datetime) -> Response:
-    content = templates.get_template("admin/_dashboard_figure.xml").render(figure=drawn)
-    return Response(content, media_type="image/svg+xml", headers=named_file(campaign, name, "svg", now))
+def svg(drawn: figures.Drawing) -> str:
+    return templates.get_template("admin/_dashboard_figure.xml").render(figure=drawn)
 
 
-def named_file(campaign: Any, kind: str, ending: str, now: datetime) -> dict[str, str]:
+def inline_file(campaign: Any, kind: str, ending: str, content: str, now: datetime) -> Response:
+    """Return a file that browsers show, and save under the campaign's name, its criterion and the date."""
     criterion = campaign.criterion_name if campaign.criteria else ""
-    return download_headers(campaign.slug, kind, ending, criterion, now=now, inline=True)
+    headers = download_headers(campaign.slug, kind, ending, criterion, now=now, inline=True)
+    return Response(content, media_type=FILE_TYPES[ending], headers=headers)

@@ -313,7 +313,7 @@ def keep_alive(connected: socket.socket, parameters: Mapping[str, str]) -> None:
 
     Args:
         connected: A TCP socket.
-        parameters: Of the address; those of `SOCKET_DEFAULTS` by name. 0 leaves the system's own value.
+        parameters: Parameters of the address, among them those of `SOCKET_DEFAULTS`; 0 leaves the system's value.
 
     """
     wanted = {name: int(parameters.get(name, value)) for name, value in SOCKET_DEFAULTS.items()}

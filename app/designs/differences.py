@@ -25,7 +25,7 @@ MARKS = {
 }
 
 
-class Word(NamedTuple):
+class SpacedWord(NamedTuple):
     """A word, a sign or a letter, with the white space before it; at the end of a text there may be no word."""
 
     space: str
@@ -59,30 +59,30 @@ def differences(text: str, other: str, *, both: bool = False) -> Markup | None:
     return Markup("").join(parts)
 
 
-def words_in(text: str) -> list[Word]:
+def words_in(text: str) -> list[SpacedWord]:
     """Return the words of a text, which together are the text."""
-    words: list[Word] = []
+    words: list[SpacedWord] = []
     space = ""
     for token in TOKEN.findall(text):
         if token[0].isspace():
             space = token
         else:
-            words.append(Word(space, token))
+            words.append(SpacedWord(space, token))
             space = ""
-    return [*words, Word(space, "")]
+    return [*words, SpacedWord(space, "")]
 
 
-def common_start(one: list[Word], other: list[Word]) -> int:
+def common_start(one: list[SpacedWord], other: list[SpacedWord]) -> int:
     """Return how many words two texts have in common before the first that differs."""
     pairs = zip(one, other, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a.word != b.word), min(len(one), len(other)))
 
 
-def joined(words: list[Word]) -> str:
+def joined(words: list[SpacedWord]) -> str:
     """Return words as the text that they were."""
     return "".join(chain.from_iterable(words))
 
 
-def marked(kind: str, words: list[Word]) -> Markup:
+def marked(kind: str, words: list[SpacedWord]) -> Markup:
     """Return words with a mark, which begins after the white space before them."""
     return MARKS[kind].format(words[0].space, words[0].word + joined(words[1:]))

@@ -1,15 +1,59 @@
 """What annotators say of items that they cannot judge, where their campaign lets them: a reason from its list."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from app.designs.answer import Answer
 from app.errors import Invalid, listed
+from app.fields import OneLine
+
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 
 FIELD = "unjudged-"
 YES = "yes"  # what a form sends where the list of reasons is empty
 EXTRA_CHECKS = "checks_cannot_be_judged"  # the same by the number of a check, for the annotator's own page alone
 EXTRA = "cannot_be_judged"  # what `responses.extra` calls it: by item number the reason, empty where there are none
+USUAL_REASONS = [
+    "I do not understand it",
+    "It is broken or incomplete",
+    "It is in another language",
+    "Another reason",
+]
+
+
+class UnjudgedSettings(BaseModel):
+    """Settings of items that cannot be judged, a column of a campaign for each."""
+
+    cannot_be_judged: bool = Field(
+        default=False, title="Offer “cannot be judged”",
+        description="Annotators may say of an item that it cannot be judged. It then has no score from them.",
+    )  # fmt: skip
+    unjudged_reasons: Annotated[list[Reason], Field(max_length=20)] = Field(
+        default=USUAL_REASONS,
+        title="Reasons why an item cannot be judged",
+        description="One per line, up to 20; annotators choose one. Empty: they need not say why.",
+    )
+    unjudged_people: int = Field(
+        default=2, ge=1, le=1_000, title="People who give an item up",
+        description="Once so many different people could not judge an item, nobody else is asked about it, and the "
+        "campaign closes without it.",
+    )  # fmt: skip
+
+    @field_validator("unjudged_reasons", mode="before")
+    @classmethod
+    def one_reason_a_line(cls, reasons: object) -> object:
+        """A text of lines, as forms and the command line send it."""
+        return [line for line in reasons.splitlines() if line.strip()] if isinstance(reasons, str) else reasons
+
+    @field_validator("unjudged_reasons")
+    @classmethod
+    def reasons_differ(cls, reasons: list[str]) -> list[str]:
+        """Each once."""
+        if len(set(reasons)) < len(reasons):
+            raise ValueError("each reason can be there only once")
+        return reasons
 
 
 def unjudged_in(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:

@@ -150,7 +150,7 @@ def packed_whole(paths: Collection[str]) -> str:
 def named(
     paths: Collection[str], packed: Packed, wanted: Collection[str], taken: Collection[str]
 ) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """What items call each file, with its path, in the order of the paths; and the names that are respelled there.
+    """Return the name that items use for each file, with its path, in the order of the paths; and the respelled names.
 
     Items call a file by its path below the folder; where there is none, by its path, or by that below the one folder
     that was packed whole.

@@ -17,9 +17,9 @@ class NamesOfPaths:
     """Names in a table by the path that they mean.
 
     Attributes:
-        names: Of each path; a path that no item names has none.
+        names: By path, the names that mean it; empty for a path that no item names.
         respelled: Names that are no path exactly, with the path that they mean.
-        unclear: Of a path, a name that may mean it or another one.
+        unclear: By path, a name that may mean it or another path.
 
     """
 
@@ -78,7 +78,7 @@ def ends_of(path: str) -> list[str]:
 
 
 def sentence_on_spelling(respelled: Mapping[str, str]) -> str | None:
-    """What is told of names that were found in another spelling."""
+    """Return a sentence about names that were found in another spelling, None if there are none."""
     if not respelled:
         return None
     some = [f"“{path}” for “{name}”" for name, path in list(respelled.items())[:MOST_TOLD]]

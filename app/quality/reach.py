@@ -32,10 +32,10 @@ ANSWERED = text("""
 
 @dataclass(frozen=True)
 class WorkOfOne:
-    """The most that one person may do in a campaign; None where nothing limits it or nobody knows yet.
+    """The most that one person may do in a campaign; None where nothing limits it or it is not known yet.
 
-    judged_per_hit: items of a HIT that one judges. checks: HITs with a check of each kind that one can meet; nothing
-    while nobody knows. checks_percent: of HITs that show a check.
+    judged_per_hit: items of a HIT that one judges. checks: HITs with a check of each kind that one can meet; empty
+    while that is not known. checks_percent: of HITs that show a check.
     """
 
     hits: int | None
@@ -56,12 +56,14 @@ class RuleReach:
     too_little: bool = False
 
 
-async def reach_of_rules(connection: AsyncConnection, campaign: Any) -> dict[str, RuleReach]:
-    """Return what each rule that does something can reach, by its name. campaign: with its `item_count`."""
-    rows = await connection.execute(KINDS, {"campaign": campaign.id})
-    work = work_of_one(campaign, campaign.item_count, {row.kind: row.items for row in rows})
-    alarm = campaign.false_alarms / 1000
-    return {name: reach(one.rule, campaign, work, alarm) for name, one in chosen_of(campaign).items()}
+async def reach_of_rules(
+    connection: AsyncConnection, campaign_id: int, settings: Any, *, items: int
+) -> dict[str, RuleReach]:
+    """Return the reach of each rule that does something, by its name."""
+    rows = await connection.execute(KINDS, {"campaign": campaign_id})
+    work = work_of_one(settings, items, {row.kind: row.items for row in rows})
+    alarm = settings.false_alarms / 1000
+    return {name: reach(one.rule, settings, work, alarm) for name, one in chosen_of(settings).items()}
 
 
 async def too_few_to_compare(connection: AsyncConnection, campaign_id: int) -> str:

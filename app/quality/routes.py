@@ -24,7 +24,7 @@ async def checks_page(request: Request, connection: Transaction, slug: str) -> H
         "title_of": shown.title_of,
         "checks": await shown.checks(connection, campaign),
         "rules": chosen_in(campaign.quality_preset, campaign.quality_rules),
-        "reach": await reach_of_rules(connection, campaign),
+        "reach": await reach_of_rules(connection, campaign.id, campaign, items=campaign.item_count),
         "too_few": "" if silent else await too_few_to_compare(connection, campaign.id),
     }
     return page(request, "admin/checks.html", context)

@@ -241,8 +241,8 @@ def otherwise(
 
 
 def first_difference(stored: Any, replayed: Any) -> tuple[float, float] | None:
-    """Of two lists of floats, or two of lists, the first pair that differs, beyond rounding if any does; NaN where one
-    has ended, and NaN is no difference to NaN.
+    """Return the first pair that differs in two lists of floats, or of lists: beyond rounding, if any pair does.
+    Missing values of the shorter list are NaN, and NaN equals NaN.
     """
     one, other = np.hstack([(), *stored]), np.hstack([(), *replayed])
     pairs = np.full((2, max(len(one), len(other))), np.nan)

@@ -33,7 +33,7 @@ from app.serving import broken, drafts, ending, gold, leases, submission, undo
 from app.serving.entrance import campaign_by_link, sample
 from app.serving.shown_numbers import shown_numbers
 from app.serving.standing import ServedCampaign, Standing, by_id, standing
-from app.templating import CHOSEN, prose
+from app.templating import CHOSEN, markdown_to_html
 from app.visit import passphrase, people, progress
 from app.visit.steps import STEPS
 from app.web import (
@@ -236,7 +236,7 @@ async def welcome_page(
     items = await sample(connection, campaign)
     allow_links(request, campaign)
     speak(request, campaign)
-    (instructions,) = await prose(campaign, campaign.instructions)
+    (instructions,) = await markdown_to_html(campaign.instructions, latex=campaign.latex)
     context = {
         "campaign": campaign,
         "design": design_of(campaign),
@@ -363,7 +363,7 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
     step = here.step or STEPS[0]  # passed in another tab by now: what is sent then is not needed
     allow_links(request, campaign)
     speak(request, campaign)
-    instructions, consent = await prose(campaign, campaign.instructions, here.settings.consent)
+    instructions, consent = await markdown_to_html(campaign.instructions, here.settings.consent, latex=campaign.latex)
     context: dict[str, Any] = {
         "step": step.name,
         "campaign": campaign,
@@ -379,7 +379,8 @@ async def step_page(request: Request, connection: Driver, campaign: Standing, sh
     context["shown"] = replace(shown, form=form_by_position(shown.form, range(len(context.get("texts", ())))))
     outcome = context.get("outcome")
     context["completion"] = await ending.way_back(connection, campaign, outcome) if outcome else None
-    context["explained"] = await prose(campaign, *(context.get("told") or {}).get("explanations", ()))
+    explanations = (context.get("told") or {}).get("explanations", ())
+    context["explained"] = await markdown_to_html(*explanations, latex=campaign.latex)
     context["drawn"] = await drawn_of(connection, campaign, context.get("texts"))
     return page(request, "_step.html" if fetched(request) else "step.html", context)
 
@@ -401,7 +402,7 @@ async def work_page(
         shown = replace(shown, form=form_by_position(shown.form, work.hit.items))
     allow_links(request, here)
     speak(request, here)
-    (instructions,) = await prose(here, here.instructions)
+    (instructions,) = await markdown_to_html(here.instructions, latex=here.latex)
     context = {
         "work": work,
         "drawn": items,

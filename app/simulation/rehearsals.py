@@ -86,12 +86,12 @@ class MadeUpCrowd:
 
     @property
     def described(self) -> str:
-        """As JSON, from which `of` makes the same crowd."""
+        """Return the crowd as JSON, from which `from_description` makes the same one."""
         return json.dumps({"annotators": self.annotators, "truth_column": self.truth_column} | asdict(self.population))
 
     @classmethod
-    def of(cls, described: dict[str, Any], led_until: datetime) -> Self:
-        """The crowd that `described` describes."""
+    def from_description(cls, described: dict[str, Any], led_until: datetime) -> Self:
+        """Return the crowd that `described` describes."""
         people = {name: value for name, value in described.items() if name not in ("annotators", "truth_column")}
         return cls(described["annotators"], Population(**people), described["truth_column"], led_until)
 
@@ -126,7 +126,7 @@ async def lead(connection: AsyncConnection, rehearsal: Row[Any], crowd: MadeUpCr
     """
     wanted = {"campaign": rehearsal.id, "described": crowd.described, "seconds": LEAD_SECONDS}
     row = (await connection.execute(LEAD, wanted)).one_or_none()
-    return None if row is None else MadeUpCrowd.of(row.described, row.led_until)
+    return None if row is None else MadeUpCrowd.from_description(row.described, row.led_until)
 
 
 async def refuse_unless_small(connection: AsyncConnection, campaign: Row[Any]) -> None:
@@ -204,7 +204,7 @@ class Rehearsals:
             nonlocal led_until, due
             self.look(campaign.id)
             if led_until is not None and time.monotonic() > due:
-                led_until, due = await self.lead_on(campaign, led_until), time.monotonic() + LEAD_AGAIN_SECONDS
+                led_until, due = await self.lead_on(campaign.id, led_until), time.monotonic() + LEAD_AGAIN_SECONDS
             await asyncio.sleep(self.pause)
 
         try:
@@ -225,24 +225,24 @@ class Rehearsals:
         except (Refusal, *TROUBLE) as problem:  # also when it was removed through another process
             log.warning("the crowd of “%s” went away: %s", campaign.name, problem)
         except BaseException:
-            await self.finish(campaign)
+            await self.finish(campaign.id)
             raise
-        await self.finish(campaign)
+        await self.finish(campaign.id)
 
-    async def lead_on(self, campaign: Row[Any], led_until: datetime) -> datetime:
+    async def lead_on(self, campaign_id: int, led_until: datetime) -> datetime:
         """Say that this process still leads the crowd. Raises `LeadLost` if another one took the lead meanwhile."""
-        key = {"campaign": campaign.id, "led_until": led_until, "seconds": LEAD_SECONDS}
+        key = {"campaign": campaign_id, "led_until": led_until, "seconds": LEAD_SECONDS}
         async with self.database.begin() as connection:
             until: datetime | None = (await connection.execute(LEAD_ON, key)).scalar_one_or_none()
         if until is None:
             raise LeadLost
         return until
 
-    async def finish(self, campaign: Row[Any]) -> None:
+    async def finish(self, campaign_id: int) -> None:
         """Finish a rehearsal whose crowd has gone: whatever ended it, it does not come back."""
         with suppress(*TROUBLE):
             async with self.database.begin() as connection:
-                await connection.execute(FINISH, {"campaign": campaign.id, "now": self.clock()})
+                await connection.execute(FINISH, {"campaign": campaign_id, "now": self.clock()})
 
     async def end(self, campaign_id: int) -> None:
         """Send the crowd of a campaign away, if it answers in this process."""

@@ -17,7 +17,7 @@ from app.designs.criteria import asked_of
 from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.errors import Invalid
-from app.templating import prose
+from app.templating import markdown_to_html
 from app.trial import hit as hits
 from app.web import Entered, Now, Transaction, allow_links, fetched, page, speak
 
@@ -93,7 +93,7 @@ async def trial_page(
 ) -> HTMLResponse:
     allow_links(request, campaign)
     here = hits.as_served(campaign, hit)
-    (instructions,) = await prose(campaign, campaign.instructions)
+    (instructions,) = await markdown_to_html(campaign.instructions, latex=campaign.latex)
     context = {
         "campaign": here,
         "asked": asked_of(here, hit.id),

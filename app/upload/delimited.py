@@ -38,7 +38,7 @@ class WrittenRow(NamedTuple):
 
 
 @dataclass
-class Survey:
+class TableScan:
     """Findings about a table that is read in one of the two ways."""
 
     header: WrittenRow
@@ -59,28 +59,28 @@ def delimited_upload(lines: Lines, extension: str, quotes: str | None) -> Upload
     delimiter = delimiter_of(lines, extension)
     tabs = delimiter == "\t"
     if not marked:
-        survey, way = surveyed(plain_rows(lines, delimiter), delimiter), None
+        scan, way = scan_rows(plain_rows(lines, delimiter), delimiter), None
     else:
-        enclosed = surveyed(enclosed_rows(lines, delimiter), delimiter, with_evidence=True)
-        plain = surveyed(plain_rows(lines, delimiter), delimiter, with_evidence=True)
+        enclosed = scan_rows(enclosed_rows(lines, delimiter), delimiter, with_evidence=True)
+        plain = scan_rows(plain_rows(lines, delimiter), delimiter, with_evidence=True)
         one_column = len(plain.header.cells) == 1 and extension in (*TAB_EXTENSIONS, ".txt")
         way = quotes or decided(enclosed, plain, tabs=tabs or one_column)
-        survey = enclosed if way == CELLS else plain
-    if survey.refusal:
-        raise survey.refusal
-    columns, notes = named_columns(survey)
+        scan = enclosed if way == CELLS else plain
+    if scan.refusal:
+        raise scan.refusal
+    columns, notes = named_columns(scan)
     rows = enclosed_rows(lines, delimiter) if way == CELLS else plain_rows(lines, delimiter)
     if way == TEXT:
         notes.append("Quotation marks are part of the text: they enclose no cells here.")
     elif way == CELLS and tabs:
         notes.append("Quotation marks enclose cells, and are no part of the text.")
-    if survey.empty_rows:
-        notes.append(f"{plural(survey.empty_rows, 'row')} without anything in a cell left out.")
+    if scan.empty_rows:
+        notes.append(f"{plural(scan.empty_rows, 'row')} without anything in a cell left out.")
     return Upload(
         "tsv" if tabs else "csv",
         tuple(columns.values()),
         limited(records_in(rows, columns)),
-        row_count=survey.rows,
+        row_count=scan.rows,
         line_count=line_count,
         notes=tuple(notes),
         quotes=way,
@@ -164,15 +164,15 @@ def in_words(problem: csv.Error, first: int, last: int) -> str:
     return f"this cannot be read ({said})."
 
 
-def surveyed(rows: Iterator[WrittenRow], delimiter: str, *, with_evidence: bool = False) -> Survey:
+def scan_rows(rows: Iterator[WrittenRow], delimiter: str, *, with_evidence: bool = False) -> TableScan:
     """Read all rows, up to the first one that is refused."""
-    found: Survey | None = None
+    found: TableScan | None = None
     try:
         for row in rows:
             if found is None:
                 if not is_header(row):
                     continue
-                found = Survey(row, evidence=Evidence(delimiter, len(row.cells)) if with_evidence else None)
+                found = TableScan(row, evidence=Evidence(delimiter, len(row.cells)) if with_evidence else None)
                 continue
             if not any(map(str.strip, row.cells)):
                 found.empty_rows += 1
@@ -198,11 +198,11 @@ def is_header(row: WrittenRow) -> bool:
     return any(map(str.strip, row.cells)) and not SEPARATOR_LINE.fullmatch(row.written[0])
 
 
-def note_filled(survey: Survey, row: WrittenRow) -> None:
-    if len(survey.filled) < len(row.cells):
+def note_filled(scan: TableScan, row: WrittenRow) -> None:
+    if len(scan.filled) < len(row.cells):
         for place, cell in enumerate(row.cells):
-            if place not in survey.filled and cell.strip():
-                survey.filled[place] = row.line
+            if place not in scan.filled and cell.strip():
+                scan.filled[place] = row.line
 
 
 def check_width(row: WrittenRow, width: int) -> None:
@@ -225,12 +225,12 @@ def check_width(row: WrittenRow, width: int) -> None:
 # What quotation marks are for
 
 
-def decided(enclosed: Survey, plain: Survey, *, tabs: bool) -> str:
+def decided(enclosed: TableScan, plain: TableScan, *, tabs: bool) -> str:
     """`CELLS` or `TEXT`; the rule is in `quoting`. Raises `Invalid` (`quotes_unclear`, `csv_unreadable`,
     `ragged_row`).
     """
     cells, texts = enclosed.evidence, plain.evidence
-    assert cells is not None and texts is not None  # noqa: S101, PT018 - the surveys were made with it
+    assert cells is not None and texts is not None  # noqa: S101, PT018 - the scans were made with it
     swallowing = cells.swallowing()
     if tabs and '"' not in enclosed.header.written[0]:
         if not plain.refusal:
@@ -258,29 +258,29 @@ def refuse_unclear(span: Span) -> NoReturn:
 # Columns and records
 
 
-def named_columns(survey: Survey) -> tuple[dict[int, str], list[str]]:
+def named_columns(scan: TableScan) -> tuple[dict[int, str], list[str]]:
     """The columns that count, by their places, and notes on the others.
 
     Raises `Invalid` (`column_unnamed`, `column_twice`, `too_many_columns`).
     """
-    names = [normalize("NFC", name.strip()) for name in survey.header.cells]
+    names = [normalize("NFC", name.strip()) for name in scan.header.cells]
     notes = []
-    if not names[0] and 0 in survey.filled:
+    if not names[0] and 0 in scan.filled:
         names[0] = next(name for name in free_names() if name not in names)
         notes.append(f"The first column has no name and is called “{names[0]}”. It can be chosen as the id.")
     unnamed = [place for place, name in enumerate(names) if not name]
     for place in unnamed:
-        if place in survey.filled:
+        if place in scan.filled:
             refuse(
                 "column_unnamed",
-                survey.header.line,
-                f"column {place + 1} has no name, and line {survey.filled[place]} has something in it. Name it, or "
+                scan.header.line,
+                f"column {place + 1} has no name, and line {scan.filled[place]} has something in it. Name it, or "
                 "remove it.",
             )
     if unnamed:
         notes.append(f"{plural(len(unnamed), 'column')} without a name or anything in a cell left out.")
     columns = {place: name for place, name in enumerate(names) if name}
-    check_columns(survey.header.line, tuple(columns.values()))
+    check_columns(scan.header.line, tuple(columns.values()))
     return columns, notes
 
 

@@ -30,7 +30,7 @@ class TrainingStanding(NamedTuple):
     tries: int
 
     @property
-    def over(self) -> bool:
+    def out_of_tries(self) -> bool:
         """Whether they may not try it again."""
         met = self.answered is not None and self.answered["met"] == self.answered["of"]
         return self.tries >= MAX_TRIES and not met
@@ -64,7 +64,7 @@ def take(sent: Mapping[str, str], settings: Any, facts: VisitFacts) -> Taken | N
     count, here = facts.count_of(NAME), stands(facts)
     if sent.get("hit") != str(count):
         return None
-    if here.over:
+    if here.out_of_tries:
         raise Conflict(
             "You have tried this set many times, so the training ends here for you. Thank you for trying.",
             code="training_over",
@@ -83,7 +83,7 @@ def shown(settings: Any, facts: VisitFacts) -> dict[str, Any]:
     sets, here = sets_in(settings.training, settings), stands(facts)
     at = min(here.at, len(sets) - 1)
     context = {"texts": [item.shown for item in sets[at]], "at": at + 1, "count": len(sets)}
-    context |= {"which": facts.count_of(NAME), "told": None, "outcome": "screened_out" if here.over else None}
+    context |= {"which": facts.count_of(NAME), "told": None, "outcome": "screened_out" if here.out_of_tries else None}
     if here.answered is None:
         return context
     found = marked_values(settings, sets[at], here.answered["values"])

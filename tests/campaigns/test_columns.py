@@ -59,12 +59,12 @@ async def test_priors_that_are_asked_for_are_taken_and_told_by_the_import_and_th
     assert (done.imported, done.with_prior) == (2, 2)
     assert "“alpha” and “beta”: the prior that each item begins with." in done.notes
     async with engine.connect() as connection:
-        said = await items.said_of_priors(connection, campaign.id)
+        said = await items.sentence_on_priors(connection, campaign.id)
     assert said is not None
     assert said.startswith("2 items begin with priors of their own")
     await import_file(engine, campaign, PRIORS, replace=True)
     async with engine.connect() as connection:
-        assert await items.said_of_priors(connection, campaign.id) is None
+        assert await items.sentence_on_priors(connection, campaign.id) is None
 
 
 async def test_priors_that_are_asked_for_and_not_there_are_refused(engine):
