@@ -12,7 +12,7 @@ from app.designs.registry import design_of
 from app.errors import Invalid
 from app.quality.checks import refuse_where_none_fit
 from app.quality.expected import ExpectedAnswer, as_cells, from_cells
-from app.upload import UploadedRow, as_text
+from app.upload import UploadedRow, as_text, refuse
 
 ID = "id"
 COLUMN, EXPECTED, TOLERANCE = "check", "expected", "tolerance"
@@ -59,7 +59,7 @@ def check_of(record: UploadedRow, external_id: str, shown: str, design: Design) 
     try:
         expected = expected_in(kind, cell, tolerance, design)
     except Invalid as problem:
-        raise Invalid(f"Line {record.line}: {problem} Nothing was imported.", code=problem.code) from problem
+        refuse(problem.code, record.line, str(problem), **problem.details)
     return NewCheck(external_id, kind, shown, expected, json.dumps(record.values, ensure_ascii=False))
 
 

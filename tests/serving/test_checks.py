@@ -194,7 +194,7 @@ async def test_where_checks_make_no_sense_they_are_refused_and_it_says_why(engin
 async def test_a_row_that_is_no_check_imports_nothing_and_names_its_line(engine, row, code):
     with pytest.raises(Invalid, match=r"[Ll]ine 32") as refused:
         await with_checks(engine, ITEMS + row)
-    assert refused.value.code == code
+    assert (refused.value.code, refused.value.details["line"]) == (code, 32)
     assert await value(engine, "SELECT count(*) FROM items") == 0
 
 
