@@ -30,6 +30,7 @@ from app.auth.guards import researcher
 from app.auth.openid_routes import provider_of
 from app.auth.secret import KnownBrowsers, cookie_name, installation_key
 from app.background.loop import BackgroundLoop
+from app.background.state import CheckResult
 from app.background.tasks import KeyedTasks
 from app.campaigns import api as campaigns_api
 from app.campaigns import routes as campaigns
@@ -58,7 +59,7 @@ from app.quality import routes as quality
 from app.quality.annotators import MedianSeconds
 from app.quality.compared import AnnotatorComparisons
 from app.quality.looks import Looks
-from app.readiness import Check, CheckResult, Readiness, database_check, readiness_document
+from app.readiness import Check, Readiness, database_check, readiness_document
 from app.record import due_revisions
 from app.record.due_revisions import DueRevisions
 from app.serving import api as serving_api
@@ -162,7 +163,7 @@ def check_of(work: BackgroundLoop | KeyedTasks[Any]) -> Check:
     """Return the part of `/ready` about background work."""
 
     async def check() -> CheckResult:
-        return CheckResult(*work.state())
+        return work.state()
 
     return check
 

@@ -5,20 +5,12 @@ To add a check, call `register` on `app.state.readiness` while the application s
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
+from app.background.state import CheckResult
 from app.database.session import TROUBLE, ServingConnections
 
 CHECK_SECONDS = 3.0  # then a check has failed; a load balancer gives up after about five
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """The outcome of one check. `detail` is a sentence for operators; everyone can read it, so it names no secret."""
-
-    ok: bool
-    detail: str = ""
 
 
 Check = Callable[[], Awaitable[CheckResult]]

@@ -5,8 +5,9 @@ from contextlib import AsyncExitStack
 
 from pydantic import SecretStr
 
+from app.background.state import CheckResult
 from app.main import create_app
-from app.readiness import CheckResult, Readiness
+from app.readiness import Readiness
 from app.settings import Settings
 from tests.conftest import browser_of
 

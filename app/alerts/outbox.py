@@ -58,9 +58,9 @@ TAKE = text("""
               c.alert_emails, c.alert_webhook
 """)
 
-ONE = "campaign_id = :campaign AND alert_id = :alert AND way = :way AND receiver = :receiver"
-SENT = text(f"UPDATE alert_messages SET sent_at = :now, problem = NULL WHERE {ONE}")  # noqa: S608  (constants)
-FAILED = text(f"UPDATE alert_messages SET problem = :problem WHERE {ONE}")  # noqa: S608  (constants)
+THIS_MESSAGE = "campaign_id = :campaign AND alert_id = :alert AND way = :way AND receiver = :receiver"
+SENT = text(f"UPDATE alert_messages SET sent_at = :now, problem = NULL WHERE {THIS_MESSAGE}")  # noqa: S608  (constants)
+FAILED = text(f"UPDATE alert_messages SET problem = :problem WHERE {THIS_MESSAGE}")  # noqa: S608  (constants)
 
 
 class Outbox:

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from app.background.state import WorkState, log_failure, pause_after
+from app.background.state import CheckResult, log_failure, pause_after
 
 log = logging.getLogger(__name__)
 
@@ -45,15 +45,17 @@ class BackgroundLoop:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def state(self) -> WorkState:
+    def state(self) -> CheckResult:
         if self._task is None or self._task.done():
-            return WorkState(ok=False, detail="It does not run.")
+            return CheckResult(ok=False, detail="It does not run.")
         if self.failures:
-            return WorkState(ok=False, detail=f"Failed {self.failures} times in a row ({self._problem}); tried again.")
+            return CheckResult(
+                ok=False, detail=f"Failed {self.failures} times in a row ({self._problem}); tried again."
+            )
         seconds = 0.0 if self._round_began is None else time.monotonic() - self._round_began
         if seconds > LONG_ROUND_SECONDS:
-            return WorkState(ok=False, detail=f"A round has been under way for {seconds / 60:.0f} minutes.")
-        return WorkState(ok=True)
+            return CheckResult(ok=False, detail=f"A round has been under way for {seconds / 60:.0f} minutes.")
+        return CheckResult(ok=True)
 
     async def _run(self) -> None:
         if self._wait_first:

@@ -1,4 +1,4 @@
-"""The state of background work, as `/ready` shows it, and how its failures are logged."""
+"""Results for `/ready`, pauses after failures of background work, and how these are logged."""
 
 import logging
 from typing import NamedTuple
@@ -9,8 +9,10 @@ from app.errors import Refusal
 LONGEST_PAUSE_SECONDS = 60.0
 
 
-class WorkState(NamedTuple):
-    """Whether a kind of background work goes well. Everyone can read `detail`, so it names no value and no campaign."""
+class CheckResult(NamedTuple):
+    """Whether a part of this process works. `detail` is a sentence for operators; everyone can read it, so it names no
+    secret, value or campaign.
+    """
 
     ok: bool
     detail: str = ""

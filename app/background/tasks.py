@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
-from app.background.state import WorkState, log_failure, pause_after
+from app.background.state import CheckResult, log_failure, pause_after
 from app.errors import Refusal
 
 K = TypeVar("K", bound=Hashable)
@@ -67,11 +67,11 @@ class KeyedTasks(Generic[K]):
             how = asyncio.FIRST_COMPLETED if for_one else asyncio.ALL_COMPLETED
             await asyncio.wait(self._tasks.values(), return_when=how)
 
-    def state(self) -> WorkState:
+    def state(self) -> CheckResult:
         since = time.monotonic() - FAILURE_SHOWN_SECONDS
         if failed := [kind for kind, at in self._failed.values() if at > since]:
-            return WorkState(ok=False, detail=f"{len(failed)} failed lately ({', '.join(sorted(set(failed)))}).")
-        return WorkState(ok=True, detail=f"{len(self._tasks)} under way." if self._tasks else "")
+            return CheckResult(ok=False, detail=f"{len(failed)} failed lately ({', '.join(sorted(set(failed)))}).")
+        return CheckResult(ok=True, detail=f"{len(self._tasks)} under way." if self._tasks else "")
 
     async def _run(self, key: K, work: Callable[[], Awaitable[None]]) -> None:
         failures = 0

@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from unicodedata import normalize
 
-from app.campaigns.exported_items import as_uploaded
 from app.designs.content import Above, Content
 from app.errors import Invalid, listed, plural, shortened, some_of
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE
+from app.spreadsheets import unprotect
 from app.upload import Upload, UploadedRow
 
 ROW_NUMBERS = ":row numbers:"  # in the place of a column of ids
 CHECK_COLUMNS = ("check", "expected", "tolerance")
 SYSTEM_COLUMNS = ("system", "segment", "output")
+EXPORTED_COLUMNS = frozenset(("id", "shown", "low_95", "high_95", "judgments"))  # an export of items has these
 PRIORS, CHECKS, SYSTEMS = "priors", "check", "system"  # meanings, as they are declined or asked for
 
 
@@ -85,7 +86,7 @@ def column_of_ids(chosen: str) -> str | None:
     return None if chosen == ROW_NUMBERS else chosen
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     return normalize("NFC", name).strip().casefold()
 
 
@@ -94,7 +95,7 @@ def column_called(columns: Iterable[str], name: str) -> str | None:
     names = list(columns)
     if name in names:
         return name
-    alike = [column for column in names if folded(column) == folded(name)]
+    alike = [column for column in names if fold_name(column) == fold_name(name)]
     return alike[0] if len(alike) == 1 else None
 
 
@@ -102,7 +103,7 @@ def known_column(columns: Sequence[str], name: str) -> str:
     """Like `column_called`. Raises `Invalid` (`column_unknown`)."""
     found = column_called(columns, name)
     if found is None:
-        alike = [column for column in columns if folded(column) == folded(name)]
+        alike = [column for column in columns if fold_name(column) == fold_name(name)]
         several = f" Several differ from it in capitals alone: {listed(alike)}." if alike else ""
         raise Invalid(
             f"There is no column “{shortened(name)}”.{several} The columns are: {listed(columns)}. Nothing was "
@@ -158,13 +159,28 @@ def without_columns(upload: Upload, names: Collection[str]) -> Upload:
 
 def has_systems(columns: Collection[str], matching: Matching) -> bool:
     """Whether a table is one of systems' outputs: a table of items has an `id`."""
-    named = {folded(name) for name in columns}
+    named = {fold_name(name) for name in columns}
     is_one = set(SYSTEM_COLUMNS) <= named and "id" not in named
     return is_one and matching.identifier == Matching.identifier and SYSTEMS not in matching.ignored
 
 
-def prepared(upload: Upload, content: Content, law: Law, matching: Matching) -> Upload:
-    """A table whose columns with a meaning have the names that Easel looks for; an export as it was uploaded."""
+def as_uploaded(upload: Upload) -> Upload:
+    """Return a table; an export of items for spreadsheet programs without the apostrophes that keep ids such as 001."""
+    if not set(upload.columns) >= EXPORTED_COLUMNS:
+        return upload
+    records = (
+        UploadedRow(record.line, {name: plain_value(value) for name, value in record.values.items()})
+        for record in upload.records
+    )
+    return replace(upload, records=records)
+
+
+def plain_value(value: object) -> object:
+    return unprotect(value) if isinstance(value, str) else value
+
+
+def prepare_upload(upload: Upload, content: Content, law: Law, matching: Matching) -> Upload:
+    """Return a table whose columns with a meaning have the names that Easel looks for; an export as it was uploaded."""
     upload = as_uploaded(upload)
     if has_systems(upload.columns, matching):
         usual = with_usual_names(upload, (*SYSTEM_COLUMNS, *Above._fields))

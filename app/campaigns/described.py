@@ -20,7 +20,7 @@ from app.campaigns.columns import (
     has_systems,
     meanings_of_items,
     meanings_of_outputs,
-    prepared,
+    prepare_upload,
 )
 from app.campaigns.items import ItemReader, NewItem, no_items
 from app.campaigns.named_media import NamedMedia
@@ -132,7 +132,7 @@ def describe(
         priors=chosen.priors,
         ignored=chosen.ignored,
     )
-    upload = prepared(read(file, name, max_mb=max_mb, read_as=read_as), content, law, said)
+    upload = prepare_upload(read(file, name, max_mb=max_mb, read_as=read_as), content, law, said)
     first = list(islice(upload.records, PREVIEW_ROWS))
     if not first:
         raise no_items()

@@ -21,7 +21,7 @@ from app.campaigns.columns import (
     identifier_in,
     meanings_of_items,
     meanings_of_outputs,
-    prepared,
+    prepare_upload,
     prior_columns_of,
 )
 from app.campaigns.lifecycle import find, locked_draft, require_draft
@@ -242,7 +242,7 @@ async def import_table(
 ) -> ImportedItems:
     """The same of a table that is read when it is asked for, in a thread."""
     found = await find(connection, slug)
-    upload = prepared(await asyncio.to_thread(table), Content.of(found), law_of(found), matching)
+    upload = prepare_upload(await asyncio.to_thread(table), Content.of(found), law_of(found), matching)
     if has_systems(upload.columns, matching):
         return await import_systems(connection, slug, upload, matching, replace=replace, media=media, progress=progress)
     campaign = await taking_items(connection, slug, replace=replace)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from app.upload import as_text
 
 STEP = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>-?[0-9]{1,6})\]")
-WHO, SAID = ("role", "from"), ("content", "value")  # what chats call who speaks, and what they say
+ROLE, CONTENT = ("role", "from"), ("content", "value")  # of a message in a chat
 
 
 class RowPath(NamedTuple):
@@ -65,13 +65,13 @@ def steps_in(written: str) -> tuple[str | int, ...] | None:
 def readable(value: Any) -> str:
     """Return a value as people read it: text as it is, messages of a chat one below the other, all else as JSON."""
     if isinstance(value, list) and value and all(map(is_message, value)):
-        return "\n\n".join(f"{first_of(message, WHO)}: {words_of(first_of(message, SAID))}" for message in value)
+        return "\n\n".join(f"{first_of(message, ROLE)}: {words_of(first_of(message, CONTENT))}" for message in value)
     return as_text(value)
 
 
 def is_message(value: Any) -> bool:
     """Return whether a value is a message of a chat, as APIs of language models have it."""
-    return isinstance(value, dict) and isinstance(first_of(value, WHO), str) and first_of(value, SAID) is not None
+    return isinstance(value, dict) and isinstance(first_of(value, ROLE), str) and first_of(value, CONTENT) is not None
 
 
 def first_of(message: Mapping[str, Any], names: Sequence[str]) -> Any:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from app.campaigns.columns import column_called, folded, known_column
+from app.campaigns.columns import column_called, fold_name, known_column
 from app.campaigns.row_path import RowPath, parse_path, readable
 from app.errors import Invalid, listed, shortened, some_of
 from app.fields import is_blank
@@ -20,7 +20,7 @@ def guess(columns: Sequence[str]) -> str | None:
     for name in USUAL_NAMES:
         if column := column_called(columns, name):
             return column
-    others = [name for name in columns if folded(name) not in NOT_SHOWN]
+    others = [name for name in columns if fold_name(name) not in NOT_SHOWN]
     return others[0] if len(others) == 1 else None
 
 

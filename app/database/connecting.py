@@ -170,7 +170,7 @@ class LimitedConnection(BaseConnection):
         quiet_since = time.monotonic() - self.limits.fresh
         return self.remote() and (self.last_used <= self.trust.suspected or self.last_used < quiet_since)
 
-    async def answers(self) -> bool:
+    async def responds(self) -> bool:
         """Return whether the server answers on this connection now; it is closed if not."""
         if self.opened <= self.trust.dropped:
             self.terminate()

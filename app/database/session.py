@@ -90,7 +90,7 @@ def connector_for(url: str, settings: Mapping[str, str], limits: TimeLimits) -> 
 def check_out(adapted: AdaptedConnection, _record: object, _proxy: object) -> None:
     """Let the pool open another connection in the place of one that does not answer any more."""
     connection = adapted.driver_connection
-    if is_limited(connection) and connection.questionable() and not adapted.run_async(answers):
+    if is_limited(connection) and connection.questionable() and not adapted.run_async(responds):
         raise DisconnectionError("the connection does not answer")
 
 
@@ -110,8 +110,8 @@ def drop_lost(context: ExceptionContext) -> None:
         context.invalidate_pool_on_disconnect = False  # the others are asked for a sign of life
 
 
-async def answers(connection: LimitedConnection) -> bool:
-    return await connection.answers()
+async def responds(connection: LimitedConnection) -> bool:
+    return await connection.responds()
 
 
 DIALECT = dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves its dialects untyped
@@ -230,7 +230,7 @@ async def used(connection: AsyncConnection) -> AsyncIterator[Driver]:
 async def is_dead(driver: Driver) -> bool:
     """Return whether a connection broke, or does not answer any more; it is closed then."""
     if is_limited(driver) and driver.questionable():
-        return not await driver.answers()
+        return not await driver.responds()
     return driver.is_closed()
 
 

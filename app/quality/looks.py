@@ -61,14 +61,14 @@ class Looks:
             self.asked.discard(campaign_id)
             began = time.monotonic()
             problems = [
-                problem for place in range(len(self.looks)) if (problem := await self.tried(campaign_id, place))
+                problem for place in range(len(self.looks)) if (problem := await self.run_look(campaign_id, place))
             ]
             if problems:
                 self.asked.add(campaign_id)
                 raise problems[0]
             pause = max(self.pause, TIMES_AS_LONG * (time.monotonic() - began))
 
-    async def tried(self, campaign_id: int, place: int) -> Exception | None:
+    async def run_look(self, campaign_id: int, place: int) -> Exception | None:
         """Make one of the looks; return what it raised."""
         try:
             await self.look(campaign_id, place)

@@ -64,7 +64,7 @@ def delimited_upload(lines: Lines, extension: str, quotes: str | None) -> Upload
         enclosed = scan_rows(enclosed_rows(lines, delimiter), delimiter, with_evidence=True)
         plain = scan_rows(plain_rows(lines, delimiter), delimiter, with_evidence=True)
         one_column = len(plain.header.cells) == 1 and extension in (*TAB_EXTENSIONS, ".txt")
-        way = quotes or decided(enclosed, plain, tabs=tabs or one_column)
+        way = quotes or choose_reading(enclosed, plain, tabs=tabs or one_column)
         scan = enclosed if way == CELLS else plain
     if scan.refusal:
         raise scan.refusal
@@ -128,12 +128,12 @@ def enclosed_rows(lines: Lines, delimiter: str) -> Iterator[WrittenRow]:
     """
     written: list[str] = []
 
-    def noted() -> Iterator[str]:
+    def keep_lines() -> Iterator[str]:
         for line in lines():
             written.append(line)
             yield line
 
-    reader = csv.reader(noted(), delimiter=delimiter, strict=True)
+    reader = csv.reader(keep_lines(), delimiter=delimiter, strict=True)
     while True:
         line = reader.line_num + 1
         written.clear()
@@ -225,8 +225,8 @@ def check_width(row: WrittenRow, width: int) -> None:
 # What quotation marks are for
 
 
-def decided(enclosed: TableScan, plain: TableScan, *, tabs: bool) -> str:
-    """`CELLS` or `TEXT`; the rule is in `quoting`. Raises `Invalid` (`quotes_unclear`, `csv_unreadable`,
+def choose_reading(enclosed: TableScan, plain: TableScan, *, tabs: bool) -> str:
+    """Return `CELLS` or `TEXT`; the rule is in `quoting`. Raises `Invalid` (`quotes_unclear`, `csv_unreadable`,
     `ragged_row`).
     """
     cells, texts = enclosed.evidence, plain.evidence
