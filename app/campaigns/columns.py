@@ -91,7 +91,7 @@ def fold_name(name: str) -> str:
 
 
 def column_called(columns: Iterable[str], name: str) -> str | None:
-    """The column of this name, or the only one that differs from it in capitals alone."""
+    """Return the column of this name, or the only one that differs from it in capitals alone."""
     names = list(columns)
     if name in names:
         return name
@@ -100,7 +100,7 @@ def column_called(columns: Iterable[str], name: str) -> str | None:
 
 
 def known_column(columns: Sequence[str], name: str) -> str:
-    """Like `column_called`. Raises `Invalid` (`column_unknown`)."""
+    """Return what `column_called` does. Raises `Invalid` (`column_unknown`) if there is none."""
     found = column_called(columns, name)
     if found is None:
         alike = [column for column in columns if fold_name(column) == fold_name(name)]
@@ -116,7 +116,7 @@ def known_column(columns: Sequence[str], name: str) -> str:
 
 
 def identifier_in(columns: Sequence[str], name: str | None) -> str | None:
-    """The column of ids. Raises `Invalid` (`column_unknown`), with what else can name items."""
+    """Return the column of ids. Raises `Invalid` (`column_unknown`), with what else can name items."""
     if name is None:
         return None
     try:
@@ -147,7 +147,7 @@ def renamed_rows(records: Iterable[UploadedRow], renamed: dict[str, str]) -> Ite
 
 
 def without_columns(upload: Upload, names: Collection[str]) -> Upload:
-    """A table without some of its columns."""
+    """Return a table without some of its columns."""
     if not set(names) & set(upload.columns):
         return upload
     rows = (
@@ -191,7 +191,7 @@ def prepare_upload(upload: Upload, content: Content, law: Law, matching: Matchin
 
 
 def prior_columns_of(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
-    """The columns that can hold each item's prior. Raises `Invalid` (`prior_of_another_law`, `priors_missing`)."""
+    """Return the columns of each item's prior. Raises `Invalid` (`prior_of_another_law`, `priors_missing`)."""
     own = law.family.parameter_names
     if set(own) <= set(columns):
         return own

@@ -195,7 +195,7 @@ def read_or_note(read_row: Callable[[UploadedRow], T], record: UploadedRow, prob
 
 
 def matched(columns: Sequence[str], first: Sequence[UploadedRow], chosen: ChosenColumns) -> Matching:
-    """As an uploader said, and for the rest as is likely."""
+    """Return the columns as an uploader chose them, and the likeliest for the rest."""
     usual = (column_called(columns, name) for name in USUAL_IDS)
     identifier = next((name for name in usual if name), None)
     if chosen.identifier:

@@ -271,7 +271,7 @@ def action_page(
 
 @router.post(CAMPAIGN + "/judgments-per-item")
 async def ask_for_more(values: Entered, connection: Transaction, slug: str) -> Response:
-    """As many judgments of each item as a plan found to be enough; then the launch is asked about again."""
+    """Ask for as many judgments of each item as a plan found to be enough, and show the launch page again."""
     wanted = whole_number(values.get("judgments_per_item"), most=MOST_JUDGMENTS)
     if not wanted:
         raise Invalid(f"Say a whole number of judgments, {MOST_JUDGMENTS:,} at most. Nothing was changed.")

@@ -236,7 +236,7 @@ class CampaignSettings(
     @field_validator("*", mode="before")
     @classmethod
     def texts_can_be_seen(cls, value: object) -> object:
-        """No text that looks empty and is not."""
+        """Refuse texts that look empty and are not."""
         return refuse_blank(value)
 
     @field_validator("design_settings")

@@ -146,7 +146,7 @@ def meanings_in(form_data: FormData) -> tuple[bool, frozenset[str]]:
 
 
 def read_as_in(form_data: FormData) -> ReadAs:
-    """How the file is to be read, as the form says."""
+    """Return how the file is to be read, as the form says."""
     return ReadAs(text_in(form_data, "encoding"), text_in(form_data, "quotes"))
 
 

@@ -77,7 +77,7 @@ def read_moment(text: str, *, day_first: bool | None, zone: tzinfo) -> ReadMomen
 
 
 def read_epoch(text: str) -> datetime | None:
-    """The time so many seconds, or parts of seconds, after the beginning of 1970."""
+    """Return the time that is given in seconds, or parts of seconds, since the beginning of 1970."""
     match = EPOCH.fullmatch(text)
     return datetime.fromtimestamp(float(text) / EPOCH_UNITS[len(match[1])], UTC) if match else None
 
@@ -90,19 +90,19 @@ def read_iso(text: str) -> datetime | None:
 
 
 def read_unix_time(text: str) -> datetime | None:
-    """A time as Mechanical Turk writes it. Raises ValueError."""
+    """Return a time as Mechanical Turk writes it. Raises ValueError."""
     match = UNIX.fullmatch(text)
     return moment_in_zone(match, month_number(match["name"])) if match else None
 
 
 def read_named_date(text: str) -> datetime | None:
-    """A date whose month has an English name."""
+    """Return a date whose month has an English name."""
     match = next(filter(None, (pattern.fullmatch(text) for pattern in NAMED)), None)
     return moment_in_zone(match, month_number(match["name"])) if match else None
 
 
 def read_numeric_date(text: str, *, day_first: bool | None) -> datetime | None:
-    """A date in numbers. Raises `OrderUnknownError`."""
+    """Return a date in numbers. Raises `OrderUnknownError`."""
     match = NUMERIC.fullmatch(text)
     if match is None:
         return None
@@ -118,7 +118,7 @@ def read_numeric_date(text: str, *, day_first: bool | None) -> datetime | None:
 
 
 def moment_in_zone(match: re.Match[str], month: int, *, day: int | None = None, year: int | None = None) -> datetime:
-    """A date with the clock and the zone of a match. Raises ValueError."""
+    """Return a date with the clock and the zone of a match. Raises ValueError."""
     clock = match.groupdict()
     hour, minute, second = (int(clock.get(part) or 0) for part in ("hour", "minute", "second"))
     if half := (clock.get("half") or "").lower()[:1]:

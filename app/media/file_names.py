@@ -29,7 +29,7 @@ class NamesOfPaths:
 
 
 def folded_path(name: str) -> str:
-    """A path without what may differ in its spelling."""
+    """Return a path without what may differ in its spelling."""
     return normalize("NFC", name.strip()).replace("\\", "/").removeprefix("./").casefold()
 
 
@@ -66,13 +66,13 @@ def match_names(paths: Mapping[str, Sequence[str]], wanted: Collection[str], tak
 
 
 def fitting_paths(name: str, whole: Mapping[str, set[str]], ends: Mapping[str, set[str]]) -> list[str]:
-    """The paths that a folded name may mean: those that are it, else those that end with it or that it ends with."""
+    """Return the paths that a folded name may mean: equal ones, else those of which one ends with the other."""
     same = whole.get(name)
     return sorted(same or ends.get(name, set()).union(*(whole.get(end, set()) for end in ends_of(name))))
 
 
 def ends_of(path: str) -> list[str]:
-    """A path without its first folder, without its first two, and so on."""
+    """Return a path without its first folder, without its first two, and so on."""
     parts = path.split("/")
     return ["/".join(parts[start:]) for start in range(1, len(parts))]
 
