@@ -46,7 +46,7 @@ def is_asked(name: str) -> bool:
 
 
 def choices_of(name: str) -> dict[str, str]:
-    """What people read for each value of a setting that is a choice."""
+    """Return the title of each value of a setting that is a choice."""
     if name in TITLES:
         return TITLES[name]
     if name == "language":

@@ -66,7 +66,7 @@ def match_names(paths: Mapping[str, Sequence[str]], wanted: Collection[str], tak
 
 
 def fitting_paths(name: str, whole: Mapping[str, set[str]], ends: Mapping[str, set[str]]) -> list[str]:
-    """Return the paths that a folded name may mean: equal ones, else those of which one ends with the other."""
+    """Return the paths that a folded name may mean: equal ones, else those that end with it or that it ends with."""
     same = whole.get(name)
     return sorted(same or ends.get(name, set()).union(*(whole.get(end, set()) for end in ends_of(name))))
 
