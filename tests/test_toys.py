@@ -61,7 +61,7 @@ async def test_commands_set_up_import_simulate_verify_analyse_and_export(engine,
         ["export", "moods", "responses"],
         ["export", "moods", "settings"],
     )
-    assert imported == "Imported 2 responses on 2 items.\n"
+    assert imported == "Imported 2 responses on 2 items.\nThe file has 4 rows on 5 lines.\n"
     assert "5" in simulated
     assert verified == "Replayed 7 responses: the posteriors of 6 items are the same.\n"
     rows = list(csv.DictReader(io.StringIO(items)))
@@ -81,10 +81,12 @@ async def test_pages_ask_take_and_show_it(app, client, researcher):
     assert preview.count('type="radio"') == 9
     started = await client.post(f"/link/{campaign.link_key}", follow_redirects=True)
     fields = {"token": hidden(started.text, "token"), "hit": hidden(started.text, "hit")}
-    bad = await client.post(started.url.path, data=fields | {"face-0": "1", "face-1": "0"})
+    bad = await client.post(started.url.path, data=fields | {"face-00": "1", "face-01": "0"})
     assert "Not all items have a smiley yet:" in bad.text
-    assert 'name="face-0" value="1" required checked' in bad.text
-    answered = await client.post(started.url.path, data=fields | {"face-0": "1", "face-1": "0", "face-2": "2"})
+    assert 'name="face-00" value="1" required checked' in bad.text
+    order = await value(app.state.database, "SELECT items FROM hits")
+    chosen = {f"face-{place:02}": "102"[item] for place, item in enumerate(order)}
+    answered = await client.post(started.url.path, data=fields | chosen)
     assert "1 set done" in answered.text
     ((items, faces),) = await values(app.state.database, "SELECT items, values FROM responses")
     assert dict(zip(items, faces, strict=True)) == {0: 1.0, 1: 0.0, 2: 2.0}
@@ -124,7 +126,7 @@ async def test_programs_set_it_up_answer_it_and_read_what_came_of_it(app, progra
     assert told["a"]["state"] == [1.0, 1.0, 2.0]
     assert told["c"]["score"] == 0.5
     scored = (await program.get(f"{address}/analysis/scores/smiles")).json()
-    assert {row["id"]: row["score"] for row in scored["rows"]} == {name: told[name]["score"] for name in "abc"}
+    assert {row["id"]: row["score"] for row in scored["rows"]} == {name: 100 * told[name]["score"] for name in "abc"}
     assert (await program.get(f"{address}/verify")).json()["clean"] is True
     wrong = new | {"design": "slider", "items_per_hit": 5}
     assert (await program.post("/api/v1/campaigns", json=wrong)).status_code == 422  # the law does not read points

@@ -58,7 +58,9 @@ async def test_a_goal_that_says_nothing_of_so_few_items_is_refused_in_the_form_t
 
 async def test_a_law_that_would_misread_the_priors_of_items_is_refused_in_the_form_of_a_draft(engine, researcher):
     campaign = await draft(engine)
-    await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n2,b,2,3\n3,c,2,3\n4,d,2,3\n5,e,2,3\n")
+    await import_items(
+        engine, campaign, "id,text,alpha,beta\n1,a,2,3\n2,b,2,3\n3,c,2,3\n4,d,2,3\n5,e,2,3\n", priors=True
+    )
     page = f"/admin/campaigns/{campaign.slug}/edit"
     html = (await researcher.get(page)).text
     sent = entered(html) | {"update_law": "trueskill", "question": "How often, really?", "design": "slider"}

@@ -155,7 +155,8 @@ async def test_items_can_come_with_counts_for_each_label(program):  # noqa: F811
     slug = (await program.post("/api/v1/campaigns", json=new)).json()["slug"]
     address = f"/api/v1/campaigns/{slug}"
     items = b"id,text,class_1,class_2,class_3,class_4\na,one,3,1,1,1\nb,two,1,1,1,5\n"
-    assert (await program.post(f"{address}/items", files={"file": ("items.csv", items)})).status_code == 201
+    files = {"file": ("items.csv", items)}
+    assert (await program.post(f"{address}/items?priors=true", files=files)).status_code == 201
     await program.post(f"{address}/transitions", json={"action": "launch"})
     told = (await program.get(f"{address}/posteriors")).json()["posteriors"]
     assert [item["state"] for item in told] == [[3, 1, 1, 1], [1, 1, 1, 5]]
