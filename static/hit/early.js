@@ -1,5 +1,5 @@
-// Presses that were meant for the page before: the second half of a double click, a key that is held, somebody in a hurry.
-// They would answer a task that nobody has read. So what can answer is ignored until a task has been seen for a moment.
+// Presses that were meant for the page before, such as the second half of a double click or a key that is held, would answer
+// a task unread. So what can answer is ignored until a task has been seen for a moment.
 
 import { stored } from "./page.js";
 

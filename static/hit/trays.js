@@ -1,4 +1,4 @@
-// What sticks to an edge of the window covers nothing that has the focus: the page scrolls as far as the height of it.
+// What sticks to an edge of the window covers nothing that has the focus.
 
 import { all } from "./page.js";
 

@@ -164,6 +164,7 @@ async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
 
     yield open_page
     for context in contexts:
+        await context.unroute_all(behavior="ignoreErrors")  # a script that is on its way is of no interest any more
         await context.close()
     assert [visit.problems for visit in visits if visit.problems] == []
 

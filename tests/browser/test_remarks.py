@@ -67,7 +67,7 @@ async def test_a_choice_that_would_submit_waits_for_who_is_about_to_say_somethin
     page = (await visit()).page
     await open_hit(page, campaign.prolific())
     await page.locator(".remarks > summary").click()
-    await page.locator(".side").first.click()
+    await page.locator(".choice input").first.click()
     await expect(page.locator(".side[data-chosen]")).to_have_count(1)
     await page.get_by_label("Comment on the whole set").fill("Nearly the same.")
     await submit(page)

@@ -30,7 +30,7 @@ async def test_an_encoding_is_chosen_by_its_sample_and_priors_by_a_box(enter: En
     await priors.check()
     await expect(page.get_by_text("All rows can be imported.")).to_be_visible()
     await expect(priors).to_be_checked()
-    await page.get_by_role("button", name="Import items").click()
+    await page.get_by_role("button", name="Import 3 items").click()
     await page.wait_for_url("**/items?done=imported")
     receipt = page.locator(".notice").filter(has_text="Imported 3 items.")
     await expect(receipt).to_contain_text("Read as Windows-1252.")
