@@ -24,6 +24,7 @@ SCORES = """rows => rows.map((row) => {
   return placed ? Number(row.querySelector("input").value) : null;
 })"""
 COLOURS = ["color-contrast", "link-in-text-block"]  # nine tenths of the work of axe-core
+MOMENT_MS = 3_000  # for which tests of early presses let a page ignore them
 PATIENT_MS = 30_000  # only a test that fails waits so long; a busy machine takes its time
 
 

@@ -25,7 +25,7 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from tests import chromium, servers
-from tests.browser.acts import PATIENT_MS
+from tests.browser.acts import MOMENT_MS, PATIENT_MS
 
 VERBS = ["abide", "run", "accrue", "accuse", "make", "go", "ponder", "bring", "hum", "eat"]
 CHROMIUM_SWITCHES = [
@@ -123,6 +123,15 @@ async def take_early_presses(route: Route) -> None:
     await route.fulfill(response=reply, body=script)
 
 
+async def ignore_presses_longer(route: Route) -> None:
+    """Serve that script with a longer moment, so that a press of a test comes within it on a busy machine, too."""
+    reply = await route.fetch()
+    usual, longer = "SEEN_FOR_MS = 450;", f"SEEN_FOR_MS = {MOMENT_MS};"
+    script = await reply.text()
+    assert usual in script
+    await route.fulfill(response=reply, body=script.replace(usual, longer))
+
+
 @dataclass
 class Visit:
     """A browser context of one person, and what went wrong on its pages."""
@@ -143,8 +152,7 @@ async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
 
     async def open_page(*, hasty: bool = True, **options: Any) -> Visit:
         context = await browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
-        if hasty:
-            await context.route(EARLY_PRESSES, take_early_presses)
+        await context.route(EARLY_PRESSES, take_early_presses if hasty else ignore_presses_longer)
         context.set_default_timeout(PATIENT_MS)
         contexts.append(context)
         visit = Visit(await context.new_page(), [], [])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import SUBMIT, click_at, hit_shown, open_hit, violations
+from tests.browser.acts import MOMENT_MS, SUBMIT, click_at, hit_shown, open_hit, violations
 
 IGNORED = "This page had only just appeared, so your press was ignored. Please press again."
 PAIR: dict[str, Any] = {
@@ -24,7 +24,7 @@ async def paired(task: Any, visit: Any, **options: Any) -> tuple[Any, Page]:
 
 async def after_the_moment(page: Page) -> None:
     """Wait until the page takes presses again: well beyond the moment in which it does not."""
-    await page.wait_for_timeout(900)
+    await page.wait_for_timeout(MOMENT_MS + 500)
 
 
 async def sets_done(page: Page, count: int) -> None:
@@ -92,6 +92,7 @@ async def test_a_key_that_is_held_answers_one_task(task: Any, visit: Any) -> Non
         await page.keyboard.down("ArrowRight")  # the same key again is a repetition
         await page.wait_for_timeout(100)
     await page.keyboard.up("ArrowRight")
+    await after_the_moment(page)
     assert len(await campaign.responses()) == 1
     await page.keyboard.press("ArrowRight")
     await sets_done(page, 2)
