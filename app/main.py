@@ -37,9 +37,9 @@ from app.campaigns import routes as campaigns
 from app.campaigns import upload_routes as uploads
 from app.campaigns.upload_slots import UploadSlots
 from app.crowd.annotators import WorkerTokens
-from app.crowd.doors import Doors
-from app.crowd.places import EXPERIMENT
-from app.crowd.registry import with_pages
+from app.crowd.doors import VisitLimiter
+from app.crowd.places import EXPERIMENT_PATH_PREFIX
+from app.crowd.registry import platforms_with_pages
 from app.dashboard import routes as dashboard
 from app.dashboard.live import Live
 from app.database.campaign import Names
@@ -120,7 +120,7 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     state.looks = Looks(state.database, web.get_now, watch.LOOKS)
     state.rehearsals = Rehearsals(state.database, web.now, state.looks.ask)
     state.upload_slots = UploadSlots()
-    state.doors = Doors(key, settings)
+    state.doors = VisitLimiter(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = cookie_name(key)
     state.known_browsers = KnownBrowsers(key)
@@ -180,7 +180,7 @@ ROUTERS = (
         people_routes.router,
         member_routes.router,
     ),
-    *(campaigns.public, campaigns.router, uploads.router, trial.router, trial.free, simulation.router),
+    *(campaigns.public, campaigns.router, uploads.router, trial.router, trial.preview_router, simulation.router),
     *(dashboard.home, dashboard.router, analysis.router, analysis.analysis, remark_routes.router),
     *(audit.router, alerts.router, annotator_routes.router, quality.router, visit.router),
     *(auth_api.router, campaigns_api.router, analysis_api.router, audit_api.router, alerts_api.router),
@@ -209,7 +209,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         openapi_url="/api/v1/openapi.json",
     )
     app.state.settings = settings
-    app.state.unsafe_paths = tuple(platform.address("") for platform in with_pages())
+    app.state.unsafe_paths = tuple(platform.entry_path("") for platform in platforms_with_pages())
     app.mount("/static", StaticFiles(directory=templating.STATIC), name="static")
     for router in ROUTERS:
         app.include_router(router)
@@ -220,13 +220,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(auth.PasswordNeeded, auth.ask_for_password)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
     app.add_middleware(middleware.Compressed)
-    framed = [platform.address("") for platform in with_pages() if platform.framed_by]
+    framed = [platform.entry_path("") for platform in platforms_with_pages() if platform.frame_origins]
     app.add_middleware(
         middleware.SecurityHeaders,
-        form_targets=tuple(origin for platform in with_pages() for origin in platform.posts_to(settings)),
-        frame_ancestors=(*chain(*(platform.framed_by for platform in with_pages())), *settings.frame_ancestors),
+        form_targets=tuple(origin for platform in platforms_with_pages() for origin in platform.form_origins(settings)),
+        frame_ancestors=(
+            *chain(*(platform.frame_origins for platform in platforms_with_pages())),
+            *settings.frame_ancestors,
+        ),
         https_only=(settings.public_url or "").startswith("https://"),
-        framed_paths=(*framed, *(EXPERIMENT + path for path in framed)),
+        framed_paths=(*framed, *(EXPERIMENT_PATH_PREFIX + path for path in framed)),
     )
     # The last added is the first asked: all others see a GET.
     app.add_middleware(middleware.Heads, unsafe_paths=app.state.unsafe_paths)

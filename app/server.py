@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.login import create_one_time_login, one_time_login_path
 from app.auth.secret import installation_key
-from app.crowd.places import place_of
+from app.crowd.places import link_base
 from app.crowd.registry import public_link
 from app.database.chosen import own_database
 from app.database.experiment_tables import experiment_arms
@@ -209,4 +209,4 @@ async def running_campaigns(connection: AsyncConnection, base: str) -> list[str]
     statement = select(name, alone, its_key).outerjoin_from(campaigns, experiment_arms).where(*those)
     newest = func.max(campaigns.c.id).desc()
     running = await connection.execute(statement.group_by(name, alone, its_key).order_by(newest).limit(LINKS_SHOWN))
-    return [f"  Annotators   {public_link(*place_of(base, *keys))}  ({name})" for name, *keys in running]
+    return [f"  Annotators   {public_link(*link_base(base, *keys))}  ({name})" for name, *keys in running]

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.crowd.annotators import arrive
+from app.crowd.annotators import find_or_create_assignment
 from app.crowd.platform import Arrival
 from app.database import embedded, tables
 from app.database.migrate import upgrade
@@ -68,9 +68,9 @@ async def asked(engine: AsyncEngine, campaign: int, names: Iterator[int]) -> lis
     for _ in range(ASKED):
         async with statements(engine) as connection:
             arrival = Arrival(f"me {next(names)}", "visit")
-            me = await arrive(connection, campaign, "link", arrival, now=NOW)
+            me = await find_or_create_assignment(connection, campaign, "link", arrival, now=NOW)
             began = time.perf_counter()
-            await leases.next_hit(connection, cache, standing.by_id(me), now=NOW)
+            await leases.find_next_hit(connection, cache, standing.assignment_query_by_id(me), now=NOW)
             times.append(1000 * (time.perf_counter() - began))
     return times[5:]
 

@@ -36,7 +36,7 @@ from app.auth.tokens import create_api_token
 from app.auth.users import first_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.crowd.annotators import WorkerTokens, arrive
+from app.crowd.annotators import WorkerTokens, find_or_create_assignment
 from app.crowd.platform import Arrival
 from app.database import embedded, tables
 from app.database.migrate import upgrade
@@ -220,8 +220,11 @@ async def prepare(
         names = [f"{way}-{clients}-{k}" for k in range(TURNS)]
         if way == "page":
             driver = await driver_of(connection)
-            visits = [await arrive(driver, campaign.id, "link", Arrival(name, "visit"), now=NOW) for name in names]
-            names = [worker_tokens.issue("link", campaign.link_key, visit) for visit in visits]
+            visits = [
+                await find_or_create_assignment(driver, campaign.id, "link", Arrival(name, "visit"), now=NOW)
+                for name in names
+            ]
+            names = [worker_tokens.issue_token("link", campaign.link_key, visit) for visit in visits]
         bearer = await create_api_token(connection, (await first_user(connection, now=NOW)).id, "bench", now=NOW)
     return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, design_of(campaign))
 

@@ -18,8 +18,8 @@ from app.inference.ground.arrays import Array
 from app.record.law import law_of, parameters_of
 from app.record.news import Watermark
 from app.record.stream import COUNTING, judgments
-from app.visit.asked_once import with_choices
-from app.visit.groups import answers_by_annotator
+from app.visit.asked_once import questions_with_choices
+from app.visit.groups import load_entry_answers
 
 ROWS_AT_ONCE = 5_000
 HITS_AT_ONCE = 50_000  # about 20 MB of numbers
@@ -91,11 +91,11 @@ async def read(connection: AsyncConnection, campaign: Any) -> Answers:
         unjudged = {row.annotator_id: row.items for row in await connection.execute(UNJUDGED, of)}
     pieces = [piece async for piece in in_pieces(connection, campaign)]
     answers = await asyncio.to_thread(assembled, campaign, items, annotators, pieces, unjudged)
-    said = await answers_by_annotator(connection, campaign.id) if campaign.questions else {}
+    said = await load_entry_answers(connection, campaign.id) if campaign.questions else {}
     by_pseudonym = {annotators[number].pseudonym: told for number, told in said.items()}
     asked = {
         one.name: [by_pseudonym.get(who, {}).get(one.name) for who in answers.annotators]
-        for one in with_choices(campaign.questions)
+        for one in questions_with_choices(campaign.questions)
     }
     return replace(answers, criteria=await by_criterion(connection, campaign, answers), asked=asked)
 

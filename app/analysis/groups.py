@@ -16,10 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.findings import Answers
 from app.errors import NotFound, listed, shortened
-from app.visit.asked_once import LONGEST_ANSWER, with_choices
-from app.visit.groups import answers_by_annotator
+from app.visit.asked_once import MAX_ENTRY_ANSWER_CHARACTERS, questions_with_choices
+from app.visit.groups import load_entry_answers
 
-LONGEST_GROUP = LONGEST_ANSWER + 50  # characters
+LONGEST_GROUP = MAX_ENTRY_ANSWER_CHARACTERS + 50  # characters
 GROUP = re.compile(r"(?P<question>[A-Za-z][A-Za-z0-9_]*)(?P<other>!?)=(?P<answer>.*)", re.DOTALL)
 
 
@@ -79,9 +79,9 @@ async def choices(connection: AsyncConnection, campaign: Any) -> list[tuple[str,
     """The groups that can be chosen on a page, and what they are called."""
     if not campaign.questions:
         return []
-    said = (await answers_by_annotator(connection, campaign.id)).values()
+    said = (await load_entry_answers(connection, campaign.id)).values()
     found: list[tuple[str, str]] = []
-    for name in [question.name for question in with_choices(campaign.questions)]:
+    for name in [question.name for question in questions_with_choices(campaign.questions)]:
         given = groups_among({name: [one.get(name) for one in said]})
         found += [(f"{name}={answer}", f"{name}: {answer} ({count:,})") for _, answer, count in given]
         total = sum(count for *_, count in given)

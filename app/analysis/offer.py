@@ -14,7 +14,7 @@ from app.analysis.methods import ALL_SCORES, SCORES, TABLES, exports_of, section
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.inference.observations.coarsening import CLASSES, REACHES, readable
-from app.visit.asked_once import with_choices
+from app.visit.asked_once import questions_with_choices
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ async def offered(connection: AsyncConnection, campaign: Any) -> Offer:
         found = replace(found, tables={name: one for name, one in found.tables.items() if not one.of_systems})
     if not campaign.criteria:
         found = replace(found, tables={name: one for name, one in found.tables.items() if not one.of_criteria})
-    if not with_choices(campaign.questions):
+    if not questions_with_choices(campaign.questions):
         found = replace(found, tables={name: one for name, one in found.tables.items() if not one.of_groups})
     if design.always_shown:
         return found

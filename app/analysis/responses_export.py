@@ -8,7 +8,7 @@ from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.formats import ROWS_AT_ONCE, Cells, TableFile
-from app.crowd.files import ASKED
+from app.crowd.files import ENTRY_ANSWER_PREFIX
 from app.designs import criteria
 from app.designs.criteria import criteria_of, number_of
 from app.designs.design import Design
@@ -20,8 +20,8 @@ from app.designs.unjudged import EXTRA
 from app.record import remarks as said_beside
 from app.record.stream import COUNTING, DECIDED, LEFT_OUT, Response
 from app.spreadsheets import guarded
-from app.visit.asked_once import of_lines
-from app.visit.groups import answers_by_annotator
+from app.visit.asked_once import parse_question_lines
+from app.visit.groups import load_entry_answers
 
 RESPONSE_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
@@ -68,10 +68,10 @@ async def responses_table(connection: AsyncConnection, campaign: Row[Any]) -> Ta
 
     remarked = await said_beside.are_there(connection, campaign)
     columns = response_columns(campaign, of_systems=of_systems, remarks=remarked, reasons=campaign.cannot_be_judged)
-    width, asked = len(columns), [one.name for one in of_lines(campaign.questions)]
-    answered = await answers_by_annotator(connection, campaign.id) if asked else {}
+    width, asked = len(columns), [one.name for one in parse_question_lines(campaign.questions)]
+    answered = await load_entry_answers(connection, campaign.id) if asked else {}
     said = {number: {name: guarded(text) for name, text in told.items()} for number, told in answered.items()}
-    return TableFile((*columns, *(ASKED + name for name in asked)), chunks())
+    return TableFile((*columns, *(ENTRY_ANSWER_PREFIX + name for name in asked)), chunks())
 
 
 def response_columns(campaign: Any, *, of_systems: bool, remarks: bool, reasons: bool) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from app.crowd.columns import MAPPED
-from app.crowd.reading import DateOrder, Decimal, ReadingOptions
+from app.crowd.columns import COLUMN_ROLES
+from app.crowd.reading import DateOrder, DecimalMark, ReadingOptions
 from app.errors import Invalid
 from app.upload import ReadAs
 
@@ -32,7 +32,7 @@ class AnswerFileOptions(BaseModel):
     criterion_column: Column = Field("", description="In campaigns with criteria, the column with the criterion.")
     not_applicable_column: Column = Field("", description="The column that is true where an item cannot be judged.")
     reason_column: Column = Field("", description="The column that says why an item cannot be judged.")
-    decimal: Decimal = Field(
+    decimal: DecimalMark = Field(
         "", description="How decimals are written: point or comma. Empty: as the file shows; refused if it does not."
     )
     date_order: DateOrder = Field(
@@ -56,7 +56,7 @@ class AnswerFileOptions(BaseModel):
     @property
     def reading(self) -> ReadingOptions:
         """Return these options as the reader of files takes them."""
-        columns = {role: str(getattr(self, f"{role}_column")) for role in MAPPED}
+        columns = {role: str(getattr(self, f"{role}_column")) for role in COLUMN_ROLES}
         return ReadingOptions(
             columns={role: name for role, name in columns.items() if name},
             decimal=self.decimal,

@@ -21,8 +21,8 @@ from app.campaigns.questions import questions
 from app.campaigns.routes import Slots, downloaded, uploaded
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.upload_routes import packed
-from app.crowd.places import place_of
-from app.crowd.registry import links
+from app.crowd.places import link_base
+from app.crowd.registry import platform_links
 from app.designs.asked import AskedValues
 from app.designs.criteria import for_criterion
 from app.designs.registry import design_of
@@ -75,7 +75,7 @@ class Campaign(BaseModel):
     def of(cls, row: Any, base: str) -> Self:
         """From a row of `counted.listed`."""
         asked = AskedValues.of(design_of(for_criterion(row, 0)))
-        come = links(*place_of(base, row.link_key, row.experiment_key))
+        come = platform_links(*link_base(base, row.link_key, row.experiment_key))
         more = {"settings": lifecycle.settings_of(row), "values": asked, "links": come}
         more["better_rule"] = hints.better_rule(row)
         return cls.model_validate(counted.summary(row) | more)

@@ -39,7 +39,7 @@ class AskedSegments:
         for place, item in enumerate(shown):
             if item in absent:
                 said = f"“{shortened(row.items[place])}” has no output for the segment “{shortened(row.segment)}”."
-                refuse("output_unknown", row.line_of(place), said)
+                refuse("output_unknown", row.line_of_item(place), said)
         return segment, once(self.outputs.shown_as(segment, shown), shown, row)
 
     def number(self, row: ResultRow) -> int:

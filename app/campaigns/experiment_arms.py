@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth.access import Access, visible
 from app.campaigns.lifecycle import wait_in_line
-from app.crowd.places import place_of
+from app.crowd.places import link_base
 from app.database.experiment_tables import experiment_arms
 from app.database.tables import campaigns
 from app.errors import Conflict, NotFound, shortened
@@ -78,4 +78,4 @@ async def of_campaign(connection: AsyncConnection, campaign_id: int, seen_by: Ac
 
 def where_people_come(base: str, campaign: Row[Any], arm: ArmOfExperiment | None) -> tuple[str, str]:
     """What `links` makes a campaign's links of, or of an arm those of its experiment."""
-    return place_of(base, campaign.link_key, arm.link_key if arm else None)
+    return link_base(base, campaign.link_key, arm.link_key if arm else None)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from app.alerts.settings import AlertSettings
-from app.crowd.settings import WAYS_BACK
+from app.crowd.settings import RETURN_SETTING_NAMES
 from app.designs.remarks import RemarkSettings
 from app.goals.settings import GoalSettings
 from app.visit.settings import VisitSettings
@@ -46,8 +46,8 @@ GROUPS = (
     ),
     FieldGroup(
         "Pay, pace, and the way back",
-        ("minutes_per_hit", "pay", WAYS_BACK[0]),
-        ("pay_per_hit", "currency", "leave_early", "undo", "break_minutes", *WAYS_BACK[1:]),
+        ("minutes_per_hit", "pay", RETURN_SETTING_NAMES[0]),
+        ("pay_per_hit", "currency", "leave_early", "undo", "break_minutes", *RETURN_SETTING_NAMES[1:]),
         seen=True,
     ),
     FieldGroup("Comments and flags", (), tuple(RemarkSettings.model_fields), seen=True),

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.asked_segments import AskedSegments, asked_segments
 from app.campaigns.criteria_import import apart
-from app.crowd.answered import NAMELESS, ResultRow
+from app.crowd.answered import ANONYMOUS_ID_PREFIX, ResultRow
 from app.crowd.platform import Platform
 from app.database import tables
 from app.database.bulk import copy, reserve, reserve_seqs
@@ -118,8 +118,8 @@ OF_HIT = """
 STORED = text(f"""{ANSWER}
     JOIN assignments s ON s.campaign_id = :campaign AND s.external_id = given.id
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id AND a.platform = :platform
-        AND (a.worker_id = given.worker OR starts_with(a.worker_id, '{NAMELESS}')
-             OR starts_with(given.worker, '{NAMELESS}'))
+        AND (a.worker_id = given.worker OR starts_with(a.worker_id, '{ANONYMOUS_ID_PREFIX}')
+             OR starts_with(given.worker, '{ANONYMOUS_ID_PREFIX}'))
     LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id {OF_HIT}
 """)
 
@@ -243,7 +243,7 @@ def hit_of(
     for place, external_id in enumerate(row.items):
         if external_id not in numbers:
             said = shortened(external_id)
-            refuse("item_unknown", row.line_of(place), f"the campaign has no item “{said}”.", item=said)
+            refuse("item_unknown", row.line_of_item(place), f"the campaign has no item “{said}”.", item=said)
     shown = tuple(numbers[external_id] for external_id in row.items)
     marked = marked_in(row, shown) if keeps_marks else {}
     segment, shown_as = segments.of(row, shown)
@@ -256,7 +256,7 @@ def hit_of(
         row.accepted_at,
         row.submitted_at,
         row.details,
-        row.nameless,
+        row.anonymous,
         tuple(marked.items()),
         segment,
         shown_as,

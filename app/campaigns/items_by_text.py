@@ -56,5 +56,5 @@ def item_id_at(row: ResultRow, place: int, found: dict[str, Row[Any]]) -> str:
         return name
     if item.items > 1:
         words = f"{item.items} items have the text “{shortened(name)}”. Name the item by its id."
-        refuse("item_ambiguous", row.line_of(place), words)
+        refuse("item_ambiguous", row.line_of_item(place), words)
     return str(item.external_id)

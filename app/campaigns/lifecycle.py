@@ -205,7 +205,7 @@ async def edit(
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
     if row.status != "draft" and row.goal != before.goal:
         refuse_all_best(row, await connection.scalar(select(item_count(row.id))) or 0)
-    await launch.note_changes(connection, before, row)
+    await launch.renew_changed_consent(connection, before, row)
     was, is_now = (with_nothing_private(facts) for facts in differences(before.model_dump(), settings.model_dump()))
     if is_now:
         await note(connection, "settings.changed", row, before=was, after=is_now)
@@ -327,7 +327,7 @@ async def transition(connection: AsyncConnection, slug: str, action: str, *, now
         )
     if action == "launch":
         await start_posteriors(connection, row)
-        await launch.begin(connection, row)
+        await launch.create_first_visit_version(connection, row)
     if action == "reopen":  # a look at the goal says again which items are settled
         await connection.execute(ASK_AGAIN, {"campaign": row.id})
     if action == "reopen" and await finish_if_complete(connection, row.id, now=now):

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.crowd.registry import made_up
+from app.crowd.registry import simulated_platform_names
 from app.database.campaign import item_count
 from app.database.session import driver_of
 from app.database.tables import items
@@ -72,4 +72,8 @@ async def outputs_of(connection: AsyncConnection, campaign_id: int, *, limit: in
 
 async def made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:
     """How many HITs were answered by `easel simulate`."""
-    return int((await connection.execute(MADE_UP_HITS, {"campaign": campaign_id, "made_up": made_up()})).scalar_one())
+    return int(
+        (
+            await connection.execute(MADE_UP_HITS, {"campaign": campaign_id, "made_up": simulated_platform_names()})
+        ).scalar_one()
+    )

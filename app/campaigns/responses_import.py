@@ -31,8 +31,8 @@ from app.campaigns.imported_hits import (
 )
 from app.campaigns.items_by_text import name_items_by_text
 from app.campaigns.progress import Progress
-from app.crowd.answer_files import read_answers
-from app.crowd.answered import NEEDED
+from app.crowd.answer_files import read_answer_file
+from app.crowd.answered import REQUIRED_RESULT_COLUMNS
 from app.crowd.platform import Platform
 from app.crowd.reading import ReadingOptions
 from app.database.audit_log import note
@@ -133,7 +133,9 @@ async def import_results(
     async with engine.connect() as connection:
         campaign = await launched(connection, slug)
     values = WrittenByCriterion(campaign)
-    platform, rows, notes = await asyncio.to_thread(read_answers, file, name, values, max_mb=max_mb, options=options)
+    platform, rows, notes = await asyncio.to_thread(
+        read_answer_file, file, name, values, max_mb=max_mb, options=options
+    )
     async with engine.connect() as connection:
         notes.by_text = await name_items_by_text(connection, campaign.id, rows) if notes.columns else 0
         hits = await numbered(connection, campaign, rows)
@@ -173,8 +175,8 @@ def example(campaign: Any, ids: Sequence[str], segment: str | None = None) -> st
     rows = [row for view in criteria_of(campaign) for row in example_rows(view, ids)]
     file = io.StringIO()
     below = () if segment is None else (segment,)
-    columns = (*NEEDED, *(["segment"] if below else []), *(["criterion"] if campaign.criteria else []))
-    lines = [(*row[: len(NEEDED)], *below, *row[len(NEEDED) :]) for row in rows]
+    columns = (*REQUIRED_RESULT_COLUMNS, *(["segment"] if below else []), *(["criterion"] if campaign.criteria else []))
+    lines = [(*row[: len(REQUIRED_RESULT_COLUMNS)], *below, *row[len(REQUIRED_RESULT_COLUMNS) :]) for row in rows]
     csv.writer(file, lineterminator="\n").writerows([columns, *lines] if lines else [])
     return file.getvalue()
 

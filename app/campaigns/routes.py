@@ -23,7 +23,7 @@ from app.campaigns.newest_plan import PlanFound
 from app.campaigns.questions import question, questions
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.upload_slots import UploadSlots
-from app.crowd.registry import links, public_link, with_pages
+from app.crowd.registry import platform_links, platforms_with_pages, public_link
 from app.designs.numbers import whole_number
 from app.designs.registry import DESIGNS
 from app.designs.registry import USUAL as USUAL_DESIGN
@@ -216,8 +216,8 @@ async def share(request: Request, connection: Transaction, who: Who, slug: str) 
     context = {
         "campaign": campaign,
         "experiment": arm,
-        "platforms": [platform for platform in with_pages() if not (arm and platform.by_list)],
-        "links": links(*place),
+        "platforms": [platform for platform in platforms_with_pages() if not (arm and platform.has_personal_links)],
+        "links": platform_links(*place),
         "code": qr_code(public_link(*place)),
         "only_here": base if is_loopback(base) else None,
         "made_up_hits": await listing.made_up_hits(connection, campaign.id),
@@ -261,7 +261,7 @@ def action_page(
     refusal: Refusal | None = None,
 ) -> HTMLResponse:
     context = {"campaign": campaign, "action": action, "refusal": refusal, **(warnings or {})}
-    context |= {"platforms": with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
+    context |= {"platforms": platforms_with_pages(), "open_after_launch": OPEN_AFTER_LAUNCH}
     context |= {"fixed_rule": hints.fixed_rule(campaign), "goal": hints.goal_before_launch(campaign)}
     items, per_item = campaign.item_count, campaign.judgments_per_item
     plan = PlanFound.from_stored(campaign.newest_plan, items=items, per_item=per_item) if action == "launch" else None

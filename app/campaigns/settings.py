@@ -30,7 +30,7 @@ from app.inference.online.laws import ONLINE
 from app.languages.catalogue import BROWSER, LANGUAGES
 from app.quality.settings import QualitySettings
 from app.selection.registry import RULES
-from app.visit.practice import sets_in
+from app.visit.practice import parse_practice_sets
 from app.visit.settings import VisitSettings
 
 LONGEST_NAME = 500
@@ -380,7 +380,7 @@ class CampaignSettings(
         """Tables of training and qualification fit the way of asking."""
         for name in ("training", "qualification"):
             try:
-                sets = sets_in(getattr(self, name), self)
+                sets = parse_practice_sets(getattr(self, name), self)
             except Invalid as refusal:
                 raise PydanticCustomError(OF_FIELD, "{words}", {"words": refusal.message, "field": name}) from None
             if name == "qualification" and sets and not any(any(item.expected) for one in sets for item in one):

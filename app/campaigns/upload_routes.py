@@ -23,8 +23,8 @@ from app.campaigns.described import ChosenColumns, Description, describe
 from app.campaigns.progress import Job, progress_lines
 from app.campaigns.routes import CAMPAIGN, Slots, address, see_other, uploaded
 from app.campaigns.segment_table import segments_page
-from app.crowd.columns import MAPPED
-from app.crowd.registry import with_results
+from app.crowd.columns import COLUMN_ROLES
+from app.crowd.registry import platforms_with_result_files
 from app.designs.content import KINDS, Content
 from app.designs.criteria import named
 from app.designs.numbers import whole_number
@@ -97,11 +97,14 @@ async def show_items(
     context |= {"row_numbers": ROW_NUMBERS, "prior_columns": law_of(campaign).family.parameter_names}
     if request.query_params.get("done") == "imported":
         context["receipt"] = await items.last_import(connection, campaign.id)
-    context |= more | {"imported": imported_lately(request), "platforms": [it for it, _ in with_results()]}
+    context |= more | {
+        "imported": imported_lately(request),
+        "platforms": [it for it, _ in platforms_with_result_files()],
+    }
     of = segments.rows[0].segment.external_id if segments else None
     context |= {"written": WrittenByCriterion(campaign), "example": responses_import.example(campaign, ids, of)}
     context |= {"not_marked": not_marked, "design": design_of(campaign)}
-    context |= {"answer_fields": AnswerFileOptions.model_fields, "mapped": MAPPED}
+    context |= {"answer_fields": AnswerFileOptions.model_fields, "mapped": COLUMN_ROLES}
     refused = refusal or not_marked
     return page(request, "admin/items.html", context, status=refused.status if refused else 200)
 

@@ -47,8 +47,8 @@ from app.cli.running import (
     put_out,
     show_json,
 )
-from app.crowd.places import place_of
-from app.crowd.registry import links, public_link
+from app.crowd.places import link_base
+from app.crowd.registry import platform_links, public_link
 from app.errors import Invalid
 from app.media.archive import Packed
 from app.settings import read_settings
@@ -277,7 +277,7 @@ def show(slug: str, *, as_json: bool) -> None:
     lead to one of the arms at random.
     """
     row = in_transaction(partial(counted.find_counted, slug=slug))
-    addresses = links(*place_of(base_of(), row.link_key, row.experiment_key))
+    addresses = platform_links(*link_base(base_of(), row.link_key, row.experiment_key))
     settings = lifecycle.settings_of(row).model_dump()
     if as_json:
         show_json(counted.summary(row) | {"settings": settings, "links": addresses})

@@ -11,7 +11,7 @@ import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.cli.running import base_of, in_transaction, now, on_engine
-from app.crowd.places import EXPERIMENT
+from app.crowd.places import EXPERIMENT_PATH_PREFIX
 from app.crowd.registry import public_link
 from app.database.bulk import snapshot
 from app.errors import Conflict
@@ -103,7 +103,7 @@ def set_up(wanted: with_arms.ExperimentWanted, *, launch: bool) -> None:
     click.echo(f"The experiment {made.name} has these arms:")
     for arm, row in made.campaigns.items():
         click.echo(f"  {arm:5} {base_of()}/admin/campaigns/{row.slug} ({row.status})")
-    click.echo(f"Annotators: {public_link(base_of() + EXPERIMENT, made.link_key)} (while Easel is running)")
+    click.echo(f"Annotators: {public_link(base_of() + EXPERIMENT_PATH_PREFIX, made.link_key)} (while Easel is running)")
     click.echo(f"When they have answered: easel experiment compare {made.name} --out FOLDER")
 
 

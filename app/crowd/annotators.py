@@ -13,13 +13,13 @@ from app.crowd.platform import Arrival
 from app.database.session import Driver, Id, Record, fetch, fetch_one
 from app.errors import Gone, Invalid
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-CLOCKS_DIFFER = timedelta(seconds=5)  # of servers, which may issue a token and make an assignment
+MAX_CLOCK_SKEW = timedelta(seconds=5)  # of servers, which may issue a token and make an assignment
 
-FOR_GOOD = 2**31 - 1  # a version of the visit that no campaign has
+ADMITTED_TO_EVERY_VERSION = 2**31 - 1  # a version of the visit that no campaign has
 
-ARRIVE = text("""
+UPSERT_ASSIGNMENT = text("""
     WITH annotator AS (
         INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at, admitted)
         VALUES (:campaign, :platform, :worker_id, :pseudonym, :now, :admitted)
@@ -33,11 +33,11 @@ ARRIVE = text("""
 """)
 
 
-KNOWN = text("""
+SELECT_ANNOTATOR_ID = text("""
     SELECT id FROM annotators WHERE campaign_id = :campaign AND platform = :platform AND worker_id = :worker_id
 """)
 
-FIND = text("""
+SELECT_ASSIGNMENT = text("""
     SELECT s.id, s.arrived_at
     FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     WHERE a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = :worker_id
@@ -45,7 +45,7 @@ FIND = text("""
 """)
 
 
-ARRIVED_AT = text("SELECT arrived_at FROM assignments WHERE campaign_id = :campaign AND id = :assignment")
+SELECT_ARRIVAL_TIME = text("SELECT arrived_at FROM assignments WHERE campaign_id = :campaign AND id = :assignment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ class AssignmentId:
     lost assignments must not open those of others.
     """
 
-    campaign: int
-    assignment: int
+    campaign_id: int
+    assignment_id: int
     arrived_at: datetime | None = field(default=None, compare=False)
 
     @property
     def parameters(self) -> dict[str, int]:
-        return {"campaign": self.campaign, "assignment": self.assignment}
+        return {"campaign": self.campaign_id, "assignment": self.assignment_id}
 
 
-class MadeAssignment(Record):
+class AssignmentRow(Record):
     """A row of an assignment, and when it was made."""
 
     id: int
@@ -78,13 +78,13 @@ class ArrivalTime(Record):
     arrived_at: datetime
 
 
-async def is_known(connection: Driver, campaign_id: int, platform: str, arrival: Arrival) -> bool:
+async def has_arrived_before(connection: Driver, campaign_id: int, platform: str, arrival: Arrival) -> bool:
     """Whether somebody has come by this platform before, in this assignment or another one."""
     parameters = {"campaign": campaign_id, "platform": platform, "worker_id": arrival.worker_id}
-    return await fetch_one(connection, KNOWN, parameters, Id) is not None
+    return await fetch_one(connection, SELECT_ANNOTATOR_ID, parameters, Id) is not None
 
 
-async def arrive(
+async def find_or_create_assignment(
     connection: Driver,
     campaign_id: int,
     platform: str,
@@ -109,12 +109,12 @@ async def arrive(
         "now": now,
         "admitted": admitted,
     }
-    found = await fetch_one(connection, FIND, parameters, MadeAssignment)
-    if found is None:
+    row = await fetch_one(connection, SELECT_ASSIGNMENT, parameters, AssignmentRow)
+    if row is None:
         if visitor is not None:
-            await visitor.come_in(connection, campaign_id, now=now)
-        (found,) = await fetch(connection, ARRIVE, parameters, MadeAssignment)
-    return AssignmentId(campaign_id, found.id, found.arrived_at)
+            await visitor.charge_visit(connection, campaign_id, now=now)
+        (row,) = await fetch(connection, UPSERT_ASSIGNMENT, parameters, AssignmentRow)
+    return AssignmentId(campaign_id, row.id, row.arrived_at)
 
 
 @dataclass(frozen=True)
@@ -126,21 +126,21 @@ class WorkerToken:
     assignment: AssignmentId
     issued_at: datetime
 
-    def may_be_of(self, arrived_at: datetime) -> bool:
+    def matches_arrival(self, arrived_at: datetime) -> bool:
         """Whether the token is of an assignment that was made then, not of an earlier one with the same id."""
         if self.assignment.arrived_at is not None:
             return self.assignment.arrived_at == arrived_at
-        return self.issued_at + CLOCKS_DIFFER >= arrived_at
+        return self.issued_at + MAX_CLOCK_SKEW >= arrived_at
 
 
-async def check_arrival(connection: Driver, token: WorkerToken) -> None:
+async def check_token_age(connection: Driver, token: WorkerToken) -> None:
     """Raise `Gone` (`token_expired`) for a token that is older than the assignment that now has its id."""
-    row = await fetch_one(connection, ARRIVED_AT, token.assignment.parameters, ArrivalTime)
-    if row is not None and not token.may_be_of(row.arrived_at):
-        raise token_expired()
+    row = await fetch_one(connection, SELECT_ARRIVAL_TIME, token.assignment.parameters, ArrivalTime)
+    if row is not None and not token.matches_arrival(row.arrived_at):
+        raise token_expired_error()
 
 
-def token_expired() -> Gone:
+def token_expired_error() -> Gone:
     return Gone(
         "This page was open for too long. Answers you submitted are safe. Open the task's link again to go on.",
         code="token_expired",
@@ -157,26 +157,28 @@ class WorkerTokens:
         self._secret_key = secret_key
         self._max_age = timedelta(hours=hours)
 
-    def issue(self, platform: str, link_key: str, assignment: AssignmentId) -> str:
-        arrived_at = [] if assignment.arrived_at is None else [(assignment.arrived_at - EPOCH) // MICROSECOND]
-        return self._at(platform, link_key).dumps([assignment.campaign, assignment.assignment, *arrived_at])
+    def issue_token(self, platform: str, link_key: str, assignment: AssignmentId) -> str:
+        arrived_at = [] if assignment.arrived_at is None else [(assignment.arrived_at - UNIX_EPOCH) // MICROSECOND]
+        return self._serializer(platform, link_key).dumps(
+            [assignment.campaign_id, assignment.assignment_id, *arrived_at]
+        )
 
-    def read(self, token: str, platform: str, link_key: str) -> WorkerToken:
+    def read_token(self, token: str, platform: str, link_key: str) -> WorkerToken:
         """Whose page it is. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
         try:
-            said, issued_at = self._at(platform, link_key).loads(token, return_timestamp=True)
-            campaign_id, assignment_id, *arrived = map(int, said)
+            numbers, issued_at = self._serializer(platform, link_key).loads(token, return_timestamp=True)
+            campaign_id, assignment_id, *arrival_microseconds = map(int, numbers)
             # Not `max_age`: it takes a token for expired that a machine issued whose clock is ahead of this one's.
             expired = datetime.now(UTC) - issued_at > self._max_age
-            arrived_at = EPOCH + arrived[0] * MICROSECOND if arrived else None
+            arrived_at = UNIX_EPOCH + arrival_microseconds[0] * MICROSECOND if arrival_microseconds else None
         except (BadSignature, ValueError, TypeError, OverflowError) as problem:
             raise Invalid(
                 "This page's link is damaged. Answers you submitted are safe. Open the task's link again to go on.",
                 code="token_invalid",
             ) from problem
         if expired:
-            raise token_expired()
+            raise token_expired_error()
         return WorkerToken(AssignmentId(campaign_id, assignment_id, arrived_at), issued_at)
 
-    def _at(self, platform: str, link_key: str) -> URLSafeTimedSerializer:
+    def _serializer(self, platform: str, link_key: str) -> URLSafeTimedSerializer:
         return URLSafeTimedSerializer(self._secret_key, salt=f"worker /{platform}/{link_key}")

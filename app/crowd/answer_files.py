@@ -7,24 +7,34 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from app.crowd import files as own_files
-from app.crowd.answered import NEEDED, ReadsValues, ResultFiles, ResultRow
-from app.crowd.columns import MAPPED, REJECTED, STATUS, map_columns
+from app.crowd.answered import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
+from app.crowd.columns import COLUMN_ROLES, MTURK_STATUS_COLUMN, REJECTED_STATUS, map_columns
 from app.crowd.platform import Platform
-from app.crowd.reading import CellReader, FormatsUnknownError, ReadingNotes, ReadingOptions, find_formats, find_zone
-from app.crowd.registry import of_results
-from app.crowd.tools import plain_table, with_header
+from app.crowd.reading import (
+    CellReader,
+    FormatsUnknownError,
+    ReadingNotes,
+    ReadingOptions,
+    detect_cell_formats,
+    load_time_zone,
+)
+from app.crowd.registry import detect_result_platform
+from app.crowd.tools import add_appraise_header, convert_tool_table
 from app.errors import Invalid, listed
 from app.upload import Upload, UploadedRow, check_size, read
 
 # The columns that are known in capitals of any kind, by their small letters.
-KNOWN = {name.lower(): name for name in (*NEEDED, *MAPPED, STATUS, "WorkerId", "AssignmentId", "HITId")}
-KNOWN |= {name.lower(): name for name in ("AcceptTime", "SubmitTime", "HITTypeId", "WorkTimeInSeconds")}
-FAMILIES = {name.lower(): name for name in ("Input.id", "Answer.range", "Answer.na")}
-NUMBERED = re.compile(rf"({'|'.join(map(re.escape, FAMILIES))})([1-9]\d{{0,3}})")
+CANONICAL_COLUMNS = {
+    name.lower(): name
+    for name in (*REQUIRED_RESULT_COLUMNS, *COLUMN_ROLES, MTURK_STATUS_COLUMN, "WorkerId", "AssignmentId", "HITId")
+}
+CANONICAL_COLUMNS |= {name.lower(): name for name in ("AcceptTime", "SubmitTime", "HITTypeId", "WorkTimeInSeconds")}
+NUMBERED_COLUMNS = {name.lower(): name for name in ("Input.id", "Answer.range", "Answer.na")}
+NUMBERED_COLUMN_PATTERN = re.compile(rf"({'|'.join(map(re.escape, NUMBERED_COLUMNS))})([1-9]\d{{0,3}})")
 
 
-def read_answers(
-    file: BinaryIO, name: str, values: ReadsValues, *, max_mb: int, options: ReadingOptions
+def read_answer_file(
+    file: BinaryIO, file_name: str, value_reader: ValueReader, *, max_mb: int, options: ReadingOptions
 ) -> tuple[Platform, list[ResultRow], ReadingNotes]:
     """Return the platform that a file's annotators come from, their HITs, and what there is to tell of the reading.
 
@@ -36,34 +46,34 @@ def read_answers(
             `criteria_not_imported`, `all_rejected`.
 
     """
-    find_zone(options.time_zone)
+    load_time_zone(options.time_zone)
     check_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     file.seek(0)
     reader = CellReader(options)
     try:
-        return (*rows_in(file, name, values, digest, max_mb=max_mb, reader=reader), reader.notes)
+        return (*read_result_rows(file, file_name, value_reader, digest, max_mb=max_mb, reader=reader), reader.notes)
     except FormatsUnknownError:
         file.seek(0)
-    seen = CellReader(options)
-    _, shape, upload = shape_answers(file, name, max_mb=max_mb, reader=seen)
-    reader = CellReader(options, find_formats(shape.written_cells(upload), options))
+    first_reader = CellReader(options)
+    _, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=first_reader)
+    reader = CellReader(options, detect_cell_formats(file_format.iter_formatted_cells(upload), options))
     file.seek(0)
-    return (*rows_in(file, name, values, digest, max_mb=max_mb, reader=reader), reader.notes)
+    return (*read_result_rows(file, file_name, value_reader, digest, max_mb=max_mb, reader=reader), reader.notes)
 
 
-def rows_in(
-    file: BinaryIO, name: str, values: ReadsValues, digest: str, *, max_mb: int, reader: CellReader
+def read_result_rows(
+    file: BinaryIO, file_name: str, value_reader: ValueReader, digest: str, *, max_mb: int, reader: CellReader
 ) -> tuple[Platform, list[ResultRow]]:
-    platform, shape, upload = shape_answers(file, name, max_mb=max_mb, reader=reader)
-    if values.criteria and not shape.by_criterion:
+    platform, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=reader)
+    if value_reader.criteria and not file_format.has_criteria:
         raise Invalid(
-            f"This campaign asks by {listed(values.criteria)}, and a result file of {platform.title} cannot say by "
+            f"This campaign asks by {listed(value_reader.criteria)}, and a result file of {platform.title} cannot say by "
             "which a value is. Nothing was imported.",
             code="criteria_not_imported",
         )
     try:
-        return platform, shape.read(upload, digest, values, reader)
+        return platform, file_format.read_results(upload, digest, value_reader, reader)
     except Invalid as refused:
         if refused.code == "file_empty" and reader.notes.rejected:
             raise Invalid(
@@ -74,25 +84,25 @@ def rows_in(
         raise
 
 
-def shape_answers(
-    file: BinaryIO, name: str, *, max_mb: int, reader: CellReader
-) -> tuple[Platform, ResultFiles, Upload]:
+def read_answer_table(
+    file: BinaryIO, file_name: str, *, max_mb: int, reader: CellReader
+) -> tuple[Platform, ResultFileFormat, Upload]:
     """Return whose file it is, how it is read, and its table in that shape."""
-    upload = read(with_header(file), name, max_mb=max_mb, read_as=reader.options.read_as)
+    upload = read(add_appraise_header(file), file_name, max_mb=max_mb, read_as=reader.options.read_as)
     notes = reader.notes
     notes.rows, notes.lines, notes.file = upload.row_count, upload.line_count, " ".join(upload.notes)
-    upload = with_known_names(plain_table(upload, notes))
-    if STATUS in upload.columns and not reader.options.count_rejected:
-        upload = replace(upload, records=without_rejected(upload.records, notes))
-    platform, shape = of_results(upload.columns)
-    if any(reader.options.columns.values()) or not shape.reads(upload.columns):
+    upload = rename_known_columns(convert_tool_table(upload, notes))
+    if MTURK_STATUS_COLUMN in upload.columns and not reader.options.count_rejected:
+        upload = replace(upload, records=skip_rejected(upload.records, notes))
+    platform, file_format = detect_result_platform(upload.columns)
+    if any(reader.options.columns.values()) or not file_format.has_required_columns(upload.columns):
         return platform, own_files.RESULTS, map_columns(upload, reader.options, notes)
-    return platform, shape, upload
+    return platform, file_format, upload
 
 
-def with_known_names(upload: Upload) -> Upload:
+def rename_known_columns(upload: Upload) -> Upload:
     """Return a table whose columns are written as Easel and Mechanical Turk write them, where only capitals differ."""
-    names = {name: known_name(name, upload.columns) for name in upload.columns}
+    names = {name: canonical_column_name(name, upload.columns) for name in upload.columns}
     if all(name == known for name, known in names.items()):
         return upload
     columns = tuple(names[name] for name in upload.columns)
@@ -103,19 +113,19 @@ def with_known_names(upload: Upload) -> Upload:
     return replace(upload, columns=columns, records=records)
 
 
-def known_name(name: str, columns: Sequence[str]) -> str:
-    bare = name.strip().lower()
-    known = KNOWN.get(bare, name)
-    if match := NUMBERED.fullmatch(bare):
-        known = FAMILIES[match[1]] + match[2]
-    alike = [other for other in columns if other.strip().lower() == bare]
-    return known if len(alike) == 1 else name
+def canonical_column_name(name: str, columns: Sequence[str]) -> str:
+    lowercase_name = name.strip().lower()
+    canonical_name = CANONICAL_COLUMNS.get(lowercase_name, name)
+    if match := NUMBERED_COLUMN_PATTERN.fullmatch(lowercase_name):
+        canonical_name = NUMBERED_COLUMNS[match[1]] + match[2]
+    same_names = [other for other in columns if other.strip().lower() == lowercase_name]
+    return canonical_name if len(same_names) == 1 else name
 
 
-def without_rejected(records: Iterator[UploadedRow], notes: ReadingNotes) -> Iterator[UploadedRow]:
+def skip_rejected(records: Iterator[UploadedRow], notes: ReadingNotes) -> Iterator[UploadedRow]:
     """Yield the results that the requester has not rejected."""
     for record in records:
-        if str(record.values.get(STATUS, "")).strip().lower() == REJECTED:
+        if str(record.values.get(MTURK_STATUS_COLUMN, "")).strip().lower() == REJECTED_STATUS:
             notes.rejected += 1
         else:
             yield record

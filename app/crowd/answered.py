@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from app.crowd.reading import CellReader, Kind
+from app.crowd.reading import CellKind, CellReader
 from app.upload import Upload
 
-NAMELESS = "file-"  # begins the id of an annotator whom a file does not name
-NEEDED = ("hit", "annotator", "item", "value")  # the columns of Easel's own files
+ANONYMOUS_ID_PREFIX = "file-"  # begins the id of an annotator whom a file does not name
+REQUIRED_RESULT_COLUMNS = ("hit", "annotator", "item", "value")  # the columns of Easel's own files
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,17 @@ class ResultRow:
     submitted_at: datetime | None
     details: dict[str, str]
     lines: tuple[int, ...] = ()
-    nameless: bool = False
+    anonymous: bool = False
     reasons: tuple[str, ...] = ()
     segment: str = ""
     criterion: str = ""
 
-    def line_of(self, place: int) -> int:
+    def line_of_item(self, position: int) -> int:
         """Where the item at this place stands, 0 for the first."""
-        return self.lines[place] if self.lines else self.line
+        return self.lines[position] if self.lines else self.line
 
 
-class ReadsValues(Protocol):
+class ValueReader(Protocol):
     """How the values of a campaign's design stand in a file."""
 
     @property
@@ -64,26 +64,26 @@ class ReadsValues(Protocol):
     def classes(self) -> Sequence[str]:
         """What its classes are called; none where values are no classes."""
 
-    def number(self, cell: str, /) -> float | None:
+    def read_number(self, cell: str, /) -> float | None:
         """A number, None where it cannot be a value. Raises ValueError where it is no number."""
 
-    def value(self, cell: str, /) -> float | None:
+    def read_value(self, cell: str, /) -> float | None:
         """A number or the label of a class, likewise."""
 
-    def by(self, criterion: str, /) -> "ReadsValues | None":
+    def for_criterion(self, criterion: str, /) -> "ValueReader | None":
         """How they stand there by a criterion, empty where none is named; None where the campaign does not ask so."""
 
 
-class Reads(Protocol):
+class ResultReader(Protocol):
     """From a table to its rows, whose numbers and times `cells` reads. Without the platform's ids, `digest` names the
     worker and, with the line, the assignment. Raises `Invalid`, and `FormatsUnknownError`.
     """
 
-    def __call__(self, upload: Upload, digest: str, values: ReadsValues, cells: CellReader, /) -> list[ResultRow]: ...
+    def __call__(self, upload: Upload, digest: str, values: ValueReader, cells: CellReader, /) -> list[ResultRow]: ...
 
 
 @dataclass(frozen=True)
-class ResultFiles:
+class ResultFileFormat:
     """The files in which a platform tells what was answered.
 
     Attributes:
@@ -95,8 +95,8 @@ class ResultFiles:
 
     """
 
-    recognises: Callable[[Sequence[str]], bool]
-    reads: Callable[[Sequence[str]], bool]
-    read: Reads
-    written_cells: Callable[[Upload], Iterator[tuple[int, Kind, str]]]
-    by_criterion: bool = False
+    has_known_column: Callable[[Sequence[str]], bool]
+    has_required_columns: Callable[[Sequence[str]], bool]
+    read_results: ResultReader
+    iter_formatted_cells: Callable[[Upload], Iterator[tuple[int, CellKind, str]]]
+    has_criteria: bool = False

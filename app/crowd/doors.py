@@ -23,18 +23,18 @@ from app.database.session import Driver, Record, fetch, fetch_one
 from app.errors import TooManyVisits
 from app.settings import Settings
 
-WINDOW = timedelta(hours=1)
+ALLOWANCE_WINDOW = timedelta(hours=1)
 
 log = logging.getLogger(__name__)
 
-HOW_TO_LET_IN = (
+REFUSED_VISITS_ADVICE = (
     "More people came by the open link within an hour than it lets in. If they are a class or an office, which share a "
     "network address, raise “People from one network address” in the settings."
 )
 
 # The campaign's own row has no address, and is only asked when the address may come in. Rows that count nothing any
 # more are swept out on the way; whoever finds one locked goes on.
-COME_IN = text("""
+CHARGE_VISIT = text("""
     WITH share AS (
         SELECT CAST(:window AS interval) / coalesce(people_per_address, CAST(:per_address AS int)) AS of_one
         FROM campaigns WHERE id = :campaign
@@ -58,7 +58,7 @@ COME_IN = text("""
     RETURNING 1
 """)
 
-ROOM_AT = text("""
+SELECT_NEXT_VISIT_TIME = text("""
     SELECT max(v.full_at + CASE WHEN v.address = '' THEN CAST(:share_of_all AS interval) ELSE
                            CAST(:window AS interval) / coalesce(c.people_per_address, CAST(:per_address AS int)) END)
            AS room_at
@@ -67,32 +67,32 @@ ROOM_AT = text("""
 """)
 
 
-COUNT_REFUSAL = text("""
+COUNT_REFUSED_VISIT = text("""
     INSERT INTO visit_refusals AS r (campaign_id, day, refused)
     VALUES (:campaign, CAST(CAST(:now AS timestamptz) AT TIME ZONE 'UTC' AS date), 1)
     ON CONFLICT (campaign_id, day) DO UPDATE SET refused = r.refused + 1
     RETURNING refused
 """)
 
-LATELY_REFUSED = text("""
+COUNT_RECENT_REFUSALS = text("""
     SELECT coalesce(sum(refused), 0) FROM visit_refusals
     WHERE campaign_id = :campaign AND day >= CAST(CAST(:now AS timestamptz) AT TIME ZONE 'UTC' AS date) - 1
 """)
 
 
-class Refused(Record):
+class RefusedVisitCount(Record):
     """How many visits to a campaign were turned away on a day."""
 
     refused: int
 
 
-class SoonestVisit(Record):
+class NextVisitTime(Record):
     """When there is room for one more visit, and a whole window after that."""
 
     room_at: datetime
 
 
-class NoRoom(Exception):
+class AllowanceExhausted(Exception):
     """The allowance of an address or of a campaign is used up."""
 
 
@@ -100,50 +100,50 @@ class NoRoom(Exception):
 class Visitor:
     """From where someone comes who has nothing to show but the link, as a keyed hash."""
 
-    address: bytes
+    address_hash: bytes
     limits: Settings
 
-    async def come_in(self, connection: Driver, campaign_id: int, *, now: datetime) -> None:
+    async def charge_visit(self, connection: Driver, campaign_id: int, *, now: datetime) -> None:
         """Count a new visit. Raises `TooManyVisits`, details `retry_after_seconds`; the researcher is told."""
         visit = {
             "campaign": campaign_id,
-            "address": self.address,
-            "window": WINDOW,
+            "address": self.address_hash,
+            "window": ALLOWANCE_WINDOW,
             "per_address": self.limits.visits_per_address,
-            "share_of_all": WINDOW / self.limits.visits_per_campaign,
+            "share_of_all": ALLOWANCE_WINDOW / self.limits.visits_per_campaign,
             "now": now,
-            "full": now + WINDOW,
+            "full": now + ALLOWANCE_WINDOW,
         }
         try:
             async with connection.transaction():
-                await charge(connection, visit)
-        except NoRoom:
-            await note_refusal(connection, campaign_id, now=now)
-            (soonest,) = await fetch(connection, ROOM_AT, visit, SoonestVisit)
-            raise too_many_visits(soonest.room_at - WINDOW - now) from None
+                await charge_visit_allowance(connection, visit)
+        except AllowanceExhausted:
+            await count_refused_visit(connection, campaign_id, now=now)
+            (soonest,) = await fetch(connection, SELECT_NEXT_VISIT_TIME, visit, NextVisitTime)
+            raise too_many_visits_error(soonest.room_at - ALLOWANCE_WINDOW - now) from None
 
 
-async def charge(connection: Driver, visit: Mapping[str, Any]) -> None:
+async def charge_visit_allowance(connection: Driver, visit: Mapping[str, Any]) -> None:
     """Raises `NoRoom`; to be rolled back then: who is refused for the campaign's sake is not charged for it."""
-    if await fetch_one(connection, COME_IN, visit, Record) is None:
-        raise NoRoom
+    if await fetch_one(connection, CHARGE_VISIT, visit, Record) is None:
+        raise AllowanceExhausted
 
 
-async def note_refusal(connection: Driver, campaign_id: int, *, now: datetime) -> None:
+async def count_refused_visit(connection: Driver, campaign_id: int, *, now: datetime) -> None:
     """Count a visit that is turned away. The 1st, 10th, 100th, ... of a day is an alert."""
-    (today,) = await fetch(connection, COUNT_REFUSAL, {"campaign": campaign_id, "now": now}, Refused)
+    (today,) = await fetch(connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now}, RefusedVisitCount)
     if str(today.refused).strip("0") == "1":
         log.warning("campaign %s: %d visits were turned away today", campaign_id, today.refused)
         occasion, about = f"{now:%Y-%m-%d} {today.refused}", f"{today.refused:,} so far today"
-        await raise_alert(connection, campaign_id, "turned_away", occasion, about=about, because=HOW_TO_LET_IN)
+        await raise_alert(connection, campaign_id, "turned_away", occasion, about=about, because=REFUSED_VISITS_ADVICE)
 
 
-async def lately_refused(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> int:
+async def count_recent_refusals(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> int:
     """Return how many visits were turned away today and yesterday."""
-    return int((await connection.execute(LATELY_REFUSED, {"campaign": campaign_id, "now": now})).scalar_one())
+    return int((await connection.execute(COUNT_RECENT_REFUSALS, {"campaign": campaign_id, "now": now})).scalar_one())
 
 
-def too_many_visits(wait: timedelta) -> TooManyVisits:
+def too_many_visits_error(wait: timedelta) -> TooManyVisits:
     seconds = max(1, math.ceil(wait.total_seconds()))
     return TooManyVisits(
         "Many people have started this task at once, so the door is closed for a moment. Please open the link again in "
@@ -153,12 +153,12 @@ def too_many_visits(wait: timedelta) -> TooManyVisits:
 
 
 @dataclass(frozen=True)
-class Doors:
+class VisitLimiter:
     """Makes visitors of network addresses. Those are kept under the key, and only as long as they count."""
 
     secret_key: str
     limits: Settings
 
-    def visitor(self, address: str) -> Visitor:
+    def visitor_from_address(self, address: str) -> Visitor:
         key = hmac.new(self.secret_key.encode(), f"address {address}".encode(), sha256).digest()[:16]
         return Visitor(key, self.limits)

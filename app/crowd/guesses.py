@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
-from app.crowd.doors import WINDOW, Visitor
+from app.crowd.doors import ALLOWANCE_WINDOW, Visitor
 from app.database.session import Driver, Record, execute, fetch_one
 from app.errors import TooManyAttempts
 
-PER_ADDRESS = 20
-PER_CAMPAIGN = 1_000
-OF_ADDRESS, OF_ALL = b"guess ", b"guesses"  # begin the keys of the rows
+MAX_GUESSES_PER_ADDRESS_AND_HOUR = 20
+MAX_GUESSES_PER_CAMPAIGN_AND_HOUR = 1_000
+ADDRESS_KEY_PREFIX, CAMPAIGN_GUESSES_KEY = b"guess ", b"guesses"  # begin the keys of the rows
 
-TRY = text("""
+CHARGE_GUESS = text("""
     INSERT INTO visit_allowances AS v (campaign_id, address, full_at)
     VALUES (:campaign, :key, CAST(:now AS timestamptz) + CAST(:share AS interval))
     ON CONFLICT (campaign_id, address) DO UPDATE
@@ -25,22 +25,25 @@ TRY = text("""
     RETURNING 1
 """)
 
-TAKE_BACK = text("""
+REFUND_GUESS = text("""
     UPDATE visit_allowances SET full_at = full_at - CAST(:share AS interval)
     WHERE campaign_id = :campaign AND address = :key
 """)
 
 
-def counts(visitor: Visitor) -> list[tuple[bytes, timedelta]]:
+def guess_allowances(visitor: Visitor) -> list[tuple[bytes, timedelta]]:
     """Of each count that a try moves on, its key and by how much."""
-    return [(OF_ADDRESS + visitor.address, WINDOW / PER_ADDRESS), (OF_ALL, WINDOW / PER_CAMPAIGN)]
+    return [
+        (ADDRESS_KEY_PREFIX + visitor.address_hash, ALLOWANCE_WINDOW / MAX_GUESSES_PER_ADDRESS_AND_HOUR),
+        (CAMPAIGN_GUESSES_KEY, ALLOWANCE_WINDOW / MAX_GUESSES_PER_CAMPAIGN_AND_HOUR),
+    ]
 
 
-async def note_try(connection: Driver, campaign_id: int, visitor: Visitor, *, now: datetime) -> None:
+async def charge_guess(connection: Driver, campaign_id: int, visitor: Visitor, *, now: datetime) -> None:
     """Raises `TooManyAttempts` (`too_many_attempts`, details `retry_after_seconds`)."""
-    for key, share in counts(visitor):
-        values = {"campaign": campaign_id, "key": key, "share": share, "now": now, "full": now + WINDOW}
-        if await fetch_one(connection, TRY, values, Record) is None:
+    for key, share in guess_allowances(visitor):
+        values = {"campaign": campaign_id, "key": key, "share": share, "now": now, "full": now + ALLOWANCE_WINDOW}
+        if await fetch_one(connection, CHARGE_GUESS, values, Record) is None:
             seconds = round(share.total_seconds())
             raise TooManyAttempts(
                 "The passphrase was tried too often. Please wait a few minutes, then try again. Whoever has started "
@@ -49,7 +52,7 @@ async def note_try(connection: Driver, campaign_id: int, visitor: Visitor, *, no
             )
 
 
-async def take_back(connection: Driver, campaign_id: int, visitor: Visitor) -> None:
+async def refund_guess(connection: Driver, campaign_id: int, visitor: Visitor) -> None:
     """The last try: it was right."""
-    for key, share in counts(visitor):
-        await execute(connection, TAKE_BACK, {"campaign": campaign_id, "key": key, "share": share})
+    for key, share in guess_allowances(visitor):
+        await execute(connection, REFUND_GUESS, {"campaign": campaign_id, "key": key, "share": share})

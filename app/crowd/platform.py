@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from app.crowd.answered import ResultFiles
+from app.crowd.answered import ResultFileFormat
 from app.errors import Invalid
 from app.languages.catalogue import mark
 from app.settings import Settings
 
-LONGEST_ID = 200
+MAX_PLATFORM_ID_CHARACTERS = 200
 # How platforms write what they fill in: {{%ID%}}, ${id}, %ID%, [ID], <ID>. No platform's ids hold such characters.
-PLACEHOLDER = re.compile(r"[{}%$<>\[\]]")
+PLACEHOLDER_PATTERN = re.compile(r"[{}%$<>\[\]]")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Arrival:
 
 
 # How a visit ended: with the work done, held because of answers, not qualified, or with nothing that could be asked.
-Outcome = Literal["completed", "failed_checks", "screened_out", "nothing_left"]
+VisitOutcome = Literal["completed", "failed_checks", "screened_out", "nothing_left"]
 
 
 @dataclass(frozen=True)
@@ -41,68 +41,74 @@ class Completion:
 
 
 @dataclass(frozen=True)
-class Identifiers:
+class ArrivalParameters:
     """The parameters that say who came, and what to tell people when one of them cannot be used."""
 
     names: tuple[str, ...] = ()
-    for_person: str = ""
-    for_researcher: str = ""
+    annotator_advice: str = ""
+    researcher_advice: str = ""
 
-    def refuse_doubled(self, query: Sequence[tuple[str, str]]) -> None:
+    def check_given_once(self, query: Sequence[tuple[str, str]]) -> None:
         """Raises `Invalid` (`arrival_doubled`): of two values nobody knows which one is the person's."""
-        given = [name for name, _ in query]
+        names = [name for name, _ in query]
         for name in self.names:
-            if given.count(name) > 1:
-                raise self.unusable(name, "It is there twice.", code="arrival_doubled")
+            if names.count(name) > 1:
+                raise self.unusable_identifier_error(name, "It is there twice.", code="arrival_doubled")
 
-    def values(self, parameters: Mapping[str, str]) -> list[str]:
+    def read_values(self, parameters: Mapping[str, str]) -> list[str]:
         """All of them, of a sane length. Raises `Invalid` (`arrival_incomplete`, `arrival_placeholder`)."""
         values = [parameters.get(name, "").strip() for name in self.names]
         for name, value in zip(self.names, values, strict=True):
-            if not value or len(value) > LONGEST_ID or not value.isprintable():
-                raise self.unusable(name, "It is missing, empty or damaged.", code="arrival_incomplete")
-            if PLACEHOLDER.search(value) or value.casefold() == name.casefold():
-                raise self.unusable(name, "A placeholder was left in its place.", code="arrival_placeholder")
+            if not value or len(value) > MAX_PLATFORM_ID_CHARACTERS or not value.isprintable():
+                raise self.unusable_identifier_error(
+                    name, "It is missing, empty or damaged.", code="arrival_incomplete"
+                )
+            if PLACEHOLDER_PATTERN.search(value) or value.casefold() == name.casefold():
+                raise self.unusable_identifier_error(
+                    name, "A placeholder was left in its place.", code="arrival_placeholder"
+                )
         return values
 
-    def unusable(self, name: str, why: str, *, code: str) -> Invalid:
+    def unusable_identifier_error(self, name: str, problem: str, *, code: str) -> Invalid:
         return Invalid(
-            f"The link that brought you here lacks a usable {name}. {why} {self.for_person}",
+            f"The link that brought you here lacks a usable {name}. {problem} {self.annotator_advice}",
             code=code,
             parameter=name,
-            for_researcher=self.for_researcher,
+            for_researcher=self.researcher_advice,
         )
 
 
-def nobody_yet(_parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
+def no_arrival(_parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
     """The `read` of a platform whose addresses do not say who comes."""
     return None
 
 
-Chosen = Mapping[str, str | None]  # a campaign's ways back, by the name of their setting
+ReturnSettings = Mapping[str, str | None]  # a campaign's ways back, by the name of their setting
 
 
-def chosen_way(chosen: Chosen, outcome: Outcome) -> str | None:
+def return_code_or_url(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
     """What a campaign has chosen for an outcome: a code or an address."""
-    return chosen[f"return_{outcome}"]
+    return return_settings[f"return_{outcome}"]
 
 
-def by_code_or_address(_details: Mapping[str, str], chosen: Chosen, outcome: Outcome) -> Completion:
+def complete_by_code_or_url(
+    _details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
+) -> Completion:
     """The `complete` of a platform without an address of its own: the campaign’s address, or its code to hand in."""
-    way = chosen_way(chosen, outcome)
-    if way is None:
+    code_or_url = return_code_or_url(return_settings, outcome)
+    if code_or_url is None:
         return Completion()
-    if way.startswith("https://"):
-        return Completion(url=way, label=mark("Go on"))
-    return Completion(code=way)
+    if code_or_url.startswith("https://"):
+        return Completion(url=code_or_url, label=mark("Go on"))
+    return Completion(code=code_or_url)
 
 
-def nowhere(_details: Mapping[str, str], _chosen: Chosen, _outcome: Outcome) -> Completion:
+def no_completion(_details: Mapping[str, str], _return_settings: ReturnSettings, _outcome: VisitOutcome) -> Completion:
     """The `complete` of a platform from which only programs come."""
     return Completion()
 
 
-def nothing(_settings: Settings) -> tuple[str, ...]:
+def no_form_origins(_settings: Settings) -> tuple[str, ...]:
     """The `posts_to` of a platform to which no form is posted."""
     return ()
 
@@ -128,26 +134,26 @@ class Platform:
 
     name: str
     title: str
-    read: Callable[[Mapping[str, str], Settings], Arrival | None] = nobody_yet
-    complete: Callable[[Mapping[str, str], Chosen, Outcome], Completion] = nowhere
-    identifiers: Identifiers = Identifiers()
+    read_arrival: Callable[[Mapping[str, str], Settings], Arrival | None] = no_arrival
+    build_completion: Callable[[Mapping[str, str], ReturnSettings, VisitOutcome], Completion] = no_completion
+    identifiers: ArrivalParameters = ArrivalParameters()
     has_page: bool = True  # without one, a program speaks for the annotators
-    starts_here: bool = False  # the welcome page has a Start button, which makes whoever presses it an annotator
-    returns: bool = False  # people go back to a page of the platform's own when they are done
+    has_start_button: bool = False  # the welcome page has a Start button, which makes whoever presses it an annotator
+    has_return_page: bool = False  # people go back to a page of the platform's own when they are done
     one_hit_per_assignment: bool = False  # an assignment of the platform is done after one answer
-    made_up: bool = False  # its annotators are no people
-    by_list: bool = False  # each person has a link of their own, which is on a list of the campaign
-    framed_by: tuple[str, ...] = ()  # origins of the platform in whose frames the page may stand
-    posts_to: Callable[[Settings], tuple[str, ...]] = nothing  # origins to which `complete` may post a form
+    is_simulated: bool = False  # its annotators are no people
+    has_personal_links: bool = False  # each person has a link of their own, which is on a list of the campaign
+    frame_origins: tuple[str, ...] = ()  # origins of the platform in whose frames the page may stand
+    form_origins: Callable[[Settings], tuple[str, ...]] = no_form_origins  # origins to which `complete` may post a form
     link_parameters: str = ""
-    results: ResultFiles | None = None
+    result_files: ResultFileFormat | None = None
     shares_assignment_ids: bool = False
 
-    def arrival(self, query: Sequence[tuple[str, str]], settings: Settings) -> Arrival | None:
+    def parse_arrival(self, query: Sequence[tuple[str, str]], settings: Settings) -> Arrival | None:
         """Who came, by an address's query as it is: see `read`. Raises `Invalid` also when an id is there twice."""
-        self.identifiers.refuse_doubled(query)
-        return self.read(dict(reversed(query)), settings)
+        self.identifiers.check_given_once(query)
+        return self.read_arrival(dict(reversed(query)), settings)
 
-    def address(self, link_key: str) -> str:
+    def entry_path(self, link_key: str) -> str:
         """Where a campaign's annotators come in, on this server."""
         return f"/{self.name}/{link_key}"

@@ -2,5 +2,5 @@
 
 from app.crowd.platform import Platform
 
-API = Platform("api", "API", has_page=False)
-SIMULATION = Platform("simulation", "Simulation", has_page=False, made_up=True)
+API_PLATFORM = Platform("api", "API", has_page=False)
+SIMULATION_PLATFORM = Platform("simulation", "Simulation", has_page=False, is_simulated=True)

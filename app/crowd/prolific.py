@@ -5,38 +5,42 @@ from urllib.parse import urlencode
 
 from app.crowd.platform import (
     Arrival,
-    Chosen,
+    ArrivalParameters,
     Completion,
-    Identifiers,
-    Outcome,
     Platform,
-    by_code_or_address,
-    chosen_way,
+    ReturnSettings,
+    VisitOutcome,
+    complete_by_code_or_url,
+    return_code_or_url,
 )
 from app.languages.catalogue import mark
 from app.settings import Settings
 
-CODE = "prolific_completion_code"
-IDENTIFIERS = Identifiers(
+PROLIFIC_CODE_SETTING = "prolific_completion_code"
+PROLIFIC_IDENTIFIERS = ArrivalParameters(
     ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
     "Nothing was stored. Please return the study on Prolific and tell the researcher.",
     "Take the study URL from the Share page as it is, and choose “I’ll use URL parameters” for it. Prolific then puts "
     "each person’s ids into the places of {{%PROLIFIC_PID%}}, {{%STUDY_ID%}} and {{%SESSION_ID%}}. Each parameter must "
     "be in the URL once. To try the link yourself, use Prolific’s preview, or the plain link.",
 )
-PARAMETERS = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+PROLIFIC_LINK_PARAMETERS = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
-def read(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
-    worker_id, study_id, session_id = IDENTIFIERS.values(parameters)
+def read_prolific_arrival(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
+    worker_id, study_id, session_id = PROLIFIC_IDENTIFIERS.read_values(parameters)
     return Arrival(worker_id, session_id, {"STUDY_ID": study_id})
 
 
-def complete(details: Mapping[str, str], chosen: Chosen, outcome: Outcome) -> Completion:
+def build_prolific_completion(
+    details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
+) -> Completion:
     """With a code of the study's, or to the campaign's own address."""
-    code = (chosen[CODE] if outcome == "completed" else None) or chosen_way(chosen, outcome)
+    code = (return_settings[PROLIFIC_CODE_SETTING] if outcome == "completed" else None) or return_code_or_url(
+        return_settings, outcome
+    )
     if code is None or code.startswith("https://"):
-        return by_code_or_address(details, chosen, outcome)
+        return complete_by_code_or_url(details, return_settings, outcome)
     url = "https://app.prolific.com/submissions/complete?" + urlencode({"cc": code})
     return Completion(url=url, label=mark("Return to Prolific"), code=code)
 
@@ -44,9 +48,9 @@ def complete(details: Mapping[str, str], chosen: Chosen, outcome: Outcome) -> Co
 PLATFORM = Platform(
     "prolific",
     "Prolific",
-    read,
-    complete,
-    IDENTIFIERS,
-    returns=True,
-    link_parameters=PARAMETERS,
+    read_prolific_arrival,
+    build_prolific_completion,
+    PROLIFIC_IDENTIFIERS,
+    has_return_page=True,
+    link_parameters=PROLIFIC_LINK_PARAMETERS,
 )

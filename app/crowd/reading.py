@@ -9,19 +9,21 @@ from datetime import UTC, tzinfo
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from app.crowd.moments import OrderUnknownError, ReadMoment, order_in, read_moment
+from app.crowd.moments import DateOrderUnknownError, ParsedTime, detect_day_first, parse_file_time
 from app.errors import Invalid, shortened
 from app.upload import ReadAs, refuse
 
-Decimal: TypeAlias = Literal["", "point", "comma"]
+DecimalMark: TypeAlias = Literal["", "point", "comma"]
 DateOrder: TypeAlias = Literal["", "day_first", "month_first"]
 
-MISSING = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none"))
-COMMA_DECIMAL = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
-POINT_DECIMAL = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?")
-PLAIN = re.compile(r"[0-9]+(\.[0-9]+)?")
-EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234 is a little more than one, or more than a thousand
-PERCENT = re.compile(r"(.*\S)\s*%")
+MISSING_VALUE_WORDS = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none"))
+COMMA_DECIMAL_PATTERN = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+POINT_DECIMAL_PATTERN = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?")
+PLAIN_NUMBER_PATTERN = re.compile(r"[0-9]+(\.[0-9]+)?")
+AMBIGUOUS_NUMBER_PATTERN = re.compile(
+    r"[+-]?[1-9]\d{0,2},\d{3}"
+)  # 1,234 is a little more than one, or more than a thousand
+PERCENT_CELL_PATTERN = re.compile(r"(.*\S)\s*%")
 
 
 class FormatsUnknownError(Exception):
@@ -43,7 +45,7 @@ class ReadingOptions:
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    decimal: Decimal = ""
+    decimal: DecimalMark = ""
     date_order: DateOrder = ""
     time_zone: str = "UTC"
     count_rejected: bool = False
@@ -88,8 +90,8 @@ class ReadingNotes:
 class CellFormats:
     """How the numbers and dates of a file are written; None where nothing tells, and nothing needs to."""
 
-    comma: bool | None = None
-    day_first: bool | None = None
+    has_decimal_comma: bool | None = None
+    has_day_first: bool | None = None
 
 
 @dataclass
@@ -107,7 +109,7 @@ class CellReader:
     formats: CellFormats | None = None
     notes: ReadingNotes = field(default_factory=ReadingNotes)
 
-    def number(self, cell: str, *, percent: bool) -> str:
+    def normalise_number(self, cell: str, *, accept_percent: bool) -> str:
         """Return a number as programs write it; other text as it is.
 
         Args:
@@ -115,55 +117,57 @@ class CellReader:
             percent: Whether `35 %` is the number 35.
 
         """
-        if PLAIN.fullmatch(cell) and not (self.formats and self.formats.comma):
+        if PLAIN_NUMBER_PATTERN.fullmatch(cell) and not (self.formats and self.formats.has_decimal_comma):
             return cell
-        if percent and (match := PERCENT.fullmatch(cell)):
+        if accept_percent and (match := PERCENT_CELL_PATTERN.fullmatch(cell)):
             self.notes.percent += 1
             cell = match[1]
-        bare = re.sub(r"(?<=\d)[\s'’](?=\d{3})", "", cell)
-        if "," not in bare and not (self.formats and self.formats.comma):
-            return bare
-        if not (COMMA_DECIMAL.fullmatch(bare) or POINT_DECIMAL.fullmatch(bare)):
+        digits = re.sub(r"(?<=\d)[\s'’](?=\d{3})", "", cell)
+        if "," not in digits and not (self.formats and self.formats.has_decimal_comma):
+            return digits
+        if not (COMMA_DECIMAL_PATTERN.fullmatch(digits) or POINT_DECIMAL_PATTERN.fullmatch(digits)):
             return cell
         if self.formats is None:
             raise FormatsUnknownError
-        if self.formats.comma and (COMMA_DECIMAL.fullmatch(bare) or re.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+", bare)):
+        if self.formats.has_decimal_comma and (
+            COMMA_DECIMAL_PATTERN.fullmatch(digits) or re.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+", digits)
+        ):
             self.notes.decimal_comma = True
-            return bare.replace(".", "").replace(",", ".")
-        if not self.formats.comma and POINT_DECIMAL.fullmatch(bare):
-            return bare.replace(",", "")
-        return bare if "," not in bare and "." not in bare else cell
+            return digits.replace(".", "").replace(",", ".")
+        if not self.formats.has_decimal_comma and POINT_DECIMAL_PATTERN.fullmatch(digits):
+            return digits.replace(",", "")
+        return digits if "," not in digits and "." not in digits else cell
 
-    def moment(self, line: int, column: str, cell: str) -> ReadMoment | None:
+    def parse_time_cell(self, line: int, column: str, cell: str) -> ParsedTime | None:
         """Return the time in a cell, None if it is missing. Raises `Invalid` (`time_unreadable`)."""
-        if cell.lower() in MISSING:
+        if cell.lower() in MISSING_VALUE_WORDS:
             return None
-        day_first = self.formats.day_first if self.formats else None
+        day_first = self.formats.has_day_first if self.formats else None
         try:
-            moment = read_moment(cell, day_first=day_first, zone=find_zone(self.options.time_zone))
-        except OrderUnknownError:
+            parsed_time = parse_file_time(cell, day_first=day_first, zone=load_time_zone(self.options.time_zone))
+        except DateOrderUnknownError:
             if self.formats is None:
                 raise FormatsUnknownError from None
-            moment = None
-        if moment is None:
-            said = f"{column} is “{shortened(cell)}”, not a time such as 2026-01-31T15:04:05Z."
-            refuse("time_unreadable", line, said, column=column)
-        if moment.naive:
+            parsed_time = None
+        if parsed_time is None:
+            message = f"{column} is “{shortened(cell)}”, not a time such as 2026-01-31T15:04:05Z."
+            refuse("time_unreadable", line, message, column=column)
+        if parsed_time.is_naive:
             self.notes.time_zone = self.options.time_zone
         if day_first is not None:
             self.notes.date_order = "day_first" if day_first else "month_first"
-        return moment
+        return parsed_time
 
 
-def is_missing(cell: str, labels: Iterable[str]) -> bool:
+def is_missing_value(cell: str, labels: Iterable[str]) -> bool:
     """Whether a cell says that there is no value, and is no label of the campaign."""
-    return cell.lower() in MISSING and cell not in labels
+    return cell.lower() in MISSING_VALUE_WORDS and cell not in labels
 
 
-Kind: TypeAlias = Literal["number", "time"]
+CellKind: TypeAlias = Literal["number", "time"]
 
 
-def find_formats(cells: Iterable[tuple[int, Kind, str]], options: ReadingOptions) -> CellFormats:
+def detect_cell_formats(cells: Iterable[tuple[int, CellKind, str]], options: ReadingOptions) -> CellFormats:
     """Return how the numbers and dates of a whole file are written, as the options or the cells tell.
 
     Args:
@@ -178,41 +182,41 @@ def find_formats(cells: Iterable[tuple[int, Kind, str]], options: ReadingOptions
     orders: dict[bool | None, tuple[int, str]] = {}  # by whether the day is first
     for line, kind, cell in cells:
         if kind == "number":
-            note_number(numbers, line, cell)
-        elif needs_order(cell):
-            orders.setdefault(order_in(cell), (line, cell))
-    return CellFormats(decide_comma(numbers, options.decimal), decide_order(orders, options.date_order))
+            record_decimal_mark(numbers, line, cell)
+        elif needs_date_order(cell):
+            orders.setdefault(detect_day_first(cell), (line, cell))
+    return CellFormats(decide_decimal_comma(numbers, options.decimal), decide_day_first(orders, options.date_order))
 
 
-def note_number(numbers: dict[bool | None, tuple[int, str]], line: int, cell: str) -> None:
-    match = PERCENT.fullmatch(cell)
-    bare = re.sub(r"(?<=\d)[\s'’](?=\d{3})", "", match[1] if match else cell)
-    if EITHER.fullmatch(bare):
+def record_decimal_mark(numbers: dict[bool | None, tuple[int, str]], line: int, cell: str) -> None:
+    match = PERCENT_CELL_PATTERN.fullmatch(cell)
+    digits = re.sub(r"(?<=\d)[\s'’](?=\d{3})", "", match[1] if match else cell)
+    if AMBIGUOUS_NUMBER_PATTERN.fullmatch(digits):
         numbers.setdefault(None, (line, cell))
-    elif "," in bare and COMMA_DECIMAL.fullmatch(bare):
+    elif "," in digits and COMMA_DECIMAL_PATTERN.fullmatch(digits):
         numbers.setdefault(True, (line, cell))
-    elif ("," in bare or "." in bare) and POINT_DECIMAL.fullmatch(bare):
+    elif ("," in digits or "." in digits) and POINT_DECIMAL_PATTERN.fullmatch(digits):
         numbers.setdefault(False, (line, cell))
 
 
-def needs_order(cell: str) -> bool:
+def needs_date_order(cell: str) -> bool:
     try:
-        read_moment(cell, day_first=None, zone=UTC)
-    except OrderUnknownError:
+        parse_file_time(cell, day_first=None, zone=UTC)
+    except DateOrderUnknownError:
         return True
     return False
 
 
-def decide_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen: Decimal) -> bool | None:
+def decide_decimal_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen: DecimalMark) -> bool | None:
     """Whether numbers have decimal commas. Raises `Invalid` (`decimal_unclear`)."""
     if chosen:
         return chosen == "comma"
     if len(numbers.keys() - {None}) == 2:
-        (line, comma), (other, point) = numbers[True], numbers[False]
+        (line, comma), (other_line, point) = numbers[True], numbers[False]
         refuse(
             "decimal_unclear",
-            max(line, other),
-            f"“{comma}” on line {line} has a decimal comma, and “{point}” on line {other} a decimal point. Write all "
+            max(line, other_line),
+            f"“{comma}” on line {line} has a decimal comma, and “{point}” on line {other_line} a decimal point. Write all "
             "numbers one way, or say which with the option decimal (point or comma).",
         )
     if numbers.keys() == {None}:
@@ -226,16 +230,16 @@ def decide_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen: Decimal
     return next((comma for comma in numbers if comma is not None), None)
 
 
-def decide_order(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrder) -> bool | None:
+def decide_day_first(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrder) -> bool | None:
     """Whether the day comes first. Raises `Invalid` (`date_order_unclear`)."""
     if chosen:
         return chosen == "day_first"
     if len(orders.keys() - {None}) == 2:
-        (line, day), (other, month) = orders[True], orders[False]
+        (line, day), (other_line, month) = orders[True], orders[False]
         refuse(
             "date_order_unclear",
-            max(line, other),
-            f"“{day}” on line {line} has the day first, and “{month}” on line {other} the month. Write all dates one "
+            max(line, other_line),
+            f"“{day}” on line {line} has the day first, and “{month}” on line {other_line} the month. Write all dates one "
             "way, such as 2026-01-31.",
         )
     if orders.keys() == {None}:
@@ -249,7 +253,7 @@ def decide_order(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrde
     return next((day_first for day_first in orders if day_first is not None), None)
 
 
-def find_zone(name: str) -> tzinfo:
+def load_time_zone(name: str) -> tzinfo:
     """Return a time zone. Raises `Invalid` (`time_zone_unknown`)."""
     try:
         return UTC if name == "UTC" else ZoneInfo(name)

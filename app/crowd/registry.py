@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.crowd import files, link, personal, programs, prolific
-from app.crowd.answered import ResultFiles
+from app.crowd.answered import ResultFileFormat
 from app.crowd.mturk import platform as mturk
 from app.crowd.platform import Platform
 
@@ -13,42 +13,46 @@ PLATFORMS: dict[str, Platform] = {
         link.PLATFORM,
         personal.PLATFORM,
         prolific.PLATFORM,
-        programs.API,
-        programs.SIMULATION,
+        programs.API_PLATFORM,
+        programs.SIMULATION_PLATFORM,
         mturk.PLATFORM,
         files.PLATFORM,
     )
 }
 
 
-def with_pages() -> list[Platform]:
+def platforms_with_pages() -> list[Platform]:
     """Those from which people come, in the order in which researchers see them."""
     return [platform for platform in PLATFORMS.values() if platform.has_page]
 
 
-def links(base: str, link_key: str) -> dict[str, str]:
+def platform_links(base_url: str, link_key: str) -> dict[str, str]:
     """The addresses of a campaign for annotators, by platform, without those of single persons; `base` is where people
     reach this server.
     """
-    return {it.name: f"{base}{it.address(link_key)}{it.link_parameters}" for it in with_pages() if not it.by_list}
+    return {
+        it.name: f"{base_url}{it.entry_path(link_key)}{it.link_parameters}"
+        for it in platforms_with_pages()
+        if not it.has_personal_links
+    }
 
 
-def public_link(base: str, link_key: str) -> str:
+def public_link(base_url: str, link_key: str) -> str:
     """The address of a campaign at which anybody can start."""
-    return links(base, link_key)[next(it.name for it in with_pages() if it.starts_here)]
+    return platform_links(base_url, link_key)[next(it.name for it in platforms_with_pages() if it.has_start_button)]
 
 
-def made_up() -> list[str]:
+def simulated_platform_names() -> list[str]:
     """The names of those whose annotators are no people."""
-    return [it.name for it in PLATFORMS.values() if it.made_up]
+    return [it.name for it in PLATFORMS.values() if it.is_simulated]
 
 
-def with_results() -> list[tuple[Platform, ResultFiles]]:
+def platforms_with_result_files() -> list[tuple[Platform, ResultFileFormat]]:
     """The platforms whose files of answers can be imported."""
-    return [(it, it.results) for it in PLATFORMS.values() if it.results]
+    return [(it, it.result_files) for it in PLATFORMS.values() if it.result_files]
 
 
-def of_results(columns: Sequence[str]) -> tuple[Platform, ResultFiles]:
+def detect_result_platform(columns: Sequence[str]) -> tuple[Platform, ResultFileFormat]:
     """Whose file one with these columns is. What nobody recognises is for the last one to refuse."""
-    known = with_results()
-    return next(((it, files) for it, files in known if files.recognises(columns)), known[-1])
+    platforms = platforms_with_result_files()
+    return next(((it, files) for it, files in platforms if files.has_known_column(columns)), platforms[-1])

@@ -8,29 +8,29 @@ from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 from app.fields import OPEN, OneLine
 
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
-CODE_WORDS = "only letters, digits, _ and - can be in this code, 64 at most"
-ADDRESS = re.compile(r"https://[^\s\"'<>\\]{1,500}")
+PayText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+COMPLETION_CODE_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+COMPLETION_CODE_MESSAGE = "only letters, digits, _ and - can be in this code, 64 at most"
+RETURN_URL_PATTERN = re.compile(r"https://[^\s\"'<>\\]{1,500}")
 Currency = Literal["USD", "EUR", "GBP", "JPY", "CNY", "CAD", "AUD", "CHF", "INR", "BRL", "MXN", "SEK", "PLN", "CZK"]
 
 
-def completion_code(code: str) -> str:
-    if not CODE.fullmatch(code):
-        raise ValueError(CODE_WORDS)
+def validate_completion_code(code: str) -> str:
+    if not COMPLETION_CODE_PATTERN.fullmatch(code):
+        raise ValueError(COMPLETION_CODE_MESSAGE)
     return code
 
 
-CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(completion_code)]
+CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(validate_completion_code)]
 
 
-def code_or_address(way: str) -> str:
-    if CODE.fullmatch(way) or ADDRESS.fullmatch(way):
-        return way
+def validate_code_or_url(code_or_url: str) -> str:
+    if COMPLETION_CODE_PATTERN.fullmatch(code_or_url) or RETURN_URL_PATTERN.fullmatch(code_or_url):
+        return code_or_url
     raise ValueError("enter a code of letters, digits, _ and -, or an address that begins with https://")
 
 
-WayBack = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(code_or_address)]
+ReturnCodeOrUrl = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(validate_code_or_url)]
 
 
 class CrowdSettings(BaseModel):
@@ -40,7 +40,7 @@ class CrowdSettings(BaseModel):
         default=None, title="Minutes per HIT", json_schema_extra=OPEN,
         description="Optional. How long one HIT takes, shown before annotators start and above each HIT.",
     )  # fmt: skip
-    pay: Words | None = Field(
+    pay: PayText | None = Field(
         default=None, title="Pay", json_schema_extra=OPEN,
         description="Optional. What one HIT pays, in your words, for example: $0.35 per HIT. Shown beside the minutes; "
         "Easel pays nobody.",
@@ -73,25 +73,27 @@ class CrowdSettings(BaseModel):
         description="From the study's page on Prolific; annotators who come from there return with it when they have "
         "done their work.",
     )  # fmt: skip
-    return_completed: WayBack | None = Field(
+    return_completed: ReturnCodeOrUrl | None = Field(
         default=None, title="Way back: completed", json_schema_extra=OPEN,
         description="Optional. A code that people get when they have done their work, or an https address to which "
         "they go.",
     )  # fmt: skip
-    return_failed_checks: WayBack | None = Field(
+    return_failed_checks: ReturnCodeOrUrl | None = Field(
         default=None, title="Way back: held by a check", json_schema_extra=OPEN,
         description="Optional, the same for people who get no more HITs because of their answers. Empty: they get no "
         "code.",
     )  # fmt: skip
-    return_screened_out: WayBack | None = Field(
+    return_screened_out: ReturnCodeOrUrl | None = Field(
         default=None, title="Way back: screened out", json_schema_extra=OPEN,
         description="Optional, the same for people who did not qualify. Empty: they get no code.",
     )  # fmt: skip
-    return_nothing_left: WayBack | None = Field(
+    return_nothing_left: ReturnCodeOrUrl | None = Field(
         default=None, title="Way back: nothing left", json_schema_extra=OPEN,
         description="Optional, the same for people who came when there was nothing left to answer. Empty: they get no "
         "code.",
     )  # fmt: skip
 
 
-WAYS_BACK = [name for name in CrowdSettings.model_fields if name.startswith("return_") or name.endswith("_code")]
+RETURN_SETTING_NAMES = [
+    name for name in CrowdSettings.model_fields if name.startswith("return_") or name.endswith("_code")
+]

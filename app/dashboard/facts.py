@@ -120,7 +120,7 @@ async def newest_facts(
     counts = (await connection.execute(COUNTS, {"campaign": campaign.id, "now": now})).one()
     minutes = await per_minute(connection, campaign.id, until)
     driver = await driver_of(connection)
-    index = (await cache.posteriors(driver, campaign)).index
+    index = (await cache.load_current_index(driver, campaign)).index
     # Copies: the originals change under other requests while a thread draws.
     gone, settled = index.judgments & GONE > 0, index.judgments & SETTLED > 0
     judgments = index.judgments % SETTLED

@@ -16,7 +16,7 @@ from app.auth.guards import Who, researcher, still_admitted
 from app.campaigns import counted, experiment_arms, lifecycle, rehearsed
 from app.campaigns.routes import is_loopback, qr_code
 from app.crowd import doors
-from app.crowd.registry import public_link, with_pages
+from app.crowd.registry import platforms_with_pages, public_link
 from app.dashboard import campaigns, draft, figures, item, left_over, table, unjudged
 from app.dashboard.heatmap import Heatmap, closest
 from app.dashboard.live import Live
@@ -132,7 +132,7 @@ async def show(request: Request, database: Database, who: Who, *, slug: str, vie
         "now": now,
         "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
         "public_link": link,
-        "platforms": with_pages(),
+        "platforms": platforms_with_pages(),
         "code": qr_code(link),
         "only_here": base if is_loopback(base) else None,
         "rehearsal": rehearsal,
@@ -146,7 +146,7 @@ async def warnings_of(connection: Any, campaign: Any, *, now: datetime) -> dict[
     """Return the facts that the page warns of: a rehearsal without its crowd, and visits that were turned away."""
     return {
         "crowd_gone": await rehearsed.crowd_is_gone(connection, campaign),
-        "turned_away": await doors.lately_refused(connection, campaign.id, now=now),
+        "turned_away": await doors.count_recent_refusals(connection, campaign.id, now=now),
     }
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import experiment_arms
-from app.crowd.registry import made_up
+from app.crowd.registry import simulated_platform_names
 from app.database.tables import items
 from app.errors import Conflict
 from app.experiments import figures, report
@@ -93,7 +93,7 @@ async def found(connection: AsyncConnection, experiment: str) -> AnsweredExperim
             f"The arms of “{experiment}” do not ask about the same items any more, so they cannot be compared.",
             code="items_differ",
         )
-    several = await connection.execute(IN_SEVERAL, {"experiment": experiment, "made_up": made_up()})
+    several = await connection.execute(IN_SEVERAL, {"experiment": experiment, "made_up": simulated_platform_names()})
     return AnsweredExperiment(experiment, arms, several.scalar_one())
 
 
@@ -102,7 +102,7 @@ async def arm_of(connection: AsyncConnection, campaign: Row[Any]) -> AnsweredArm
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Launch all arms first.", code="not_launched")
     truth = await truth_of(connection, campaign.id, TRUTH, np.random.default_rng())
-    answered = await connection.execute(ANSWERED, {"campaign": campaign.id, "made_up": made_up()})
+    answered = await connection.execute(ANSWERED, {"campaign": campaign.id, "made_up": simulated_platform_names()})
     shown = select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
     names = [*await connection.scalars(shown)]
     hits = hits_of(campaign, await stream.responses(connection, campaign.id))

@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from app.auth import guards
 from app.crowd.annotators import AssignmentId
-from app.crowd.platform import LONGEST_ID
+from app.crowd.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.session import Driver
 from app.designs.answer import Answer, AnswerByCriterion, Given, InputKind, Touch
 from app.designs.asked import AskedValues
@@ -44,21 +44,21 @@ router = APIRouter(
 )
 
 
-def without_controls(text: str) -> str:
-    if CONTROLS.search(text):
+def refuse_control_characters(text: str) -> str:
+    if CONTROL_CHARACTERS.search(text):
         raise ValueError("must have no control characters, such as line breaks")
     return text
 
 
-CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
-Annotator = Annotated[
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
+AnnotatorName = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ID),
-    AfterValidator(without_controls),
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_PLATFORM_ID_CHARACTERS),
+    AfterValidator(refuse_control_characters),
 ]
 
 
-async def connection_of_program(
+async def admit_program_connection(
     request: Request, token: guards.Token, connection: ServingConnection, now: Now
 ) -> Driver:
     """The connection of a program that may come in: one per request, also for finding out whether it may."""
@@ -66,35 +66,35 @@ async def connection_of_program(
     return connection
 
 
-async def hit_shown_to_program(request: Request, token: guards.Token) -> outside.HitOfProgram:
+async def load_program_hit(request: Request, token: guards.Token) -> outside.ProgramHit:
     """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
     hit_id = plain_id(request.path_params["hit_id"])
     async with request.app.state.serving_connections.borrow() as connection:
         now = await get_now()
-        hit = await outside.hit_answered(connection, token, hit_id, address_of(request), now=now)
+        hit = await outside.load_hit_for_token(connection, token, hit_id, address_of(request), now=now)
     guards.require_access_to_hit(request, hit.access, found=hit.campaign_id is not None)
     return hit
 
 
-HitShownBefore = Annotated[outside.HitOfProgram, Depends(hit_shown_to_program)]
+LoadedProgramHit = Annotated[outside.ProgramHit, Depends(load_program_hit)]
 
 
-async def connection_for_hit(request: Request, hit: HitShownBefore) -> AsyncIterator[Driver]:
+async def borrow_connection_for_hit(request: Request, hit: LoadedProgramHit) -> AsyncIterator[Driver]:
     """A connection for the HIT's campaign, which only the HIT names."""
     async with request.app.state.serving_connections.borrow(hit.campaign_id) as connection:
         yield connection
 
 
-class WhoAsks(BaseModel):
-    annotator: Annotator = Field(description="Your own id of the person (or program) that answers.")
+class AnnotatorRequest(BaseModel):
+    annotator: AnnotatorName = Field(description="Your own id of the person (or program) that answers.")
 
 
-class ItemShown(BaseModel):
+class HitItemSchema(BaseModel):
     id: str
     text: str
 
 
-class CriterionAsked(BaseModel):
+class HitCriterionSchema(BaseModel):
     """One of the questions about each item."""
 
     name: str
@@ -105,20 +105,20 @@ class CriterionAsked(BaseModel):
     values: AskedValues
 
     @classmethod
-    def of(cls, asked: AskedBy) -> Self:
+    def from_criterion(cls, criterion: AskedBy) -> Self:
         """As a page has it."""
-        by, labels = asked.campaign, ("question", "low_label", "middle_label", "high_label")
-        said = {label: getattr(by, label) for label in labels}
-        return cls(name=by.criterion_name, values=AskedValues.of(asked.design), **said)
+        criterion_view, labels = criterion.campaign, ("question", "low_label", "middle_label", "high_label")
+        texts = {label: getattr(criterion_view, label) for label in labels}
+        return cls(name=criterion_view.criterion_name, values=AskedValues.of(criterion.design), **texts)
 
 
-class HitShown(BaseModel):
+class HitSchema(BaseModel):
     id: int
-    items: list[ItemShown] = Field(description="In the order to show them in, which is random.")
+    items: list[HitItemSchema] = Field(description="In the order to show them in, which is random.")
     source: str | None = Field(description="What the items are outputs for, where they are outputs of systems.")
     reference: str | None = Field(description="An example of a good output, likewise.")
     values: AskedValues = Field(description="What is asked of each item; of several criteria, by the first.")
-    criteria: list[CriterionAsked] = Field(
+    criteria: list[HitCriterionSchema] = Field(
         description="Where each item is judged by several criteria: these, in the order to ask this annotator in."
     )
     reasons: list[str] | None = Field(
@@ -134,11 +134,11 @@ class HitShown(BaseModel):
     expires_at: datetime = Field(description="Until then the items are held for this annotator.")
 
 
-class Work(BaseModel):
+class NextHitSchema(BaseModel):
     """A HIT, or the reason why there is none."""
 
-    hit: HitShown | None
-    reason: leases.Reason | None = Field(
+    hit: HitSchema | None
+    reason: leases.NoHitReason | None = Field(
         description="Why there is no HIT. After `wait` and `paused` ask again later; after the others do not."
     )
 
@@ -147,51 +147,54 @@ CONSENT_NEEDED = "`consent_needed`: `details` has the `version` and the `markdow
 
 
 @router.post("/campaigns/{slug}/hits", responses=refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}))
-async def next_hit(
+async def request_next_hit(
     request: Request,
-    connection: Annotated[Driver, Depends(connection_of_program)],
+    connection: Annotated[Driver, Depends(admit_program_connection)],
     now: Now,
     slug: str,
-    who: WhoAsks,
-) -> Work:
+    request_body: AnnotatorRequest,
+) -> NextHitSchema:
     """The HIT this annotator holds, else a new one. Asking again before answering gives the same HIT."""
-    them, cache = outside.by_name(slug, who.annotator), request.app.state.posterior_cache
+    assignment_query, cache = (
+        outside.assignment_query_by_name(slug, request_body.annotator),
+        request.app.state.posterior_cache,
+    )
     try:
-        work = await leases.next_hit(connection, cache, them, now=now)
+        next_hit = await leases.find_next_hit(connection, cache, assignment_query, now=now)
     except NotFound:
-        await outside.arrival_of(connection, slug, who.annotator, now=now)
-        work = await leases.next_hit(connection, cache, them, now=now)
-    if work.reason == "visit":
-        raise await outside.consent_needed(connection, work.assignment)
-    if work.wants_a_look:
-        request.app.state.looks.ask(work.assignment.id)
-    if work.hit is None:
-        return Work(hit=None, reason=work.reason)
-    pairs = zip(work.hit.ids, work.hit.texts, strict=True)
-    items = [ItemShown(id=external_id, text=text) for external_id, text in pairs]
-    here, above = work.assignment, work.hit.above or Above()
-    asked = asked_of(here, here.annotator_id) if here.criteria else []
-    shown = HitShown(
-        id=work.hit.id,
+        await outside.find_or_create_program_assignment(connection, slug, request_body.annotator, now=now)
+        next_hit = await leases.find_next_hit(connection, cache, assignment_query, now=now)
+    if next_hit.reason == "visit":
+        raise await outside.consent_needed_error(connection, next_hit.assignment)
+    if next_hit.should_check_goal:
+        request.app.state.looks.ask(next_hit.assignment.id)
+    if next_hit.hit is None:
+        return NextHitSchema(hit=None, reason=next_hit.reason)
+    pairs = zip(next_hit.hit.ids, next_hit.hit.texts, strict=True)
+    items = [HitItemSchema(id=external_id, text=text) for external_id, text in pairs]
+    assignment, above = next_hit.assignment, next_hit.hit.source_and_reference or Above()
+    criteria = asked_of(assignment, assignment.annotator_id) if assignment.criteria else []
+    hit_schema = HitSchema(
+        id=next_hit.hit.id,
         items=items,
         **above._asdict(),
-        values=AskedValues.of(design_of(for_criterion(here, 0))),
-        criteria=[CriterionAsked.of(one) for one in asked],
-        reasons=here.unjudged_reasons if here.cannot_be_judged else None,
-        comment_on=here.comment_on,
-        flag_on=here.flag_on,
-        flag_reasons=here.flag_reasons if here.flag_on != "none" else None,
-        expires_at=work.hit.expires_at,
+        values=AskedValues.of(design_of(for_criterion(assignment, 0))),
+        criteria=[HitCriterionSchema.from_criterion(one) for one in criteria],
+        reasons=assignment.unjudged_reasons if assignment.cannot_be_judged else None,
+        comment_on=assignment.comment_on,
+        flag_on=assignment.flag_on,
+        flag_reasons=assignment.flag_reasons if assignment.flag_on != "none" else None,
+        expires_at=next_hit.hit.expires_at,
     )
-    return Work(hit=shown, reason=None)
+    return NextHitSchema(hit=hit_schema, reason=None)
 
 
-class ConsentSent(WhoAsks):
+class ConsentRequest(AnnotatorRequest):
     version: int = Field(ge=0, le=LARGEST_COUNT, description="Of the text that was shown.")
     agreed: bool = Field(description="Whether they agree. Who does not gets no HIT.")
 
 
-class Agreement(BaseModel):
+class ConsentSchema(BaseModel):
     version: int
     agreed: bool
 
@@ -200,46 +203,48 @@ class Agreement(BaseModel):
     "/campaigns/{slug}/consents",
     responses=refusals({404: "`campaign_not_found`", 422: "`invalid`, `consent_changed`: show the new text first"}),
 )
-async def agree(
-    connection: Annotated[Driver, Depends(connection_of_program)], now: Now, slug: str, sent: ConsentSent
-) -> Agreement:
+async def store_consent(
+    connection: Annotated[Driver, Depends(admit_program_connection)], now: Now, slug: str, request_body: ConsentRequest
+) -> ConsentSchema:
     """Store what a person whom the program asked said to the campaign's consent. Sending it again changes nothing; the
     reply says what is stored.
     """
-    assignment = await outside.arrival_of(connection, slug, sent.annotator, now=now)
-    form = {"version": str(sent.version), "answer": "yes" if sent.agreed else "no"}
-    await progress.take(connection, await progress.find(connection, assignment), consent.NAME, form, now=now)
-    stored = consent.answer_to(sent.version, (await progress.find(connection, assignment)).facts)
-    return Agreement(version=stored.version, agreed=stored.outcome == "passed")
+    assignment = await outside.find_or_create_program_assignment(connection, slug, request_body.annotator, now=now)
+    form = {"version": str(request_body.version), "answer": "yes" if request_body.agreed else "no"}
+    await progress.store_step_result(
+        connection, await progress.load_visit(connection, assignment), consent.CONSENT_STEP, form, now=now
+    )
+    stored = consent.consent_result(request_body.version, (await progress.load_visit(connection, assignment)).history)
+    return ConsentSchema(version=stored.version, agreed=stored.outcome == "passed")
 
 
-Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+TouchCount = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 
 
-class TouchSent(BaseModel):
+class TouchSchema(BaseModel):
     """How one score came about, as far as the program knows."""
 
-    first_touch_ms: Count | None = Field(default=None, description="After the HIT was shown.")
-    changes: Count | None = None
+    first_touch_ms: TouchCount | None = Field(default=None, description="After the HIT was shown.")
+    changes: TouchCount | None = None
     input_kind: InputKind | None = None
 
 
 # A length also makes Pydantic look whether a text is one that UTF-8 can say.
-ItemId = Annotated[str, StringConstraints(max_length=LONGEST_ID)]
+ItemId = Annotated[str, StringConstraints(max_length=MAX_PLATFORM_ID_CHARACTERS)]
 # Strict: a number in JSON. A text would be read as Python reads one, with `1_0` and digits of other scripts.
 Score = Annotated[float, Field(ge=0, le=POINTS, allow_inf_nan=False, strict=True)]
 
 
-Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
-ClassLabel = Annotated[str, StringConstraints(max_length=500)]
-Value = Number | ClassLabel
+FiniteNumber = Annotated[float, Field(allow_inf_nan=False, strict=True)]
+ClassLabelText = Annotated[str, StringConstraints(max_length=500)]
+ResponseValue = FiniteNumber | ClassLabelText
 
 
-Values = dict[ItemId, Value | None] | list[Value | None]
-CriterionName = Annotated[str, StringConstraints(max_length=80)]
+ResponseValues = dict[ItemId, ResponseValue | None] | list[ResponseValue | None]
+CriterionNameText = Annotated[str, StringConstraints(max_length=80)]
 
 
-def touches_named(telemetry: object) -> str:
+def telemetry_kind(telemetry: object) -> str:
     """What telemetry is by. Where nothing says so, as in `{"x": {}}`, it may be by either."""
     touches = telemetry.values() if isinstance(telemetry, dict) else [None]
     nested = all(isinstance(told, dict) and all(isinstance(one, dict) for one in told.values()) for told in touches)
@@ -249,22 +254,22 @@ def touches_named(telemetry: object) -> str:
 Comment = Annotated[
     str, StringConstraints(strip_whitespace=True, max_length=LONGEST_COMMENT), BeforeValidator(plain_text)
 ]
-Wrong = Annotated[str, StringConstraints(max_length=80)]
-Touches = dict[ItemId, TouchSent]
+FlagReasonText = Annotated[str, StringConstraints(max_length=80)]
+Touches = dict[ItemId, TouchSchema]
 Telemetry = Annotated[
-    Annotated[Touches, Tag("items")] | Annotated[dict[CriterionName, Touches], Tag("criteria")],
-    Discriminator(touches_named),
+    Annotated[Touches, Tag("items")] | Annotated[dict[CriterionNameText, Touches], Tag("criteria")],
+    Discriminator(telemetry_kind),
 ]
 
 
-class Response(BaseModel):
-    annotator: Annotator
+class ResponseRequest(BaseModel):
+    annotator: AnnotatorName
     scores: dict[ItemId, Score | None] | list[Score | None] | None = Field(
         default=None,
         description="Where points are asked for, from 0 to 100 for every item: by item id, or in the HIT's order. Null "
         "for an item that cannot be judged.",
     )
-    values: Values | dict[CriterionName, Values] | None = Field(
+    values: ResponseValues | dict[CriterionNameText, ResponseValues] | None = Field(
         default=None,
         description="In the place of `scores`, whatever the way of asking: what the HIT's `values` say. Where they "
         "have `classes`, a number is that of a class and a text its label, also a label of digits. Where the HIT has "
@@ -278,8 +283,8 @@ class Response(BaseModel):
     comments: dict[ItemId, Comment] = Field(
         default_factory=dict, description="By item id, where `comment_on` says items or both."
     )
-    flag: Wrong | None = Field(default=None, description="What is wrong with the HIT, as in `flags`.")
-    flags: dict[ItemId, Wrong] = Field(
+    flag: FlagReasonText | None = Field(default=None, description="What is wrong with the HIT, as in `flags`.")
+    flags: dict[ItemId, FlagReasonText] = Field(
         default_factory=dict,
         description="By item id, what is wrong with it: one of the HIT's `flag_reasons`, or an empty text where there "
         "are none.",
@@ -295,28 +300,28 @@ class Response(BaseModel):
     )
 
     @model_validator(mode="after")
-    def one_of_both(self) -> Self:
+    def check_scores_or_values(self) -> Self:
         if (self.scores is None) == (self.values is None):
             raise PydanticCustomError("missing", "Give either scores or values")
-        other = TouchSent if self.by_criterion else dict
-        if any(told and isinstance(told, other) for told in self.telemetry.values()):
+        wrong_type = TouchSchema if self.has_criteria else dict
+        if any(told and isinstance(told, wrong_type) for told in self.telemetry.values()):
             raise PydanticCustomError("telemetry", "Name criteria in both values and telemetry, or in neither")
         return self
 
     @property
-    def by_criterion(self) -> bool:
+    def has_criteria(self) -> bool:
         """Whether it names criteria."""
         values = self.values.values() if isinstance(self.values, dict) else ()
         return any(isinstance(said, dict | list) for said in values)
 
-    def parts(self) -> Mapping[str, tuple[Values, Touches]]:
+    def answers_by_criterion(self) -> Mapping[str, tuple[ResponseValues, Touches]]:
         """What is said by each criterion, by its name; by one without a name where none are named. Raises `Invalid`
         (`criterion_unknown`).
         """
         touches: Any = self.telemetry
         values: Any = self.values if self.scores is None else self.scores
-        if not self.by_criterion:
-            return {"": (values, {item: touch or TouchSent() for item, touch in touches.items()})}
+        if not self.has_criteria:
+            return {"": (values, {item: touch or TouchSchema() for item, touch in touches.items()})}
         names = list(values)
         if unknown := touches.keys() - values.keys():
             raise Invalid(
@@ -327,7 +332,7 @@ class Response(BaseModel):
         return {name: (said, touches.get(name, {})) for name, said in values.items()}
 
 
-class Receipt(BaseModel):
+class ReceiptSchema(BaseModel):
     hit: int
     seq: int = Field(description="The response's number; a replay applies responses in this order.")
     repeated: bool = Field(description="There was an answer already, and this one changed nothing.")
@@ -346,46 +351,54 @@ class Receipt(BaseModel):
         }
     ),
 )
-async def submit(
+async def post_response(
     request: Request,
-    hit: HitShownBefore,
-    connection: Annotated[Driver, Depends(connection_for_hit, scope="function")],
+    hit: LoadedProgramHit,
+    connection: Annotated[Driver, Depends(borrow_connection_for_hit, scope="function")],
     now: Now,
     *,
     hit_id: RowId,
-    response: Response,
-) -> Receipt:
+    response: ResponseRequest,
+) -> ReceiptSchema:
     """Answer a HIT. Response and posteriors are stored together before this returns; sending it again is safe."""
-    outside.refuse_others(hit, hit_id, response.annotator)
-    answers = {name: answer_of(hit, values, touches, response) for name, (values, touches) in response.parts().items()}
-    answer = AnswerByCriterion(answers) if response.by_criterion else answers[""]
+    outside.check_hit_annotator(hit, hit_id, response.annotator)
+    answers = {
+        name: build_program_answer(hit, values, touches, response)
+        for name, (values, touches) in response.answers_by_criterion().items()
+    }
+    answer = AnswerByCriterion(answers) if response.has_criteria else answers[""]
     assignment = AssignmentId(hit.campaign_id, hit.assignment_id)
     if response.replaces is None:
-        receipt = await submission.submit(connection, assignment, hit_id, answer, now=now)
+        receipt = await submission.submit_answer(connection, assignment, hit_id, answer, now=now)
     else:
-        receipt = await undo.replace(connection, assignment, hit_id, response.replaces, answer, now=now)
+        receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)
     request.app.state.looks.ask(hit.campaign_id)
-    return Receipt(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
+    return ReceiptSchema(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
 
 
-def answer_of(
-    hit: outside.HitOfProgram,
-    sent: Mapping[str, Given | None] | Sequence[Given | None],
-    telemetry: Mapping[str, TouchSent],
-    response: Response,
+def build_program_answer(
+    hit: outside.ProgramHit,
+    values_sent: Mapping[str, Given | None] | Sequence[Given | None],
+    telemetry: Mapping[str, TouchSchema],
+    response: ResponseRequest,
 ) -> Answer:
     """What is said by one criterion, or by the one question. Raises what `outside` does."""
-    touches = {number: Touch(**touch.model_dump()) for number, touch in outside.by_number(hit, telemetry).items()}
-    given = outside.values_by_number(hit, sent)
-    values = {number: value for number, value in given.items() if value is not None}
-    unjudged = outside.reasons_by_number(hit, response.reasons, given.keys() - values.keys())
-    remarks = remarks_of(hit, response)
-    return Answer(values, touches, response.viewport, outside.PLATFORM, unjudged, remarks)
+    touches = {
+        number: Touch(**touch.model_dump()) for number, touch in outside.key_by_item_number(hit, telemetry).items()
+    }
+    values_by_item = outside.values_by_number(hit, values_sent)
+    values = {number: value for number, value in values_by_item.items() if value is not None}
+    unjudged = outside.reasons_by_number(hit, response.reasons, values_by_item.keys() - values.keys())
+    remarks = build_program_remarks(hit, response)
+    return Answer(values, touches, response.viewport, outside.API_PLATFORM_NAME, unjudged, remarks)
 
 
-def remarks_of(hit: outside.HitOfProgram, response: Response) -> dict[str, Remark]:
+def build_program_remarks(hit: outside.ProgramHit, response: ResponseRequest) -> dict[str, Remark]:
     """What is said beside the values, by what it is about. Raises `Invalid` (`scores_unknown`)."""
-    comments, flags = outside.by_number(hit, response.comments), outside.by_number(hit, response.flags)
-    said = {str(item): Remark(comments.get(item, ""), flags.get(item)) for item in {**comments, **flags}}
-    said |= {HIT: Remark(response.comment, response.flag)}
-    return {about: remark for about, remark in said.items() if remark != Remark()}
+    comments, flags = (
+        outside.key_by_item_number(hit, response.comments),
+        outside.key_by_item_number(hit, response.flags),
+    )
+    remarks = {str(item): Remark(comments.get(item, ""), flags.get(item)) for item in {**comments, **flags}}
+    remarks |= {HIT: Remark(response.comment, response.flag)}
+    return {about: remark for about, remark in remarks.items() if remark != Remark()}

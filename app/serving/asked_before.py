@@ -18,18 +18,18 @@ from app.record.store import PRESENT
 from app.record.stream import COUNTING, Response
 from app.selection.implied import NotAsked
 from app.selection.labels import LabelIndex
-from app.serving.posterior_cache import Copy, OwnAnswers
-from app.serving.standing import Standing
+from app.serving.posterior_cache import CampaignIndex, OwnAnswerHistory
+from app.serving.standing import AssignmentState
 
-MOST_BYTES = 100_000_000  # in a copy; of who was asked longest ago, the answers are read again
-AT_ONCE = 200  # answers; more are followed in a thread
+MAX_HISTORY_BYTES = 100_000_000  # in a copy; of who was asked longest ago, the answers are read again
+MAX_ANSWERS_ON_EVENT_LOOP = 200  # answers; more are followed in a thread
 
-LABELS = text(f"""
+SELECT_ITEM_LABELS = text(f"""
     SELECT p.subject AS number, p.state AS labels FROM posteriors p
     WHERE {PRESENT} AND p.subject = ANY(CAST(:numbers AS int[]))
 """)  # noqa: S608  (made of constants)
 
-OWN = text(f"""
+SELECT_OWN_ANSWERS = text(f"""
     SELECT seq, r.items AS hit_items, r.values AS hit_values, {COUNTING} AS counts FROM responses r
     WHERE campaign_id = :campaign AND annotator_id = :annotator AND seq > :after ORDER BY seq
 """)  # noqa: S608  (made of constants)
@@ -51,58 +51,64 @@ class OwnAnswer(Record):
     counts: bool
 
 
-async def tell_labels(connection: Driver, here: Standing, copy: Copy) -> None:
+async def load_item_labels(connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex) -> None:
     """What labels items have by now, where the rule reads them."""
-    index = copy.index
+    index = campaign_index.index
     if isinstance(index, LabelIndex) and index.untold:
-        rows = await fetch(connection, LABELS, {"campaign": here.id, "numbers": [*index.untold]}, ItemLabels)
+        rows = await fetch(
+            connection, SELECT_ITEM_LABELS, {"campaign": assignment.id, "numbers": [*index.untold]}, ItemLabels
+        )
         index.tell([row.number for row in rows], [row.labels for row in rows])
 
 
-async def not_asked(connection: Driver, here: Standing, copy: Copy) -> NotAsked | None:
+async def implied_pairs_filter(
+    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
+) -> NotAsked | None:
     """The pairs that this annotator is not asked; None where all may be asked, whatever is implied."""
-    if here.implied_asked_percent is None:
+    if assignment.implied_asked_percent is None:
         return None
-    known = copy.own_answers.pop(here.annotator_id, None) or begun(here)
-    if not await follow(connection, here, known):
-        known = begun(here)
-        await follow(connection, here, known)
-    known.not_asked.left_out = here.not_judged or ()
-    keep(copy, here.annotator_id, known)
-    return known.not_asked
+    own_answers = campaign_index.own_answers.pop(assignment.annotator_id, None) or empty_own_history(assignment)
+    if not await read_new_answers(connection, assignment, own_answers):
+        own_answers = empty_own_history(assignment)
+        await read_new_answers(connection, assignment, own_answers)
+    own_answers.implied_pairs.left_out = assignment.not_judged or ()
+    cache_own_answers(campaign_index, assignment.annotator_id, own_answers)
+    return own_answers.implied_pairs
 
 
-def begun(here: Standing) -> OwnAnswers:
+def empty_own_history(assignment: AssignmentState) -> OwnAnswerHistory:
     """Before the first answer."""
-    return OwnAnswers(NotAsked(Implications(), here.seed, here.annotator_id, here.implied_asked_percent or 0))
+    return OwnAnswerHistory(
+        NotAsked(Implications(), assignment.seed, assignment.annotator_id, assignment.implied_asked_percent or 0)
+    )
 
 
-async def follow(connection: Driver, here: Standing, known: OwnAnswers) -> bool:
+async def read_new_answers(connection: Driver, assignment: AssignmentState, own_answers: OwnAnswerHistory) -> bool:
     """Read on. False if an answer was missed: it was written after one with a higher number, by somebody who answers in
     two places at once.
     """
-    parameters = {"campaign": here.id, "annotator": here.annotator_id, "after": known.seq}
-    rows = await fetch(connection, OWN, parameters, OwnAnswer)
-    if len(rows) > AT_ONCE:
-        await asyncio.to_thread(take, known, rows, design_of(here))
+    parameters = {"campaign": assignment.id, "annotator": assignment.annotator_id, "after": own_answers.last_seq}
+    rows = await fetch(connection, SELECT_OWN_ANSWERS, parameters, OwnAnswer)
+    if len(rows) > MAX_ANSWERS_ON_EVENT_LOOP:
+        await asyncio.to_thread(add_own_answers, own_answers, rows, design_of(assignment))
     else:
-        take(known, rows, design_of(here))
-    return known.answers >= here.hits_answered
+        add_own_answers(own_answers, rows, design_of(assignment))
+    return own_answers.answer_count >= assignment.hits_answered
 
 
-def take(known: OwnAnswers, rows: Sequence[OwnAnswer], design: Design) -> None:
+def add_own_answers(own_answers: OwnAnswerHistory, rows: Sequence[OwnAnswer], design: Design) -> None:
     """Of answers that another request has read meanwhile, none counts twice."""
     for row in rows:
-        if row.seq > known.seq:
-            known.seq, known.answers = row.seq, known.answers + 1
+        if row.seq > own_answers.last_seq:
+            own_answers.last_seq, own_answers.answer_count = row.seq, own_answers.answer_count + 1
             if row.counts:
-                said = Response.of(row.seq, known.not_asked.annotator, row.hit_items, row.hit_values)
-                known.not_asked.known.hear(said.items, design.shares(said.values))
+                response = Response.of(row.seq, own_answers.implied_pairs.annotator, row.hit_items, row.hit_values)
+                own_answers.implied_pairs.known.hear(response.items, design.shares(response.values))
 
 
-def keep(copy: Copy, annotator: int, known: OwnAnswers) -> None:
+def cache_own_answers(campaign_index: CampaignIndex, annotator_id: int, own_answers: OwnAnswerHistory) -> None:
     """As the one that was asked for last."""
-    copy.own_answers[annotator] = known
-    room = MOST_BYTES - sum(one.not_asked.known.nbytes for one in copy.own_answers.values())
-    while room < 0 and len(copy.own_answers) > 1:
-        room += copy.own_answers.pop(next(iter(copy.own_answers))).not_asked.known.nbytes
+    campaign_index.own_answers[annotator_id] = own_answers
+    bytes_left = MAX_HISTORY_BYTES - sum(one.implied_pairs.known.nbytes for one in campaign_index.own_answers.values())
+    while bytes_left < 0 and len(campaign_index.own_answers) > 1:
+        bytes_left += campaign_index.own_answers.pop(next(iter(campaign_index.own_answers))).implied_pairs.known.nbytes

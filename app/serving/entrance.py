@@ -6,20 +6,20 @@ from app.database.session import Driver, Record, fetch, fetch_one
 from app.designs.content import Above, DrawnItems
 from app.errors import NotFound
 from app.media.shown import drawn
-from app.serving.standing import CAMPAIGN, ServedCampaign
+from app.serving.standing import SERVED_CAMPAIGN_COLUMNS, ServedCampaign
 
 # A rehearsal is not for people: it is removed with all of its answers.
-BY_LINK = text(f"""
-    SELECT {CAMPAIGN}, coalesce(open_platforms, open_link AND passphrase = '') AS platforms_open FROM campaigns c
+SELECT_CAMPAIGN_BY_LINK = text(f"""
+    SELECT {SERVED_CAMPAIGN_COLUMNS}, coalesce(open_platforms, open_link AND passphrase = '') AS platforms_open FROM campaigns c
     WHERE link_key = :link_key AND rehearsal_of IS NULL
 """)  # noqa: S608  (made of constants)
-SAMPLE = text("""
+SELECT_SAMPLE_ITEMS = text("""
     SELECT number, shown FROM items WHERE campaign_id = :campaign
     ORDER BY number = ANY(CAST(:always AS int[])) DESC, number LIMIT :number
 """)
 
 # Of systems the outputs for their first segment, each once, with what stands above them.
-SAMPLE_OF_OUTPUTS = text("""
+SELECT_SAMPLE_OUTPUTS = text("""
     SELECT min(o.item) AS number, min(o.shown) AS shown, s.source, s.reference
     FROM outputs o JOIN segments s ON s.campaign_id = o.campaign_id AND s.number = o.segment
     WHERE o.campaign_id = :campaign AND o.segment = 0
@@ -28,27 +28,27 @@ SAMPLE_OF_OUTPUTS = text("""
 """)
 
 
-class FoundCampaign(ServedCampaign):
+class LinkedCampaign(ServedCampaign):
     """A campaign by its link, and whether new people may come by those of platforms."""
 
     platforms_open: bool
 
 
-class SampledItem(Record):
+class SampleItem(Record):
     """An item and its text."""
 
     number: int
     shown: str
 
     @property
-    def above(self) -> Above | None:
+    def source_and_reference(self) -> Above | None:
         """What stands above outputs; None above other items."""
         return Above(self["source"], self["reference"]) if "source" in self else None
 
 
-async def campaign_by_link(connection: Driver, link_key: str) -> FoundCampaign:
+async def load_campaign_by_link(connection: Driver, link_key: str) -> LinkedCampaign:
     """The campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
-    row = await fetch_one(connection, BY_LINK, {"link_key": link_key}, FoundCampaign)
+    row = await fetch_one(connection, SELECT_CAMPAIGN_BY_LINK, {"link_key": link_key}, LinkedCampaign)
     if row is None:
         raise NotFound(
             "There is no task at this address. Please check that the link is complete.",
@@ -57,10 +57,12 @@ async def campaign_by_link(connection: Driver, link_key: str) -> FoundCampaign:
     return row
 
 
-async def sample(connection: Driver, campaign: ServedCampaign) -> DrawnItems:
+async def load_sample_items(connection: Driver, campaign: ServedCampaign) -> DrawnItems:
     """The first items, as many as a HIT has: the same for everyone, so a preview stores nothing."""
     parameters = {"campaign": campaign.id, "number": campaign.items_per_hit, "always": campaign.always_shown}
-    statement = SAMPLE_OF_OUTPUTS if campaign.segment_count else SAMPLE
-    rows = await fetch(connection, statement, parameters, SampledItem)
-    above = rows[0].above if rows else None
-    return await drawn(connection, campaign, [row.number for row in rows], [row.shown for row in rows], above)
+    statement = SELECT_SAMPLE_OUTPUTS if campaign.segment_count else SELECT_SAMPLE_ITEMS
+    rows = await fetch(connection, statement, parameters, SampleItem)
+    source_and_reference = rows[0].source_and_reference if rows else None
+    return await drawn(
+        connection, campaign, [row.number for row in rows], [row.shown for row in rows], source_and_reference
+    )

@@ -11,9 +11,9 @@ from app.designs.registry import design_of
 from app.media.shown import drawn
 from app.quality.expected import ExpectedAnswer, Feedback, feedback
 from app.serving.standing import ServedCampaign
-from app.visit.training import in_order, in_words
+from app.visit.training import answered_order, practice_value_text
 
-GOLD_OF_HIT = text("""
+SELECT_ANSWERED_GOLD = text("""
     SELECT i.shown, i.expected, a.value
     FROM check_answers a
     JOIN hit_checks p ON p.campaign_id = a.campaign_id AND p.hit_id = a.hit_id AND p.check_number = a.check_number
@@ -30,33 +30,33 @@ class AnsweredGold(Record):
     value: float
 
 
-class GoldTold(NamedTuple):
+class GoldFeedback(NamedTuple):
     """The gold items of a HIT as they are drawn; of each what was said, in words, None where it cannot be judged, and
     what was expected; of their order, where one was, the positions as they were said.
     """
 
     items: DrawnItems
-    given: Sequence[str | None]
-    told: Sequence[Feedback]
-    order: Sequence[Sequence[int]] = ()
+    answer_texts: Sequence[str | None]
+    feedback: Sequence[Feedback]
+    answered_order: Sequence[Sequence[int]] = ()
 
     @property
-    def met(self) -> bool:
+    def is_as_expected(self) -> bool:
         """Whether all is as expected."""
-        return all(one.met for one in self.told)
+        return all(one.met for one in self.feedback)
 
 
-async def told_of_gold(connection: Driver, campaign: ServedCampaign, hit: int | None) -> GoldTold | None:
+async def load_gold_feedback(connection: Driver, campaign: ServedCampaign, hit_id: int | None) -> GoldFeedback | None:
     """What is to be read after the answer to a HIT; None where there is nothing."""
-    if hit is None or not (campaign.gold_feedback and campaign.has_checks):
+    if hit_id is None or not (campaign.gold_feedback and campaign.has_checks):
         return None
-    rows = await fetch(connection, GOLD_OF_HIT, {"campaign": campaign.id, "hit": hit}, AnsweredGold)
+    rows = await fetch(connection, SELECT_ANSWERED_GOLD, {"campaign": campaign.id, "hit": hit_id}, AnsweredGold)
     design, values = design_of(campaign), [row.value for row in rows]
-    said = feedback(design, [ExpectedAnswer.model_validate(row.expected) for row in rows], values)
-    if not said or (said[-1].kind == "order" and len(said[-1].order) < 2):
+    feedbacks = feedback(design, [ExpectedAnswer.model_validate(row.expected) for row in rows], values)
+    if not feedbacks or (feedbacks[-1].kind == "order" and len(feedbacks[-1].order) < 2):
         return None
     items = await drawn(connection, campaign, range(len(rows)), [row.shown for row in rows], Above())
-    known = [None if value != value else value for value in values]  # noqa: PLR0124  (NaN)
-    if said[-1].kind == "order":
-        return GoldTold(items, (), said, in_order(design, known, said[-1]))
-    return GoldTold(items, [in_words(design, value) for value in known], said)
+    judged_values = [None if value != value else value for value in values]  # noqa: PLR0124  (NaN)
+    if feedbacks[-1].kind == "order":
+        return GoldFeedback(items, (), feedbacks, answered_order(design, judged_values, feedbacks[-1]))
+    return GoldFeedback(items, [practice_value_text(design, value) for value in judged_values], feedbacks)

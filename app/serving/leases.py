@@ -26,16 +26,16 @@ from app.record.store import PRESENT
 from app.selection.registry import asking_of
 from app.selection.segments import shown_once
 from app.serving import mixed
-from app.serving.posterior_cache import Copy, PosteriorCache
-from app.serving.proposal import Proposal, never_again
-from app.serving.proposals import of_outputs, propose
-from app.serving.races import SHOWN, SHOWN_OUTPUTS, ShownItems, capped, lease, renew
-from app.serving.standing import ALL_OPEN, CLOCK, AssignmentKey, Standing, standing
+from app.serving.posterior_cache import CampaignIndex, PosteriorCache
+from app.serving.proposal import HitProposal, items_never_repeated
+from app.serving.proposals import draw_systems_hit, propose_hit
+from app.serving.races import SELECT_SHOWN_ITEMS, SELECT_SHOWN_OUTPUTS, ShownItems, capped_items, lease_hit, renew_lease
+from app.serving.standing import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, AssignmentQuery, AssignmentState, load_assignment
 from app.visit import progress
 
-PATIENCE = 25  # times a proposal may lose a race before the annotator is asked to wait
+MAX_LEASE_ATTEMPTS = 25  # times a proposal may lose a race before the annotator is asked to wait
 
-Reason = Literal[
+NoHitReason = Literal[
     "not_open",
     "paused",
     "all_done",
@@ -51,7 +51,7 @@ Reason = Literal[
 
 
 @dataclass(frozen=True)
-class ShownHit:
+class HitOnPage:
     """A HIT as an annotator sees it: items in presentation order, by number, by the researcher's id and as text, and
     what was entered before.
 
@@ -66,12 +66,12 @@ class ShownHit:
     draft: Mapping[str, Any]
     expires_at: datetime
     segment: int | None = None
-    above: Above | None = None
-    own: Sequence[int] = ()
+    source_and_reference: Above | None = None
+    items_without_checks: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
-class Work:
+class NextHit:
     """Where an assignment stands: a HIT to answer, or the reason why there is none.
 
     Reasons: `not_open` (draft), `paused`, `all_done`, `limit` (HITs per annotator), `assignment_done` (the platform's
@@ -81,12 +81,12 @@ class Work:
     let them go on).
     """
 
-    assignment: Standing
-    hit: ShownHit | None = None
-    reason: Reason | None = None
+    assignment: AssignmentState
+    hit: HitOnPage | None = None
+    reason: NoHitReason | None = None
 
     @property
-    def wants_a_look(self) -> bool:
+    def should_check_goal(self) -> bool:
         """Whether the campaign may have ended, or ask about more items, once its goal is looked at: answers ask for
         that, but a server that was killed has not come to it, the goal may be another one since, and a campaign that
         ends as somebody asks for a HIT may have missed it.
@@ -94,27 +94,27 @@ class Work:
         return self.reason in {"seen_all", "wait", "all_done"}
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether this annotator can return to where they came from."""
         return self.reason in ("all_done", "limit", "assignment_done", "held", "seen_all", "stopped")
 
 
 # An item has the wanted judgments although a lease holds it: an import brought them, or a clock went back.
-OVERTAKEN = f"""
+HAS_FULLY_JUDGED_ITEM = f"""
     EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:capped AS int[]))
             AND p.judgments >= :wanted)"""  # noqa: S608  (made of constants)
 
-HELD, HELD_OUTPUTS = (
-    text(f"SELECT shown.*, {OVERTAKEN} AS overtaken FROM ({shown}) AS shown")  # noqa: S608  (made of constants)
-    for shown in (SHOWN, SHOWN_OUTPUTS)
+SELECT_HELD_ITEMS, SELECT_HELD_OUTPUTS = (
+    text(f"SELECT shown.*, {HAS_FULLY_JUDGED_ITEM} AS overtaken FROM ({shown}) AS shown")  # noqa: S608  (made of constants)
+    for shown in (SELECT_SHOWN_ITEMS, SELECT_SHOWN_OUTPUTS)
 )
 
-GIVE_UP = text(f"""
+CLOSE_HELD_HIT = text(f"""
     UPDATE hits SET closed_at = :now, untouched_by = NULL
-    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND (expires_at <= {CLOCK} OR {OVERTAKEN})
+    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND (expires_at <= {DATABASE_TIME} OR {HAS_FULLY_JUDGED_ITEM})
 """)  # noqa: S608  (made of constants)
 
-TAKE_OVER = text("""
+TAKE_OVER_HIT = text("""
     UPDATE hits SET assignment_id = :assignment
     WHERE campaign_id = :campaign AND closed_at IS NULL AND id = (
         SELECT id FROM hits WHERE campaign_id = :campaign AND annotator_id = :annotator
@@ -123,29 +123,29 @@ TAKE_OVER = text("""
 """)
 
 END_LEASE = text(f"""
-    UPDATE hits SET expires_at = {CLOCK}
-    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND expires_at > {CLOCK}
+    UPDATE hits SET expires_at = {DATABASE_TIME}
+    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND expires_at > {DATABASE_TIME}
 """)  # noqa: S608  (made of constants)
 
-COMPLETE = text("""
+COMPLETE_ASSIGNMENT = text("""
     UPDATE assignments SET completed_at = :now
     WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
 """)
 
-WANTED = text(f"""
+SELECT_OPEN_ITEMS = text(f"""
     SELECT p.subject AS number FROM posteriors p
     WHERE {PRESENT} AND {wants("p", judgments=":wanted", people=":people")} AND p.subject <> ALL(CAST(:always AS int[]))
 """)  # noqa: S608  (made of constants)
 
 # What is left are systems that cannot be compared. Others may have joined since, in another revision.
-FINISH_LEFT = finish_where("revision = :revision")
+FINISH_INCOMPARABLE = finish_where("revision = :revision")
 
-ANY_OPEN = text(f"""
-    SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {ALL_OPEN} LIMIT 1
+SELECT_ANY_OPEN_HIT = text(f"""
+    SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX} LIMIT 1
 """)  # noqa: S608  (made of constants)
 
 
-class HeldItems(ShownItems):
+class HeldHitItems(ShownItems):
     """What is shown of the items of a HIT, and whether one of them has the wanted judgments already."""
 
     overtaken: bool
@@ -157,253 +157,317 @@ class ItemNumber(Record):
     number: int
 
 
-async def next_hit(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, now: datetime) -> Work:
+async def find_next_hit(connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime) -> NextHit:
     """The HIT this assignment holds, else a new lease, else the reason why there is none.
 
     `connection` is in no transaction: every step commits what it does. `now` is what is noted as the time; how long a
     HIT is held is for the database's clock to say.
     """
-    for tries in range(PATIENCE):
-        work = await hold_or_lease(connection, cache, key, now=now, anew=tries > 0)
-        if work is not None:
-            return work
-    return Work(await standing(connection, cache, key), reason="wait")
+    for attempt in range(MAX_LEASE_ATTEMPTS):
+        found_hit = await try_next_hit(connection, cache, query, now=now, refresh=attempt > 0)
+        if found_hit is not None:
+            return found_hit
+    return NextHit(await load_assignment(connection, cache, query), reason="wait")
 
 
-async def hold_or_lease(
-    connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, now: datetime, anew: bool = False
-) -> Work | None:
+async def try_next_hit(
+    connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime, refresh: bool = False
+) -> NextHit | None:
     """One try of `next_hit`; None when it must be asked afresh, `anew`: not by what is remembered of open HITs."""
-    here = await standing(connection, cache, key, anew=anew)
-    if here.held_back or not here.admitted:
-        if work := await not_let_in(connection, here, now=now):
-            return work
-        here = await standing(connection, cache, key, anew=anew)
-    if here.hit_id is None and here.begun_elsewhere and not here.one_hit:
-        await take_over(connection, here)
-        here = await standing(connection, cache, key, anew=anew)
-    if here.hit_id is not None:
-        return await held(connection, here, key.visitor, now=now)
-    if reason := closed_because(here) or crowded(here, key.visitor):
-        return await without_hit(connection, here, reason, now=now)
-    return await new_hit(connection, cache, here, key.visitor, now=now)
+    assignment = await load_assignment(connection, cache, query, refresh=refresh)
+    if assignment.held_back or not assignment.admitted:
+        if refusal := await refuse_or_admit(connection, assignment, now=now):
+            return refusal
+        assignment = await load_assignment(connection, cache, query, refresh=refresh)
+    if assignment.hit_id is None and assignment.begun_elsewhere and not assignment.one_hit:
+        await take_over_hit(connection, assignment)
+        assignment = await load_assignment(connection, cache, query, refresh=refresh)
+    if assignment.hit_id is not None:
+        return await resume_held_hit(connection, assignment, query.visitor, now=now)
+    if reason := closed_reason(assignment) or crowded_reason(assignment, query.visitor):
+        return await refuse_hit(connection, assignment, reason, now=now)
+    return await lease_new_hit(connection, cache, assignment, query.visitor, now=now)
 
 
-async def new_hit(
-    connection: Driver, cache: PosteriorCache, here: Standing, visitor: Visitor | None, *, now: datetime
-) -> Work | None:
+async def lease_new_hit(
+    connection: Driver, cache: PosteriorCache, assignment: AssignmentState, visitor: Visitor | None, *, now: datetime
+) -> NextHit | None:
     """A HIT for somebody who holds none, or why there is none; None as `hold_or_lease` has it."""
-    checks = () if not here.has_checks else await mixed.due(connection, here, cache)
-    places = mixed.places_of(here, checks)
-    proposal = await propose(connection, here, cache, now=now, places=places)
-    if from_memory(here) and falls_short(here, proposal, places):
+    checks = () if not assignment.has_checks else await mixed.checks_for_next_hit(connection, assignment, cache)
+    check_count = mixed.count_check_slots(assignment, checks)
+    proposal = await propose_hit(connection, assignment, cache, now=now, check_count=check_count)
+    if used_cached_open_hits(assignment) and should_retry_fresh(assignment, proposal, check_count):
         return None
     if proposal is None:
-        return await without_hit(connection, here, await why_none(connection, here, cache, now=now), now=now)
+        return await refuse_hit(
+            connection, assignment, await find_no_hit_reason(connection, assignment, cache, now=now), now=now
+        )
     if checks:
-        proposal = mixed.into(here, cache, proposal, checks)
+        proposal = mixed.insert_checks(assignment, cache, proposal, checks)
         if proposal is None:
             return None
     if proposal.leader is None:  # all are checks, which nobody else waits for
-        return await leased(connection, here, proposal, visitor, now=now, checks=checks)
-    with cache.about_to_lease(here.id, proposal.leader, proposal.items, proposal.segment):
-        work = await leased(connection, here, proposal, visitor, now=now, checks=checks)
-    if work is not None:
-        cache.note_lease(here.id, proposal.leader, proposal.items, proposal.segment)
-    return work
+        return await lease_proposal(connection, assignment, proposal, visitor, now=now, checks=checks)
+    with cache.reserve_items(assignment.id, proposal.leader, proposal.items, proposal.segment):
+        leased_hit = await lease_proposal(connection, assignment, proposal, visitor, now=now, checks=checks)
+    if leased_hit is not None:
+        cache.record_lease(assignment.id, proposal.leader, proposal.items, proposal.segment)
+    return leased_hit
 
 
-async def not_let_in(connection: Driver, here: Standing, *, now: datetime) -> Work | None:
+async def refuse_or_admit(connection: Driver, assignment: AssignmentState, *, now: datetime) -> NextHit | None:
     """Whether somebody is barred, or has a step to pass before the work; who has none is let in until that changes."""
-    if here.held_back:
-        return await given_back(connection, here, closed_because(here) or "held", now=now)
-    if reason := closed_because(here):
-        return Work(here, reason=reason)
-    visiting = await progress.find_or_admit(connection, AssignmentId(here.id, here.assignment_id))
-    return Work(here, reason="visit") if visiting.step else None
+    if assignment.held_back:
+        return await release_lease(connection, assignment, closed_reason(assignment) or "held", now=now)
+    if reason := closed_reason(assignment):
+        return NextHit(assignment, reason=reason)
+    visit = await progress.load_visit_and_admit(connection, AssignmentId(assignment.id, assignment.assignment_id))
+    return NextHit(assignment, reason="visit") if visit.next_step else None
 
 
-def from_memory(here: Standing) -> bool:
+def used_cached_open_hits(assignment: AssignmentState) -> bool:
     """Whether what open HITs hold was not read for this request."""
-    return here.selection == "streaming" and here.held is None
+    return assignment.selection == "streaming" and assignment.held is None
 
 
-def falls_short(here: Standing, proposal: Proposal | None, places: int) -> bool:
+def should_retry_fresh(assignment: AssignmentState, proposal: HitProposal | None, check_count: int) -> bool:
     """Whether there may be more to ask than this, if others have given HITs back or answered them.
 
     Of who has to wait, nobody reads that: many wait at a time, and all of them look again soon.
     """
-    return proposal is not None and (len(proposal.items) + places < here.items_per_hit or proposal.shared_leader)
+    return proposal is not None and (
+        len(proposal.items) + check_count < assignment.items_per_hit or proposal.shared_leader
+    )
 
 
-async def take_over(connection: Driver, here: Standing) -> None:
+async def take_over_hit(connection: Driver, assignment: AssignmentState) -> None:
     """Let this visit have the HIT that the same person left open in another one, with what they entered there."""
     # Another request of this visit may have got a HIT meanwhile: it has one then, and goes on with that.
     with suppress(UniqueViolationError):
-        parameters = {"campaign": here.id, "assignment": here.assignment_id, "annotator": here.annotator_id}
-        await execute(connection, TAKE_OVER, parameters)
+        parameters = {
+            "campaign": assignment.id,
+            "assignment": assignment.assignment_id,
+            "annotator": assignment.annotator_id,
+        }
+        await execute(connection, TAKE_OVER_HIT, parameters)
 
 
-async def given_back(connection: Driver, here: Standing, reason: Reason, *, now: datetime) -> Work:
+async def release_lease(
+    connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
+) -> NextHit:
     """No HIT: what was held, perhaps since the moment in which that was decided, others may have."""
-    await execute(connection, END_LEASE, {"campaign": here.id, "hit": here.hit_id})
-    return await without_hit(connection, here, reason, now=now)
+    await execute(connection, END_LEASE, {"campaign": assignment.id, "hit": assignment.hit_id})
+    return await refuse_hit(connection, assignment, reason, now=now)
 
 
-def closed_because(here: Standing) -> Reason | None:
+def closed_reason(assignment: AssignmentState) -> NoHitReason | None:
     """The reason why this assignment gets no HIT whatever is left to ask, or None."""
-    if here.one_hit and here.answered_here:
+    if assignment.one_hit and assignment.answered_here:
         return "assignment_done"
-    if here.held_back:
+    if assignment.held_back:
         return "held"
-    if here.hits_per_annotator is not None and here.hits_answered + here.open_elsewhere >= here.hits_per_annotator:
+    if (
+        assignment.hits_per_annotator is not None
+        and assignment.hits_answered + assignment.open_elsewhere >= assignment.hits_per_annotator
+    ):
         return "limit"
-    by_status: dict[str, Reason] = {"draft": "not_open", "paused": "paused", "finished": "all_done"}
-    return by_status.get(here.status)
+    by_status: dict[str, NoHitReason] = {"draft": "not_open", "paused": "paused", "finished": "all_done"}
+    return by_status.get(assignment.status)
 
 
-def crowded(here: Standing, visitor: Visitor | None) -> Reason | None:
+def crowded_reason(assignment: AssignmentState, visitor: Visitor | None) -> NoHitReason | None:
     """Whether too many HITs lie with people who have touched nothing. Requests at one instant can each add one more."""
-    if visitor is None or (here.hit_id is not None and not here.hit_untouched):
+    if visitor is None or (assignment.hit_id is not None and not assignment.hit_untouched):
         return None
     limits = visitor.limits
     too_many = (
-        here.untouched_here >= max(limits.untouched_per_address, here.people_per_address or 0)
-        or here.untouched_everywhere >= limits.untouched_per_campaign
+        assignment.untouched_here >= max(limits.untouched_per_address, assignment.people_per_address or 0)
+        or assignment.untouched_everywhere >= limits.untouched_per_campaign
     )
     return "crowded" if too_many else None
 
 
-async def held(connection: Driver, here: Standing, visitor: Visitor | None, *, now: datetime) -> Work | None:
+async def resume_held_hit(
+    connection: Driver, assignment: AssignmentState, visitor: Visitor | None, *, now: datetime
+) -> NextHit | None:
     """The HIT that this assignment has already, with what was entered so far, for as long as its items can be had.
 
     None when it was given up. What may be had instead is asked afresh: a late answer may have changed that.
     """
-    items = shown_once(here.hit_items, here.hit_shown_as)
+    items = shown_once(assignment.hit_items, assignment.hit_shown_as)
     parameters = {
-        "campaign": here.id,
-        "hit": here.hit_id,
-        "items": here.hit_items,
+        "campaign": assignment.id,
+        "hit": assignment.hit_id,
+        "items": assignment.hit_items,
         "shown": items,
-        "segment": here.hit_segment,
-        "capped": capped(here, here.hit_items),
-        "wanted": here.judgments_per_item,
+        "segment": assignment.hit_segment,
+        "capped": capped_items(assignment, assignment.hit_items),
+        "wanted": assignment.judgments_per_item,
         "now": now,
     }
-    expires_at: datetime | None = here.expires_at
-    if not here.hit_is_open:
-        if reason := closed_because(here) or crowded(here, visitor):
-            return await without_hit(connection, here, reason, now=now)
-        expires_at = await renew(connection, here, visitor if here.hit_untouched else None)
-    statement = HELD if here.hit_segment is None else HELD_OUTPUTS
-    (shown,) = await fetch(connection, statement, parameters, HeldItems)
-    if expires_at is None or shown.overtaken:
-        await execute(connection, GIVE_UP, parameters)
+    expires_at: datetime | None = assignment.expires_at
+    if not assignment.hit_is_open:
+        if reason := closed_reason(assignment) or crowded_reason(assignment, visitor):
+            return await refuse_hit(connection, assignment, reason, now=now)
+        expires_at = await renew_lease(connection, assignment, visitor if assignment.hit_untouched else None)
+    statement = SELECT_HELD_ITEMS if assignment.hit_segment is None else SELECT_HELD_OUTPUTS
+    (row,) = await fetch(connection, statement, parameters, HeldHitItems)
+    if expires_at is None or row.overtaken:
+        await execute(connection, CLOSE_HELD_HIT, parameters)
         return None
-    assert here.hit_id is not None  # noqa: S101  (this is asked of whoever has a HIT)
-    seen = items, shown.ids, shown.texts
-    if here.has_checks:
-        seen = mixed.shown(*seen, *await of_hit(connection, here.id, here.hit_id))
-    draft = draft_by_position(here.draft or {}, seen[0])
-    return Work(here, ShownHit(here.hit_id, *seen, draft, expires_at, here.hit_segment, shown.above, items))
+    assert assignment.hit_id is not None  # noqa: S101  (this is asked of whoever has a HIT)
+    page_items = items, row.ids, row.texts
+    if assignment.has_checks:
+        page_items = mixed.items_with_checks(*page_items, *await of_hit(connection, assignment.id, assignment.hit_id))
+    draft = draft_by_position(assignment.draft or {}, page_items[0])
+    return NextHit(
+        assignment,
+        HitOnPage(
+            assignment.hit_id, *page_items, draft, expires_at, assignment.hit_segment, row.source_and_reference, items
+        ),
+    )
 
 
-async def leased(
+async def lease_proposal(
     connection: Driver,
-    here: Standing,
-    proposal: Proposal,
+    assignment: AssignmentState,
+    proposal: HitProposal,
     visitor: Visitor | None,
     *,
     now: datetime,
     checks: Sequence[CheckItem] = (),
-) -> Work | None:
+) -> NextHit | None:
     """A new HIT of the proposed items, or None when another request took some of them first. checks: those in it."""
-    row = await lease(connection, here, proposal, visitor, now=now)
+    row = await lease_hit(connection, assignment, proposal, visitor, now=now)
     if row is None:
         return None
-    seen = proposal.shown, row.ids, row.texts
+    page_items = proposal.visible_items, row.ids, row.texts
     if proposal.checks:
-        seen = mixed.shown(*seen, proposal.checks, {check.number: check for check in checks})
-    return Work(here, ShownHit(row.id, *seen, {}, row.expires_at, proposal.segment, row.above, proposal.shown))
-
-
-def is_last(cache: PosteriorCache, work: Work) -> bool:
-    """Whether this annotator gets no HIT after the one they have, as far as this process knows."""
-    here, copy = work.assignment, cache.copies.get(work.assignment.id)
-    if here.one_hit or here.hits_answered + 1 == here.hits_per_annotator:
-        return True
-    if work.hit is None or copy is None:
-        return False
-    return not something_left(here, copy, work.hit.own, work.hit.segment)
-
-
-def something_left(here: Standing, copy: Copy, items: Collection[int], segment: int | None = None) -> bool:
-    """Whether anything can be asked of this annotator, or will be once these items (of a segment) are answered."""
-    if copy.segments is not None:
-        had = {*here.seen} if segment is None else {*here.seen, segment}
-        full, rng = copy.index.full(Counter(items)), np.random.default_rng(0)  # of a draw that nobody gets to see
-        return of_outputs(here, copy, full=full, leading=set(), leases={}, had=had, rng=rng) is not None
-    return copy.index.leaves_something(
-        items, seen=here.seen, barred=here.not_judged or (), allow_seen=here.repeat_items
+        page_items = mixed.items_with_checks(*page_items, proposal.checks, {check.number: check for check in checks})
+    return NextHit(
+        assignment,
+        HitOnPage(
+            row.id, *page_items, {}, row.expires_at, proposal.segment, row.source_and_reference, proposal.visible_items
+        ),
     )
 
 
-async def without_hit(connection: Driver, here: Standing, reason: Reason, *, now: datetime) -> Work:
-    work = Work(here, reason=reason)
-    if work.finished and here.answered_here:
-        await execute(connection, COMPLETE, {"campaign": here.id, "assignment": here.assignment_id, "now": now})
-    return work
+def is_last_hit(cache: PosteriorCache, next_hit: NextHit) -> bool:
+    """Whether this annotator gets no HIT after the one they have, as far as this process knows."""
+    assignment, campaign_index = next_hit.assignment, cache.indexes.get(next_hit.assignment.id)
+    if assignment.one_hit or assignment.hits_answered + 1 == assignment.hits_per_annotator:
+        return True
+    if next_hit.hit is None or campaign_index is None:
+        return False
+    return not has_items_left(assignment, campaign_index, next_hit.hit.items_without_checks, next_hit.hit.segment)
 
 
-async def why_none(connection: Driver, here: Standing, cache: PosteriorCache, *, now: datetime) -> Reason:
+def has_items_left(
+    assignment: AssignmentState, campaign_index: CampaignIndex, items: Collection[int], segment: int | None = None
+) -> bool:
+    """Whether anything can be asked of this annotator, or will be once these items (of a segment) are answered."""
+    if campaign_index.segments is not None:
+        segments_seen = {*assignment.seen} if segment is None else {*assignment.seen, segment}
+        full_items, rng = (
+            campaign_index.index.full(Counter(items)),
+            np.random.default_rng(0),
+        )  # of a draw that nobody gets to see
+        return (
+            draw_systems_hit(
+                assignment,
+                campaign_index,
+                full_items=full_items,
+                leading_items=set(),
+                leases_by_segment={},
+                segments_seen=segments_seen,
+                rng=rng,
+            )
+            is not None
+        )
+    return campaign_index.index.leaves_something(
+        items, seen=assignment.seen, barred=assignment.not_judged or (), allow_seen=assignment.repeat_items
+    )
+
+
+async def refuse_hit(connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime) -> NextHit:
+    refusal = NextHit(assignment, reason=reason)
+    if refusal.is_finished and assignment.answered_here:
+        await execute(
+            connection,
+            COMPLETE_ASSIGNMENT,
+            {"campaign": assignment.id, "assignment": assignment.assignment_id, "now": now},
+        )
+    return refusal
+
+
+async def find_no_hit_reason(
+    connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime
+) -> NoHitReason:
     """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
-    copy = cache.copies.get(here.id)
-    over = copy is not None and nothing_unknown(here, copy)
-    if copy is not None and here.selection == "streaming" and not over and something_left(here, copy, ()):
+    campaign_index = cache.indexes.get(assignment.id)
+    is_all_implied = campaign_index is not None and has_only_implied_pairs(assignment, campaign_index)
+    if (
+        campaign_index is not None
+        and assignment.selection == "streaming"
+        and not is_all_implied
+        and has_items_left(assignment, campaign_index, ())
+    ):
         return "wait"  # the copy is as new as `here` is: no need to ask which of perhaps many items are wanted
     parameters = {
-        "campaign": here.id,
-        "wanted": here.judgments_per_item,
-        "people": here.unjudged_people,
-        "always": here.always_shown,
-        "revision": here.revision,
+        "campaign": assignment.id,
+        "wanted": assignment.judgments_per_item,
+        "people": assignment.unjudged_people,
+        "always": assignment.always_shown,
+        "revision": assignment.revision,
         "now": now,
     }
-    wanted = {row.number for row in await fetch(connection, WANTED, parameters, ItemNumber)}
-    if len(wanted) < here.fewest_items:
+    open_items = {row.number for row in await fetch(connection, SELECT_OPEN_ITEMS, parameters, ItemNumber)}
+    if len(open_items) < assignment.fewest_items:
         await execute(connection, FINISH, parameters)
         return "all_done"
-    if here.segment_count:
-        return await why_no_systems(connection, here, copy, wanted, parameters)
-    barred = never_again(here)
-    some_barred = not here.repeat_items or barred
-    left = wanted.difference(barred)
-    if some_barred and (len(left) < here.fewest_items or await waits_for_nobody(connection, here)):
+    if assignment.segment_count:
+        return await find_no_systems_reason(connection, assignment, campaign_index, open_items, parameters)
+    barred = items_never_repeated(assignment)
+    some_barred = not assignment.repeat_items or barred
+    items_left = open_items.difference(barred)
+    if some_barred and (len(items_left) < assignment.fewest_items or await is_plan_stuck(connection, assignment)):
         return "seen_all"
-    return "seen_all" if over else "wait"
+    return "seen_all" if is_all_implied else "wait"
 
 
-async def why_no_systems(
-    connection: Driver, here: Standing, copy: Copy | None, wanted: Collection[int], parameters: Mapping[str, Any]
-) -> Reason:
+async def find_no_systems_reason(
+    connection: Driver,
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex | None,
+    open_systems: Collection[int],
+    parameters: Mapping[str, Any],
+) -> NoHitReason:
     """The same where items are systems: it is also over when those that are `wanted` cannot be compared."""
-    if copy is None or copy.segments is None or max(wanted) >= copy.segments.systems:  # others have just joined
+    if (
+        campaign_index is None
+        or campaign_index.segments is None
+        or max(open_systems) >= campaign_index.segments.systems
+    ):  # others have just joined
         return "wait"
-    asking, always = asking_of(here), here.always_shown
-    if copy.segments.can_compare(wanted, always, n=asking.n, fewest=asking.fewest + len(always)):
+    asking, always_shown = asking_of(assignment), assignment.always_shown
+    if campaign_index.segments.can_compare(
+        open_systems, always_shown, n=asking.n, fewest=asking.fewest + len(always_shown)
+    ):
         return "seen_all"
-    await execute(connection, FINISH_LEFT, parameters)
+    await execute(connection, FINISH_INCOMPARABLE, parameters)
     return "all_done"
 
 
-def nothing_unknown(here: Standing, copy: Copy) -> bool:
+def has_only_implied_pairs(assignment: AssignmentState, campaign_index: CampaignIndex) -> bool:
     """Whether this annotator's answers tell of all pairs of items that are still wanted."""
-    known = copy.own_answers.get(here.annotator_id)
-    return known is not None and known.not_asked.spent.union(never_again(here)).issuperset(copy.index.open_items())
+    own_answers = campaign_index.own_answers.get(assignment.annotator_id)
+    return own_answers is not None and own_answers.implied_pairs.spent.union(
+        items_never_repeated(assignment)
+    ).issuperset(campaign_index.index.open_items())
 
 
-async def waits_for_nobody(connection: Driver, here: Standing) -> bool:
+async def is_plan_stuck(connection: Driver, assignment: AssignmentState) -> bool:
     """Whether only other annotators than this one can go on with a plan, and none of them is at work."""
-    if here.selection != "iterations":
+    if assignment.selection != "iterations":
         return False
-    return await fetch_one(connection, ANY_OPEN, {"campaign": here.id}, Record) is None
+    return await fetch_one(connection, SELECT_ANY_OPEN_HIT, {"campaign": assignment.id}, Record) is None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from app.selection.rule import Index, together
 
 MANY_OPEN_HITS = 200  # of fewer, what they hold is read for every draw
-REMEMBERED_SECONDS = 1.0
+MAX_OPEN_HITS_AGE_SECONDS = 1.0
 
 
 class OpenHits:
@@ -24,38 +24,38 @@ class OpenHits:
 
     def __init__(
         self,
-        leading: Sequence[int],
-        held: Sequence[int],
+        leaders: Sequence[int],
+        held_items: Sequence[int],
         index: Index,
         *,
         read_at: float,
         segments: Sequence[int] = (),
     ) -> None:
-        self.many = len(leading) >= MANY_OPEN_HITS
-        self.leading = set(leading)
-        self.leases = Counter(held)
+        self.many = len(leaders) >= MANY_OPEN_HITS
+        self.leading = set(leaders)
+        self.leases = Counter(held_items)
         self.segments = Counter(segments)
         self.full = index.full(self.leases)
         self.nothing_left = False
         self.read_at = read_at
 
-    def serves(self, now: float) -> bool:
+    def is_fresh(self, now: float) -> bool:
         """Whether this need not be read anew."""
-        return self.many and now < self.read_at + REMEMBERED_SECONDS
+        return self.many and now < self.read_at + MAX_OPEN_HITS_AGE_SECONDS
 
-    def add(self, leader: int, items: Iterable[int], index: Index, segment: int | None = None) -> None:
+    def add_hit(self, leader: int, items: Iterable[int], index: Index, segment: int | None = None) -> None:
         """One more HIT was leased."""
-        self.full |= self._filled_by(items, index)
+        self.full |= self._newly_full_items(items, index)
         self.leases.update(items)
         self.leading.add(leader)
         if segment is not None:
             self.segments[segment] += 1
 
-    def full_with(self, items: Iterable[int], index: Index) -> set[int]:
+    def full_items_after(self, items: Iterable[int], index: Index) -> set[int]:
         """The items that are full once these are leased, too; to be read only."""
-        return together(self.full, self._filled_by(items, index))
+        return together(self.full, self._newly_full_items(items, index))
 
-    def _filled_by(self, items: Iterable[int], index: Index) -> set[int]:
+    def _newly_full_items(self, items: Iterable[int], index: Index) -> set[int]:
         leases = Counter(items)
         for item in leases:
             leases[item] += self.leases[item]

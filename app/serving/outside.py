@@ -8,29 +8,31 @@ from sqlalchemy import text
 
 from app.auth.secret import digest
 from app.auth.tokens import TokenUse, admit_found
-from app.crowd.annotators import AssignmentId, arrive
+from app.crowd.annotators import AssignmentId, find_or_create_assignment
 from app.crowd.platform import Arrival
-from app.crowd.programs import API
+from app.crowd.programs import API_PLATFORM
 from app.database.campaign import no_campaign
 from app.database.session import Driver, Id, fetch_one
 from app.errors import Conflict, Invalid, NotFound, shortened
 from app.selection.segments import shown_once
-from app.serving.standing import AssignmentKey, Standing, standing_where
+from app.serving.standing import AssignmentQuery, AssignmentState, select_assignment_sql
 from app.visit import progress
 
-PLATFORM = API.name
+API_PLATFORM_NAME = API_PLATFORM.name
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
-BY_NAME = "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
-STANDING_BY_NAME = standing_where(BY_NAME, more=False)
-MORE_BY_NAME = standing_where(BY_NAME, more=True)
+ASSIGNMENT_BY_NAME_CONDITION = (
+    "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
+)
+SELECT_ASSIGNMENT_BY_NAME = select_assignment_sql(ASSIGNMENT_BY_NAME_CONDITION, extended=False)
+SELECT_EXTENDED_ASSIGNMENT_BY_NAME = select_assignment_sql(ASSIGNMENT_BY_NAME_CONDITION, extended=True)
 
 # A rehearsal is not for people, nor for whom they let answer.
-CAMPAIGN = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS NULL")
+SELECT_PROGRAM_CAMPAIGN_ID = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS NULL")
 
 # Whose token it is, and the HIT that the program answers, in one round trip. It alone finds a HIT without its campaign.
-THEIRS = text("""
+SELECT_PROGRAM_HIT = text("""
     SELECT t.id AS token_id, t.user_id, t.last_used_at, t.scopes, t.campaign_id AS only_campaign, u.role,
            m.role AS member, t.campaign_id IS NULL OR t.campaign_id IS NOT DISTINCT FROM h.campaign_id AS reaches,
            a.worker_id,
@@ -45,7 +47,7 @@ THEIRS = text("""
 """)
 
 
-class HitOfProgram(TokenUse):
+class ProgramHit(TokenUse):
     """A HIT, if there is one with this number, and by which name the program knows its annotator, if it does."""
 
     worker_id: str | None
@@ -56,94 +58,100 @@ class HitOfProgram(TokenUse):
     ids: list[str]
 
     @property
-    def shown(self) -> dict[str, int]:
+    def item_numbers_by_id(self) -> dict[str, int]:
         """The numbers of the items that the program was given, in their order, by the researcher's ids."""
         ids = dict(zip(self.hit_items, self.ids, strict=True))
         return {ids[item]: item for item in shown_once(self.hit_items, self.shown_as)}
 
 
-def by_name(slug: str, annotator: str) -> AssignmentKey:
+def assignment_query_by_name(slug: str, annotator_name: str) -> AssignmentQuery:
     """The one assignment of an annotator of a program."""
-    parameters = {"slug": slug, "platform": PLATFORM, "annotator": annotator}
-    return AssignmentKey(slug, STANDING_BY_NAME, MORE_BY_NAME, parameters)
+    parameters = {"slug": slug, "platform": API_PLATFORM_NAME, "annotator": annotator_name}
+    return AssignmentQuery(slug, SELECT_ASSIGNMENT_BY_NAME, SELECT_EXTENDED_ASSIGNMENT_BY_NAME, parameters)
 
 
-async def arrival_of(connection: Driver, slug: str, annotator: str, *, now: datetime) -> AssignmentId:
+async def find_or_create_program_assignment(
+    connection: Driver, slug: str, annotator_name: str, *, now: datetime
+) -> AssignmentId:
     """That assignment, new at the first arrival. Raises `NotFound` (`campaign_not_found`)."""
-    campaign = await fetch_one(connection, CAMPAIGN, {"slug": slug}, Id)
+    campaign = await fetch_one(connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug}, Id)
     if campaign is None:
         raise no_campaign(slug)
-    return await arrive(connection, campaign.id, PLATFORM, Arrival(annotator, assignment_id=PLATFORM), now=now)
+    return await find_or_create_assignment(
+        connection, campaign.id, API_PLATFORM_NAME, Arrival(annotator_name, assignment_id=API_PLATFORM_NAME), now=now
+    )
 
 
-async def consent_needed(connection: Driver, here: Standing) -> Conflict:
+async def consent_needed_error(connection: Driver, assignment: AssignmentState) -> Conflict:
     """Why an annotator of a program gets no HIT: of all steps before the work, they have this one alone."""
-    visiting = await progress.find(connection, AssignmentId(here.id, here.assignment_id))
+    visit = await progress.load_visit(connection, AssignmentId(assignment.id, assignment.assignment_id))
     return Conflict(
         "This person has not agreed to the campaign's consent, so there is no HIT for them. Show them the text, then "
         "send what they say.",
         code="consent_needed",
-        version=visiting.visit_version,
-        markdown=visiting.settings.consent,
+        version=visit.visit_version,
+        markdown=visit.settings.consent,
     )
 
 
-async def hit_answered(
+async def load_hit_for_token(
     connection: Driver, token: str, hit_id: int | None, address: str, *, now: datetime
-) -> HitOfProgram:
+) -> ProgramHit:
     """The HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
-    key = {"token_hash": digest(token), "hit": hit_id, "platform": PLATFORM}
-    return await admit_found(connection, await fetch_one(connection, THEIRS, key, HitOfProgram), address, now=now)
+    key = {"token_hash": digest(token), "hit": hit_id, "platform": API_PLATFORM_NAME}
+    return await admit_found(
+        connection, await fetch_one(connection, SELECT_PROGRAM_HIT, key, ProgramHit), address, now=now
+    )
 
 
-def refuse_others(hit: HitOfProgram, hit_id: int, annotator: str) -> None:
+def check_hit_annotator(hit: ProgramHit, hit_id: int, annotator_name: str) -> None:
     """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API, from such a program."""
-    if hit.worker_id != annotator or not hit.access.sees:
+    if hit.worker_id != annotator_name or not hit.access.sees:
         raise NotFound(
-            f"There is no HIT {hit_id} of the annotator “{shortened(annotator)}”. Nothing was stored.",
+            f"There is no HIT {hit_id} of the annotator “{shortened(annotator_name)}”. Nothing was stored.",
             code="hit_not_found",
         )
 
 
-def values_by_number(hit: HitOfProgram, values: Mapping[str, T] | Sequence[T]) -> dict[int, T]:
+def values_by_number(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]) -> dict[int, T]:
     """Values by item number, from values by id or in the order of the HIT.
 
     Raises `Invalid` (`scores_unknown`) for other items or another number of scores; missing ids are found later.
     """
     if not isinstance(values, Mapping):
-        if len(values) != len(hit.shown):
+        if len(values) != len(hit.item_numbers_by_id):
             raise Invalid(
-                f"This HIT has {len(hit.shown)} items, and the answer {len(values)} scores. Nothing was stored.",
+                f"This HIT has {len(hit.item_numbers_by_id)} items, and the answer {len(values)} scores. Nothing was stored.",
                 code="scores_unknown",
             )
-        return dict(zip(hit.shown.values(), values, strict=True))
-    return by_number(hit, values)
+        return dict(zip(hit.item_numbers_by_id.values(), values, strict=True))
+    return key_by_item_number(hit, values)
 
 
-def reasons_by_number(hit: HitOfProgram, reasons: Mapping[str, str], unjudged: Collection[int]) -> dict[int, str]:
+def reasons_by_number(hit: ProgramHit, reasons: Mapping[str, str], unjudged_numbers: Collection[int]) -> dict[int, str]:
     """Of the items without a value, by number, the reason; empty where none is given.
 
     Raises `Invalid` (`reason_unknown`) for another item's, and what `by_number` raises.
     """
-    told = by_number(hit, reasons)
-    if others := told.keys() - set(unjudged):
-        said = shortened(hit.ids[hit.hit_items.index(min(others))])
+    given_reasons = key_by_item_number(hit, reasons)
+    if others := given_reasons.keys() - set(unjudged_numbers):
+        item_id = shortened(hit.ids[hit.hit_items.index(min(others))])
         raise Invalid(
-            f"“{said}” has a reason why it cannot be judged, and its value is not null. Nothing was stored.",
+            f"“{item_id}” has a reason why it cannot be judged, and its value is not null. Nothing was stored.",
             code="reason_unknown",
-            item=said,
+            item=item_id,
         )
-    return {number: told.get(number, "") for number in unjudged}
+    return {number: given_reasons.get(number, "") for number in unjudged_numbers}
 
 
-def by_number(hit: HitOfProgram, values: Mapping[str, T]) -> dict[int, T]:
+def key_by_item_number(hit: ProgramHit, values_by_id: Mapping[str, T]) -> dict[int, T]:
     """Values by item number, from values by id. Raises `Invalid` (`scores_unknown`)."""
-    numbers = hit.shown
-    unknown = [external_id for external_id in values if external_id not in numbers]
+    numbers = hit.item_numbers_by_id
+    unknown = [external_id for external_id in values_by_id if external_id not in numbers]
     if unknown:
         raise Invalid(
             f"“{shortened(unknown[0])}” is not in this HIT. Nothing was stored.",
             code="scores_unknown",
             items=unknown[:20],
         )
-    return {numbers[external_id]: value for external_id, value in values.items()}
+    return {numbers[external_id]: value for external_id, value in values_by_id.items()}

@@ -26,31 +26,31 @@ from app.selection.rule import Index
 from app.selection.segments import Segments
 from app.serving.open_hits import OpenHits
 
-MOST_COPIES = 50  # campaigns in memory at once, about 100 bytes for each of their items
+MAX_CAMPAIGN_INDEXES = 50  # campaigns in memory at once, about 100 bytes for each of their items
 
-LAST = text(f"""
+SELECT_LOAD_POSITION = text(f"""
     SELECT revision, releases, segment_count, {WATERMARK},
            coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0) AS last_seq
     FROM campaigns WHERE id = :campaign
 """)  # noqa: S608  (made of constants)
 
-PEOPLE = "(SELECT unjudged_people FROM campaigns WHERE id = $1)"
-ASKED = "(SELECT asked_criterion FROM campaigns WHERE id = $1)"
-POSTERIORS = f"""
-    SELECT decides.score, decides.variance, {counted("p", people=PEOPLE)}
-    FROM posteriors p, LATERAL ({deciding(ASKED)}) AS decides
+UNJUDGED_PEOPLE_SQL = "(SELECT unjudged_people FROM campaigns WHERE id = $1)"
+ASKED_CRITERION_SQL = "(SELECT asked_criterion FROM campaigns WHERE id = $1)"
+SELECT_DECIDING_POSTERIORS = f"""
+    SELECT decides.score, decides.variance, {counted("p", people=UNJUDGED_PEOPLE_SQL)}
+    FROM posteriors p, LATERAL ({deciding(ASKED_CRITERION_SQL)}) AS decides
     WHERE {present("$1")} ORDER BY p.subject
 """  # noqa: S608  (made of constants)
 
 
 # All numbers of all items, one after another: of each item, as many as there are classes.
-LABELS = f"""
+SELECT_ALL_LABELS = f"""
     SELECT number FROM posteriors p, unnest(p.state) WITH ORDINALITY AS counted (number, place)
     WHERE {present("$1")} ORDER BY p.subject, place
 """  # noqa: S608  (made of constants)
 
 
-class Last(Record):
+class LoadPosition(Record):
     """Up to where a campaign is read that is read now, and the number of its last response and of its segments."""
 
     revision: int
@@ -61,7 +61,7 @@ class Last(Record):
     last_seq: int
 
 
-class Followed(Record):
+class IndexSettings(Record):
     """What a campaign's row says of how it asks."""
 
     id: int
@@ -80,7 +80,7 @@ class Followed(Record):
     seed: int
 
 
-def ask_more(campaign: Any) -> bool:
+def needs_extended_query(campaign: Any) -> bool:
     """Whether serving a campaign asks for more than its items' posteriors and who saw which: of systems the segments,
     what annotators could not judge, several criteria. Fixed at its launch.
     """
@@ -88,7 +88,7 @@ def ask_more(campaign: Any) -> bool:
     return bool(campaign.segment_count or unjudged or campaign.asked_criterion != 0)
 
 
-class Heard(News):
+class ChangesAndOpenHits(News):
     """News that come with a request, if `since` tells of a copy, and what open HITs hold, if that was asked."""
 
     id: int
@@ -102,23 +102,23 @@ class Heard(News):
 class PendingLease(NamedTuple):
     """A HIT that this process is about to lease."""
 
-    campaign: int
+    campaign_id: int
     leader: int
     items: list[int]
     segment: int | None
 
 
 @dataclass
-class OwnAnswers:
+class OwnAnswerHistory:
     """What follows from an annotator's answers, of which so many are read, up to this number."""
 
-    not_asked: NotAsked
-    answers: int = 0
-    seq: int = 0
+    implied_pairs: NotAsked
+    answer_count: int = 0
+    last_seq: int = 0
 
 
 @dataclass
-class Copy:
+class CampaignIndex:
     """One campaign's posteriors in this process, how many judgments each item wants, of which revision they are and
     after how many releases of settled items, and up to which watermark of which run of the server they were read; where
     its items are systems, their outputs; what its open HITs hold; and what annotators' own answers imply, where that
@@ -129,23 +129,26 @@ class Copy:
 
     index: Index
     rng: np.random.Generator
-    wanted: int
+    wanted_judgments: int
     revision: int
     releases: int
     watermark: str
     server_started: datetime
     segments: Segments | None = None
     open_hits: OpenHits | None = None
-    own_answers: dict[int, OwnAnswers] = field(default_factory=dict)
+    own_answers: dict[int, OwnAnswerHistory] = field(default_factory=dict)
 
-    def take(self, news: News) -> None:
+    def merge_changes(self, changes: News) -> None:
         """What `changes` found. Between releases of a revision judgments only grow, so rows with fewer are older.
 
         Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark, so
         a little is read again next time.
         """
-        columns = (news.new_numbers, news.new_scores, news.new_variances, news.new_judgments)
-        if (news.revision, news.releases) != (self.revision, self.releases):  # it was asked before this copy was read
+        columns = (changes.new_numbers, changes.new_scores, changes.new_variances, changes.new_judgments)
+        if (changes.revision, changes.releases) != (
+            self.revision,
+            self.releases,
+        ):  # it was asked before this copy was read
             return
         newer = sorted(  # so that a draw depends on what has changed, not on how PostgreSQL found it
             row
@@ -155,8 +158,8 @@ class Copy:
         if newer:
             self.index.update(*zip(*newer, strict=True))
         if self.segments is not None:
-            self.segments.learn(news.new_uses or ())
-        self.watermark = news.watermark
+            self.segments.learn(changes.new_uses or ())
+        self.watermark = changes.watermark
 
 
 @dataclass
@@ -167,124 +170,147 @@ class PosteriorCache:
     asking_more: the campaigns that `ask_more`, as they are known: by id, or by slug.
     """
 
-    copies: dict[int, Copy] = field(default_factory=dict)
-    former: dict[int, Copy] = field(default_factory=dict)
-    asking_more: set[int | str] = field(default_factory=set)
-    proposals: list[PendingLease] = field(default_factory=list)
-    loading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    indexes: dict[int, CampaignIndex] = field(default_factory=dict)
+    previous_indexes: dict[int, CampaignIndex] = field(default_factory=dict)
+    extended_campaigns: set[int | str] = field(default_factory=set)
+    reserved_leases: list[PendingLease] = field(default_factory=list)
+    load_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     clock: Callable[[], float] = time.monotonic  # in seconds
 
-    def leases_pending(self, campaign_id: int) -> list[PendingLease]:
+    def pending_leases(self, campaign_id: int) -> list[PendingLease]:
         """The HITs of a campaign that this process is about to lease."""
-        return [lease for lease in self.proposals if lease.campaign == campaign_id]
+        return [lease for lease in self.reserved_leases if lease.campaign_id == campaign_id]
 
     @contextmanager
-    def about_to_lease(
+    def reserve_items(
         self, campaign_id: int, leader: int, items: list[int], segment: int | None = None
     ) -> Iterator[None]:
         """Meanwhile other requests of this process keep off these items."""
         proposal = PendingLease(campaign_id, leader, items, segment)
-        self.proposals.append(proposal)
+        self.reserved_leases.append(proposal)
         try:
             yield
         finally:
-            self.proposals.remove(proposal)
+            self.reserved_leases.remove(proposal)
 
-    def at_hand(self, campaign_id: int, items: Iterable[int] = ()) -> Copy | None:
+    def index_if_loaded(self, campaign_id: int, items: Iterable[int] = ()) -> CampaignIndex | None:
         """The copy that can be drawn from at once: while another revision is loaded, that of the one before, if it
         knows these items. Systems and segments may have joined.
         """
-        copy, former = self.copies.get(campaign_id), self.former.get(campaign_id)
-        if copy is None and former is not None and self.loading.locked() and former.segments is None:
-            return former if max(items, default=0) < len(former.index.score) else None
-        return copy
+        campaign_index, previous_index = self.indexes.get(campaign_id), self.previous_indexes.get(campaign_id)
+        if (
+            campaign_index is None
+            and previous_index is not None
+            and self.load_lock.locked()
+            and previous_index.segments is None
+        ):
+            return previous_index if max(items, default=0) < len(previous_index.index.score) else None
+        return campaign_index
 
-    async def posteriors(self, connection: Driver, campaign: Followed | Row[Any]) -> Copy:
+    async def load_current_index(self, connection: Driver, campaign: IndexSettings | Row[Any]) -> CampaignIndex:
         """The campaign's copy as of now. `campaign` has been launched."""
-        copy = self.copies.get(campaign.id)
-        if copy is None:
-            async with self.loading:
-                copy = self.copies.get(campaign.id) or await load(connection, campaign)
-                self.keep(campaign.id, copy)
-        (news,) = await fetch(connection, CHANGES, {"campaign": campaign.id, "since": copy.watermark}, News)
-        if self.outlived(campaign, copy, news):
-            return await self.posteriors(connection, campaign)
-        copy.take(news)
-        return copy
+        campaign_index = self.indexes.get(campaign.id)
+        if campaign_index is None:
+            async with self.load_lock:
+                campaign_index = self.indexes.get(campaign.id) or await load_campaign_index(connection, campaign)
+                self.cache_index(campaign.id, campaign_index)
+        (changes,) = await fetch(
+            connection, CHANGES, {"campaign": campaign.id, "since": campaign_index.watermark}, News
+        )
+        if self.drop_if_stale(campaign, campaign_index, changes):
+            return await self.load_current_index(connection, campaign)
+        campaign_index.merge_changes(changes)
+        return campaign_index
 
-    def outlived(self, campaign: Followed | Heard | Row[Any], copy: Copy, news: News) -> bool:
+    def drop_if_stale(
+        self, campaign: IndexSettings | ChangesAndOpenHits | Row[Any], campaign_index: CampaignIndex, changes: News
+    ) -> bool:
         """Whether a copy is of another run of the server, of an earlier revision, or of a time when other items were
         settled or fewer judgments were wanted; then it is dropped.
         """
-        same_run = copy.server_started == news.server_started
-        as_new = copy.revision >= news.revision and copy.releases >= news.releases
-        if same_run and as_new and copy.wanted >= campaign.judgments_per_item:
+        same_run = campaign_index.server_started == changes.server_started
+        as_new = campaign_index.revision >= changes.revision and campaign_index.releases >= changes.releases
+        if same_run and as_new and campaign_index.wanted_judgments >= campaign.judgments_per_item:
             return False
-        if self.copies.get(campaign.id) is copy:
-            del self.copies[campaign.id]
+        if self.indexes.get(campaign.id) is campaign_index:
+            del self.indexes[campaign.id]
             if same_run:
-                self.former[campaign.id] = copy
+                self.previous_indexes[campaign.id] = campaign_index
         return True
 
-    def hear(self, here: Heard) -> None:
+    def apply_changes(self, row: ChangesAndOpenHits) -> None:
         """What a row says that holds `changes` since the watermark that this process sent, if it had one."""
-        copy = self.copies.get(here.id)
-        if copy is not None and here.since is not None and not self.outlived(here, copy, here):
-            copy.take(here)
+        campaign_index = self.indexes.get(row.id)
+        if campaign_index is not None and row.since is not None and not self.drop_if_stale(row, campaign_index, row):
+            campaign_index.merge_changes(row)
 
-    def open_hits(self, here: Heard, copy: Copy) -> OpenHits:
+    def current_open_hits(self, row: ChangesAndOpenHits, campaign_index: CampaignIndex) -> OpenHits:
         """What open HITs hold: as the row says, or, if it was not asked, as is remembered; of a copy that was made
         meanwhile nothing is, and the lease finds out.
         """
-        if here.held is not None:
-            copy.open_hits = OpenHits(
-                here.leading or (), here.held, copy.index, read_at=self.clock(), segments=here.held_segments or ()
+        if row.held is not None:
+            campaign_index.open_hits = OpenHits(
+                row.leading or (),
+                row.held,
+                campaign_index.index,
+                read_at=self.clock(),
+                segments=row.held_segments or (),
             )
-        return copy.open_hits or OpenHits((), (), copy.index, read_at=self.clock())
+        return campaign_index.open_hits or OpenHits((), (), campaign_index.index, read_at=self.clock())
 
-    def watermarks(self, campaign: int | str, *, anew: bool = False) -> dict[str, list[Any]]:
+    def watermark_parameters(self, campaign: int | str, *, refresh: bool = False) -> dict[str, list[Any]]:
         """Up to where the copy of a campaign was read, and whether it remembers what open HITs hold, as parameters; of
         all copies where the campaign is known by its slug.
 
         anew: have that read in any case.
         """
-        copied = [*self.copies] if isinstance(campaign, str) else [campaign] * (campaign in self.copies)
-        copies, now = [self.copies[of] for of in copied], self.clock()
+        campaign_ids = [*self.indexes] if isinstance(campaign, str) else [campaign] * (campaign in self.indexes)
+        indexes, now = [self.indexes[of] for of in campaign_ids], self.clock()
         return {
-            "copied": copied,
-            "watermarks": [copy.watermark for copy in copies],
-            "remembered": [not anew and copy.open_hits is not None and copy.open_hits.serves(now) for copy in copies],
+            "copied": campaign_ids,
+            "watermarks": [copy.watermark for copy in indexes],
+            "remembered": [
+                not refresh and copy.open_hits is not None and copy.open_hits.is_fresh(now) for copy in indexes
+            ],
         }
 
-    def note_lease(self, campaign_id: int, leader: int, items: list[int], segment: int | None = None) -> None:
+    def record_lease(self, campaign_id: int, leader: int, items: list[int], segment: int | None = None) -> None:
         """Remember a HIT that this process has leased."""
-        copy = self.copies.get(campaign_id)
-        if copy is not None and copy.open_hits is not None and copy.open_hits.many:
-            copy.open_hits.add(leader, items, copy.index, segment)
+        campaign_index = self.indexes.get(campaign_id)
+        if campaign_index is not None and campaign_index.open_hits is not None and campaign_index.open_hits.many:
+            campaign_index.open_hits.add_hit(leader, items, campaign_index.index, segment)
 
-    def keep(self, campaign_id: int, copy: Copy) -> None:
+    def cache_index(self, campaign_id: int, campaign_index: CampaignIndex) -> None:
         """In the place of the copy that was loaded first, if there are too many: most likely that campaign is over.
 
         If not, whoever is at work on the old copy goes on with it, and the next one loads a new copy.
         """
-        self.copies[campaign_id] = copy
-        self.former.clear()  # nobody else is loading
-        if len(self.copies) > MOST_COPIES:
-            del self.copies[next(iter(self.copies))]
+        self.indexes[campaign_id] = campaign_index
+        self.previous_indexes.clear()  # nobody else is loading
+        if len(self.indexes) > MAX_CAMPAIGN_INDEXES:
+            del self.indexes[next(iter(self.indexes))]
 
 
-async def load(connection: Driver, campaign: Followed | Row[Any]) -> Copy:
+async def load_campaign_index(connection: Driver, campaign: IndexSettings | Row[Any]) -> CampaignIndex:
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
     # The watermark first: what is written after it is read again, so nothing is missed.
-    (last,) = await fetch(connection, LAST, {"campaign": campaign.id}, Last)
-    columns = await numbers_of(connection, POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4")
+    (load_position,) = await fetch(connection, SELECT_LOAD_POSITION, {"campaign": campaign.id}, LoadPosition)
+    columns = await numbers_of(
+        connection, SELECT_DECIDING_POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4"
+    )
     rule = rule_of(campaign)
     if rule.reads_labels:
-        labels = await numbers_of(connection, LABELS, (campaign.id,), number="f8")
+        labels = await numbers_of(connection, SELECT_ALL_LABELS, (campaign.id,), number="f8")
         columns["states"] = labels["number"].reshape(len(columns["score"]), -1)
     index = await asyncio.to_thread(rule.index, **columns, asking=asking_of(campaign))
-    rng = np.random.default_rng([campaign.seed, last.last_seq])
-    size, systems = last.segment_count, len(index.score)
+    rng = np.random.default_rng([campaign.seed, load_position.last_seq])
+    size, systems = load_position.segment_count, len(index.score)
     segments = await segments_of(connection, campaign.id, size, systems) if size else None
-    of = campaign.judgments_per_item, last.revision, last.releases, last.watermark, last.server_started
-    return Copy(index, rng, *of, segments)
+    index_position = (
+        campaign.judgments_per_item,
+        load_position.revision,
+        load_position.releases,
+        load_position.watermark,
+        load_position.server_started,
+    )
+    return CampaignIndex(index, rng, *index_position, segments)

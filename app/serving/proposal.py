@@ -7,11 +7,11 @@ import numpy as np
 
 from app.quality.mixed_in import MixedIn
 from app.selection.segments import shown_once
-from app.serving.standing import Standing
+from app.serving.standing import AssignmentState
 
 
 @dataclass(frozen=True)
-class Proposal:
+class HitProposal:
     """Items for one HIT; whether they are still free is for the lease to find out. reason, probability: as `Draw` has
     them.
     """
@@ -28,23 +28,25 @@ class Proposal:
     checks: Sequence[MixedIn] = ()
 
     @property
-    def shown(self) -> list[int]:
+    def visible_items(self) -> list[int]:
         """The items of which something is shown: of those with the same output the first."""
         return shown_once(self.items, self.shown_as)
 
 
-def known_to(here: Standing) -> set[int]:
+def seen_or_held_items(assignment: AssignmentState) -> set[int]:
     """The items that this annotator has scored, or holds in another visit; where items are systems, the segments."""
-    return {*here.seen, *here.held_elsewhere}
+    return {*assignment.seen, *assignment.held_elsewhere}
 
 
-def never_again(here: Standing) -> Collection[int]:
+def items_never_repeated(assignment: AssignmentState) -> Collection[int]:
     """The items that this annotator is not asked about again, whatever is left: where items are shown again, those that
     they could not judge. So nobody is asked for ever about these; where items are systems, the segments.
     """
-    return (here.not_judged or ()) if here.repeat_items else here.seen
+    return (assignment.not_judged or ()) if assignment.repeat_items else assignment.seen
 
 
-def with_those_always_shown(here: Standing, drawn: list[int], rng: np.random.Generator) -> list[int]:
+def presentation_order(assignment: AssignmentState, drawn_items: list[int], rng: np.random.Generator) -> list[int]:
     """All items of a HIT in the random order in which they are shown."""
-    return rng.permutation([*drawn, *here.always_shown]).tolist() if here.always_shown else drawn
+    return (
+        rng.permutation([*drawn_items, *assignment.always_shown]).tolist() if assignment.always_shown else drawn_items
+    )

@@ -10,166 +10,227 @@ import numpy as np
 from app.database.session import Driver
 from app.selection.registry import asking_of
 from app.selection.rule import Apart, Draw, together
-from app.serving.asked_before import not_asked, tell_labels
-from app.serving.plans import place_in_plan
-from app.serving.posterior_cache import Copy, PosteriorCache
-from app.serving.proposal import Proposal, known_to, with_those_always_shown
-from app.serving.standing import Standing
+from app.serving.asked_before import implied_pairs_filter, load_item_labels
+from app.serving.plans import propose_planned_hit
+from app.serving.posterior_cache import CampaignIndex, PosteriorCache
+from app.serving.proposal import HitProposal, presentation_order, seen_or_held_items
+from app.serving.standing import AssignmentState
 
 
-async def propose(
-    connection: Driver, here: Standing, cache: PosteriorCache, *, now: datetime, places: int = 0
-) -> Proposal | None:
+async def propose_hit(
+    connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime, check_count: int = 0
+) -> HitProposal | None:
     """What to ask this annotator next; None when there is nothing right now. places: so many that checks take."""
-    copy = cache.at_hand(here.id, chain(here.held or (), here.seen)) or await cache.posteriors(connection, here)
-    if here.selection == "iterations":
-        return await place_in_plan(connection, here, copy, cache, now=now)
-    await tell_labels(connection, here, copy)
-    return stream(here, copy, cache, await not_asked(connection, here, copy), places)
+    campaign_index = cache.index_if_loaded(
+        assignment.id, chain(assignment.held or (), assignment.seen)
+    ) or await cache.load_current_index(connection, assignment)
+    if assignment.selection == "iterations":
+        return await propose_planned_hit(connection, assignment, campaign_index, cache, now=now)
+    await load_item_labels(connection, assignment, campaign_index)
+    return draw_streaming_hit(
+        assignment,
+        campaign_index,
+        cache,
+        await implied_pairs_filter(connection, assignment, campaign_index),
+        check_count,
+    )
 
 
-def stream(here: Standing, copy: Copy, cache: PosteriorCache, apart: Apart | None, places: int = 0) -> Proposal | None:
+def draw_streaming_hit(
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
+    cache: PosteriorCache,
+    pair_filter: Apart | None,
+    check_count: int = 0,
+) -> HitProposal | None:
     """One draw of the campaign's rule on the newest posteriors."""
-    open_hits = cache.open_hits(here, copy)
+    open_hits = cache.current_open_hits(assignment, campaign_index)
     if open_hits.nothing_left:
         return None
     # What this process is about to lease to others counts as leased: they would only lose the race for it.
-    leases_pending = cache.leases_pending(here.id)
-    full = open_hits.full_with(chain.from_iterable(lease.items for lease in leases_pending), copy.index)
-    leading = together(open_hits.leading, {lease.leader for lease in leases_pending})
-    if copy.segments is not None:
-        leases = open_hits.segments + Counter(lease.segment for lease in leases_pending if lease.segment is not None)
-        return of_outputs(here, copy, full=full, leading=leading, leases=leases, had=known_to(here), rng=copy.rng)
-    seen = known_to(here)
-    if here.not_judged:
-        full = full.union(here.not_judged)
-    draw = copy.index.draw(
-        asking_of(here).n - places,
+    leases_pending = cache.pending_leases(assignment.id)
+    full_items = open_hits.full_items_after(
+        chain.from_iterable(lease.items for lease in leases_pending), campaign_index.index
+    )
+    leading_items = together(open_hits.leading, {lease.leader for lease in leases_pending})
+    if campaign_index.segments is not None:
+        leases_by_segment = open_hits.segments + Counter(
+            lease.segment for lease in leases_pending if lease.segment is not None
+        )
+        return draw_systems_hit(
+            assignment,
+            campaign_index,
+            full_items=full_items,
+            leading_items=leading_items,
+            leases_by_segment=leases_by_segment,
+            segments_seen=seen_or_held_items(assignment),
+            rng=campaign_index.rng,
+        )
+    seen = seen_or_held_items(assignment)
+    if assignment.not_judged:
+        full_items = full_items.union(assignment.not_judged)
+    draw = campaign_index.index.draw(
+        asking_of(assignment).n - check_count,
         seen=seen,
-        full=full,
-        leading=leading,
-        allow_seen=here.repeat_items,
-        apart=apart,
-        rng=copy.rng,
+        full=full_items,
+        leading=leading_items,
+        allow_seen=assignment.repeat_items,
+        apart=pair_filter,
+        rng=campaign_index.rng,
     )
     if draw is None:
-        open_hits.nothing_left = full is open_hits.full and apart is None and (here.repeat_items or not seen)
+        open_hits.nothing_left = (
+            full_items is open_hits.full and pair_filter is None and (assignment.repeat_items or not seen)
+        )
         return None
-    items = with_those_always_shown(here, draw.items, copy.rng)
-    return Proposal(draw.leader, items, draw.reason, draw.probability, shared_leader=draw.leader in leading)
+    items = presentation_order(assignment, draw.items, campaign_index.rng)
+    return HitProposal(draw.leader, items, draw.reason, draw.probability, shared_leader=draw.leader in leading_items)
 
 
-def of_outputs(
-    here: Standing,
-    copy: Copy,
+def draw_systems_hit(
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
     *,
-    full: set[int],
-    leading: set[int],
-    leases: Mapping[int, int],
-    had: set[int],
+    full_items: set[int],
+    leading_items: set[int],
+    leases_by_segment: Mapping[int, int],
+    segments_seen: set[int],
     rng: np.random.Generator,
-) -> Proposal | None:
+) -> HitProposal | None:
     """Systems as the campaign's rule draws them, and a segment for them that this annotator has not `had`.
 
     A leader whose outputs say nothing beside others' is passed over.
     """
-    assert copy.segments is not None  # noqa: S101  (this is asked where items are systems)
-    barred, passed_over = copy.segments.used_up(had), set[int]()
-    for _ in range(copy.segments.systems):
-        draw = copy.index.draw(
-            asking_of(here).n,
-            seen=barred,
-            full=full | passed_over,
-            leading=leading,
-            allow_seen=here.repeat_items,
+    assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
+    exhausted_systems, skipped_leaders = campaign_index.segments.used_up(segments_seen), set[int]()
+    for _ in range(campaign_index.segments.systems):
+        draw = campaign_index.index.draw(
+            asking_of(assignment).n,
+            seen=exhausted_systems,
+            full=full_items | skipped_leaders,
+            leading=leading_items,
+            allow_seen=assignment.repeat_items,
             rng=rng,
         )
         if draw is None:
             return None
-        if (shown := with_segment(here, copy, draw, full=full, leases=leases, had=had, rng=rng)) is not None:
-            items, segment = shown
-            return Proposal(
+        if (
+            systems_and_segment := choose_segment(
+                assignment,
+                campaign_index,
+                draw,
+                full_items=full_items,
+                leases_by_segment=leases_by_segment,
+                segments_seen=segments_seen,
+                rng=rng,
+            )
+        ) is not None:
+            items, segment = systems_and_segment
+            return HitProposal(
                 draw.leader,
                 items,
                 draw.reason,
-                None if passed_over else draw.probability,
-                shared_leader=draw.leader in leading,
+                None if skipped_leaders else draw.probability,
+                shared_leader=draw.leader in leading_items,
                 segment=segment,
-                shown_as=copy.segments.shown_as(segment, items),
+                shown_as=campaign_index.segments.shown_as(segment, items),
             )
-        passed_over.add(draw.leader)
+        skipped_leaders.add(draw.leader)
     return None
 
 
-def with_segment(
-    here: Standing,
-    copy: Copy,
+def choose_segment(
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
     draw: Draw,
     *,
-    full: set[int],
-    leases: Mapping[int, int],
-    had: set[int],
+    full_items: set[int],
+    leases_by_segment: Mapping[int, int],
+    segments_seen: set[int],
     rng: np.random.Generator,
 ) -> tuple[list[int], int] | None:
     """The systems of a HIT in the order in which they are shown, and its segment; None if there is none that says
     something. Where drawn systems have no output for it, others that have one stand in for them; where their outputs
     are the same, others whose are not.
     """
-    assert copy.segments is not None  # noqa: S101  (this is asked where items are systems)
-    always, asking = here.always_shown, asking_of(here)
-    fewest, systems = asking.fewest + len(always), [*draw.items, *always]
-    segment = copy.segments.pick(
+    assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
+    always_shown, asking = assignment.always_shown, asking_of(assignment)
+    min_systems, systems = asking.fewest + len(always_shown), [*draw.items, *always_shown]
+    segment = campaign_index.segments.pick(
         systems,
-        [draw.leader, *always],
-        had=had,
-        never=here.not_judged or (),
-        again=here.repeat_items,
-        leases=leases,
-        different=max(fewest, min(2, len(systems))),
+        [draw.leader, *always_shown],
+        had=segments_seen,
+        never=assignment.not_judged or (),
+        again=assignment.repeat_items,
+        leases=leases_by_segment,
+        different=max(min_systems, min(2, len(systems))),
         rng=rng,
     )
     if segment is None:
         return None
-    absent = copy.segments.absent(segment)
-    there = [draw.leader, *(item for item in draw.items if item not in absent and item != draw.leader)]
+    absent_systems = campaign_index.segments.absent(segment)
+    present_systems = [
+        draw.leader,
+        *(item for item in draw.items if item not in absent_systems and item != draw.leader),
+    ]
     drawn: Draw | None = draw
-    if len(there) < len(draw.items):
-        drawn = copy.index.draw(asking.n, seen=absent, full=full, leading=set(), allow_seen=False, begun=there, rng=rng)
-    if drawn is None or copy.segments.different(segment, [*drawn.items, *always]) < fewest:
-        return of_different_outputs(here, copy, draw.leader, full=full, leases=leases, had=had, rng=rng)
-    return with_those_always_shown(here, drawn.items, rng), segment
+    if len(present_systems) < len(draw.items):
+        drawn = campaign_index.index.draw(
+            asking.n,
+            seen=absent_systems,
+            full=full_items,
+            leading=set(),
+            allow_seen=False,
+            begun=present_systems,
+            rng=rng,
+        )
+    if drawn is None or campaign_index.segments.different(segment, [*drawn.items, *always_shown]) < min_systems:
+        return draw_distinct_outputs(
+            assignment,
+            campaign_index,
+            draw.leader,
+            full_items=full_items,
+            leases_by_segment=leases_by_segment,
+            segments_seen=segments_seen,
+            rng=rng,
+        )
+    return presentation_order(assignment, drawn.items, rng), segment
 
 
-def of_different_outputs(
-    here: Standing,
-    copy: Copy,
+def draw_distinct_outputs(
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
     leader: int,
     *,
-    full: set[int],
-    leases: Mapping[int, int],
-    had: set[int],
+    full_items: set[int],
+    leases_by_segment: Mapping[int, int],
+    segments_seen: set[int],
     rng: np.random.Generator,
 ) -> tuple[list[int], int] | None:
     """The same of systems no two of which have the same output for the segment; None only if no HIT with this leader
     says something.
     """
-    assert copy.segments is not None  # noqa: S101  (this is asked where items are systems)
-    asking, must = asking_of(here), [leader, *here.always_shown]
-    fewest = asking.fewest + len(here.always_shown)
-    others = [item for item in copy.index.open_items() if item != leader and item not in full]
-    segment = copy.segments.pick(
-        [*must, *others],
-        must,
-        had=had,
-        never=here.not_judged or (),
-        again=here.repeat_items,
-        leases=leases,
-        different=fewest,
-        possible=copy.segments.comparable(must, others, most=asking.n - 1, fewest=fewest),
+    assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
+    asking, required_systems = asking_of(assignment), [leader, *assignment.always_shown]
+    min_systems = asking.fewest + len(assignment.always_shown)
+    others = [item for item in campaign_index.index.open_items() if item != leader and item not in full_items]
+    segment = campaign_index.segments.pick(
+        [*required_systems, *others],
+        required_systems,
+        had=segments_seen,
+        never=assignment.not_judged or (),
+        again=assignment.repeat_items,
+        leases=leases_by_segment,
+        different=min_systems,
+        possible=campaign_index.segments.comparable(required_systems, others, most=asking.n - 1, fewest=min_systems),
         rng=rng,
     )
     if segment is None:
         return None
-    barred = copy.segments.absent(segment) | copy.segments.doubles(segment, must, rng.permutation(others).tolist())
-    drawn = copy.index.draw(asking.n, seen=barred, full=full, leading=set(), allow_seen=False, begun=[leader], rng=rng)
-    return None if drawn is None else (with_those_always_shown(here, drawn.items, rng), segment)
+    excluded_systems = campaign_index.segments.absent(segment) | campaign_index.segments.doubles(
+        segment, required_systems, rng.permutation(others).tolist()
+    )
+    drawn = campaign_index.index.draw(
+        asking.n, seen=excluded_systems, full=full_items, leading=set(), allow_seen=False, begun=[leader], rng=rng
+    )
+    return None if drawn is None else (presentation_order(assignment, drawn.items, rng), segment)

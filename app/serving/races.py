@@ -32,17 +32,17 @@ from app.quality.checks import as_stored
 from app.record import states
 from app.record.store import PRESENT
 from app.serving.open_hits import MANY_OPEN_HITS
-from app.serving.proposal import Proposal
-from app.serving.standing import ALL_OPEN, CLOCK, TAKEN, Standing
+from app.serving.proposal import HitProposal
+from app.serving.standing import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, HIT_IS_OPEN_OR_ANSWERED, AssignmentState
 
 # The researcher's ids and the texts of :items of :campaign, in that order.
-SHOWN = """
+SELECT_SHOWN_ITEMS = """
     SELECT array_agg(external_id ORDER BY place) AS ids, array_agg(shown ORDER BY place) AS texts
     FROM items, array_position(CAST(:items AS int[]), number) AS place
     WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))"""
 
 # The same of outputs for :segment, with what stands above them; :shown are those of the HIT's items that are shown.
-SHOWN_OUTPUTS = """
+SELECT_SHOWN_OUTPUTS = """
     SELECT told.ids, told.texts, s.source, s.reference FROM segments s, LATERAL (
         SELECT array_agg(i.external_id ORDER BY place) AS ids, array_agg(o.shown ORDER BY place) AS texts
         FROM items i JOIN outputs o ON o.campaign_id = :campaign AND o.segment = s.number AND o.item = i.number,
@@ -52,17 +52,17 @@ SHOWN_OUTPUTS = """
     WHERE s.campaign_id = :campaign AND s.number = CAST(:segment AS int)"""
 
 # :capped are the items of a HIT but those that every HIT shows, which nobody counts or waits for.
-LOCK = f"""
+LOCK_POSTERIORS_SQL = f"""
     SELECT p.subject FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:capped AS int[]))
     ORDER BY p.subject FOR NO KEY UPDATE OF p"""  # noqa: S608  (made of constants)
 
-LOCK_POSTERIORS = text(LOCK)
+LOCK_HIT_POSTERIORS = text(LOCK_POSTERIORS_SQL)
 
-LOCK_ANNOTATOR = """
+LOCK_ANNOTATOR_SQL = """
     SELECT id FROM annotators WHERE campaign_id = :campaign AND id = :annotator FOR NO KEY UPDATE"""
 
 
-def of_all_capped(condition: str) -> str:
+def every_capped_item_sql(condition: str) -> str:
     """SQL: whether a condition holds of every item, p, with its open leases but :hit, held.leases, and whether it leads
     one, held.leading.
 
@@ -78,10 +78,10 @@ def of_all_capped(condition: str) -> str:
               AND h.items && CAST(:capped AS int[]) AND num_nonnulls(h.closed_at) = 0
             UNION ALL
             SELECT h.id, h.items, h.leader, h.expires_at FROM hits h
-            WHERE :few_open AND h.campaign_id = :campaign AND {ALL_OPEN}
+            WHERE :few_open AND h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX}
         ), held AS MATERIALIZED (
             SELECT item, count(*) AS leases, bool_or(leader = item) AS leading FROM open, unnest(items) AS item
-            WHERE expires_at > {CLOCK} AND id <> :hit
+            WHERE expires_at > {DATABASE_TIME} AND id <> :hit
             GROUP BY item
         )
         SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.subject
@@ -90,61 +90,61 @@ def of_all_capped(condition: str) -> str:
     )"""  # noqa: S608  (made of constants of this module)
 
 
-BEYOND_LEASES = ":wanted - coalesce(held.leases, 0)"
+WANTED_MINUS_LEASES = ":wanted - coalesce(held.leases, 0)"
 
 # Every item has room for a judgment beyond those taken and those that are held: enough for a late answer, which is
 # there already.
-STILL_ROOM = of_all_capped(f"p.judgments < {BEYOND_LEASES}")
+HAS_ROOM_IN_EVERY_ITEM = every_capped_item_sql(f"p.judgments < {WANTED_MINUS_LEASES}")
 
 # It is also in the pool, so that somebody may be asked about it.
-WANTED = wants("p", judgments=BEYOND_LEASES, people=":people")
-STILL_WANTED = of_all_capped(WANTED)
+ITEM_IS_OPEN_BEYOND_LEASES = wants("p", judgments=WANTED_MINUS_LEASES, people=":people")
+EVERY_ITEM_IS_OPEN = every_capped_item_sql(ITEM_IS_OPEN_BEYOND_LEASES)
 
 # And the leader, which is one of these, leads no other.
-STILL_WANTED_TO_LEAD = of_all_capped(f"""
-    {WANTED} AND (:shared_leader OR p.subject <> CAST(:leader AS int) OR held.leading IS NOT TRUE)""")
+EVERY_ITEM_AND_LEADER_IS_OPEN = every_capped_item_sql(f"""
+    {ITEM_IS_OPEN_BEYOND_LEASES} AND (:shared_leader OR p.subject <> CAST(:leader AS int) OR held.leading IS NOT TRUE)""")
 
 # This annotator has no other HIT with one of the items, where nobody is to see an item twice (where the items are
 # systems: a segment), and fewer other HITs than one person may have. An assignment that is one HIT has no other.
-STILL_ALLOWED = f"""
+ANNOTATOR_MAY_HOLD_HIT = f"""
     (:repeat_items OR NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
         AND h.id <> :hit AND h.segment IS NOT DISTINCT FROM CAST(:segment AS int)
-        AND (h.segment IS NOT NULL OR h.items && CAST(:capped AS int[])) AND {TAKEN}))
+        AND (h.segment IS NOT NULL OR h.items && CAST(:capped AS int[])) AND {HIT_IS_OPEN_OR_ANSWERED}))
     AND (CAST(:hits_per_annotator AS int) IS NULL OR :hits_per_annotator > (
         SELECT count(*) FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
-        AND h.id <> :hit AND {TAKEN}))
+        AND h.id <> :hit AND {HIT_IS_OPEN_OR_ANSWERED}))
     AND (NOT :one_hit OR NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.assignment_id = CAST(:assignment AS bigint)
-        AND h.id <> :hit AND (h.closed_at IS NULL OR {TAKEN})))"""  # noqa: S608  (made of constants of this module)
+        AND h.id <> :hit AND (h.closed_at IS NULL OR {HIT_IS_OPEN_OR_ANSWERED})))"""  # noqa: S608  (made of constants of this module)
 
 # No other HIT of the same place in an iteration's plan is open or answered; always true for streaming (NULLs).
-PLAN_IS_FREE = f"""
+PLANNED_PLACE_IS_FREE = f"""
     NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.id <> :hit
         AND h.iteration = CAST(:iteration AS int) AND h.ordinal = CAST(:ordinal AS int)
-        AND {TAKEN})"""  # noqa: S608  (made of constants of this module)
+        AND {HIT_IS_OPEN_OR_ANSWERED})"""  # noqa: S608  (made of constants of this module)
 
-LEASE = f"""
+INSERT_LEASE = f"""
     INSERT INTO hits
         (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, segment, shown_as, issued_at,
          expires_at, untouched_by, drawn_because, leader_probability)
     SELECT :campaign, CAST(:annotator AS bigint), CAST(:assignment AS bigint), CAST(:leader AS int),
            CAST(:items AS int[]), CAST(:iteration AS int), CAST(:ordinal AS int),
            CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
-           {CLOCK} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea),
+           {DATABASE_TIME} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea),
            CAST(:reason AS text), CAST(:probability AS float8)
-    WHERE {STILL_WANTED_TO_LEAD} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
+    WHERE {EVERY_ITEM_AND_LEADER_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {PLANNED_PLACE_IS_FREE}
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 
 # The checks of a HIT that was just leased, each with its place, its number and that under which it stands.
-PUT_CHECKS = """
+INSERT_HIT_CHECKS = """
     INSERT INTO hit_checks (campaign_id, hit_id, place, check_number, number)
     SELECT :campaign, leased, (one -> 0)::int, (one -> 1)::int, (one -> 2)::int
     FROM jsonb_array_elements(:checks) AS one"""
 
-LEASE_TAKES = {
+LEASE_PARAMETER_TYPES = {
     "campaign": "bigint",
     "annotator": "bigint",
     "assignment": "bigint",
@@ -172,62 +172,62 @@ LEASE_TAKES = {
 }
 
 
-def in_function(sql: str) -> str:
+def to_function_sql(sql: str) -> str:
     """With the parameters of a function in the place of a statement's, and its own reading of the clock.
 
     So each condition stands once, for leases, renewals and late answers, and its plan can be looked at.
     """
-    return re.sub(r"(?<!:):(\w+)", r"its_\1", sql.replace(CLOCK, "time_after_locks"))
+    return re.sub(r"(?<!:):(\w+)", r"its_\1", sql.replace(DATABASE_TIME, "time_after_locks"))
 
 
 # Locks and lease are two statements, the second with a snapshot newer than the locks, in one round trip. Every
 # connection makes this function for itself when it first needs it, so it is always the one that this code means.
-MAKE_FUNCTION = f"""
+CREATE_LEASE_FUNCTION = f"""
     CREATE OR REPLACE FUNCTION pg_temp.lease(
-        {", ".join(f"its_{name} {kind}" for name, kind in LEASE_TAKES.items())},
+        {", ".join(f"its_{name} {kind}" for name, kind in LEASE_PARAMETER_TYPES.items())},
         OUT leased bigint, OUT until timestamptz
     ) LANGUAGE plpgsql AS $$
     DECLARE time_after_locks timestamptz;
     BEGIN
-        PERFORM FROM ({in_function(states.SHARE.text)}) AS locked;
-        PERFORM FROM ({in_function(states.LOCK.text)}) AS locked;
+        PERFORM FROM ({to_function_sql(states.SHARE.text)}) AS locked;
+        PERFORM FROM ({to_function_sql(states.LOCK.text)}) AS locked;
         IF its_hits_per_annotator IS NOT NULL OR its_one_hit THEN
-            PERFORM FROM ({in_function(LOCK_ANNOTATOR)}) AS locked;
+            PERFORM FROM ({to_function_sql(LOCK_ANNOTATOR_SQL)}) AS locked;
         END IF;
-        PERFORM FROM ({in_function(LOCK)}) AS locked;
+        PERFORM FROM ({to_function_sql(LOCK_POSTERIORS_SQL)}) AS locked;
         time_after_locks := clock_timestamp();
-        {in_function(LEASE)} INTO leased, until;
+        {to_function_sql(INSERT_LEASE)} INTO leased, until;
         IF its_checks IS NOT NULL AND leased IS NOT NULL THEN
-            {in_function(PUT_CHECKS)};
+            {to_function_sql(INSERT_HIT_CHECKS)};
         END IF;
     END $$
 """
 
-MADE: WeakSet[Driver] = WeakSet()  # connections that have the function
+CONNECTIONS_WITH_LEASE_FUNCTION: WeakSet[Driver] = WeakSet()  # connections that have the function
 
 
-def lock_and_lease(shown: str) -> TextClause:
+def lock_and_lease_sql(shown_sql: str) -> TextClause:
     """The lease, with what is shown of it."""
     return text(f"""
     SELECT leased.id, leased.expires_at, shown.*
-    FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_TAKES)}) AS leased (id, expires_at), ({shown}) AS shown
+    FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_PARAMETER_TYPES)}) AS leased (id, expires_at), ({shown_sql}) AS shown
     WHERE leased.id IS NOT NULL
 """)  # noqa: S608  (made of constants of this module)
 
 
-LOCK_AND_LEASE = lock_and_lease(SHOWN)
-LOCK_AND_LEASE_OUTPUTS = lock_and_lease(SHOWN_OUTPUTS)
+LOCK_AND_LEASE = lock_and_lease_sql(SELECT_SHOWN_ITEMS)
+LOCK_AND_LEASE_OUTPUTS = lock_and_lease_sql(SELECT_SHOWN_OUTPUTS)
 
 LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit FOR NO KEY UPDATE")
 
-LOCKED_ANNOTATOR = text(LOCK_ANNOTATOR)
+LOCK_ANNOTATOR_ROW = text(LOCK_ANNOTATOR_SQL)
 
-RENEW = text(f"""
-    UPDATE hits SET expires_at = {CLOCK} + make_interval(mins => :lease_minutes)
+RENEW_LEASE = text(f"""
+    UPDATE hits SET expires_at = {DATABASE_TIME} + make_interval(mins => :lease_minutes)
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
       AND (SELECT barred IS NULL FROM annotators
            WHERE campaign_id = :campaign AND id = CAST(:annotator AS bigint))
-      AND {STILL_WANTED} AND {STILL_ALLOWED} AND {PLAN_IS_FREE}
+      AND {EVERY_ITEM_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {PLANNED_PLACE_IS_FREE}
     RETURNING expires_at
 """)  # noqa: S608  (made of constants of this module)
 
@@ -239,25 +239,25 @@ class ShownItems(Record):
     texts: list[str]
 
     @property
-    def above(self) -> Above | None:
+    def source_and_reference(self) -> Above | None:
         """What stands above outputs; None above other items."""
         return Above(self["source"], self["reference"]) if "source" in self else None
 
 
-class Leased(ShownItems):
+class LeasedHit(ShownItems):
     """A new HIT."""
 
     id: int
     expires_at: datetime
 
 
-class Renewed(Record):
+class RenewedLease(Record):
     """Until when a HIT is held."""
 
     expires_at: datetime
 
 
-class Limits(Record):
+class LeaseLimits(Record):
     """What a campaign allows."""
 
     repeat_items: bool
@@ -268,7 +268,7 @@ class Limits(Record):
     always_shown: list[int]
 
 
-class HeldHit(Limits):
+class HeldHitLimits(LeaseLimits):
     """A HIT, whose it is, and what its campaign, `id`, allows."""
 
     id: int
@@ -282,9 +282,9 @@ class HeldHit(Limits):
     hit_segment: int | None
 
 
-async def lease(
-    connection: Driver, here: Standing, proposal: Proposal, visitor: Visitor | None, *, now: datetime
-) -> Leased | None:
+async def lease_hit(
+    connection: Driver, assignment: AssignmentState, proposal: HitProposal, visitor: Visitor | None, *, now: datetime
+) -> LeasedHit | None:
     """A new HIT of the proposed items; None when another request took some first.
 
     `connection` is in no transaction: a rollback would take back the function, and nobody would know.
@@ -292,69 +292,71 @@ async def lease(
     parameters = {
         "leader": proposal.leader,
         "items": proposal.items,
-        "capped": capped(here, proposal.items),
+        "capped": capped_items(assignment, proposal.items),
         "iteration": proposal.iteration,
         "ordinal": proposal.ordinal,
         "segment": proposal.segment,
         "shown_as": proposal.shown_as,
-        "shown": proposal.shown,
+        "shown": proposal.visible_items,
         "shared_leader": proposal.shared_leader,
         "hit": 0,
-        "few_open": here.leading is not None and len(here.leading) < MANY_OPEN_HITS,
+        "few_open": assignment.leading is not None and len(assignment.leading) < MANY_OPEN_HITS,
         "now": now,
-        "visitor": visitor and visitor.address,
+        "visitor": visitor and visitor.address_hash,
         "checks": as_stored(proposal.checks),
         "reason": proposal.reason,
         "probability": proposal.probability,
     }
-    if connection not in MADE:
-        await connection.execute(MAKE_FUNCTION)
-        MADE.add(connection)
+    if connection not in CONNECTIONS_WITH_LEASE_FUNCTION:
+        await connection.execute(CREATE_LEASE_FUNCTION)
+        CONNECTIONS_WITH_LEASE_FUNCTION.add(connection)
     statement = LOCK_AND_LEASE if proposal.segment is None else LOCK_AND_LEASE_OUTPUTS
-    return await fetch_one(connection, statement, parameters | limits(here, visitor), Leased)
+    return await fetch_one(connection, statement, parameters | lease_parameters(assignment, visitor), LeasedHit)
 
 
-async def renew(connection: Driver, here: Standing | HeldHit, visitor: Visitor | None) -> datetime | None:
+async def renew_lease(
+    connection: Driver, assignment: AssignmentState | HeldHitLimits, visitor: Visitor | None
+) -> datetime | None:
     """The new `expires_at` of an expired lease, None if somebody has needed its items meanwhile.
 
     It may then share its leader with a newer HIT: what this annotator has entered is worth more than another leader.
     """
     parameters = {
-        "hit": here.hit_id,
+        "hit": assignment.hit_id,
         "few_open": False,
-        "capped": capped(here, here.hit_items),
-        "iteration": here.hit_iteration,
-        "ordinal": here.hit_ordinal,
-        "segment": here.hit_segment,
-    } | limits(here, visitor)
+        "capped": capped_items(assignment, assignment.hit_items),
+        "iteration": assignment.hit_iteration,
+        "ordinal": assignment.hit_ordinal,
+        "segment": assignment.hit_segment,
+    } | lease_parameters(assignment, visitor)
     async with connection.transaction():
         await lock_revision(connection, parameters)
         await execute(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
-        row = await fetch_one(connection, RENEW, parameters, Renewed)
+        row = await fetch_one(connection, RENEW_LEASE, parameters, RenewedLease)
     return None if row is None else row.expires_at
 
 
-def capped(here: Standing | HeldHit, items: Sequence[int]) -> list[int]:
+def capped_items(assignment: AssignmentState | HeldHitLimits, items: Sequence[int]) -> list[int]:
     """Of the items of a HIT those that want only so many judgments."""
-    return [item for item in items if item not in here.always_shown]
+    return [item for item in items if item not in assignment.always_shown]
 
 
-def limits(here: Standing | HeldHit, visitor: Visitor | None = None) -> dict[str, Any]:
+def lease_parameters(assignment: AssignmentState | HeldHitLimits, visitor: Visitor | None = None) -> dict[str, Any]:
     """Whose HIT of which campaign it is to be, and what that campaign allows, as parameters.
 
     `visitor`: when it is somebody whose first touch is waited for. Their lease is short.
     """
-    minutes = here.lease_minutes
+    minutes = assignment.lease_minutes
     return {
-        "campaign": here.id,
-        "annotator": here.annotator_id,
-        "assignment": here.assignment_id,
-        "repeat_items": here.repeat_items,
-        "hits_per_annotator": here.hits_per_annotator,
-        "one_hit": here.one_hit,
-        "wanted": here.judgments_per_item,
-        "people": here.unjudged_people,
+        "campaign": assignment.id,
+        "annotator": assignment.annotator_id,
+        "assignment": assignment.assignment_id,
+        "repeat_items": assignment.repeat_items,
+        "hits_per_annotator": assignment.hits_per_annotator,
+        "one_hit": assignment.one_hit,
+        "wanted": assignment.judgments_per_item,
+        "people": assignment.unjudged_people,
         "lease_minutes": min(minutes, visitor.limits.untouched_minutes) if visitor else minutes,
     }
 
@@ -368,5 +370,5 @@ async def lock_revision(connection: Driver, parameters: Mapping[str, Any]) -> No
 async def lock_annotator_and_posteriors(connection: Driver, parameters: Mapping[str, Any]) -> None:
     """The annotator only where their HITs are counted."""
     if parameters["hits_per_annotator"] is not None or parameters["one_hit"]:
-        await execute(connection, LOCKED_ANNOTATOR, parameters)
-    await execute(connection, LOCK_POSTERIORS, parameters)
+        await execute(connection, LOCK_ANNOTATOR_ROW, parameters)
+    await execute(connection, LOCK_HIT_POSTERIORS, parameters)

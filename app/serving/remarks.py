@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import text
 
-from app.crowd.programs import API
+from app.crowd.programs import API_PLATFORM
 from app.database.alerts import raise_alert
 from app.database.session import Driver, Record, columns, fetch, fetch_one
 from app.designs.answer import Answer
@@ -22,7 +22,7 @@ T = TypeVar("T")  # Python 3.11 has no other way
 
 # Of the items that an answer flags, those that are flagged by so many people; and that they flagged HITs, if it does.
 # One person counts once, unless they are excluded or took it back.
-FLAGGED = text(f"""
+SELECT_FLAGGED_ITEMS = text(f"""
     SELECT said.about, r.segment, {ITEM} || coalesce(' for ' || s.external_id, '') AS item, others.people,
            others.reasons
     FROM responses r {SAID} {ABOUT}
@@ -61,53 +61,61 @@ class FlaggedItem(Record):
     reasons: list[str]
 
 
-OFFERED = text(f"SELECT {columns(OfferedRemarks, 'c')} FROM campaigns c WHERE c.id = :campaign")  # noqa: S608  (constants)
+SELECT_OFFERED_REMARKS = text(f"SELECT {columns(OfferedRemarks, 'c')} FROM campaigns c WHERE c.id = :campaign")  # noqa: S608  (constants)
 
 
-async def taken(connection: Driver, campaign: int, answer: Answer, mixed: Sequence[MixedIn]) -> Answer:
+async def filter_offered_remarks(
+    connection: Driver, campaign_id: int, answer: Answer, placed_checks: Sequence[MixedIn]
+) -> Answer:
     """The answer with what the campaign asks for of its remarks; those on checks under the number of the check.
 
     Raises `Invalid` for others, from programs alone: somebody's page may be older than the settings.
     """
     if not answer.remarks:
         return answer
-    asked = await fetch_one(connection, OFFERED, {"campaign": campaign}, OfferedRemarks)
-    if answer.source == API.name:
-        refuse_not_offered(asked, answer.remarks)
-    checks = {str(one.number): f"{CHECK}{one.check}" for one in mixed}
-    kept = offered(asked, answer.remarks)
-    return replace(answer, remarks={checks.get(about, about): remark for about, remark in kept.items()})
+    offered_remarks = await fetch_one(connection, SELECT_OFFERED_REMARKS, {"campaign": campaign_id}, OfferedRemarks)
+    if answer.source == API_PLATFORM.name:
+        refuse_not_offered(offered_remarks, answer.remarks)
+    stored_names = {str(one.number): f"{CHECK}{one.check}" for one in placed_checks}
+    accepted_remarks = offered(offered_remarks, answer.remarks)
+    return replace(
+        answer, remarks={stored_names.get(about, about): remark for about, remark in accepted_remarks.items()}
+    )
 
 
-def of_outputs(said: Mapping[str, Remark], hit: Any) -> dict[str, Remark]:
+def copy_remarks_to_shared_outputs(remarks: Mapping[str, Remark], hit: Any) -> dict[str, Remark]:
     """What was said of outputs that several systems have in common, for each of these."""
-    of_hit = {HIT: said[HIT]} if HIT in said else {}
-    return of_hit | said_of_all(said, map(str, hit.hit_items), map(str, hit.shown_as))
+    hit_remark = {HIT: remarks[HIT]} if HIT in remarks else {}
+    return hit_remark | said_of_all(remarks, map(str, hit.hit_items), map(str, hit.shown_as))
 
 
-def as_shown(stored: Mapping[str, T], mixed: Sequence[MixedIn], names: Mapping[int, ItemName]) -> dict[str, T]:
+def remarks_by_page_name(
+    stored: Mapping[str, T], placed_checks: Sequence[MixedIn], names: Mapping[int, ItemName]
+) -> dict[str, T]:
     """Return stored remarks by the names that items and checks have on the page. names: by item number."""
-    named = {str(item): str(name) for item, name in names.items()}
-    named |= {f"{CHECK}{one.check}": str(names[one.number]) for one in mixed}
-    named[HIT] = HIT
-    return {named[about]: told for about, told in stored.items() if about in named}
+    page_names = {str(item): str(name) for item, name in names.items()}
+    page_names |= {f"{CHECK}{one.check}": str(names[one.number]) for one in placed_checks}
+    page_names[HIT] = HIT
+    return {page_names[about]: told for about, told in stored.items() if about in page_names}
 
 
-async def alert(connection: Driver, campaign: int, seq: int) -> None:
+async def alert_flagged_items(connection: Driver, campaign_id: int, seq: int) -> None:
     """Raise an alert for each item that an answer flags, by its number, as the last of so many people; for HITs, which
     are different for everybody, once for all of them.
 
     The posteriors of its items are locked, so of two people at once the second one sees the first.
     """
-    for found in await fetch(connection, FLAGGED, {"campaign": campaign, "seq": seq}, FlaggedItem):
-        people = "1 annotator" if found.people == 1 else f"{found.people} annotators"
-        reasons = "; ".join(filter(None, found.reasons))
+    for flagged_item in await fetch(
+        connection, SELECT_FLAGGED_ITEMS, {"campaign": campaign_id, "seq": seq}, FlaggedItem
+    ):
+        people = "1 annotator" if flagged_item.people == 1 else f"{flagged_item.people} annotators"
+        reasons = "; ".join(filter(None, flagged_item.reasons))
         because = f"{people}: {reasons}" if reasons else people
-        about = "HITs" if found.item is None else f"item {found.item}"
-        await raise_alert(connection, campaign, "flagged", occasion_of(found), about=about, because=because)
+        about = "HITs" if flagged_item.item is None else f"item {flagged_item.item}"
+        await raise_alert(connection, campaign_id, "flagged", flag_occasion(flagged_item), about=about, because=because)
 
 
-def occasion_of(flagged: FlaggedItem) -> str:
+def flag_occasion(flagged: FlaggedItem) -> str:
     """What makes an alert one of its own."""
     if flagged.about == HIT:
         return "HITs"

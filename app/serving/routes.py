@@ -16,10 +16,16 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from app.crowd.annotators import AssignmentId, WorkerTokens, arrive, check_arrival, is_known
-from app.crowd.doors import Doors, Visitor
+from app.crowd.annotators import (
+    AssignmentId,
+    WorkerTokens,
+    check_token_age,
+    find_or_create_assignment,
+    has_arrived_before,
+)
+from app.crowd.doors import VisitLimiter, Visitor
 from app.crowd.platform import Arrival, Platform
-from app.crowd.registry import PLATFORMS, with_pages
+from app.crowd.registry import PLATFORMS, platforms_with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.content import Above, DrawnItems
@@ -30,12 +36,12 @@ from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
 from app.fields import LARGEST_ID, plain_id
 from app.media.shown import drawn
 from app.serving import broken, drafts, ending, gold, leases, submission, undo
-from app.serving.entrance import campaign_by_link, sample
-from app.serving.shown_numbers import shown_numbers
-from app.serving.standing import ServedCampaign, Standing, by_id, standing
+from app.serving.entrance import load_campaign_by_link, load_sample_items
+from app.serving.shown_numbers import load_shown_numbers
+from app.serving.standing import AssignmentState, ServedCampaign, assignment_query_by_id, load_assignment
 from app.templating import CHOSEN, markdown_to_html
 from app.visit import passphrase, people, progress
-from app.visit.steps import STEPS
+from app.visit.steps import VISIT_STEPS
 from app.web import (
     Now,
     ServingConnection,
@@ -51,49 +57,49 @@ from app.web import (
 router = APIRouter(include_in_schema=False)
 
 
-class NameOfPlatform(StringConvertor):
+class PlatformNameConvertor(StringConvertor):
     """Part of an address: a platform that has a page. So no other address looks like these, and they can come first."""
 
-    regex = "|".join(platform.name for platform in with_pages())
+    regex = "|".join(platform.name for platform in platforms_with_pages())
 
 
-register_url_convertor("platform", NameOfPlatform())
-ADDRESS = "/{platform_name:platform}/{link_key}"
+register_url_convertor("platform", PlatformNameConvertor())
+ANNOTATOR_PATH = "/{platform_name:platform}/{link_key}"
 
 # After which the page of someone who waits looks again, by the reason why there is no HIT.
-LOOK_AGAIN_SECONDS: dict[leases.Reason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
-LARGEST_DRAFT = 20_000  # characters; ten items with their scores, touches and comments need less
+POLL_SECONDS: dict[leases.NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
+MAX_DRAFT_CHARACTERS = 20_000  # characters; ten items with their scores, touches and comments need less
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageState:
     """What a page says besides the work: the receipt of an answer, or why it was refused, or that something that does
     not load was reported, and what was entered. replaces: the number of the answer that is being changed. of_hit: the
     one whose gold items may be told of. leaving: they said that they are done.
     """
 
-    receipt: submission.Receipt | None = None
+    receipt: submission.AnswerReceipt | None = None
     notice: Refusal | None = None
     reported: bool = False
     form: Mapping[str, str] = field(default_factory=dict)
     replaces: int | None = None
-    of_hit: int | None = None
-    leaving: bool = False
+    answered_hit_id: int | None = None
+    is_leaving: bool = False
 
 
 # A length also makes Pydantic look whether a text is one that UTF-8 can say.
-Short = Annotated[str, StringConstraints(max_length=1000)]
+ShortText = Annotated[str, StringConstraints(max_length=1000)]
 
 
-class Draft(BaseModel):
+class DraftRequest(BaseModel):
     """What was entered so far, by item number: score, first_touch_ms, changes, input_kind."""
 
-    token: Short
+    token: ShortText
     hit: Annotated[int, Field(ge=0, le=LARGEST_ID)]
-    entries: dict[Short, dict[Short, Annotated[float, Field(allow_inf_nan=False)] | Short | None]]
+    entries: dict[ShortText, dict[ShortText, Annotated[float, Field(allow_inf_nan=False)] | ShortText | None]]
 
 
-def whole_id(raw: str | None) -> int:
+def parse_hit_id(raw: str | None) -> int:
     """The HIT a form answers. Raises `Invalid` (`hit_missing`), and `NotFound` (`hit_not_found`) for what no HIT's id
     looks like.
     """
@@ -104,136 +110,142 @@ def whole_id(raw: str | None) -> int:
     return hit_id
 
 
-def tokens(request: Request) -> WorkerTokens:
+def get_worker_tokens(request: Request) -> WorkerTokens:
     worker_tokens: WorkerTokens = request.app.state.worker_tokens
     return worker_tokens
 
 
-async def assignment_shown(
+async def authenticate_assignment(
     request: Request, connection: Driver, token: str, platform: str, link_key: str
 ) -> AssignmentId:
     """The assignment that a token opens. Raises what `WorkerTokens.read` and `check_arrival` raise."""
-    held = tokens(request).read(token, platform, link_key)
-    await check_arrival(connection, held)
-    return held.assignment
+    worker_token = get_worker_tokens(request).read_token(token, platform, link_key)
+    await check_token_age(connection, worker_token)
+    return worker_token.assignment
 
 
-def visitor(request: Request) -> Visitor:
-    doors: Doors = request.app.state.doors
-    return doors.visitor(address_of(request))
+def request_visitor(request: Request) -> Visitor:
+    visit_limiter: VisitLimiter = request.app.state.doors
+    return visit_limiter.visitor_from_address(address_of(request))
 
 
-@router.get(ADDRESS)
-async def show(
+@router.get(ANNOTATOR_PATH)
+async def show_annotator_page(
     request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
 ) -> HTMLResponse:
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
-        assignment = await assignment_shown(request, connection, token, platform.name, link_key)
-        return await show_work(request, connection, assignment, Shown(), now=now)
-    arrival = platform.arrival(request.query_params.multi_items(), request.app.state.settings)
-    if arrival is None and platform.starts_here:
-        return await show_door(request, platform, link_key, connection, now=now)
-    campaign = await campaign_by_link(connection, link_key)
-    closed = not (platform.by_list or platform.starts_here or campaign.platforms_open)
-    if closed and not (arrival and await is_known(connection, campaign.id, platform.name, arrival)):
-        return kept_out(request, platform, campaign, passphrase.link_closed(), None)
+        assignment = await authenticate_assignment(request, connection, token, platform.name, link_key)
+        return await show_next_hit(request, connection, assignment, PageState(), now=now)
+    arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
+    if arrival is None and platform.has_start_button:
+        return await show_welcome_or_refusal(request, platform, link_key, connection, now=now)
+    campaign = await load_campaign_by_link(connection, link_key)
+    is_closed = not (platform.has_personal_links or platform.has_start_button or campaign.platforms_open)
+    if is_closed and not (arrival and await has_arrived_before(connection, campaign.id, platform.name, arrival)):
+        return render_refusal(request, platform, campaign, passphrase.link_closed_error(), None)
     if arrival is None:
-        return await welcome_page(request, platform, campaign, connection)
-    if platform.by_list:
-        arrival = await people.known(connection, campaign.id, arrival)
-    assignment = await arrive(connection, campaign.id, platform.name, arrival, now=now, visitor=visitor(request))
-    return await show_work(request, connection, assignment, Shown(), now=now)
+        return await render_welcome(request, platform, campaign, connection)
+    if platform.has_personal_links:
+        arrival = await people.resolve_personal_link(connection, campaign.id, arrival)
+    assignment = await find_or_create_assignment(
+        connection, campaign.id, platform.name, arrival, now=now, visitor=request_visitor(request)
+    )
+    return await show_next_hit(request, connection, assignment, PageState(), now=now)
 
 
-@router.post(ADDRESS)
-async def post(
+@router.post(ANNOTATOR_PATH)
+async def post_annotator_form(
     request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
 ) -> Response:
     """A visitor starts, an annotator answers and the reply shows the next HIT, or they say they are done."""
     platform = PLATFORMS[platform_name]
     form = texts_in(await request.form())
-    if platform.starts_here and "token" not in form:
-        return await start(request, platform, link_key, connection, form, now=now)
-    assignment = await assignment_shown(request, connection, form.get("token", ""), platform.name, link_key)
+    if platform.has_start_button and "token" not in form:
+        return await start_visit(request, platform, link_key, connection, form, now=now)
+    assignment = await authenticate_assignment(request, connection, form.get("token", ""), platform.name, link_key)
     if "step" in form:
-        return await take_step(request, connection, assignment, form, now=now)
+        return await submit_step_form(request, connection, assignment, form, now=now)
     if "finish" in form:
-        return await show_work(request, connection, assignment, Shown(leaving=True), now=now)
+        return await show_next_hit(request, connection, assignment, PageState(is_leaving=True), now=now)
     if "broken" in form:
-        return await report(request, connection, assignment, form, now=now)
+        return await report_media(request, connection, assignment, form, now=now)
     if "undo" in form:
-        return await show_again(request, connection, assignment, now=now)
-    return await take_answer(request, connection, assignment, form, now=now)
+        return await show_last_answer(request, connection, assignment, now=now)
+    return await submit_answer_form(request, connection, assignment, form, now=now)
 
 
-async def take_answer(
+async def submit_answer_form(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> HTMLResponse:
     """Store what was entered, and show what is next."""
     try:
-        receipt = await answer(request, connection, assignment, form, now=now)
-        shown = Shown(receipt=receipt, of_hit=None if "replaces" in form else receipt.hit_id)
+        receipt = await store_answer_form(request, connection, assignment, form, now=now)
+        page_state = PageState(receipt=receipt, answered_hit_id=None if "replaces" in form else receipt.hit_id)
     except (Gone, Conflict) as refusal:
-        shown = Shown(notice=refusal)
+        page_state = PageState(notice=refusal)
     except Invalid as refusal:
         if fetched(request):
             raise
         if "replaces" in form:
-            return await show_again(request, connection, assignment, refusal, form, now=now)
-        shown = Shown(notice=refusal, form=form)
-    return await show_work(request, connection, assignment, shown, now=now)
+            return await show_last_answer(request, connection, assignment, refusal, form, now=now)
+        page_state = PageState(notice=refusal, form=form)
+    return await show_next_hit(request, connection, assignment, page_state, now=now)
 
 
-async def report(
+async def report_media(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> Response:
     """Somebody cannot open what an item shows; they go on with what they entered."""
-    hit = whole_id(form.get("hit"))
-    item = item_by_name(form["broken"], await shown_numbers(connection, assignment, hit))
+    hit = parse_hit_id(form.get("hit"))
+    item = item_by_name(form["broken"], await load_shown_numbers(connection, assignment, hit))
     if item is not None:
-        await broken.report(connection, assignment, hit, item, now=now)
+        await broken.store_media_report(connection, assignment, hit, item, now=now)
     if fetched(request):
         return Response(status_code=204)
-    return await show_work(request, connection, assignment, Shown(reported=True, form=form), now=now)
+    return await show_next_hit(request, connection, assignment, PageState(reported=True, form=form), now=now)
 
 
-async def show_door(
+async def show_welcome_or_refusal(
     request: Request,
     platform: Platform,
     link_key: str,
     connection: Driver,
-    said: str | None = None,
+    passphrase_text: str | None = None,
     *,
     now: datetime,
 ) -> HTMLResponse:
     """The welcome for somebody who is nobody yet, or what keeps them from it. said: a passphrase."""
-    door = await progress.door(connection, link_key)
+    campaign_settings = await progress.load_visited_campaign(connection, link_key)
     try:
-        await passphrase.let_in(connection, door, said, visitor(request), now=now)
+        await passphrase.check_passphrase(
+            connection, campaign_settings, passphrase_text, request_visitor(request), now=now
+        )
     except Refusal as refusal:
-        return kept_out(request, platform, await campaign_by_link(connection, link_key), refusal, said)
-    campaign = await campaign_by_link(connection, link_key)
-    return await welcome_page(request, platform, campaign, connection, passphrase=said)
+        return render_refusal(
+            request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
+        )
+    campaign = await load_campaign_by_link(connection, link_key)
+    return await render_welcome(request, platform, campaign, connection, passphrase=passphrase_text)
 
 
-def kept_out(
-    request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, said: str | None
+def render_refusal(
+    request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, passphrase_text: str | None
 ) -> HTMLResponse:
     """The page that asks for the passphrase, or says that the link is closed. Who has begun is offered to go on."""
     speak(request, campaign)
     context = {"campaign": campaign, "platform": platform, "refusal": refusal}
-    context |= {"token_hours": request.app.state.settings.worker_token_hours, "said": said or ""}
+    context |= {"token_hours": request.app.state.settings.worker_token_hours, "said": passphrase_text or ""}
     status = 200 if refusal.code == "passphrase_missing" else refusal.status
     return page(request, "door.html", context, status=status, headers=retry_after(refusal))
 
 
-async def welcome_page(
+async def render_welcome(
     request: Request, platform: Platform, campaign: ServedCampaign, connection: Driver, **more: str | None
 ) -> HTMLResponse:
     """What it is, for who is nobody yet; a preview, where people come from a platform."""
-    items = await sample(connection, campaign)
+    items = await load_sample_items(connection, campaign)
     allow_links(request, campaign)
     speak(request, campaign)
     (instructions,) = await markdown_to_html(campaign.instructions, latex=campaign.latex)
@@ -249,7 +261,7 @@ async def welcome_page(
     return page(request, "welcome.html", context | more)
 
 
-async def start(
+async def start_visit(
     request: Request,
     platform: Platform,
     link_key: str,
@@ -261,167 +273,195 @@ async def start(
     """Make a visitor an annotator, whose personal address then survives a reload and a bookmark. Who has said the
     passphrase alone is welcomed first.
     """
-    said = form.get("passphrase")
+    passphrase_text = form.get("passphrase")
     if "enter" in form:
-        return await show_door(request, platform, link_key, connection, said, now=now)
-    campaign = await progress.door(connection, link_key)
+        return await show_welcome_or_refusal(request, platform, link_key, connection, passphrase_text, now=now)
+    campaign = await progress.load_visited_campaign(connection, link_key)
     try:
-        await passphrase.let_in(connection, campaign, said, visitor(request), now=now)
+        await passphrase.check_passphrase(connection, campaign, passphrase_text, request_visitor(request), now=now)
     except Refusal as refusal:
-        return kept_out(request, platform, await campaign_by_link(connection, link_key), refusal, said)
-    someone = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
-    admitted = progress.admitted_at_once(campaign, platform)
-    assignment = await arrive(
-        connection, campaign.id, platform.name, someone, now=now, visitor=visitor(request), admitted=admitted
+        return render_refusal(
+            request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
+        )
+    arrival = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
+    admitted = progress.initial_admitted_version(campaign, platform)
+    assignment = await find_or_create_assignment(
+        connection, campaign.id, platform.name, arrival, now=now, visitor=request_visitor(request), admitted=admitted
     )
-    query = {"t": tokens(request).issue(platform.name, link_key, assignment)}
-    if chosen := request.query_params.get(CHOSEN):
-        query[CHOSEN] = chosen
-    return RedirectResponse(f"{platform.address(link_key)}?{urlencode(query)}", status_code=303)
+    query = {"t": get_worker_tokens(request).issue_token(platform.name, link_key, assignment)}
+    if language := request.query_params.get(CHOSEN):
+        query[CHOSEN] = language
+    return RedirectResponse(f"{platform.entry_path(link_key)}?{urlencode(query)}", status_code=303)
 
 
-async def take_step(
+async def submit_step_form(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> Response:
     """What somebody did before the work; then their address shows what is next, also after a reload."""
     try:
-        await progress.take(connection, await progress.find(connection, assignment), form["step"], form, now=now)
+        await progress.store_step_result(
+            connection, await progress.load_visit(connection, assignment), form["step"], form, now=now
+        )
     except Invalid as refusal:
         if fetched(request):
             raise
-        return await show_work(request, connection, assignment, Shown(notice=refusal, form=form), now=now)
+        return await show_next_hit(request, connection, assignment, PageState(notice=refusal, form=form), now=now)
     if fetched(request):
-        return await show_work(request, connection, assignment, Shown(), now=now)
+        return await show_next_hit(request, connection, assignment, PageState(), now=now)
     query = request.url.query or urlencode({"t": form["token"]})
     return RedirectResponse(f"{request.url.path}?{query}", status_code=303)
 
 
-async def answer(
+async def store_answer_form(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
-) -> submission.Receipt:
+) -> submission.AnswerReceipt:
     """Store what the form holds; committed when this returns."""
-    sent, hit = Form(form, source="page" if fetched(request) else "form"), whole_id(form.get("hit"))
+    submitted, hit_id = Form(form, source="page" if fetched(request) else "form"), parse_hit_id(form.get("hit"))
     if "replaces" in form:
-        receipt = await undo.replace(connection, assignment, hit, whole_id(form["replaces"]), sent, now=now)
+        receipt = await undo.replace_answer(
+            connection, assignment, hit_id, parse_hit_id(form["replaces"]), submitted, now=now
+        )
     else:
-        receipt = await submission.submit(connection, assignment, hit, sent, now=now)
-    request.app.state.looks.ask(assignment.campaign)
+        receipt = await submission.submit_answer(connection, assignment, hit_id, submitted, now=now)
+    request.app.state.looks.ask(assignment.campaign_id)
     return receipt
 
 
-@router.put(ADDRESS, status_code=204)
-async def keep_draft(
-    request: Request, platform_name: str, link_key: str, connection: ServingConnection, draft: Annotated[Draft, Body()]
+@router.put(ANNOTATOR_PATH, status_code=204)
+async def store_draft(
+    request: Request,
+    platform_name: str,
+    link_key: str,
+    connection: ServingConnection,
+    draft: Annotated[DraftRequest, Body()],
 ) -> None:
     """Keep what was entered so far, so that a reload shows it again."""
-    assignment = await assignment_shown(request, connection, draft.token, platform_name, link_key)
-    if len(str(draft.entries)) > LARGEST_DRAFT:
+    assignment = await authenticate_assignment(request, connection, draft.token, platform_name, link_key)
+    if len(str(draft.entries)) > MAX_DRAFT_CHARACTERS:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
     await drafts.save_draft(connection, assignment, draft.hit, draft.entries)
 
 
-async def show_work(
-    request: Request, connection: Driver, assignment: AssignmentId, shown: Shown, *, now: datetime
+async def show_next_hit(
+    request: Request, connection: Driver, assignment: AssignmentId, page_state: PageState, *, now: datetime
 ) -> HTMLResponse:
-    ask = ending.stop if shown.leaving else leases.next_hit
-    work = await ask(connection, request.app.state.posterior_cache, by_id(assignment, visitor(request)), now=now)
-    if work.reason == "visit":
-        return await step_page(request, connection, work.assignment, shown)
-    if work.wants_a_look:
-        request.app.state.looks.ask(work.assignment.id)
-    items, hit = None, work.hit
+    choose_hit = ending.end_visit if page_state.is_leaving else leases.find_next_hit
+    next_hit = await choose_hit(
+        connection,
+        request.app.state.posterior_cache,
+        assignment_query_by_id(assignment, request_visitor(request)),
+        now=now,
+    )
+    if next_hit.reason == "visit":
+        return await render_step(request, connection, next_hit.assignment, page_state)
+    if next_hit.should_check_goal:
+        request.app.state.looks.ask(next_hit.assignment.id)
+    items, hit = None, next_hit.hit
     if hit is not None:
-        items = await drawn(connection, work.assignment, hit.items, hit.texts, hit.above)
-    return await work_page(request, connection, work, shown, items)
+        items = await drawn(connection, next_hit.assignment, hit.items, hit.texts, hit.source_and_reference)
+    return await render_next_hit(request, connection, next_hit, page_state, items)
 
 
-async def show_again(
+async def show_last_answer(
     request: Request,
     connection: Driver,
     assignment: AssignmentId,
     refusal: Refusal | None = None,
-    entered: Mapping[str, str] | None = None,
+    entered_form: Mapping[str, str] | None = None,
     *,
     now: datetime,
 ) -> HTMLResponse:
     """What somebody answered last, to be changed; the HIT that they hold stays theirs."""
     try:
-        last = await undo.reopen(connection, assignment, now=now)
+        reopened = await undo.reopen_last_answer(connection, assignment, now=now)
     except Conflict as final:
-        return await show_work(request, connection, assignment, Shown(notice=final), now=now)
-    here = await standing(connection, request.app.state.posterior_cache, by_id(assignment))
-    items = await drawn(connection, here, last.hit.items, last.hit.texts, last.hit.above)
-    shown = Shown(notice=refusal, form=entered or last.form, replaces=last.seq)
-    return await work_page(request, connection, leases.Work(here, last.hit), shown, items)
+        return await show_next_hit(request, connection, assignment, PageState(notice=final), now=now)
+    assignment_state = await load_assignment(
+        connection, request.app.state.posterior_cache, assignment_query_by_id(assignment)
+    )
+    items = await drawn(
+        connection, assignment_state, reopened.hit.items, reopened.hit.texts, reopened.hit.source_and_reference
+    )
+    page_state = PageState(notice=refusal, form=entered_form or reopened.form, replaces=reopened.seq)
+    return await render_next_hit(request, connection, leases.NextHit(assignment_state, reopened.hit), page_state, items)
 
 
-async def step_page(request: Request, connection: Driver, campaign: Standing, shown: Shown) -> HTMLResponse:
+async def render_step(
+    request: Request, connection: Driver, campaign: AssignmentState, page_state: PageState
+) -> HTMLResponse:
     """The step that somebody is to pass before the work. campaign: where they stand in it."""
     platform = PLATFORMS[campaign.platform]
     assignment = AssignmentId(campaign.id, campaign.assignment_id, campaign.arrived_at)
-    here = await progress.find(connection, assignment)
-    step = here.step or STEPS[0]  # passed in another tab by now: what is sent then is not needed
+    visit = await progress.load_visit(connection, assignment)
+    step = visit.next_step or VISIT_STEPS[0]  # passed in another tab by now: what is sent then is not needed
     allow_links(request, campaign)
     speak(request, campaign)
-    instructions, consent = await markdown_to_html(campaign.instructions, here.settings.consent, latex=campaign.latex)
+    instructions, consent = await markdown_to_html(campaign.instructions, visit.settings.consent, latex=campaign.latex)
     context: dict[str, Any] = {
         "step": step.name,
         "campaign": campaign,
-        "version": here.visit_version,
+        "version": visit.visit_version,
         "design": design_of(campaign),
         "asked": asked_of(campaign, campaign.annotator_id),
         "platform": platform,
-        "token": tokens(request).issue(platform.name, campaign.link_key, assignment),
+        "token": get_worker_tokens(request).issue_token(platform.name, campaign.link_key, assignment),
         "instructions": instructions,
         "consent": consent,
     }
-    context |= step.shown(here.settings, here.facts)
-    context["shown"] = replace(shown, form=form_by_position(shown.form, range(len(context.get("texts", ())))))
+    context |= step.page_context(visit.settings, visit.history)
+    context["shown"] = replace(page_state, form=form_by_position(page_state.form, range(len(context.get("texts", ())))))
     outcome = context.get("outcome")
-    context["completion"] = await ending.way_back(connection, campaign, outcome) if outcome else None
+    context["completion"] = await ending.load_completion_for_outcome(connection, campaign, outcome) if outcome else None
     explanations = (context.get("told") or {}).get("explanations", ())
     context["explained"] = await markdown_to_html(*explanations, latex=campaign.latex)
-    context["drawn"] = await drawn_of(connection, campaign, context.get("texts"))
+    context["drawn"] = await draw_step_items(connection, campaign, context.get("texts"))
     return page(request, "_step.html" if fetched(request) else "step.html", context)
 
 
-async def drawn_of(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> DrawnItems:
+async def draw_step_items(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> DrawnItems:
     """The items that a step shows by their texts, or an example of those of the campaign."""
     if texts is None:
-        return await sample(connection, campaign)
+        return await load_sample_items(connection, campaign)
     return await drawn(connection, campaign, range(len(texts)), texts, Above())
 
 
-async def work_page(
-    request: Request, connection: Driver, work: leases.Work, shown: Shown, items: DrawnItems | None = None
+async def render_next_hit(
+    request: Request,
+    connection: Driver,
+    next_hit: leases.NextHit,
+    page_state: PageState,
+    items: DrawnItems | None = None,
 ) -> HTMLResponse:
     """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
-    here = work.assignment
-    platform, assignment = PLATFORMS[here.platform], AssignmentId(here.id, here.assignment_id, here.arrived_at)
-    if work.hit is not None:
-        shown = replace(shown, form=form_by_position(shown.form, work.hit.items))
-    allow_links(request, here)
-    speak(request, here)
-    (instructions,) = await markdown_to_html(here.instructions, latex=here.latex)
+    assignment_state = next_hit.assignment
+    platform, assignment = (
+        PLATFORMS[assignment_state.platform],
+        AssignmentId(assignment_state.id, assignment_state.assignment_id, assignment_state.arrived_at),
+    )
+    if next_hit.hit is not None:
+        page_state = replace(page_state, form=form_by_position(page_state.form, next_hit.hit.items))
+    allow_links(request, assignment_state)
+    speak(request, assignment_state)
+    (instructions,) = await markdown_to_html(assignment_state.instructions, latex=assignment_state.latex)
     context = {
-        "work": work,
+        "work": next_hit,
         "drawn": items,
-        "campaign": here,
-        "design": design_of(here),
-        "asked": asked_of(here, here.annotator_id),
+        "campaign": assignment_state,
+        "design": design_of(assignment_state),
+        "asked": asked_of(assignment_state, assignment_state.annotator_id),
         "platform": platform,
-        "token": tokens(request).issue(platform.name, here.link_key, assignment),
-        "may_leave": ending.may_leave(here),
-        "outcome": ending.outcome_of(work),
-        "completion": await ending.completion(connection, work),
+        "token": get_worker_tokens(request).issue_token(platform.name, assignment_state.link_key, assignment),
+        "may_leave": ending.can_leave(assignment_state),
+        "outcome": ending.visit_outcome(next_hit),
+        "completion": await ending.load_completion(connection, next_hit),
         "instructions": instructions,
-        "last": leases.is_last(request.app.state.posterior_cache, work),
-        "gold": await gold.told_of_gold(connection, here, shown.of_hit),
-        "shown": shown,
-        "look_again_seconds": LOOK_AGAIN_SECONDS.get(work.reason),
+        "last": leases.is_last_hit(request.app.state.posterior_cache, next_hit),
+        "gold": await gold.load_gold_feedback(connection, assignment_state, page_state.answered_hit_id),
+        "shown": page_state,
+        "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
     }
     if fetched(request):
         return page(request, "_work.html", context)
-    busy = work.reason == "crowded" and shown.receipt is None
-    headers = {"Retry-After": str(LOOK_AGAIN_SECONDS[work.reason])} if busy else None
-    return page(request, "work.html", context, status=429 if busy else 200, headers=headers)
+    is_crowded = next_hit.reason == "crowded" and page_state.receipt is None
+    headers = {"Retry-After": str(POLL_SECONDS[next_hit.reason])} if is_crowded else None
+    return page(request, "work.html", context, status=429 if is_crowded else 200, headers=headers)

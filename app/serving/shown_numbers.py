@@ -7,24 +7,24 @@ from app.database.session import Driver, Record, fetch_one
 from app.quality import checks
 from app.quality.mixed_in import numbers_shown
 from app.selection.segments import shown_once
-from app.serving.standing import THEIRS
+from app.serving.standing import HIT_BELONGS_TO_ASSIGNMENT
 
-ITEMS_OF_HIT = text(f"""
-    SELECT h.items AS hit_items, h.shown_as FROM hits h WHERE h.campaign_id = :campaign AND h.id = :hit AND {THEIRS}
+SELECT_HIT_ITEMS = text(f"""
+    SELECT h.items AS hit_items, h.shown_as FROM hits h WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT}
 """)  # noqa: S608  (made of constants)
 
 
-class ItemsOfHit(Record):
+class HitItemsRow(Record):
     """The items of a HIT, and which of them stands for each where outputs are the same."""
 
     hit_items: list[int]
     shown_as: list[int] | None
 
 
-async def shown_numbers(connection: Driver, assignment: AssignmentId, hit: int) -> list[int]:
+async def load_shown_numbers(connection: Driver, assignment: AssignmentId, hit_id: int) -> list[int]:
     """Return the numbers under which a HIT of this assignment shows items and checks; none of another's HIT."""
-    row = await fetch_one(connection, ITEMS_OF_HIT, {**assignment.parameters, "hit": hit}, ItemsOfHit)
+    row = await fetch_one(connection, SELECT_HIT_ITEMS, {**assignment.parameters, "hit": hit_id}, HitItemsRow)
     if row is None:
         return []
-    mixed = await checks.places(connection, assignment.campaign, hit)
-    return numbers_shown(shown_once(row.hit_items, row.shown_as), mixed)
+    placed_checks = await checks.places(connection, assignment.campaign_id, hit_id)
+    return numbers_shown(shown_once(row.hit_items, row.shown_as), placed_checks)

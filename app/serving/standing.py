@@ -18,52 +18,61 @@ from app.designs.remarks import RemarkOn
 from app.designs.unjudged import EXTRA
 from app.errors import NotFound
 from app.record.news import NEWS, changes
-from app.serving.posterior_cache import Followed, Heard, PosteriorCache, ask_more
+from app.serving.posterior_cache import ChangesAndOpenHits, IndexSettings, PosteriorCache, needs_extended_query
 
 # Of the database, when it got the statement: in one that is sent after a wait for a lock, the time after the wait.
-CLOCK = "statement_timestamp()"
+DATABASE_TIME = "statement_timestamp()"
 
-OPEN = f"h.closed_at IS NULL AND h.expires_at > {CLOCK}"
+HIT_IS_OPEN = f"h.closed_at IS NULL AND h.expires_at > {DATABASE_TIME}"
 
 # For whoever goes through all of a campaign that are open. Nobody else may use the index that this is for.
-ALL_OPEN = f"{OPEN} AND h.leader IS NOT NULL"
+HIT_IS_OPEN_IN_INDEX = f"{HIT_IS_OPEN} AND h.leader IS NOT NULL"
 
 # Platforms whose assignments are one HIT each. Elsewhere one may go on in another visit with the HIT of an earlier one.
-ONE_HIT = f"""platform = ANY('{{{",".join(name for name, it in PLATFORMS.items() if it.one_hit_per_assignment)}}}')"""
+IS_ONE_HIT_PLATFORM = (
+    f"""platform = ANY('{{{",".join(name for name, it in PLATFORMS.items() if it.one_hit_per_assignment)}}}')"""
+)
 
 # The HIT is for :assignment to answer.
-THEIRS = f"""
+HIT_BELONGS_TO_ASSIGNMENT = f"""
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
             WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = h.annotator_id
-            AND (s.id = h.assignment_id OR NOT {ONE_HIT}))"""  # noqa: S608  (constants)
+            AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}))"""  # noqa: S608  (constants)
 
 # One of each answered HIT, however often it was changed.
-FIRST_ANSWER = "r.replaces IS NULL"
+IS_FIRST_RESPONSE = "r.replaces IS NULL"
 
 # The HIT is answered. Asked by EXISTS, PostgreSQL may go through all of the campaign's responses.
-ANSWERED = f"""
-    (SELECT true FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id AND {FIRST_ANSWER})"""  # noqa: S608  (constants)
+HIT_IS_ANSWERED = f"""
+    (SELECT true FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id AND {IS_FIRST_RESPONSE})"""  # noqa: S608  (constants)
 
 # The HIT is open or answered.
-TAKEN = f"({OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"  # noqa: S608  (made of constants)
+HIT_IS_OPEN_OR_ANSWERED = (
+    f"({HIT_IS_OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"  # noqa: S608  (made of constants)
+)
 
-ASKS_WHAT_OTHERS_HOLD = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
+NEEDS_OPEN_HITS = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
 
 
-OF_COPY = {"campaign": "c.id", "revision": "c.revision", "people": "c.unjudged_people", "since": "copy.since"}
+CHANGES_QUERY_COLUMNS = {
+    "campaign": "c.id",
+    "revision": "c.revision",
+    "people": "c.unjudged_people",
+    "since": "copy.since",
+}
 
 
-SEEN_ITEMS = """
+SEEN_ITEMS_SQL = """
     ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item
           WHERE r.campaign_id = c.id AND r.annotator_id = a.id)"""
 
-SEEN = f"""
-    CASE WHEN c.segment_count = 0 THEN {SEEN_ITEMS}
+SEEN_ITEMS_OR_SEGMENTS_SQL = f"""
+    CASE WHEN c.segment_count = 0 THEN {SEEN_ITEMS_SQL}
     ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
                WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.segment IS NOT NULL)
     END"""  # noqa: S608  (constants)
 
-NOT_JUDGED = f"""
+UNJUDGED_ITEMS_SQL = f"""
     CASE WHEN NOT c.cannot_be_judged OR NOT c.repeat_items THEN NULL
     WHEN c.segment_count = 0 THEN
         ARRAY(SELECT DISTINCT shown.item FROM responses r, unnest(r.items, r.values) AS shown (item, value)
@@ -74,13 +83,13 @@ NOT_JUDGED = f"""
                WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra -> '{EXTRA}' IS NOT NULL)
     END"""  # noqa: S608  (constants)
 
-HELD_SEGMENTS = f"""
-    CASE WHEN c.segment_count > 0 AND {ASKS_WHAT_OTHERS_HOLD} THEN
-        ARRAY(SELECT segment FROM hits h WHERE h.campaign_id = c.id AND h.segment IS NOT NULL AND {ALL_OPEN})
+HELD_SEGMENTS_SQL = f"""
+    CASE WHEN c.segment_count > 0 AND {NEEDS_OPEN_HITS} THEN
+        ARRAY(SELECT segment FROM hits h WHERE h.campaign_id = c.id AND h.segment IS NOT NULL AND {HIT_IS_OPEN_IN_INDEX})
     END"""  # noqa: S608  (constants)
 
 
-class ServedCampaign(Followed):
+class ServedCampaign(IndexSettings):
     """What annotators' pages and the serving of HITs ask of a campaign's row."""
 
     link_key: str
@@ -131,10 +140,10 @@ class ServedCampaign(Followed):
     revision: int
 
 
-CAMPAIGN = f"{columns(Followed, 'c')}, {columns(ServedCampaign, 'c')}"
+SERVED_CAMPAIGN_COLUMNS = f"{columns(IndexSettings, 'c')}, {columns(ServedCampaign, 'c')}"
 
 
-class Standing(ServedCampaign, Heard):
+class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     """Where an assignment stands in its campaign.
 
     seen, held_elsewhere: the items that its annotator was asked about, or holds in other assignments; where the items
@@ -174,36 +183,36 @@ class Standing(ServedCampaign, Heard):
     untouched_everywhere: int
 
 
-def standing_where(condition: str, *, more: bool) -> TextClause:
+def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
     """The statement that tells where the assignment stands of which `condition` holds.
 
     What others hold is only for who gets a new HIT, by `streaming`, from a process that does not remember it.
     more: for campaigns that `ask_more`. Most do not, and what nobody reads takes time even so.
     """
-    of_more = {"segments": "c.segment_count", "asked": "c.asked_criterion"} if more else {}
-    news = changes(**OF_COPY, **of_more)
+    extended_columns = {"segments": "c.segment_count", "asked": "c.asked_criterion"} if extended else {}
+    changes_sql = changes(**CHANGES_QUERY_COLUMNS, **extended_columns)
     return text(f"""
-    SELECT {CAMPAIGN}, s.id AS assignment_id, s.arrived_at, s.arrival, a.id AS annotator_id,
-           a.platform, a.{ONE_HIT} AS one_hit,
+    SELECT {SERVED_CAMPAIGN_COLUMNS}, s.id AS assignment_id, s.arrived_at, s.arrival, a.id AS annotator_id,
+           a.platform, a.{IS_ONE_HIT_PLATFORM} AS one_hit,
            a.admitted >= c.visit_version AS admitted,
            a.barred IS NOT NULL AS held_back,
-           (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND {FIRST_ANSWER})
+           (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE})
            AS hits_answered,
-           EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.assignment_id = s.id AND {ANSWERED})
+           EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.assignment_id = s.id AND {HIT_IS_ANSWERED})
            AS answered_here,
            elsewhere.open_elsewhere, elsewhere.held_elsewhere,
            EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.annotator_id = a.id
                    AND h.assignment_id IS DISTINCT FROM s.id AND h.closed_at IS NULL) AS begun_elsewhere,
-           {SEEN if more else SEEN_ITEMS} AS seen, {NOT_JUDGED if more else "CAST(NULL AS int[])"} AS not_judged,
-           CASE WHEN {ASKS_WHAT_OTHERS_HOLD} THEN
-               ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {ALL_OPEN})
+           {SEEN_ITEMS_OR_SEGMENTS_SQL if extended else SEEN_ITEMS_SQL} AS seen, {UNJUDGED_ITEMS_SQL if extended else "CAST(NULL AS int[])"} AS not_judged,
+           CASE WHEN {NEEDS_OPEN_HITS} THEN
+               ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {HIT_IS_OPEN_IN_INDEX})
            END AS held,
-           CASE WHEN {ASKS_WHAT_OTHERS_HOLD} THEN
-               ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {ALL_OPEN})
+           CASE WHEN {NEEDS_OPEN_HITS} THEN
+               ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {HIT_IS_OPEN_IN_INDEX})
            END AS leading,
-           {HELD_SEGMENTS if more else "CAST(NULL AS int[])"} AS held_segments,
+           {HELD_SEGMENTS_SQL if extended else "CAST(NULL AS int[])"} AS held_segments,
            mine.id AS hit_id, mine.items AS hit_items, mine.draft, mine.expires_at,
-           mine.expires_at > {CLOCK} AS hit_is_open, mine.iteration AS hit_iteration, mine.ordinal AS hit_ordinal,
+           mine.expires_at > {DATABASE_TIME} AS hit_is_open, mine.iteration AS hit_iteration, mine.ordinal AS hit_ordinal,
            mine.segment AS hit_segment, mine.shown_as AS hit_shown_as, mine.untouched_by IS NOT NULL AS hit_untouched,
            untouched.here AS untouched_here, untouched.everywhere AS untouched_everywhere, copy.since,
            {", ".join(f"news.{name}" for name in NEWS)}
@@ -215,28 +224,28 @@ def standing_where(condition: str, *, more: bool) -> TextClause:
         SELECT count(DISTINCT h.id) AS open_elsewhere, coalesce(array_agg(coalesce(h.segment, item)), '{{}}')
                AS held_elsewhere
         FROM hits h, unnest(h.items) AS item
-        WHERE h.campaign_id = c.id AND h.annotator_id = a.id AND h.assignment_id IS DISTINCT FROM s.id AND {OPEN}
+        WHERE h.campaign_id = c.id AND h.annotator_id = a.id AND h.assignment_id IS DISTINCT FROM s.id AND {HIT_IS_OPEN}
     ) AS elsewhere ON true
     LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[]), CAST(:remembered AS boolean[]))
          AS copy (campaign_id, since, remembered) ON copy.campaign_id = c.id
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE h.untouched_by = CAST(:visitor AS bytea)) AS here, count(*) AS everywhere
-        FROM hits h WHERE h.campaign_id = c.id AND h.untouched_by IS NOT NULL AND {OPEN}
-    ) AS untouched ON CAST(:visitor AS bytea) IS NOT NULL AND (mine.id IS NULL OR mine.expires_at <= {CLOCK})
-    LEFT JOIN LATERAL ({news}) AS news ON true
+        FROM hits h WHERE h.campaign_id = c.id AND h.untouched_by IS NOT NULL AND {HIT_IS_OPEN}
+    ) AS untouched ON CAST(:visitor AS bytea) IS NOT NULL AND (mine.id IS NULL OR mine.expires_at <= {DATABASE_TIME})
+    LEFT JOIN LATERAL ({changes_sql}) AS news ON true
     WHERE {condition}
     """)  # noqa: S608  (made of constants)
 
 
-BY_ID = """
+ASSIGNMENT_BY_ID_CONDITION = """
     s.campaign_id = :campaign AND s.id = :assignment
     AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""
-STANDING_BY_ID = standing_where(BY_ID, more=False)
-MORE_BY_ID = standing_where(BY_ID, more=True)
+SELECT_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDITION, extended=False)
+SELECT_EXTENDED_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDITION, extended=True)
 
 
 @dataclass(frozen=True)
-class AssignmentKey:
+class AssignmentQuery:
     """Which assignment: the statement that tells where it stands, that for a campaign that asks more, and what these
     need to find it. campaign: its id or slug.
 
@@ -245,30 +254,40 @@ class AssignmentKey:
 
     campaign: int | str
     statement: TextClause
-    more: TextClause
+    extended_statement: TextClause
     parameters: Mapping[str, Any]
     visitor: Visitor | None = None
 
 
-def by_id(assignment: AssignmentId, visitor: Visitor | None = None) -> AssignmentKey:
-    return AssignmentKey(assignment.campaign, STANDING_BY_ID, MORE_BY_ID, assignment.parameters, visitor)
+def assignment_query_by_id(assignment: AssignmentId, visitor: Visitor | None = None) -> AssignmentQuery:
+    return AssignmentQuery(
+        assignment.campaign_id,
+        SELECT_ASSIGNMENT_BY_ID,
+        SELECT_EXTENDED_ASSIGNMENT_BY_ID,
+        assignment.parameters,
+        visitor,
+    )
 
 
-async def standing(connection: Driver, cache: PosteriorCache, key: AssignmentKey, *, anew: bool = False) -> Standing:
+async def load_assignment(
+    connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, refresh: bool = False
+) -> AssignmentState:
     """The assignment with its annotator, campaign, unclosed HIT, and what the copy of its posteriors does not know yet.
 
     anew: with what others hold, whatever is remembered of that.
 
     Raises `NotFound` (`assignment_not_found`).
     """
-    visitor = key.visitor.address if key.visitor else None
-    parameters = {**key.parameters, **cache.watermarks(key.campaign, anew=anew), "visitor": visitor}
-    known = key.campaign in cache.asking_more
-    row = await fetch_one(connection, key.more if known else key.statement, parameters, Standing)
-    if row is not None and not known and ask_more(row):
-        cache.asking_more.add(key.campaign)
-        row = await fetch_one(connection, key.more, parameters, Standing)
+    visitor = query.visitor.address_hash if query.visitor else None
+    parameters = {**query.parameters, **cache.watermark_parameters(query.campaign, refresh=refresh), "visitor": visitor}
+    is_extended = query.campaign in cache.extended_campaigns
+    row = await fetch_one(
+        connection, query.extended_statement if is_extended else query.statement, parameters, AssignmentState
+    )
+    if row is not None and not is_extended and needs_extended_query(row):
+        cache.extended_campaigns.add(query.campaign)
+        row = await fetch_one(connection, query.extended_statement, parameters, AssignmentState)
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
-    cache.hear(row)
+    cache.apply_changes(row)
     return row

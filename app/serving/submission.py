@@ -33,11 +33,16 @@ from app.record.store import PRESENT, UPDATE, UPDATE_POSTERIORS
 from app.record.stream import Response
 from app.selection.segments import for_all, said_of_all, shown_once
 from app.serving import remarks
-from app.serving.races import STILL_ALLOWED, STILL_ROOM, lock_annotator_and_posteriors, lock_revision
-from app.serving.standing import CLOCK, FIRST_ANSWER, ONE_HIT, THEIRS
+from app.serving.races import (
+    ANNOTATOR_MAY_HOLD_HIT,
+    HAS_ROOM_IN_EVERY_ITEM,
+    lock_annotator_and_posteriors,
+    lock_revision,
+)
+from app.serving.standing import DATABASE_TIME, HIT_BELONGS_TO_ASSIGNMENT, IS_FIRST_RESPONSE, IS_ONE_HIT_PLATFORM
 
 
-def closing(condition: str) -> str:
+def close_hit_sql(condition: str) -> str:
     """Close the HIT if `condition` holds and read its posteriors, locked; ORDER BY is applied before the locks.
 
     The subselects make the item numbers known before the join, so that it uses the index whatever the statistics say.
@@ -72,34 +77,36 @@ def closing(condition: str) -> str:
 
 # First post wins: only one can find the lease open, by the clock as it is when nobody else has the HIT's row any more.
 # The annotator may have gone on with the HIT in another visit; it counts for the visit that answers.
-CLOSE = text(closing(f"{THEIRS} AND h.closed_at IS NULL AND h.expires_at > clock_timestamp()"))
-CLOSE_LATE = text(closing(f"{STILL_ROOM} AND {STILL_ALLOWED}"))
+CLOSE_HIT = text(
+    close_hit_sql(f"{HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL AND h.expires_at > clock_timestamp()")
+)
+CLOSE_EXPIRED_HIT = text(close_hit_sql(f"{HAS_ROOM_IN_EVERY_ITEM} AND {ANNOTATOR_MAY_HOLD_HIT}"))
 
-FIND_AND_LOCK_HIT = text(f"""
+LOCK_EXPIRED_HIT = text(f"""
     SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, c.judgments_per_item AS wanted,
            ARRAY(SELECT item FROM unnest(h.items) AS item WHERE item <> ALL(c.always_shown)) AS capped,
            h.segment, c.repeat_items, c.hits_per_annotator, c.status,
-           (SELECT {ONE_HIT} FROM annotators o WHERE o.campaign_id = h.campaign_id AND o.id = h.annotator_id) AS one_hit
+           (SELECT {IS_ONE_HIT_PLATFORM} FROM annotators o WHERE o.campaign_id = h.campaign_id AND o.id = h.annotator_id) AS one_hit
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
-    WHERE h.campaign_id = :campaign AND h.id = :hit AND {THEIRS} FOR NO KEY UPDATE OF h
+    WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} FOR NO KEY UPDATE OF h
 """)  # noqa: S608  (made of constants)
 
-IS_PRESENT = text("SELECT 1 FROM campaigns WHERE id = :campaign AND revision = :revision")
+SELECT_IF_CURRENT_REVISION = text("SELECT 1 FROM campaigns WHERE id = :campaign AND revision = :revision")
 
-ANSWERED = text(f"""
-    SELECT r.seq FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = :hit AND {FIRST_ANSWER}
+SELECT_FIRST_RESPONSE = text(f"""
+    SELECT r.seq FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = :hit AND {IS_FIRST_RESPONSE}
 """)  # noqa: S608  (made of constants)
 
 # All locks are held when this is sent, so the revision stays. A lease that ended in the wait for them is no lease any
 # more, and what was read of an earlier revision leads to nothing.
-STORE = text(f"""
+STORE_RESPONSE = text(f"""
     WITH response AS (
         INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
                                received_at)
         SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:items AS int[]),
                CAST(:values AS float8[]), CAST(:segment AS int), CAST(:extra AS jsonb), CAST(:telemetry AS jsonb),
                CAST(:now AS timestamptz)
-        WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {CLOCK}
+        WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {DATABASE_TIME}
         AND :revision = (SELECT revision FROM campaigns WHERE id = :campaign)
         RETURNING seq
     ), changed AS (
@@ -143,19 +150,21 @@ class ClosedHit(Record):
     judgments: list[int]
 
     @property
-    def overtaken(self) -> bool:
+    def has_fully_judged_item(self) -> bool:
         """Whether an item has the wanted judgments already."""
-        taken = zip(self.numbers, self.judgments, strict=True)
-        return any(count >= self.judgments_per_item and item not in self.always_shown for item, count in taken)
+        judgment_counts = zip(self.numbers, self.judgments, strict=True)
+        return any(
+            count >= self.judgments_per_item and item not in self.always_shown for item, count in judgment_counts
+        )
 
 
-class LateHit(Record):
+class ExpiredHit(Record):
     """A HIT whose lease is over, its campaign's limits by the names of parameters, and whether it is open."""
 
     status: str
 
 
-class StoredAnswer(Record):
+class StoredResponse(Record):
     """The number of a response, None if it was not stored; whether all items it changed have the wanted judgments."""
 
     seq: int | None
@@ -169,14 +178,14 @@ class LockedPosterior(Record):
     state: list[float]
 
 
-class Answered(Record):
+class ResponseSeq(Record):
     """The number of a response that is there."""
 
     seq: int
 
 
 @dataclass(frozen=True)
-class Receipt:
+class AnswerReceipt:
     """What we owe the annotator: the answer's number, and whether it had been there already."""
 
     hit_id: int
@@ -184,11 +193,13 @@ class Receipt:
     repeated: bool = False
 
 
-class LeaseEnded(Exception):
+class LeaseExpired(Exception):
     """The lease of the HIT that is answered is over; perhaps the answer can be taken all the same."""
 
 
-async def submit(connection: Driver, assignment: AssignmentId, hit_id: int, sent: Sent, *, now: datetime) -> Receipt:
+async def submit_answer(
+    connection: Driver, assignment: AssignmentId, hit_id: int, submitted: Sent, *, now: datetime
+) -> AnswerReceipt:
     """Close the lease, store the answer, update the n posteriors; committed when this returns.
 
     An answer to a HIT that has one already changes nothing and gets the first one's receipt. Raises `NotFound`
@@ -199,53 +210,53 @@ async def submit(connection: Driver, assignment: AssignmentId, hit_id: int, sent
     key = {**assignment.parameters, "hit": hit_id, "now": now}
     try:
         async with connection.transaction():
-            return await submit_in_time(connection, key, sent)
-    except LeaseEnded:
-        return await submit_again(connection, key, sent)
+            return await submit_before_expiry(connection, key, submitted)
+    except LeaseExpired:
+        return await retry_submission(connection, key, submitted)
 
 
-async def submit_again(connection: Driver, key: dict[str, Any], sent: Sent) -> Receipt:
+async def retry_submission(connection: Driver, key: dict[str, Any], submitted: Sent) -> AnswerReceipt:
     """Once more in time, now that no other revision can come between: it may have been that. Then late."""
-    with suppress(LeaseEnded):
+    with suppress(LeaseExpired):
         async with connection.transaction():
             await lock_revision(connection, key)
-            return await submit_in_time(connection, key, sent)
+            return await submit_before_expiry(connection, key, submitted)
     async with connection.transaction():
-        return await submit_late(connection, key, sent)
+        return await submit_after_expiry(connection, key, submitted)
 
 
-async def submit_in_time(connection: Driver, key: dict[str, Any], sent: Sent) -> Receipt:
+async def submit_before_expiry(connection: Driver, key: dict[str, Any], submitted: Sent) -> AnswerReceipt:
     """Raises `LeaseEnded` also when the lease ended while this waited for others' locks."""
-    hit = await fetch_one(connection, CLOSE, key, ClosedHit)
+    hit = await fetch_one(connection, CLOSE_HIT, key, ClosedHit)
     if hit is None:
-        raise LeaseEnded
-    if hit.overtaken:
-        raise overtaken()
-    return await store(connection, key, hit, sent, held_until=hit.expires_at)
+        raise LeaseExpired
+    if hit.has_fully_judged_item:
+        raise lease_lost_error()
+    return await store_submitted_answer(connection, key, hit, submitted, held_until=hit.expires_at)
 
 
-async def submit_late(connection: Driver, key: dict[str, Any], sent: Sent) -> Receipt:
+async def submit_after_expiry(connection: Driver, key: dict[str, Any], submitted: Sent) -> AnswerReceipt:
     """Store the answer to a HIT whose lease is over if nobody else has needed its items, nor its annotator others.
 
     The locks are those of a renewal, so that the two wait for each other.
     """
     await lock_revision(connection, key)
-    hit = await fetch_one(connection, FIND_AND_LOCK_HIT, key, LateHit)
+    hit = await fetch_one(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
     if hit is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-    if answered := await fetch_one(connection, ANSWERED, key, Answered):
-        return Receipt(key["hit"], answered.seq, repeated=True)
-    closed = None
+    if first_response := await fetch_one(connection, SELECT_FIRST_RESPONSE, key, ResponseSeq):
+        return AnswerReceipt(key["hit"], first_response.seq, repeated=True)
+    closed_hit = None
     if hit.status in ("running", "paused"):
         parameters = key | dict(hit) | {"few_open": False}
         await lock_annotator_and_posteriors(connection, parameters)
-        closed = await fetch_one(connection, CLOSE_LATE, parameters, ClosedHit)
-    if closed is None:
-        raise overtaken()
-    return await store(connection, key, closed, sent)
+        closed_hit = await fetch_one(connection, CLOSE_EXPIRED_HIT, parameters, ClosedHit)
+    if closed_hit is None:
+        raise lease_lost_error()
+    return await store_submitted_answer(connection, key, closed_hit, submitted)
 
 
-def overtaken() -> Gone:
+def lease_lost_error() -> Gone:
     return Gone(
         "Your time for these items had run out, and they are no longer yours to answer, so this answer was not "
         "stored. Your earlier answers are safe.",
@@ -253,25 +264,25 @@ def overtaken() -> Gone:
     )
 
 
-async def store(
+async def store_submitted_answer(
     connection: Driver,
     key: Mapping[str, Any],
     hit: ClosedHit,
-    sent: Sent,
+    submitted: Sent,
     *,
     held_until: datetime | None = None,
-) -> Receipt:
+) -> AnswerReceipt:
     """Write the response to a HIT that was closed, and the posteriors that follow from it.
 
     Raises `LeaseEnded` when it is after `held_until`.
     """
-    mixed = await checks.places(connection, hit.campaign_id, key["hit"]) if hit.has_checks else []
-    own, of_all = apart(hit, sent, mixed) if mixed else (sent, [])
-    said = read_all(hit, own)
-    answers = [one for one, _ in said]
-    answer = await remarks.taken(connection, hit.campaign_id, answers[0], mixed)
-    values = [value for _, row in said for value in row]
-    responses = [Response.of(0, hit.annotator_id, hit.hit_items, row) for _, row in said]
+    placed_checks = await checks.places(connection, hit.campaign_id, key["hit"]) if hit.has_checks else []
+    submitted_items, shown_values = split_checks(hit, submitted, placed_checks) if placed_checks else (submitted, [])
+    parsed_answers = parse_hit_answers(hit, submitted_items)
+    answers = [one for one, _ in parsed_answers]
+    answer = await remarks.filter_offered_remarks(connection, hit.campaign_id, answers[0], placed_checks)
+    values = [value for _, row in parsed_answers for value in row]
+    responses = [Response.of(0, hit.annotator_id, hit.hit_items, row) for _, row in parsed_answers]
     parameters = {
         "campaign": hit.campaign_id,
         "hit": key["hit"],
@@ -285,85 +296,87 @@ async def store(
         "now": key["now"],
         "held_until": held_until,
         "wanted": hit.judgments_per_item,
-    } | await posteriors_after(connection, hit, responses[0])
-    (stored,) = await fetch(connection, STORE, parameters, StoredAnswer)
+    } | await update_first_criterion(connection, hit, responses[0])
+    (stored,) = await fetch(connection, STORE_RESPONSE, parameters, StoredResponse)
     if stored.seq is None:
-        raise LeaseEnded
+        raise LeaseExpired
     if answer.remarks:
-        await remarks.alert(connection, hit.campaign_id, stored.seq)
-    if mixed:
-        await checks.store(connection, parameters, mixed, of_all)
-    await change_others(connection, hit, responses)
+        await remarks.alert_flagged_items(connection, hit.campaign_id, stored.seq)
+    if placed_checks:
+        await checks.store(connection, parameters, placed_checks, shown_values)
+    await update_other_criteria(connection, hit, responses)
     unjudged_items = [*answers[0].unjudged]
-    given_up = unjudged_items and await are_given_up(connection, hit, stored.seq, unjudged_items)
-    if stored.all_reached or given_up:
+    is_item_dropped = unjudged_items and await record_unjudged_items(connection, hit, stored.seq, unjudged_items)
+    if stored.all_reached or is_item_dropped:
         await execute(connection, FINISH, parameters)
-    return Receipt(key["hit"], stored.seq)
+    return AnswerReceipt(key["hit"], stored.seq)
 
 
-def apart(hit: Any, sent: Sent, mixed: Sequence[MixedIn]) -> tuple[Answer, list[float]]:
+def split_checks(hit: Any, submitted: Sent, placed_checks: Sequence[MixedIn]) -> tuple[Answer, list[float]]:
     """What was said of a HIT's items alone, and the values of all that it showed, checks among them.
 
     Raises `Invalid`.
     """
-    (part,) = parts_of(sent, hit)
-    answer, values = answer_of(hit, part, numbers_shown(hit.hit_items, mixed))
+    (part,) = parts_of(submitted, hit)
+    answer, values = answer_of(hit, part, numbers_shown(hit.hit_items, placed_checks))
     items = {*hit.hit_items}
-    told = {number: value for number, value in answer.values.items() if number in items}
-    unjudged = {number: reason for number, reason in answer.unjudged.items() if number in items}
-    of_checks = {one.check: answer.unjudged[one.number] for one in mixed if one.number in answer.unjudged}
-    return replace(answer, values=told, unjudged=unjudged, unjudged_checks=of_checks), values
+    item_values = {number: value for number, value in answer.values.items() if number in items}
+    unjudged_items = {number: reason for number, reason in answer.unjudged.items() if number in items}
+    check_reasons = {one.check: answer.unjudged[one.number] for one in placed_checks if one.number in answer.unjudged}
+    return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons), values
 
 
-def read_all(hit: Any, sent: Sent) -> list[tuple[Answer, list[float]]]:
+def parse_hit_answers(hit: Any, submitted: Sent) -> list[tuple[Answer, list[float]]]:
     """By each of the campaign's criteria the answer, and the values of the HIT's items. Raises `Invalid`."""
-    parts = zip(criteria_of(hit), parts_of(sent, hit), strict=True)
-    if isinstance(sent, Answer) and not hit.hit_items:  # all that it shows are checks
-        return [(sent, [])]
-    return [read_one(view, part) for view, part in parts]
+    parts = zip(criteria_of(hit), parts_of(submitted, hit), strict=True)
+    if isinstance(submitted, Answer) and not hit.hit_items:  # all that it shows are checks
+        return [(submitted, [])]
+    return [parse_criterion_answer(view, part) for view, part in parts]
 
 
-def read_one(hit: Any, sent: Answer | Form) -> tuple[Answer, list[float]]:
+def parse_criterion_answer(hit: Any, submitted: Answer | Form) -> tuple[Answer, list[float]]:
     """By the criterion that the HIT is read by."""
     shown = shown_once(hit.hit_items, hit.shown_as)
-    answer, values = answer_of(hit, sent, shown)
-    of_shown = dict(zip(shown, values, strict=True))
+    answer, values = answer_of(hit, submitted, shown)
+    shown_values = dict(zip(shown, values, strict=True))
     if hit.shown_as:
         unjudged = said_of_all(answer.unjudged, hit.hit_items, hit.shown_as)
-        answer = replace(answer, unjudged=unjudged, remarks=remarks.of_outputs(answer.remarks, hit))
-    return answer, for_all(of_shown, hit.hit_items, hit.shown_as)
+        answer = replace(answer, unjudged=unjudged, remarks=remarks.copy_remarks_to_shared_outputs(answer.remarks, hit))
+    return answer, for_all(shown_values, hit.hit_items, hit.shown_as)
 
 
-async def posteriors_after(connection: Driver, hit: ClosedHit, response: Response) -> dict[str, Any]:
+async def update_first_criterion(connection: Driver, hit: ClosedHit, response: Response) -> dict[str, Any]:
     """What one answer makes of posteriors by the first criterion, as the parameters of `store.UPDATE`. What its law
     keeps is stored.
 
     The answers of annotators who are left out change nothing. Raises `LeaseEnded` where there is another revision by
     now: what there was of the earlier one may be gone.
     """
-    view = for_criterion(hit, 0)
-    of, law = Revision(hit.campaign_id, hit.revision), law_of(view)
-    if len(hit.numbers) < len(hit.hit_items) or (law.layout and not await is_present(connection, of)):
-        raise LeaseEnded
-    known = Known(connection, of, law, dict(zip(hit.numbers, hit.states, strict=True)))
+    criterion_view = for_criterion(hit, 0)
+    revision, law = Revision(hit.campaign_id, hit.revision), law_of(criterion_view)
+    if len(hit.numbers) < len(hit.hit_items) or (law.layout and not await is_current_revision(connection, revision)):
+        raise LeaseExpired
+    law_state = Known(connection, revision, law, dict(zip(hit.numbers, hit.states, strict=True)))
     if not hit.left_out:
-        await known.apply(hits_of(view, [response]), parameters_of(view))
-    return await known.keep()
+        await law_state.apply(hits_of(criterion_view, [response]), parameters_of(criterion_view))
+    return await law_state.keep()
 
 
-async def change_others(connection: Driver, hit: ClosedHit, responses: Sequence[Response]) -> None:
+async def update_other_criteria(connection: Driver, hit: ClosedHit, responses: Sequence[Response]) -> None:
     """What an answer that was stored makes of posteriors by the criteria after the first."""
     if hit.left_out:
         return
-    for view, response in list(zip(criteria_of(hit), responses, strict=True))[1:]:
-        of = Revision(hit.campaign_id, hit.revision, number_of(view))
-        rows = await fetch(connection, LOCK_POSTERIORS, {**of.parameters, "numbers": hit.numbers}, LockedPosterior)
-        known = Known(connection, of, law_of(view), {row.subject: row.state for row in rows})
-        await known.apply(hits_of(view, [response]), parameters_of(view))
-        await execute(connection, UPDATE_POSTERIORS, await known.keep())
+    for criterion_view, response in list(zip(criteria_of(hit), responses, strict=True))[1:]:
+        revision = Revision(hit.campaign_id, hit.revision, number_of(criterion_view))
+        rows = await fetch(
+            connection, LOCK_POSTERIORS, {**revision.parameters, "numbers": hit.numbers}, LockedPosterior
+        )
+        law_state = Known(connection, revision, law_of(criterion_view), {row.subject: row.state for row in rows})
+        await law_state.apply(hits_of(criterion_view, [response]), parameters_of(criterion_view))
+        await execute(connection, UPDATE_POSTERIORS, await law_state.keep())
 
 
-async def are_given_up(connection: Driver, hit: ClosedHit, seq: int, items: list[int]) -> bool:
+async def record_unjudged_items(connection: Driver, hit: ClosedHit, seq: int, items: list[int]) -> bool:
     """Count that the annotator could not judge these items; whether one of them now leaves the pool. Whoever could not
     judge an output said nothing of its system.
     """
@@ -372,6 +385,6 @@ async def are_given_up(connection: Driver, hit: ClosedHit, seq: int, items: list
     return await unjudged.add(connection, hit.campaign_id, hit.annotator_id, seq, items) >= hit.unjudged_people
 
 
-async def is_present(connection: Driver, of: Revision) -> bool:
+async def is_current_revision(connection: Driver, revision: Revision) -> bool:
     """Whether a revision is that of its campaign; it stays so as long as the right to store is shared."""
-    return await fetch_one(connection, IS_PRESENT, of.parameters, Record) is not None
+    return await fetch_one(connection, SELECT_IF_CURRENT_REVISION, revision.parameters, Record) is not None

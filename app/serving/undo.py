@@ -30,25 +30,25 @@ from app.quality.mixed_in import MixedIn
 from app.record.revisions import DECIDE, LOCK_CAMPAIGN
 from app.selection.segments import shown_once
 from app.serving import mixed, remarks
-from app.serving.leases import ShownHit
+from app.serving.leases import HitOnPage
 from app.serving.races import (
+    LOCK_ANNOTATOR_ROW,
     LOCK_HIT,
-    LOCK_POSTERIORS,
-    LOCKED_ANNOTATOR,
-    SHOWN,
-    SHOWN_OUTPUTS,
+    LOCK_HIT_POSTERIORS,
+    SELECT_SHOWN_ITEMS,
+    SELECT_SHOWN_OUTPUTS,
     ShownItems,
     lock_revision,
 )
-from app.serving.standing import ONE_HIT
-from app.serving.submission import Answered, Receipt, apart, read_all
+from app.serving.standing import IS_ONE_HIT_PLATFORM
+from app.serving.submission import AnswerReceipt, ResponseSeq, parse_hit_answers, split_checks
 
-MAX_CHANGES = 20  # of one answer: each is kept for good
-REASON, BY = "changed it", "the annotator"
-GOING_ON = ("running", "paused")  # answers are still taken
+MAX_ANSWER_CHANGES = 20  # of one answer: each is kept for good
+WITHDRAWAL_REASON, WITHDRAWAL_ACTOR = "changed it", "the annotator"
+ANSWERABLE_STATUSES = ("running", "paused")  # answers are still taken
 
 
-class WayItAsks(Record):
+class AnswerFormatColumns(Record):
     """What decides how an answer of a campaign reads."""
 
     design: str
@@ -61,7 +61,7 @@ class WayItAsks(Record):
     has_checks: bool
 
 
-class LastAnswer(WayItAsks):
+class LastAnswer(AnswerFormatColumns):
     """The newest answer of an annotator, its HIT and its campaign, and how often it was changed."""
 
     id: int
@@ -77,8 +77,8 @@ class LastAnswer(WayItAsks):
 
 
 # None is found of who gets no more HITs, nor of an answer that came from elsewhere, or that a researcher left out.
-LAST = text(f"""
-    SELECT c.id, {columns(WayItAsks, "c")}, a.id AS annotator_id, h.id AS hit_id, h.items AS hit_items, h.segment,
+SELECT_LAST_ANSWER = text(f"""
+    SELECT c.id, {columns(AnswerFormatColumns, "c")}, a.id AS annotator_id, h.id AS hit_id, h.items AS hit_items, h.segment,
            h.shown_as, r.seq, r.values AS said, r.extra AS beside,
            (SELECT count(*) - 1 FROM responses o WHERE o.campaign_id = r.campaign_id AND o.hit_id = r.hit_id) AS changes
     FROM assignments s
@@ -89,24 +89,27 @@ LAST = text(f"""
     JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id
     WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = (
         SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
-    AND c.undo AND c.status IN {GOING_ON} AND a.barred IS NULL AND NOT a.{ONE_HIT} AND r.source <> 'import'
+    AND c.undo AND c.status IN {ANSWERABLE_STATUSES} AND a.barred IS NULL AND NOT a.{IS_ONE_HIT_PLATFORM} AND r.source <> 'import'
     AND 'exclude' <> coalesce((
         SELECT d.kind FROM decisions d WHERE d.campaign_id = c.id AND d.response_seq = r.seq
         ORDER BY d.seq DESC LIMIT 1), '')
 """)  # noqa: S608  (made of constants)
 
-OF_HIT = {False: text(SHOWN), True: text(SHOWN_OUTPUTS)}  # by whether it shows outputs of systems
+SELECT_SHOWN_BY_KIND = {
+    False: text(SELECT_SHOWN_ITEMS),
+    True: text(SELECT_SHOWN_OUTPUTS),
+}  # by whether it shows outputs of systems
 
-ITS_ANNOTATOR = text("""
+SELECT_HIT_OWNER = text("""
     SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit
     AND annotator_id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
 """)
 
-IN_PLACE = text("""
+SELECT_REPLACEMENT = text("""
     SELECT seq FROM responses WHERE campaign_id = :campaign AND hit_id = :hit AND coalesce(replaces, 0) = :replaces
 """)
 
-REPLACE = text("""
+STORE_REPLACEMENT = text("""
     INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
                            received_at, replaces)
     VALUES (:campaign, :hit, :annotator, :source, :items, :values, :segment, CAST(:extra AS jsonb),
@@ -115,74 +118,98 @@ REPLACE = text("""
 """)
 
 # Asked again under the campaign's lock, as it was when nobody can leave it out any more.
-LEFT_OUT = text("""
+SELECT_ANSWER_EXCLUSION = text("""
     SELECT 1 FROM (
         SELECT kind FROM decisions WHERE campaign_id = :campaign AND response_seq = :replaces ORDER BY seq DESC LIMIT 1
     ) AS last WHERE kind = 'exclude'
 """)
 
-CHECKED = text("""
+SELECT_CHECK_VALUES = text("""
     SELECT check_number, coalesce(changed_to, value) AS value FROM check_answers
     WHERE campaign_id = :campaign AND hit_id = :hit
 """)
 
 
 @dataclass(frozen=True)
-class Reopened:
+class ReopenedAnswer:
     """An answered HIT as it was shown, the number of its answer, and the fields of the form as they were filled in."""
 
-    hit: ShownHit
+    hit: HitOnPage
     seq: int
     form: Mapping[str, str]
 
 
-class OfCheck(Record):
+class CheckValueRow(Record):
     """What was said of a check, by its number."""
 
     check_number: int
     value: float
 
 
-class StatusOf(Record):
+class CampaignStatusRow(Record):
     """Of a campaign."""
 
     status: str
 
 
-class HitOf(Record):
+class HitOwnerRow(Record):
     """Whose it is."""
 
     annotator: int
 
 
-async def reopen(connection: Driver, assignment: AssignmentId, *, now: datetime) -> Reopened:
+async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, now: datetime) -> ReopenedAnswer:
     """What an annotator answered last, to be looked at and changed. Raises `Conflict` (`answer_final`,
     `answer_changed_often`).
     """
-    last = await fetch_one(connection, LAST, assignment.parameters, LastAnswer)
-    if last is None:
-        raise final()
-    refuse_more_changes(last)
-    items = shown_once(last.hit_items, last.shown_as)
-    parameters = {"campaign": last.id, "hit": last.hit_id, "items": items, "shown": items, "segment": last.segment}
-    shown = await fetch_one(connection, OF_HIT[last.segment is not None], parameters, ShownItems)
-    assert shown is not None  # noqa: S101  (an aggregate has a row)
-    seen = items, shown.ids, shown.texts
-    of_checks: dict[int, float] = {}
-    among: Sequence[MixedIn] = ()
-    if last.has_checks:
-        among, known = await checks.of_hit(connection, last.id, last.hit_id)
-        said = {row.check_number: row.value for row in await fetch(connection, CHECKED, parameters, OfCheck)}
-        seen = mixed.shown(*seen, among, known)
-        of_checks = {one.number: said[one.check] for one in among}
-    hit = ShownHit(last.hit_id, *seen, {}, now, last.segment, shown.above)
+    last_answer = await fetch_one(connection, SELECT_LAST_ANSWER, assignment.parameters, LastAnswer)
+    if last_answer is None:
+        raise answer_final_error()
+    check_change_limit(last_answer)
+    items = shown_once(last_answer.hit_items, last_answer.shown_as)
+    parameters = {
+        "campaign": last_answer.id,
+        "hit": last_answer.hit_id,
+        "items": items,
+        "shown": items,
+        "segment": last_answer.segment,
+    }
+    shown_items = await fetch_one(
+        connection, SELECT_SHOWN_BY_KIND[last_answer.segment is not None], parameters, ShownItems
+    )
+    assert shown_items is not None  # noqa: S101  (an aggregate has a row)
+    page_items = items, shown_items.ids, shown_items.texts
+    check_values: dict[int, float] = {}
+    placed_checks: Sequence[MixedIn] = ()
+    if last_answer.has_checks:
+        placed_checks, checks_by_number = await checks.of_hit(connection, last_answer.id, last_answer.hit_id)
+        values_by_check = {
+            row.check_number: row.value
+            for row in await fetch(connection, SELECT_CHECK_VALUES, parameters, CheckValueRow)
+        }
+        page_items = mixed.items_with_checks(*page_items, placed_checks, checks_by_number)
+        check_values = {one.number: values_by_check[one.check] for one in placed_checks}
+    hit = HitOnPage(last_answer.hit_id, *page_items, {}, now, last_answer.segment, shown_items.source_and_reference)
     names = {item: ItemName(position) for position, item in enumerate(hit.items)}
-    beside = form_of_remarks(remarks.as_shown((last.beside or {}).get(REMARKS, {}), among, names))
-    unjudged = unjudged_fields(last.beside or {}, among, names)
-    return Reopened(hit, last.seq, {**filled_in(last, names, of_checks), **unjudged, **beside, "hit": str(last.hit_id)})
+    remark_fields = form_of_remarks(
+        remarks.remarks_by_page_name((last_answer.beside or {}).get(REMARKS, {}), placed_checks, names)
+    )
+    unjudged_form = unjudged_form_fields(last_answer.beside or {}, placed_checks, names)
+    return ReopenedAnswer(
+        hit,
+        last_answer.seq,
+        {
+            **answer_form_fields(last_answer, names, check_values),
+            **unjudged_form,
+            **remark_fields,
+            "hit": str(last_answer.hit_id),
+        },
+    )
 
 
-def filled_in(last: LastAnswer, names: Mapping[int, ItemName], of_checks: Mapping[int, float]) -> dict[str, str]:
+def answer_form_fields(
+    last_answer: LastAnswer, names: Mapping[int, ItemName], check_values: Mapping[int, float]
+) -> dict[str, str]:
     """Return the fields of the form as they were when the answer was sent.
 
     Args:
@@ -192,28 +219,30 @@ def filled_in(last: LastAnswer, names: Mapping[int, ItemName], of_checks: Mappin
 
     """
     fields: dict[str, str] = {}
-    count = len(last.hit_items)
-    for number, view in enumerate(criteria_of(last)):
-        row = dict(zip(last.hit_items, last.said[number * count : (number + 1) * count], strict=True)) | {**of_checks}
+    count = len(last_answer.hit_items)
+    for number, criterion_view in enumerate(criteria_of(last_answer)):
+        row = dict(zip(last_answer.hit_items, last_answer.said[number * count : (number + 1) * count], strict=True)) | {
+            **check_values
+        }
         values: dict[int, float] = {names[item]: row[item] for item in names if not math.isnan(row[item])}
-        told = design_of(view).form_of(values)
-        fields.update({f"{prefix_of(view)}{name}": value for name, value in told.items()})
+        criterion_fields = design_of(criterion_view).form_of(values)
+        fields.update({f"{prefix_of(criterion_view)}{name}": value for name, value in criterion_fields.items()})
     return fields
 
 
-def unjudged_fields(
-    beside: Mapping[str, Any], among: Sequence[MixedIn], names: Mapping[int, ItemName]
+def unjudged_form_fields(
+    extra_json: Mapping[str, Any], placed_checks: Sequence[MixedIn], names: Mapping[int, ItemName]
 ) -> dict[str, str]:
     """Return the fields that say what cannot be judged, of items and of the checks among them."""
-    of_items, of_checks = beside.get(EXTRA, {}), beside.get(EXTRA_CHECKS, {})
-    reasons = {int(item): reason for item, reason in of_items.items()}
-    reasons |= {one.number: of_checks[str(one.check)] for one in among if str(one.check) in of_checks}
+    item_reasons, check_reasons = extra_json.get(EXTRA, {}), extra_json.get(EXTRA_CHECKS, {})
+    reasons = {int(item): reason for item, reason in item_reasons.items()}
+    reasons |= {one.number: check_reasons[str(one.check)] for one in placed_checks if str(one.check) in check_reasons}
     return {f"{FIELD}{names[item]}": reason or YES for item, reason in reasons.items() if item in names}
 
 
-async def replace(
-    connection: Driver, assignment: AssignmentId, hit: int, answer: int, sent: Sent, *, now: datetime
-) -> Receipt:
+async def replace_answer(
+    connection: Driver, assignment: AssignmentId, hit_id: int, replaced_seq: int, submitted: Sent, *, now: datetime
+) -> AnswerReceipt:
     """Store what was sent in the place of an answer, by its number, to a HIT; committed when this returns. Posteriors
     follow with `revisions.revise`.
 
@@ -224,77 +253,89 @@ async def replace(
     Locks are taken in the order of an answer, so that its number is higher than that of each other one to its items
     that is there already; the campaign's row comes last.
     """
-    key = {**assignment.parameters, "hit": hit, "replaces": answer, "now": now}
+    key = {**assignment.parameters, "hit": hit_id, "replaces": replaced_seq, "now": now}
     async with connection.transaction():
         await lock_revision(connection, key)
         await execute(connection, LOCK_HIT, key)
-        owner = await fetch_one(connection, ITS_ANNOTATOR, key, HitOf)
+        owner = await fetch_one(connection, SELECT_HIT_OWNER, key, HitOwnerRow)
         if owner is None:
             raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-        if again := await fetch_one(connection, IN_PLACE, key, Answered):
-            return Receipt(hit, again.seq, repeated=True)
-        await execute(connection, LOCKED_ANNOTATOR, {**key, "annotator": owner.annotator})
-        last = await fetch_one(connection, LAST, key, LastAnswer)
-        if last is None or (last.hit_id, last.seq) != (hit, answer):
-            raise final()
-        refuse_more_changes(last)
-        among = await checks.places(connection, last.id, hit) if last.has_checks else []
-        own, of_all = apart(last, sent, among) if among else (sent, [])
-        await execute(connection, LOCK_POSTERIORS, {**key, "capped": last.hit_items})
-        seq = await store_instead(connection, key, last, own, among)
-        if among:
-            await checks.change(connection, key, among, of_all)
-        await withdraw(connection, key)
-    return Receipt(hit, seq)
+        if earlier_replacement := await fetch_one(connection, SELECT_REPLACEMENT, key, ResponseSeq):
+            return AnswerReceipt(hit_id, earlier_replacement.seq, repeated=True)
+        await execute(connection, LOCK_ANNOTATOR_ROW, {**key, "annotator": owner.annotator})
+        last_answer = await fetch_one(connection, SELECT_LAST_ANSWER, key, LastAnswer)
+        if last_answer is None or (last_answer.hit_id, last_answer.seq) != (hit_id, replaced_seq):
+            raise answer_final_error()
+        check_change_limit(last_answer)
+        placed_checks = await checks.places(connection, last_answer.id, hit_id) if last_answer.has_checks else []
+        submitted_items, shown_values = (
+            split_checks(last_answer, submitted, placed_checks) if placed_checks else (submitted, [])
+        )
+        await execute(connection, LOCK_HIT_POSTERIORS, {**key, "capped": last_answer.hit_items})
+        seq = await store_replacement(connection, key, last_answer, submitted_items, placed_checks)
+        if placed_checks:
+            await checks.change(connection, key, placed_checks, shown_values)
+        await withdraw_replaced_answer(connection, key)
+    return AnswerReceipt(hit_id, seq)
 
 
-async def store_instead(
-    connection: Driver, key: Mapping[str, Any], last: LastAnswer, sent: Sent, among: Sequence[MixedIn]
+async def store_replacement(
+    connection: Driver,
+    key: Mapping[str, Any],
+    last_answer: LastAnswer,
+    submitted: Sent,
+    placed_checks: Sequence[MixedIn],
 ) -> int:
     """The number of the new response. Raises `Invalid`."""
-    said = read_all(last, sent)
-    first = await remarks.taken(connection, last.id, said[0][0], among)
-    answers = [first, *(answer for answer, _ in said[1:])]
-    response = response_of(last, answers, [value for _, row in said for value in row])
-    stored = await fetch_one(connection, REPLACE, {**key, **response}, Answered)
+    parsed_answers = parse_hit_answers(last_answer, submitted)
+    first = await remarks.filter_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
+    answers = [first, *(answer for answer, _ in parsed_answers[1:])]
+    response = response_parameters(last_answer, answers, [value for _, row in parsed_answers for value in row])
+    stored = await fetch_one(connection, STORE_REPLACEMENT, {**key, **response}, ResponseSeq)
     assert stored is not None  # noqa: S101  (it is returned, or this raises)
     if first.remarks:
-        await remarks.alert(connection, last.id, stored.seq)
+        await remarks.alert_flagged_items(connection, last_answer.id, stored.seq)
     return stored.seq
 
 
-async def withdraw(connection: Driver, key: Mapping[str, Any]) -> None:
+async def withdraw_replaced_answer(connection: Driver, key: Mapping[str, Any]) -> None:
     """Decide that the older answer counts no more. Raises `Conflict` (`answer_final`)."""
-    campaign = await fetch_one(connection, LOCK_CAMPAIGN, key, StatusOf)
-    left_out = await fetch_one(connection, LEFT_OUT, key, Record)
-    if campaign is None or campaign.status not in GOING_ON or left_out:
-        raise final()
-    decision = {"kind": "withdraw", "annotator": None, "response": key["replaces"], "reason": REASON, "by": BY}
+    campaign = await fetch_one(connection, LOCK_CAMPAIGN, key, CampaignStatusRow)
+    exclusion = await fetch_one(connection, SELECT_ANSWER_EXCLUSION, key, Record)
+    if campaign is None or campaign.status not in ANSWERABLE_STATUSES or exclusion:
+        raise answer_final_error()
+    decision = {
+        "kind": "withdraw",
+        "annotator": None,
+        "response": key["replaces"],
+        "reason": WITHDRAWAL_REASON,
+        "by": WITHDRAWAL_ACTOR,
+    }
     await execute(connection, DECIDE, {**key, **decision})
 
 
-def response_of(last: LastAnswer, answers: Sequence[Answer], values: Sequence[float]) -> dict[str, Any]:
+def response_parameters(last_answer: LastAnswer, answers: Sequence[Answer], values: Sequence[float]) -> dict[str, Any]:
     """The columns of the response, which is an answer by each criterion."""
     return {
-        "annotator": last.annotator_id,
+        "annotator": last_answer.annotator_id,
         "source": answers[0].source,
-        "items": last.hit_items,
+        "items": last_answer.hit_items,
         "values": values,
-        "segment": last.segment,
-        "extra": extra(last, answers[0], last.annotator_id),
-        "telemetry": telemetry(answers, last.hit_items),
+        "segment": last_answer.segment,
+        "extra": extra(last_answer, answers[0], last_answer.annotator_id),
+        "telemetry": telemetry(answers, last_answer.hit_items),
     }
 
 
-def final() -> Conflict:
+def answer_final_error() -> Conflict:
     return Conflict(
         "These answers can be changed no more. They are stored as you gave them first.", code="answer_final"
     )
 
 
-def refuse_more_changes(last: LastAnswer) -> None:
+def check_change_limit(last_answer: LastAnswer) -> None:
     """Raise `Conflict` (`answer_changed_often`) for an answer that was changed `MAX_CHANGES` times."""
-    if last.changes >= MAX_CHANGES:
+    if last_answer.changes >= MAX_ANSWER_CHANGES:
         raise Conflict(
             "You have changed these answers many times, so they can be changed no more. They are stored as you gave "
             "them last.",

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.crowd.annotators import FOR_GOOD, AssignmentId, arrive
+from app.crowd.annotators import ADMITTED_TO_EVERY_VERSION, AssignmentId, find_or_create_assignment
 from app.crowd.platform import Arrival
-from app.crowd.programs import SIMULATION
-from app.crowd.registry import made_up
+from app.crowd.programs import SIMULATION_PLATFORM
+from app.crowd.registry import simulated_platform_names
 from app.database.session import driver_of, statements
 from app.designs.answer import Answer, AnswerByCriterion, Touch
 from app.designs.criteria import criteria_of, names_of
@@ -27,7 +27,7 @@ from app.designs.registry import design_of
 from app.errors import Conflict, Invalid, listed, shortened
 from app.serving import leases, submission
 from app.serving.posterior_cache import PosteriorCache
-from app.serving.standing import by_id
+from app.serving.standing import assignment_query_by_id
 from app.simulation.annotators import Habits, Population
 
 PEOPLE = text("""
@@ -106,7 +106,7 @@ def made_up_answer(
         for k, item in enumerate(items)
     }
     unjudged = {item: beyond[item] for item in items if item in beyond}
-    return Answer(values, touches, source=SIMULATION.name, unjudged=unjudged)
+    return Answer(values, touches, source=SIMULATION_PLATFORM.name, unjudged=unjudged)
 
 
 def refuse_unless_open(campaign: Row[Any]) -> None:
@@ -118,7 +118,7 @@ def refuse_unless_open(campaign: Row[Any]) -> None:
 
 async def answered_by_people(connection: AsyncConnection, campaign: Row[Any]) -> bool:
     """Whether the campaign holds answers of people."""
-    found = await connection.execute(PEOPLE, {"campaign": campaign.id, "made_up": made_up()})
+    found = await connection.execute(PEOPLE, {"campaign": campaign.id, "made_up": simulated_platform_names()})
     return bool(found.scalar_one())
 
 
@@ -141,9 +141,14 @@ async def made_up_annotators(
 ) -> list[MadeUpAnnotator]:
     """An annotator for each of these habits, who has come."""
     driver = await driver_of(connection)
-    arrivals = [Arrival(f"simulated {k}", SIMULATION.name) for k in range(len(people))]
+    arrivals = [Arrival(f"simulated {k}", SIMULATION_PLATFORM.name) for k in range(len(people))]
     return [
-        MadeUpAnnotator(await arrive(driver, campaign.id, SIMULATION.name, one, now=now, admitted=FOR_GOOD), habits)
+        MadeUpAnnotator(
+            await find_or_create_assignment(
+                driver, campaign.id, SIMULATION_PLATFORM.name, one, now=now, admitted=ADMITTED_TO_EVERY_VERSION
+            ),
+            habits,
+        )
         for one, habits in zip(arrivals, people, strict=True)
     ]
 
@@ -198,7 +203,9 @@ async def simulate(
     while done < hits and crowd:
         someone = crowd[rng.integers(len(crowd))]
         async with statements(database) as connection:
-            work = await leases.next_hit(connection, cache, by_id(someone.assignment), now=clock())
+            work = await leases.find_next_hit(
+                connection, cache, assignment_query_by_id(someone.assignment), now=clock()
+            )
         if work.hit is None:
             if work.reason not in THEIRS_ALONE:
                 break
@@ -211,7 +218,7 @@ async def simulate(
         ]
         answer = AnswerByCriterion(dict(zip(names, parts, strict=True))) if names else parts[0]
         async with statements(database) as connection:
-            await submission.submit(connection, someone.assignment, work.hit.id, answer, now=clock())
+            await submission.submit_answer(connection, someone.assignment, work.hit.id, answer, now=clock())
         someone.done += 1
         done += 1
         if answered is not None:

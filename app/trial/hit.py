@@ -21,12 +21,14 @@ from app.designs.registry import design_of
 from app.media.shown import drawn
 from app.record.outputs import outputs_for
 
-NEW = "new"  # in addresses, the campaign that is not there yet
-ABOVE = text("SELECT source, reference FROM segments WHERE campaign_id = :campaign AND number = :segment")
+NEW_CAMPAIGN_SLUG = "new"  # in addresses, the campaign that is not there yet
+SELECT_SEGMENT_TEXTS = text(
+    "SELECT source, reference FROM segments WHERE campaign_id = :campaign AND number = :segment"
+)
 
 
 @dataclass(frozen=True)
-class TrialHit:
+class PreviewHit:
     """A HIT as its page reads it. id: which of the campaign's trial HITs."""
 
     id: int
@@ -35,68 +37,70 @@ class TrialHit:
     draft: Mapping[str, Any] = field(default_factory=dict)
 
 
-async def tried_campaign(connection: AsyncConnection, slug: str, settings: CampaignSettings | None) -> Any:
+async def load_preview_campaign(
+    connection: AsyncConnection, slug: str, unsaved_settings: CampaignSettings | None
+) -> Any:
     """A campaign with `item_count`; with other settings than its own, or a new one with these.
 
     Raises `NotFound` (`campaign_not_found`).
     """
-    if settings is None:
+    if unsaved_settings is None:
         return await campaign_of_page(connection, slug)
-    nothing = {"id": 0, "item_count": 0, "segment_count": 0}
-    row = nothing if slug == NEW else (await campaign_of_page(connection, slug))._asdict()
-    return SimpleNamespace(**row | settings.model_dump())
+    empty_row = {"id": 0, "item_count": 0, "segment_count": 0}
+    row = empty_row if slug == NEW_CAMPAIGN_SLUG else (await campaign_of_page(connection, slug))._asdict()
+    return SimpleNamespace(**row | unsaved_settings.model_dump())
 
 
-async def trial_hit(connection: AsyncConnection, campaign: Any, number: int) -> TrialHit:
+async def draw_preview_hit(connection: AsyncConnection, campaign: Any, preview_number: int) -> PreviewHit:
     """A HIT of random items, each time the same for a number; where items are lacking, others stand in for them.
 
     campaign: with `item_count`.
     """
     if campaign.segment_count:
-        return await trial_outputs(connection, campaign, number)
-    always = [*(await item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()]
-    rng = np.random.default_rng([campaign.seed, number])
-    others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always)
-    chosen = rng.choice(others, campaign.items_per_hit - len(always), replace=False).tolist()
-    chosen = rng.permutation([*chosen, *always]).tolist() if always else chosen
+        return await draw_preview_outputs(connection, campaign, preview_number)
+    always_shown = [*(await item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()]
+    rng = np.random.default_rng([campaign.seed, preview_number])
+    others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always_shown)
+    chosen = rng.choice(others, campaign.items_per_hit - len(always_shown), replace=False).tolist()
+    chosen = rng.permutation([*chosen, *always_shown]).tolist() if always_shown else chosen
     statement = select(items.c.number, items.c.shown).where(
         items.c.campaign_id == campaign.id, items.c.number.in_(chosen)
     )
     texts = {row.number: row.shown for row in await connection.execute(statement)}
     shown = [texts.get(item, f"Item {item + 1}") for item in chosen]
-    return TrialHit(number, chosen, await drawn(await driver_of(connection), campaign, chosen, shown))
+    return PreviewHit(preview_number, chosen, await drawn(await driver_of(connection), campaign, chosen, shown))
 
 
-async def trial_outputs(connection: AsyncConnection, campaign: Any, number: int) -> TrialHit:
+async def draw_preview_outputs(connection: AsyncConnection, campaign: Any, preview_number: int) -> PreviewHit:
     """Outputs of random systems for a random segment, each once; where they are too few, others stand in for them."""
-    rng = np.random.default_rng([campaign.seed, number])
-    of = {"campaign": campaign.id, "segment": int(rng.integers(campaign.segment_count))}
-    above = Above(*(await connection.execute(ABOVE, of)).one())
-    always = (await item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()
-    rows = [*(await outputs_for(connection, campaign.id, of["segment"])).items()]
-    rows = sorted((rows[k] for k in rng.permutation(len(rows))), key=lambda row: row[0] not in always)
+    rng = np.random.default_rng([campaign.seed, preview_number])
+    key = {"campaign": campaign.id, "segment": int(rng.integers(campaign.segment_count))}
+    source_and_reference = Above(*(await connection.execute(SELECT_SEGMENT_TEXTS, key)).one())
+    always_shown = (await item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()
+    rows = [*(await outputs_for(connection, campaign.id, key["segment"])).items()]
+    rows = sorted((rows[k] for k in rng.permutation(len(rows))), key=lambda row: row[0] not in always_shown)
     texts = dict.fromkeys(text for _, text in rows)
     texts |= {f"Output {k + 1}": None for k in range(campaign.items_per_hit)}
     items = {text: item for item, text in reversed(rows)}
     shown = [[*texts][k] for k in rng.permutation(campaign.items_per_hit)]
     numbers = [items.get(one, campaign.item_count + place) for place, one in enumerate(shown)]
     driver = await driver_of(connection)
-    return TrialHit(number, numbers, await drawn(driver, campaign, numbers, shown, above))
+    return PreviewHit(preview_number, numbers, await drawn(driver, campaign, numbers, shown, source_and_reference))
 
 
-async def note_trial(connection: AsyncConnection, campaign: Row[Any], *, now: datetime) -> None:
+async def mark_draft_tried(connection: AsyncConnection, campaign: Row[Any], *, now: datetime) -> None:
     """That somebody tried the draft with the settings that it has: all that is kept of it."""
-    mine = campaigns.c.id == campaign.id, campaigns.c.status == "draft", campaigns.c.tried_at.is_(None)
-    await connection.execute(update(campaigns).where(*mine).values(tried_at=now))
+    conditions = campaigns.c.id == campaign.id, campaigns.c.status == "draft", campaigns.c.tried_at.is_(None)
+    await connection.execute(update(campaigns).where(*conditions).values(tried_at=now))
 
 
-def check(campaign: Any, hit: TrialHit, form: Form) -> None:
+def check_preview_answer(campaign: Any, hit: PreviewHit, form: Form) -> None:
     """Raises `Invalid` for what an annotator could not send."""
     for view, part in zip(criteria_of(campaign), parts_of(form, campaign), strict=True):
         answer_of(view, part, hit.items)
 
 
-def as_served(campaign: Any, hit: TrialHit) -> SimpleNamespace:
+def campaign_for_preview_page(campaign: Any, hit: PreviewHit) -> SimpleNamespace:
     """The campaign as annotators' pages read it, for somebody who has answered the HITs before this one."""
     row = campaign._asdict() if isinstance(campaign, Row) else vars(campaign)
     return SimpleNamespace(**row | {"hits_answered": hit.id, "answered_here": False})

@@ -20,53 +20,56 @@ router = APIRouter(
 )
 
 
-class Names(BaseModel):
+class PeopleRequest(BaseModel):
     names: Annotated[
-        list[Annotated[str, StringConstraints(strip_whitespace=True, max_length=people.LONGEST_NAME)]],
-        Field(max_length=people.MOST, description="Names or mail addresses; whoever is on the list keeps their link."),
+        list[Annotated[str, StringConstraints(strip_whitespace=True, max_length=people.MAX_PERSON_NAME_CHARACTERS)]],
+        Field(
+            max_length=people.MAX_PERSONAL_LINKS,
+            description="Names or mail addresses; whoever is on the list keeps their link.",
+        ),
     ]
 
 
-class AddedPeople(BaseModel):
+class AddedPeopleSchema(BaseModel):
     added: int
 
 
-class Person(BaseModel):
+class PersonSchema(BaseModel):
     name: str
     link: str = Field(description="Theirs alone: whoever has it answers as this person.")
     opened_at: datetime | None = Field(description="When they first opened it; null for a link that was not used.")
     hits_answered: int
 
 
-class People(BaseModel):
+class PeopleSchema(BaseModel):
     total: int
     used: int
-    people: list[Person]
+    people: list[PersonSchema]
 
 
 @router.get("")
-async def list_people(
+async def list_people_with_links(
     request: Request,
     connection: Transaction,
     slug: str,
-    offset: Annotated[int, Query(ge=0, le=people.MOST)] = 0,
-    limit: Annotated[int, Query(ge=1, le=people.MOST)] = 1_000,
-) -> People:
+    offset: Annotated[int, Query(ge=0, le=people.MAX_PERSONAL_LINKS)] = 0,
+    limit: Annotated[int, Query(ge=1, le=people.MAX_PERSONAL_LINKS)] = 1_000,
+) -> PeopleSchema:
     """The people on the campaign's list, with their links. The audit log says who read it from its beginning."""
     campaign = await campaign_by_slug(connection, slug)
     if offset == 0:
         await note(connection, "people.downloaded", campaign, about="people.json")
-    total, used = await people.counted(connection, campaign.id)
-    found = [
-        Person(
+    total, used = await people.count_personal_links(connection, campaign.id)
+    people_page = [
+        PersonSchema(
             name=row.name,
-            link=people.link_of(base_url(request), campaign.link_key, row.link),
+            link=people.personal_link_url(base_url(request), campaign.link_key, row.link),
             opened_at=row.opened_at,
             hits_answered=row.answered,
         )
-        for row in await people.listed(connection, campaign.id, limit=limit, offset=offset)
+        for row in await people.list_personal_links(connection, campaign.id, limit=limit, offset=offset)
     ]
-    return People(total=total, used=used, people=found)
+    return PeopleSchema(total=total, used=used, people=people_page)
 
 
 @router.post(
@@ -74,7 +77,9 @@ async def list_people(
     status_code=201,
     responses=refusals({409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `name_too_long`"}),
 )
-async def add_people(connection: Transaction, slug: str, sent: Names, now: Now) -> AddedPeople:
+async def add_people(connection: Transaction, slug: str, request_body: PeopleRequest, now: Now) -> AddedPeopleSchema:
     """A link of their own for each person who has none yet."""
     campaign = await campaign_by_slug(connection, slug)
-    return AddedPeople(added=await people.add(connection, campaign, sent.names, now=now))
+    return AddedPeopleSchema(
+        added=await people.create_personal_links(connection, campaign, request_body.names, now=now)
+    )

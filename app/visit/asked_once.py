@@ -11,12 +11,12 @@ from typing import NamedTuple
 from app.errors import shortened
 from app.fields import is_blank
 
-FIELD = "question-"  # begins the names of a form's fields
-LINE = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_]{0,39})(?P<open>\?)?:\s+(?P<rest>\S.*)")
-LONGEST_QUESTION = 500
-LONGEST_ANSWER = 500
-MOST_CHOICES = 50
-FEW_CHOICES = 7  # are seen at once; of more one is chosen from a list
+QUESTION_FIELD_PREFIX = "question-"  # begins the names of a form's fields
+QUESTION_LINE_PATTERN = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_]{0,39})(?P<open>\?)?:\s+(?P<rest>\S.*)")
+MAX_QUESTION_CHARACTERS = 500
+MAX_ENTRY_ANSWER_CHARACTERS = 500
+MAX_QUESTION_CHOICES = 50
+MAX_RADIO_CHOICES = 7  # are seen at once; of more one is chosen from a list
 
 
 class EntryQuestion(NamedTuple):
@@ -28,44 +28,44 @@ class EntryQuestion(NamedTuple):
     optional: bool
 
     @property
-    def field(self) -> str:
-        return FIELD + self.name
+    def field_name(self) -> str:
+        return QUESTION_FIELD_PREFIX + self.name
 
     @property
-    def seen_at_once(self) -> bool:
-        return 0 < len(self.choices) <= FEW_CHOICES
+    def has_radio_buttons(self) -> bool:
+        return 0 < len(self.choices) <= MAX_RADIO_CHOICES
 
 
-def parsed(line: str) -> EntryQuestion:
+def parse_question_line(line: str) -> EntryQuestion:
     """A question from its line. Raises ValueError."""
-    found = LINE.fullmatch(line.strip())
-    if found is None:
+    match = QUESTION_LINE_PATTERN.fullmatch(line.strip())
+    if match is None:
         raise ValueError(
             f"“{shortened(line)}” needs a name of letters, digits and _, a colon and a space, and the question"
         )
-    question, *choices = [part.strip() for part in found["rest"].split("|")]
-    if is_blank(question) or len(question) > LONGEST_QUESTION:
-        raise ValueError(f"{found['name']}: the question needs 1 to {LONGEST_QUESTION} characters")
+    question, *choices = [part.strip() for part in match["rest"].split("|")]
+    if is_blank(question) or len(question) > MAX_QUESTION_CHARACTERS:
+        raise ValueError(f"{match['name']}: the question needs 1 to {MAX_QUESTION_CHARACTERS} characters")
     if (
         len(choices) == 1
-        or len(choices) > MOST_CHOICES
-        or any(is_blank(one) or len(one) > LONGEST_ANSWER for one in choices)
+        or len(choices) > MAX_QUESTION_CHOICES
+        or any(is_blank(one) or len(one) > MAX_ENTRY_ANSWER_CHARACTERS for one in choices)
     ):
-        raise ValueError(f"{found['name']}: give 2 to {MOST_CHOICES} choices, or none for free text")
+        raise ValueError(f"{match['name']}: give 2 to {MAX_QUESTION_CHOICES} choices, or none for free text")
     if len(set(choices)) < len(choices):
-        raise ValueError(f"{found['name']}: each choice can be there only once")
-    return EntryQuestion(found["name"], question, tuple(choices), bool(found["open"]))
+        raise ValueError(f"{match['name']}: each choice can be there only once")
+    return EntryQuestion(match["name"], question, tuple(choices), bool(match["open"]))
 
 
-def with_choices(lines: Sequence[str]) -> list[EntryQuestion]:
+def questions_with_choices(lines: Sequence[str]) -> list[EntryQuestion]:
     """Those that make groups of annotators: what people write in their own words may say who they are."""
-    return [one for one in of_lines(lines) if one.choices]
+    return [one for one in parse_question_lines(lines) if one.choices]
 
 
-def of_lines(lines: Sequence[str]) -> list[EntryQuestion]:
+def parse_question_lines(lines: Sequence[str]) -> list[EntryQuestion]:
     """Several, each of another name. Raises ValueError."""
-    found = [parsed(line) for line in lines]
-    names = [one.name.casefold() for one in found]
+    questions = [parse_question_line(line) for line in lines]
+    names = [one.name.casefold() for one in questions]
     if len(set(names)) < len(names):
         raise ValueError("each question needs another name")
-    return found
+    return questions

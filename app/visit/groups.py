@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.visit.questions import NAME
+from app.visit.questions import QUESTIONS_STEP
 
-ANSWERED = text("""
+SELECT_ENTRY_ANSWERS = text("""
     SELECT annotator_id, said FROM visits
     WHERE campaign_id = :campaign AND step = :step AND outcome = 'passed' ORDER BY annotator_id
 """)
 
 
-async def answers_by_annotator(connection: AsyncConnection, campaign_id: int) -> dict[int, Mapping[str, str]]:
+async def load_entry_answers(connection: AsyncConnection, campaign_id: int) -> dict[int, Mapping[str, str]]:
     """Of each annotator who was asked, by their row's id, the answers by the names of the questions; one that was left
     empty is not there.
     """
-    rows = await connection.execute(ANSWERED, {"campaign": campaign_id, "step": NAME})
+    rows = await connection.execute(SELECT_ENTRY_ANSWERS, {"campaign": campaign_id, "step": QUESTIONS_STEP})
     return {row.annotator_id: row.said for row in rows}

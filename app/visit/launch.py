@@ -9,27 +9,27 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.tables import campaigns
 from app.database.visit_tables import consent_texts
 from app.visit.settings import VisitSettings
-from app.visit.steps import any_applies
+from app.visit.steps import has_visit_steps
 
 
-def settings_in(campaign: Row[Any]) -> VisitSettings:
+def visit_settings(campaign: Row[Any]) -> VisitSettings:
     """Those of a campaign's row."""
     return VisitSettings.model_construct(**{name: getattr(campaign, name) for name in VisitSettings.model_fields})
 
 
-async def begin(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def create_first_visit_version(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """At the launch: its first version, where anybody has a step to pass."""
-    if any_applies(settings_in(campaign)):
-        await raise_version(connection, campaign)
+    if has_visit_steps(visit_settings(campaign)):
+        await increment_visit_version(connection, campaign)
 
 
-async def note_changes(connection: AsyncConnection, before: VisitSettings, campaign: Row[Any]) -> None:
+async def renew_changed_consent(connection: AsyncConnection, old_settings: VisitSettings, campaign: Row[Any]) -> None:
     """Of a launched campaign: who had agreed to another text is asked again, before their next HIT."""
-    if campaign.status != "draft" and campaign.consent != before.consent:
-        await raise_version(connection, campaign)
+    if campaign.status != "draft" and campaign.consent != old_settings.consent:
+        await increment_visit_version(connection, campaign)
 
 
-async def raise_version(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def increment_visit_version(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """The campaign's row is locked by the statement before. Its text is kept with the version that it begins with."""
     version = campaign.visit_version + 1
     await connection.execute(update(campaigns).where(campaigns.c.id == campaign.id).values(visit_version=version))

@@ -14,32 +14,34 @@ from app.errors import Forbidden, Invalid
 from app.visit.progress import VisitedCampaign
 
 
-def is_right(set_: str, said: str) -> bool:
+def is_same_passphrase(expected: str, entered: str) -> bool:
     """In the same time whatever was said; blanks around it and ways of writing an accent do not count."""
-    one, other = (unicodedata.normalize("NFC", text.strip()).encode() for text in (set_, said))
-    return hmac.compare_digest(one, other)
+    expected_bytes, entered_bytes = (
+        unicodedata.normalize("NFC", text.strip()).encode() for text in (expected, entered)
+    )
+    return hmac.compare_digest(expected_bytes, entered_bytes)
 
 
-def link_closed() -> Forbidden:
+def link_closed_error() -> Forbidden:
     return Forbidden(
         "Only invited people can take part in this task. Please use the link that you were sent.", code="link_closed"
     )
 
 
-async def let_in(
-    connection: Driver, campaign: VisitedCampaign, said: str | None, visitor: Visitor, *, now: datetime
+async def check_passphrase(
+    connection: Driver, campaign: VisitedCampaign, entered: str | None, visitor: Visitor, *, now: datetime
 ) -> None:
     """Raises `Forbidden` (`link_closed`), `Invalid` (`passphrase_missing`, `passphrase_wrong`) and what
     `guesses.note_try` does.
     """
     settings = campaign.settings
     if not settings.open_link:
-        raise link_closed()
+        raise link_closed_error()
     if not settings.passphrase:
         return
-    if said is None:
+    if entered is None:
         raise Invalid("Enter the passphrase that came with the link.", code="passphrase_missing")
-    await guesses.note_try(connection, campaign.id, visitor, now=now)
-    if not is_right(settings.passphrase, said):
+    await guesses.charge_guess(connection, campaign.id, visitor, now=now)
+    if not is_same_passphrase(settings.passphrase, entered):
         raise Invalid("This is not the passphrase. Please check it, then try again.", code="passphrase_wrong")
-    await guesses.take_back(connection, campaign.id, visitor)
+    await guesses.refund_guess(connection, campaign.id, visitor)

@@ -19,9 +19,15 @@ from app.fields import is_blank
 from app.quality.expected import ExpectedAnswer, Feedback, feedback, from_cells
 from app.upload import LONGEST_SHOWN, UploadedRow, as_text, read
 
-MOST_ITEMS = 60
-TEXT, SET, EXPECTED, TOLERANCE, EXPLANATION = "text", "set", "expected", "tolerance", "explanation"
-LONGEST_EXPLANATION = 2_000
+MAX_PRACTICE_ITEMS = 60
+(
+    PRACTICE_TEXT_COLUMN,
+    PRACTICE_SET_COLUMN,
+    PRACTICE_EXPECTED_COLUMN,
+    PRACTICE_TOLERANCE_COLUMN,
+    PRACTICE_EXPLANATION_COLUMN,
+) = "text", "set", "expected", "tolerance", "explanation"
+MAX_EXPLANATION_CHARACTERS = 2_000
 
 
 class PracticeItem(NamedTuple):
@@ -34,26 +40,26 @@ class PracticeItem(NamedTuple):
     explanation: str
 
 
-class Marked(NamedTuple):
+class GradedSet(NamedTuple):
     """An answer to a set. values: by each criterion, of each item, as they are stored; None where one cannot be judged.
     told: by each criterion what was expected, and whether it is so.
     """
 
     values: list[list[float | None]]
-    told: list[list[Feedback]]
+    feedback: list[list[Feedback]]
 
     @property
-    def expected(self) -> int:
+    def expected_count(self) -> int:
         """Of how many things something was expected."""
-        return sum(len(part) for part in self.told)
+        return sum(len(part) for part in self.feedback)
 
     @property
-    def met(self) -> int:
+    def met_count(self) -> int:
         """How many of them are so."""
-        return sum(one.met for part in self.told for one in part)
+        return sum(one.met for part in self.feedback for one in part)
 
 
-def sets_in(table: str, campaign: Any) -> list[tuple[PracticeItem, ...]]:
+def parse_practice_sets(table: str, campaign: Any) -> list[tuple[PracticeItem, ...]]:
     """The sets of a table with the columns `text`, `expected`, `tolerance`, `explanation` and `set`, of which the first
     alone must be there: rows of the same `set` stand together, else as many as a HIT has. Where a campaign has several
     criteria, `expected` and `tolerance` of each are called so, a space, and its name.
@@ -63,96 +69,113 @@ def sets_in(table: str, campaign: Any) -> list[tuple[PracticeItem, ...]]:
     """
     if not table.strip():
         return []
-    return [*parsed_sets(table, WayOfPractice.of(campaign))]
+    return [*parse_practice_table(table, PracticeFormat.from_campaign(campaign))]
 
 
-class WayOfPractice(NamedTuple):
+class PracticeFormat(NamedTuple):
     """What of a campaign its sets depend on; can be looked up."""
 
     designs: tuple[tuple[str, Design], ...]
     items_per_hit: int
 
     @classmethod
-    def of(cls, campaign: Any) -> "WayOfPractice":
-        views = criteria_of(campaign)
-        named = [(view.criterion_name if campaign.criteria else "", design_of(view)) for view in views]
-        return cls(tuple(named), campaign.items_per_hit)
+    def from_campaign(cls, campaign: Any) -> "PracticeFormat":
+        criterion_views = criteria_of(campaign)
+        designs = [(view.criterion_name if campaign.criteria else "", design_of(view)) for view in criterion_views]
+        return cls(tuple(designs), campaign.items_per_hit)
 
 
 @lru_cache(maxsize=64)
-def parsed_sets(table: str, way: WayOfPractice) -> tuple[tuple[PracticeItem, ...], ...]:
+def parse_practice_table(table: str, practice_format: PracticeFormat) -> tuple[tuple[PracticeItem, ...], ...]:
     """As `sets_in` gives them."""
     upload = read(BytesIO(table.strip().encode()), "table.csv", max_mb=1)
-    refuse_columns(upload.columns, way)
-    rows = [(as_text(row.values.get(SET)).strip(), item_in(row, way)) for row in upload.records]
+    check_practice_columns(upload.columns, practice_format)
+    rows = [
+        (as_text(row.values.get(PRACTICE_SET_COLUMN)).strip(), parse_practice_item(row, practice_format))
+        for row in upload.records
+    ]
     if not rows:
         raise Invalid("The table has no items below its header.", code="file_empty")
-    if len(rows) > MOST_ITEMS:
-        raise Invalid(f"The table has {len(rows)} items; {MOST_ITEMS} are the most.", code="too_many_rows")
-    found = [tuple(item for _, item in group) for _, group in groupby(rows, key=lambda row: row[0])]
-    if SET not in upload.columns:
-        items, size = tuple(item for _, item in rows), way.items_per_hit
-        found = [items[start : start + size] for start in range(0, len(items), size)]
-    refuse_sizes(found, way.designs[0][1])
-    return tuple(found)
+    if len(rows) > MAX_PRACTICE_ITEMS:
+        raise Invalid(f"The table has {len(rows)} items; {MAX_PRACTICE_ITEMS} are the most.", code="too_many_rows")
+    practice_sets = [tuple(item for _, item in group) for _, group in groupby(rows, key=lambda row: row[0])]
+    if PRACTICE_SET_COLUMN not in upload.columns:
+        items, size = tuple(item for _, item in rows), practice_format.items_per_hit
+        practice_sets = [items[start : start + size] for start in range(0, len(items), size)]
+    check_set_sizes(practice_sets, practice_format.designs[0][1])
+    return tuple(practice_sets)
 
 
-def refuse_columns(columns: Sequence[str], way: WayOfPractice) -> None:
+def check_practice_columns(columns: Sequence[str], practice_format: PracticeFormat) -> None:
     """Raises `Invalid` (`column_unknown`)."""
-    known = [TEXT, *(f"{one} {name}".strip() for name, _ in way.designs for one in (EXPECTED, TOLERANCE))]
-    known += [EXPLANATION, SET]
-    if TEXT not in columns or (unknown := [name for name in columns if name not in known]):
-        wrong = "lacks the column text" if TEXT not in columns else f"has {listed(unknown)}, too"
-        raise Invalid(f"The table {wrong}. Its columns can be: {listed(known)}.", code="column_unknown")
+    known_columns = [
+        PRACTICE_TEXT_COLUMN,
+        *(
+            f"{one} {name}".strip()
+            for name, _ in practice_format.designs
+            for one in (PRACTICE_EXPECTED_COLUMN, PRACTICE_TOLERANCE_COLUMN)
+        ),
+    ]
+    known_columns += [PRACTICE_EXPLANATION_COLUMN, PRACTICE_SET_COLUMN]
+    if PRACTICE_TEXT_COLUMN not in columns or (unknown := [name for name in columns if name not in known_columns]):
+        wrong = "lacks the column text" if PRACTICE_TEXT_COLUMN not in columns else f"has {listed(unknown)}, too"
+        raise Invalid(f"The table {wrong}. Its columns can be: {listed(known_columns)}.", code="column_unknown")
 
 
-def refuse_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> None:
+def check_set_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> None:
     """Raises `Invalid` (`hit_size`) for one that the design does not take."""
-    fewest, most = design.items_per_hit[0], design.items_per_hit[-1]
+    min_items, max_items = design.items_per_hit[0], design.items_per_hit[-1]
     for number, items in enumerate(sets, start=1):
         if len(items) not in design.items_per_hit:
-            takes = f"{fewest} to {most}" if most > fewest else f"{fewest}"
+            takes = f"{min_items} to {max_items}" if max_items > min_items else f"{min_items}"
             raise Invalid(
                 f"Set {number} has {len(items)} items; “{design.title}” takes {takes} at once.", code="hit_size"
             )
 
 
-def item_in(row: UploadedRow, way: WayOfPractice) -> PracticeItem:
+def parse_practice_item(row: UploadedRow, practice_format: PracticeFormat) -> PracticeItem:
     """Raises `Invalid`, with the line in its message."""
     cells = {name: as_text(value).strip() for name, value in row.values.items()}
-    shown, explanation = as_text(row.values.get(TEXT)), cells.get(EXPLANATION, "")
-    if is_blank(shown) or len(shown) > LONGEST_SHOWN or len(explanation) > LONGEST_EXPLANATION:
+    shown, explanation = as_text(row.values.get(PRACTICE_TEXT_COLUMN)), cells.get(PRACTICE_EXPLANATION_COLUMN, "")
+    if is_blank(shown) or len(shown) > LONGEST_SHOWN or len(explanation) > MAX_EXPLANATION_CHARACTERS:
         longest = (
             f"a text has something to see and {LONGEST_SHOWN:,} characters at most, "
-            f"an explanation {LONGEST_EXPLANATION:,}"
+            f"an explanation {MAX_EXPLANATION_CHARACTERS:,}"
         )
         raise Invalid(f"Line {row.line}: {longest}.", code="shown_empty", line=row.line)
     try:
-        expected = tuple(expected_in(cells, name, design) for name, design in way.designs)
+        expected = tuple(parse_practice_expectation(cells, name, design) for name, design in practice_format.designs)
     except Invalid as refusal:
         raise Invalid(f"Line {row.line}: {refusal.message}", code=refusal.code, line=row.line) from None
     return PracticeItem(shown, expected, explanation)
 
 
-def expected_in(cells: Mapping[str, str], criterion: str, design: Design) -> ExpectedAnswer | None:
+def parse_practice_expectation(cells: Mapping[str, str], criterion: str, design: Design) -> ExpectedAnswer | None:
     """What is expected by a criterion, which has no name where there is one alone. Raises what `from_cells` does."""
-    said, tolerance = (cells.get(f"{column} {criterion}".strip(), "") for column in (EXPECTED, TOLERANCE))
-    return from_cells(design, said, tolerance)
+    expected_text, tolerance = (
+        cells.get(f"{column} {criterion}".strip(), "")
+        for column in (PRACTICE_EXPECTED_COLUMN, PRACTICE_TOLERANCE_COLUMN)
+    )
+    return from_cells(design, expected_text, tolerance)
 
 
-def marked(campaign: Any, items: Sequence[PracticeItem], form: Mapping[str, str]) -> Marked:
+def grade_practice_form(campaign: Any, items: Sequence[PracticeItem], form: Mapping[str, str]) -> GradedSet:
     """What a form says of a set, whose items are numbered from 0. Raises `Invalid`, as for any HIT."""
     numbers = range(len(items))
     parts = zip(criteria_of(campaign), parts_of(Form(form, "form"), campaign), strict=True)
-    return marked_values(campaign, items, [answer_of(view, part, numbers)[1] for view, part in parts])
+    return grade_practice_values(campaign, items, [answer_of(view, part, numbers)[1] for view, part in parts])
 
 
-def marked_values(campaign: Any, items: Sequence[PracticeItem], values: Sequence[Sequence[float | None]]) -> Marked:
+def grade_practice_values(
+    campaign: Any, items: Sequence[PracticeItem], values: Sequence[Sequence[float | None]]
+) -> GradedSet:
     """The same of values that were kept."""
     nan = float("nan")
-    known = [[nan if value is None else value for value in row] for row in values]
-    told = [
-        feedback(design_of(view), [item.expected[number] for item in items], known[number])
+    values_with_nan = [[nan if value is None else value for value in row] for row in values]
+    feedback_by_criterion = [
+        feedback(design_of(view), [item.expected[number] for item in items], values_with_nan[number])
         for number, view in enumerate(criteria_of(campaign))
     ]
-    return Marked([[None if value != value else value for value in row] for row in known], told)  # noqa: PLR0124
+    return GradedSet(
+        [[None if value != value else value for value in row] for row in values_with_nan], feedback_by_criterion
+    )

@@ -4,85 +4,108 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from app.crowd.platform import Platform
-from app.visit.practice import marked, sets_in
-from app.visit.step import Step, Taken, VisitFacts
+from app.visit.practice import grade_practice_form, parse_practice_sets
+from app.visit.step import StepResult, VisitHistory, VisitStep
 
-NAME = "qualification"
+QUALIFICATION_STEP = "qualification"
 
 
-class QualificationStanding(NamedTuple):
+class QualificationProgress(NamedTuple):
     """tries: how many are finished. at: which set is to be done, 0 for the first. met, expected: so far in this try.
     over: whether it is finished. good: whether it was good enough.
     """
 
     tries: int
-    at: int
-    met: int
-    expected: int
-    over: bool
-    good: bool
+    set_index: int
+    met_count: int
+    expected_count: int
+    is_finished: bool
+    is_good_enough: bool
 
 
-def applies(settings: Any, platform: Platform) -> bool:
+def has_qualification(settings: Any, platform: Platform) -> bool:
     return bool(settings.qualification) and platform.has_page
 
 
-def stands(settings: Any, facts: VisitFacts) -> QualificationStanding:
+def qualification_progress(settings: Any, history: VisitHistory) -> QualificationProgress:
     """Return where somebody is in their test, from the parts of their last try."""
-    count, parts, before = len(sets_in(settings.qualification, settings)), list[Mapping[str, Any]](), 0
-    for one in facts.of(NAME):
-        if "values" in one.said:
-            parts.append(one.said)
+    set_count, parts, earlier_tries = (
+        len(parse_practice_sets(settings.qualification, settings)),
+        list[Mapping[str, Any]](),
+        0,
+    )
+    for result in history.results_of_step(QUALIFICATION_STEP):
+        if "values" in result.said:
+            parts.append(result.said)
         else:
-            before, parts = count_tries(parts, before), []
+            earlier_tries, parts = count_tries(parts, earlier_tries), []
     met, expected = (sum(one[name] for one in parts) for name in ("met", "of"))
-    over = len(parts) == count
-    tries = parts[0].get("try", before + 1) if parts else before + 1
-    return QualificationStanding(
-        tries if over else tries - 1, len(parts), met, expected, over, over and good_enough(settings, met, expected)
+    is_finished = len(parts) == set_count
+    tries = parts[0].get("try", earlier_tries + 1) if parts else earlier_tries + 1
+    return QualificationProgress(
+        tries if is_finished else tries - 1,
+        len(parts),
+        met,
+        expected,
+        is_finished,
+        is_finished and reaches_pass_mark(settings, met, expected),
     )
 
 
-def count_tries(parts: Sequence[Mapping[str, Any]], before: int) -> int:
+def count_tries(parts: Sequence[Mapping[str, Any]], earlier_tries: int) -> int:
     """Return how many tries there were with the one of these parts. Parts from before tries were limited do not say."""
-    return int(parts[0].get("try", before + 1)) if parts else before
+    return int(parts[0].get("try", earlier_tries + 1)) if parts else earlier_tries
 
 
-def good_enough(settings: Any, met: int, expected: int) -> bool:
+def reaches_pass_mark(settings: Any, met_count: int, expected_count: int) -> bool:
     """In whole numbers, so that 8 of 10 are 80 percent."""
     percent: int = settings.pass_percent
-    return 100 * met >= percent * expected
+    return 100 * met_count >= percent * expected_count
 
 
-def passed(settings: Any, facts: VisitFacts) -> bool:
+def has_qualified(settings: Any, history: VisitHistory) -> bool:
     """Whoever has worked was good enough."""
-    return facts.begun or stands(settings, facts).good
+    return history.has_worked or qualification_progress(settings, history).is_good_enough
 
 
-def take(sent: Mapping[str, str], settings: Any, facts: VisitFacts) -> Taken | None:
+def parse_qualification_form(form: Mapping[str, str], settings: Any, history: VisitHistory) -> StepResult | None:
     """An answer, or that somebody tries again if they may; nothing if it was sent from an earlier page."""
-    count, here = facts.count_of(NAME), stands(settings, facts)
-    if sent.get("hit") != str(count) or (here.over and here.tries >= settings.qualification_tries):
+    result_count, progress = history.count_step_results(QUALIFICATION_STEP), qualification_progress(settings, history)
+    if form.get("hit") != str(result_count) or (
+        progress.is_finished and progress.tries >= settings.qualification_tries
+    ):
         return None
-    if here.over:
-        return Taken(NAME, count + 1, "taken", {"again": True})
-    sets = sets_in(settings.qualification, settings)
-    found = marked(settings, sets[here.at], sent)
-    said = {"set": here.at, "try": here.tries + 1, "values": found.values, "met": found.met, "of": found.expected}
-    if here.at + 1 < len(sets):
-        return Taken(NAME, count + 1, "taken", said)
-    good = good_enough(settings, here.met + found.met, here.expected + found.expected)
-    return Taken(NAME, count + 1, "passed" if good else "failed", said)
+    if progress.is_finished:
+        return StepResult(QUALIFICATION_STEP, result_count + 1, "taken", {"again": True})
+    sets = parse_practice_sets(settings.qualification, settings)
+    graded_set = grade_practice_form(settings, sets[progress.set_index], form)
+    details = {
+        "set": progress.set_index,
+        "try": progress.tries + 1,
+        "values": graded_set.values,
+        "met": graded_set.met_count,
+        "of": graded_set.expected_count,
+    }
+    if progress.set_index + 1 < len(sets):
+        return StepResult(QUALIFICATION_STEP, result_count + 1, "taken", details)
+    has_passed = reaches_pass_mark(
+        settings, progress.met_count + graded_set.met_count, progress.expected_count + graded_set.expected_count
+    )
+    return StepResult(QUALIFICATION_STEP, result_count + 1, "passed" if has_passed else "failed", details)
 
 
-def shown(settings: Any, facts: VisitFacts) -> dict[str, Any]:
+def qualification_context(settings: Any, history: VisitHistory) -> dict[str, Any]:
     """The set that is to be done, or how the test went."""
-    sets, here = sets_in(settings.qualification, settings), stands(settings, facts)
-    items = sets[min(here.at, len(sets) - 1)]
-    context = {"texts": [item.shown for item in items], "at": here.at + 1, "count": len(sets)}
-    context |= {"which": facts.count_of(NAME), "test": here, "tries_left": settings.qualification_tries - here.tries}
-    ended = here.over and here.tries >= settings.qualification_tries
+    sets, progress = parse_practice_sets(settings.qualification, settings), qualification_progress(settings, history)
+    items = sets[min(progress.set_index, len(sets) - 1)]
+    context = {"texts": [item.shown for item in items], "at": progress.set_index + 1, "count": len(sets)}
+    context |= {
+        "which": history.count_step_results(QUALIFICATION_STEP),
+        "test": progress,
+        "tries_left": settings.qualification_tries - progress.tries,
+    }
+    ended = progress.is_finished and progress.tries >= settings.qualification_tries
     return context | {"percent": settings.pass_percent, "outcome": "screened_out" if ended else None}
 
 
-STEP = Step(NAME, applies, passed, take, shown)
+STEP = VisitStep(QUALIFICATION_STEP, has_qualification, has_qualified, parse_qualification_form, qualification_context)

@@ -6,55 +6,58 @@ from typing import Any
 from app.crowd.platform import Platform
 from app.designs.design import CONTROL
 from app.errors import Invalid, listed, shortened
-from app.visit.asked_once import LONGEST_ANSWER, EntryQuestion, of_lines
+from app.visit.asked_once import MAX_ENTRY_ANSWER_CHARACTERS, EntryQuestion, parse_question_lines
 from app.visit.settings import VisitSettings
-from app.visit.step import Step, Taken, VisitFacts
+from app.visit.step import StepResult, VisitHistory, VisitStep
 
-NAME = "questions"
+QUESTIONS_STEP = "questions"
 
 
-def applies(settings: VisitSettings, platform: Platform) -> bool:
+def has_entry_questions(settings: VisitSettings, platform: Platform) -> bool:
     return bool(settings.questions) and platform.has_page
 
 
-def passed(_settings: VisitSettings, facts: VisitFacts) -> bool:
+def has_answered_questions(_settings: VisitSettings, history: VisitHistory) -> bool:
     """The launch fixes them, so whoever works has answered."""
-    return facts.begun or bool(facts.of(NAME))
+    return history.has_worked or bool(history.results_of_step(QUESTIONS_STEP))
 
 
-def take(sent: Mapping[str, str], settings: VisitSettings, _facts: VisitFacts) -> Taken:
+def parse_questions_form(form: Mapping[str, str], settings: VisitSettings, _history: VisitHistory) -> StepResult:
     """Raises `Invalid`: `question_unanswered`, `answer_unknown`, `answer_too_long`; details: `question`."""
-    answers = {one.name: answer_to(one, sent.get(one.field, "").strip()) for one in of_lines(settings.questions)}
-    return Taken(NAME, 1, "passed", {name: answer for name, answer in answers.items() if answer})
+    answers = {
+        one.name: validate_entry_answer(one, form.get(one.field_name, "").strip())
+        for one in parse_question_lines(settings.questions)
+    }
+    return StepResult(QUESTIONS_STEP, 1, "passed", {name: answer for name, answer in answers.items() if answer})
 
 
-def answer_to(question: EntryQuestion, said: str) -> str:
+def validate_entry_answer(question: EntryQuestion, text: str) -> str:
     """As it is kept; empty where it was left so."""
     name = question.name
-    if not said and not question.optional:
+    if not text and not question.optional:
         raise Invalid(
             f"Please answer “{shortened(question.question)}” too. What you entered is kept.",
             code="question_unanswered",
             question=name,
         )
-    if said and question.choices and said not in question.choices:
+    if text and question.choices and text not in question.choices:
         raise Invalid(
             f"The answer to “{shortened(question.question)}” must be one of {listed(question.choices)}.",
             code="answer_unknown",
             question=name,
         )
-    if len(said) > LONGEST_ANSWER or CONTROL.search(said):
+    if len(text) > MAX_ENTRY_ANSWER_CHARACTERS or CONTROL.search(text):
         raise Invalid(
-            f"The answer to “{shortened(question.question)}” must have {LONGEST_ANSWER} characters at most, and none "
+            f"The answer to “{shortened(question.question)}” must have {MAX_ENTRY_ANSWER_CHARACTERS} characters at most, and none "
             "that cannot be seen.",
             code="answer_too_long",
             question=name,
         )
-    return said
+    return text
 
 
-def shown(settings: VisitSettings, _facts: VisitFacts) -> dict[str, Any]:
-    return {"questions": of_lines(settings.questions)}
+def questions_context(settings: VisitSettings, _history: VisitHistory) -> dict[str, Any]:
+    return {"questions": parse_question_lines(settings.questions)}
 
 
-STEP = Step(NAME, applies, passed, take, shown)
+STEP = VisitStep(QUESTIONS_STEP, has_entry_questions, has_answered_questions, parse_questions_form, questions_context)

@@ -5,10 +5,10 @@ from typing import Annotated
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from app.fields import OPEN, PRIVATE, OneLine
-from app.visit.asked_once import of_lines
+from app.visit.asked_once import parse_question_lines
 
-LARGEST = 100_000  # characters of a table
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]
+MAX_TABLE_CHARACTERS = 100_000  # characters of a table
+QuestionLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]
 
 
 class VisitSettings(BaseModel):
@@ -46,20 +46,20 @@ class VisitSettings(BaseModel):
         description="Markdown. Nobody gets a HIT before they agree to it; who agreed to which version is kept. Changed "
         "later, it is asked again before the next HIT. Empty: nobody is asked.",
     )  # fmt: skip
-    questions: Annotated[list[Line], Field(max_length=20)] = Field(
+    questions: Annotated[list[QuestionLine], Field(max_length=20)] = Field(
         default=[], title="Questions asked once",
         description="Optional, one per line, for example: native_language: What is your native language? | English | "
         "German | another. Without choices the answer is free text; a question mark behind the name lets people leave "
         "it empty. Answers are in the exports, and are groups in the analysis.",
     )  # fmt: skip
 
-    training: Annotated[str, StringConstraints(strip_whitespace=True, max_length=LARGEST)] = Field(
+    training: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
         default="", title="Training",
         description="Optional. A table, as from a spreadsheet, with a header: text, expected, and if you like "
         "tolerance, explanation and set. People answer these sets, see what was expected and why, and try each again "
         "until they have it. Nothing of it counts.",
     )  # fmt: skip
-    qualification: Annotated[str, StringConstraints(strip_whitespace=True, max_length=LARGEST)] = Field(
+    qualification: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
         default="", title="Qualification",
         description="Optional. Such a table of sets by which people are tested before they may work.",
     )  # fmt: skip
@@ -74,13 +74,13 @@ class VisitSettings(BaseModel):
 
     @field_validator("questions", mode="before")
     @classmethod
-    def one_question_a_line(cls, questions: object) -> object:
+    def split_question_lines(cls, questions: object) -> object:
         """A text of lines, as forms and the command line send it."""
         return [line for line in questions.splitlines() if line.strip()] if isinstance(questions, str) else questions
 
     @field_validator("questions")
     @classmethod
-    def questions_can_be_asked(cls, questions: list[str]) -> list[str]:
+    def check_question_lines(cls, questions: list[str]) -> list[str]:
         """Raises ValueError."""
-        of_lines(questions)
+        parse_question_lines(questions)
         return questions

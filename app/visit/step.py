@@ -7,22 +7,22 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from app.crowd.platform import Platform
 from app.visit.settings import VisitSettings
 
-Outcome: TypeAlias = Literal["passed", "declined", "failed", "taken"]
+StepOutcome: TypeAlias = Literal["passed", "declined", "failed", "taken"]
 
 
-class Taken(NamedTuple):
+class StepResult(NamedTuple):
     """What somebody did in a step. version: of a text that was agreed to, the number of the text; of what is done again
     and again, a number that counts. outcome: `taken` of what alone decides nothing.
     """
 
     step: str
     version: int
-    outcome: Outcome
+    outcome: StepOutcome
     said: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
-class VisitFacts:
+class VisitHistory:
     """What is known of somebody's way to the work.
 
     version: of the campaign's visit, which a change of its texts raises. begun: whether they were admitted under an
@@ -30,26 +30,26 @@ class VisitFacts:
     """
 
     version: int
-    begun: bool = False
-    taken: Sequence[Taken] = field(default=())
+    has_worked: bool = False
+    results: Sequence[StepResult] = field(default=())
 
-    def of(self, step: str) -> list[Taken]:
+    def results_of_step(self, step: str) -> list[StepResult]:
         """What they did in one step."""
-        return [one for one in self.taken if one.step == step]
+        return [one for one in self.results if one.step == step]
 
-    def count_of(self, step: str) -> int:
+    def count_step_results(self, step: str) -> int:
         """Return how often they have done a step whose versions count."""
-        done = self.of(step)
-        return done[-1].version if done else 0
+        results = self.results_of_step(step)
+        return results[-1].version if results else 0
 
 
-def nothing(_settings: VisitSettings, _facts: VisitFacts) -> dict[str, Any]:
+def empty_step_context(_settings: VisitSettings, _history: VisitHistory) -> dict[str, Any]:
     """What the page of a step needs that needs nothing."""
     return {}
 
 
 @dataclass(frozen=True)
-class Step:
+class VisitStep:
     """One step of the visit; its page is `templates/visit/NAME.html`.
 
     applies(settings, platform): whether it is asked of those who come from there.
@@ -62,7 +62,7 @@ class Step:
     """
 
     name: str
-    applies: Callable[[VisitSettings, Platform], bool]
-    passed: Callable[[VisitSettings, VisitFacts], bool]
-    take: Callable[[Mapping[str, str], VisitSettings, VisitFacts], Taken | None]
-    shown: Callable[[VisitSettings, VisitFacts], dict[str, Any]] = nothing
+    is_required: Callable[[VisitSettings, Platform], bool]
+    is_passed: Callable[[VisitSettings, VisitHistory], bool]
+    parse_form: Callable[[Mapping[str, str], VisitSettings, VisitHistory], StepResult | None]
+    page_context: Callable[[VisitSettings, VisitHistory], dict[str, Any]] = empty_step_context

@@ -4,9 +4,9 @@ from app.crowd.platform import Platform
 from app.crowd.registry import PLATFORMS
 from app.visit import consent, qualification, questions, training, welcome
 from app.visit.settings import VisitSettings
-from app.visit.step import Step, VisitFacts
+from app.visit.step import VisitHistory, VisitStep
 
-STEPS: tuple[Step, ...] = (
+VISIT_STEPS: tuple[VisitStep, ...] = (
     welcome.STEP,
     consent.STEP,  # before anything that is asked of the person
     questions.STEP,
@@ -15,11 +15,18 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def next_step(settings: VisitSettings, platform: Platform, facts: VisitFacts) -> Step | None:
+def find_next_step(settings: VisitSettings, platform: Platform, history: VisitHistory) -> VisitStep | None:
     """The first that somebody who came from a platform has not passed; None where they may work."""
-    return next((step for step in STEPS if step.applies(settings, platform) and not step.passed(settings, facts)), None)
+    return next(
+        (
+            step
+            for step in VISIT_STEPS
+            if step.is_required(settings, platform) and not step.is_passed(settings, history)
+        ),
+        None,
+    )
 
 
-def any_applies(settings: VisitSettings) -> bool:
+def has_visit_steps(settings: VisitSettings) -> bool:
     """Whether anybody has a step to pass."""
-    return any(step.applies(settings, platform) for step in STEPS for platform in PLATFORMS.values())
+    return any(step.is_required(settings, platform) for step in VISIT_STEPS for platform in PLATFORMS.values())

@@ -9,120 +9,143 @@ from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Conflict
 from app.quality.expected import Feedback
-from app.visit.practice import Marked, PracticeItem, marked, marked_values, sets_in
-from app.visit.step import Step, Taken, VisitFacts
+from app.visit.practice import GradedSet, PracticeItem, grade_practice_form, grade_practice_values, parse_practice_sets
+from app.visit.step import StepResult, VisitHistory, VisitStep
 
-NAME = "training"
-MAX_TRIES = 100  # of a set
+TRAINING_STEP = "training"
+MAX_TRIES_PER_TRAINING_SET = 100  # of a set
 
 
-def applies(settings: Any, platform: Platform) -> bool:
+def has_training(settings: Any, platform: Platform) -> bool:
     return bool(settings.training) and platform.has_page
 
 
-class TrainingStanding(NamedTuple):
+class TrainingProgress(NamedTuple):
     """at: which set is to be done, 0 for the first. answered: the answer to it whose explanation was not gone on from
     yet. tries: how often it was tried.
     """
 
-    at: int
-    answered: Mapping[str, Any] | None
+    set_index: int
+    unread_answer: Mapping[str, Any] | None
     tries: int
 
     @property
-    def out_of_tries(self) -> bool:
+    def has_no_tries_left(self) -> bool:
         """Whether they may not try it again."""
-        met = self.answered is not None and self.answered["met"] == self.answered["of"]
-        return self.tries >= MAX_TRIES and not met
+        is_correct = self.unread_answer is not None and self.unread_answer["met"] == self.unread_answer["of"]
+        return self.tries >= MAX_TRIES_PER_TRAINING_SET and not is_correct
 
 
-def stands(facts: VisitFacts) -> TrainingStanding:
+def training_progress(history: VisitHistory) -> TrainingProgress:
     """Return where somebody is in their training, from the last answer and whether they went on from it."""
-    done = [one.said for one in facts.of(NAME)]
-    last = next((said for said in reversed(done) if "values" in said), None)
+    details = [one.said for one in history.results_of_step(TRAINING_STEP)]
+    last = next((said for said in reversed(details) if "values" in said), None)
     if last is None:
-        return TrainingStanding(0, None, 0)
-    of_set = [said for said in done if said.get("set") == last["set"]]
-    tries = last.get("try", len(of_set))  # not counted in answers from before tries were limited
-    if "values" in done[-1]:
-        return TrainingStanding(last["set"], last, tries)
+        return TrainingProgress(0, None, 0)
+    set_details = [said for said in details if said.get("set") == last["set"]]
+    tries = last.get("try", len(set_details))  # not counted in answers from before tries were limited
+    if "values" in details[-1]:
+        return TrainingProgress(last["set"], last, tries)
     if last["met"] == last["of"]:
-        return TrainingStanding(last["set"] + 1, None, 0)
-    return TrainingStanding(last["set"], None, tries)
+        return TrainingProgress(last["set"] + 1, None, 0)
+    return TrainingProgress(last["set"], None, tries)
 
 
-def passed(settings: Any, facts: VisitFacts) -> bool:
+def has_finished_training(settings: Any, history: VisitHistory) -> bool:
     """Whoever has worked need not learn."""
-    return facts.begun or stands(facts).at >= len(sets_in(settings.training, settings))
+    return history.has_worked or training_progress(history).set_index >= len(
+        parse_practice_sets(settings.training, settings)
+    )
 
 
-def take(sent: Mapping[str, str], settings: Any, facts: VisitFacts) -> Taken | None:
+def parse_training_form(form: Mapping[str, str], settings: Any, history: VisitHistory) -> StepResult | None:
     """An answer, or that somebody goes on from what they were told; nothing if it was sent from an earlier page.
 
     Raises `Conflict` (`training_over`) when they have tried the set too often.
     """
-    count, here = facts.count_of(NAME), stands(facts)
-    if sent.get("hit") != str(count):
+    result_count, progress = history.count_step_results(TRAINING_STEP), training_progress(history)
+    if form.get("hit") != str(result_count):
         return None
-    if here.out_of_tries:
+    if progress.has_no_tries_left:
         raise Conflict(
             "You have tried this set many times, so the training ends here for you. Thank you for trying.",
             code="training_over",
         )
-    sets = sets_in(settings.training, settings)
-    if here.answered is not None:
-        last = here.at + 1 == len(sets) and here.answered["met"] == here.answered["of"]
-        return Taken(NAME, count + 1, "passed" if last else "taken", {"seen": True})
-    found = marked(settings, sets[here.at], sent)
-    said = {"set": here.at, "try": here.tries + 1, "values": found.values, "met": found.met, "of": found.expected}
-    return Taken(NAME, count + 1, "taken", said)
+    sets = parse_practice_sets(settings.training, settings)
+    if progress.unread_answer is not None:
+        last = progress.set_index + 1 == len(sets) and progress.unread_answer["met"] == progress.unread_answer["of"]
+        return StepResult(TRAINING_STEP, result_count + 1, "passed" if last else "taken", {"seen": True})
+    graded_set = grade_practice_form(settings, sets[progress.set_index], form)
+    details = {
+        "set": progress.set_index,
+        "try": progress.tries + 1,
+        "values": graded_set.values,
+        "met": graded_set.met_count,
+        "of": graded_set.expected_count,
+    }
+    return StepResult(TRAINING_STEP, result_count + 1, "taken", details)
 
 
-def shown(settings: Any, facts: VisitFacts) -> dict[str, Any]:
+def training_context(settings: Any, history: VisitHistory) -> dict[str, Any]:
     """The set that is to be done, or how its answer was."""
-    sets, here = sets_in(settings.training, settings), stands(facts)
-    at = min(here.at, len(sets) - 1)
-    context = {"texts": [item.shown for item in sets[at]], "at": at + 1, "count": len(sets)}
-    context |= {"which": facts.count_of(NAME), "told": None, "outcome": "screened_out" if here.out_of_tries else None}
-    if here.answered is None:
+    sets, progress = parse_practice_sets(settings.training, settings), training_progress(history)
+    set_index = min(progress.set_index, len(sets) - 1)
+    context = {"texts": [item.shown for item in sets[set_index]], "at": set_index + 1, "count": len(sets)}
+    context |= {
+        "which": history.count_step_results(TRAINING_STEP),
+        "told": None,
+        "outcome": "screened_out" if progress.has_no_tries_left else None,
+    }
+    if progress.unread_answer is None:
         return context
-    found = marked_values(settings, sets[at], here.answered["values"])
-    return context | {"told": lines(settings, sets[at], found), "all_met": found.met == found.expected}
+    graded_set = grade_practice_values(settings, sets[set_index], progress.unread_answer["values"])
+    return context | {
+        "told": training_feedback_context(settings, sets[set_index], graded_set),
+        "all_met": graded_set.met_count == graded_set.expected_count,
+    }
 
 
-def lines(settings: Any, items: tuple[PracticeItem, ...], found: Marked) -> dict[str, Any]:
+def training_feedback_context(settings: Any, items: tuple[PracticeItem, ...], graded_set: GradedSet) -> dict[str, Any]:
     """What is said of each item by each criterion, and of their order: what was given, and what was expected."""
-    of_items: list[list[dict[str, Any]]] = [[] for _ in items]
+    lines_by_item: list[list[dict[str, Any]]] = [[] for _ in items]
     orders: list[dict[str, Any]] = []
-    for number, view in enumerate(criteria_of(settings)):
-        design, values = design_of(view), found.values[number]
-        name = view.criterion_name if settings.criteria else ""
-        told = {one.position: one for one in found.told[number] if one.kind != "order"}
+    for number, criterion_view in enumerate(criteria_of(settings)):
+        design, values = design_of(criterion_view), graded_set.values[number]
+        name = criterion_view.criterion_name if settings.criteria else ""
+        feedback_by_position = {one.position: one for one in graded_set.feedback[number] if one.kind != "order"}
         for place, value in enumerate(values if design.yields != "order" else ()):
-            of_items[place].append({"criterion": name, "given": in_words(design, value), "told": told.get(place)})
-        of_order = (one for one in found.told[number] if one.kind == "order")
-        orders += [{"criterion": name, "told": one, "given": in_order(design, values, one)} for one in of_order]
-    told_of_all = {"items": of_items, "orders": orders, "calls": design_of(settings).calls_items_by}
-    return told_of_all | {"explanations": [item.explanation for item in items]}
+            lines_by_item[place].append(
+                {
+                    "criterion": name,
+                    "given": practice_value_text(design, value),
+                    "told": feedback_by_position.get(place),
+                }
+            )
+        order_feedback = (one for one in graded_set.feedback[number] if one.kind == "order")
+        orders += [
+            {"criterion": name, "told": one, "given": answered_order(design, values, one)} for one in order_feedback
+        ]
+    context = {"items": lines_by_item, "orders": orders, "calls": design_of(settings).calls_items_by}
+    return context | {"explanations": [item.explanation for item in items]}
 
 
-def in_words(design: Design, value: float | None) -> str | None:
+def practice_value_text(design: Design, value: float | None) -> str | None:
     """A value as it was given; None where the item cannot be judged."""
     if value is None:
         return None
     return design.classes[int(value)] if design.classes else f"{value:g}"
 
 
-def in_order(design: Design, values: Sequence[float | None], expected: Feedback) -> list[list[int]]:
+def answered_order(design: Design, values: Sequence[float | None], order_feedback: Feedback) -> list[list[int]]:
     """The positions of the items that have a place as they were answered, the best first; equal ones stand together.
     None of them where one cannot be judged.
     """
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
+    judged_values = [value for value in values if value is not None]
+    if len(judged_values) < len(values):
         return []
-    shares, placed = design.shares(known), [place for group in expected.order for place in group]
-    levels = sorted({shares[place] for place in placed}, reverse=True)
-    return [[place for place in placed if shares[place] == level] for level in levels]
+    shares, positions = design.shares(judged_values), [place for group in order_feedback.order for place in group]
+    levels = sorted({shares[place] for place in positions}, reverse=True)
+    return [[place for place in positions if shares[place] == level] for level in levels]
 
 
-STEP = Step(NAME, applies, passed, take, shown)
+STEP = VisitStep(TRAINING_STEP, has_training, has_finished_training, parse_training_form, training_context)

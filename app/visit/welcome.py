@@ -7,23 +7,23 @@ from collections.abc import Mapping
 
 from app.crowd.platform import Platform
 from app.visit.settings import VisitSettings
-from app.visit.step import Step, Taken, VisitFacts
+from app.visit.step import StepResult, VisitHistory, VisitStep
 
-NAME = "welcome"
-
-
-def applies(settings: VisitSettings, platform: Platform) -> bool:
-    return settings.welcome and platform.has_page and not platform.starts_here
+WELCOME_STEP = "welcome"
 
 
-def passed(_settings: VisitSettings, facts: VisitFacts) -> bool:
+def has_welcome_page(settings: VisitSettings, platform: Platform) -> bool:
+    return settings.welcome and platform.has_page and not platform.has_start_button
+
+
+def has_seen_welcome(_settings: VisitSettings, history: VisitHistory) -> bool:
     """Whoever has worked knows what it is."""
-    return facts.begun or bool(facts.of(NAME))
+    return history.has_worked or bool(history.results_of_step(WELCOME_STEP))
 
 
-def take(_sent: Mapping[str, str], _settings: VisitSettings, _facts: VisitFacts) -> Taken:
+def parse_welcome_form(_form: Mapping[str, str], _settings: VisitSettings, _history: VisitHistory) -> StepResult:
     """There is one button."""
-    return Taken(NAME, 1, "passed")
+    return StepResult(WELCOME_STEP, 1, "passed")
 
 
-STEP = Step(NAME, applies, passed, take)
+STEP = VisitStep(WELCOME_STEP, has_welcome_page, has_seen_welcome, parse_welcome_form)

@@ -133,7 +133,7 @@ async def test_every_scored_item_is_a_row_of_the_responses(engine):
     touches = {hit.items[0]: Touch(1200, 3, "keyboard")}
     async with transaction(engine) as connection:
         answer = Answer(scores, touches, viewport="390x844", source="page")
-        await submission.submit(connection, assignment, hit.id, answer, now=NOW)
+        await submission.submit_answer(connection, assignment, hit.id, answer, now=NOW)
     header, *rows = cells(await written(engine, campaign.slug, "responses"))
     assert tuple(header) == RESPONSE_COLUMNS
     lines = [dict(zip(header, row, strict=True)) for row in rows]
@@ -179,7 +179,7 @@ async def test_assignments_tell_whom_to_pay_for_what(engine):
     while (work := await next_hit(engine, done)).hit is not None:
         async with transaction(engine) as connection:
             scores = Answer(dict.fromkeys(work.hit.items, 50.0))
-            await submission.submit(connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3))
+            await submission.submit_answer(connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3))
     content = await written(engine, campaign.slug, "assignments")
     assert "SECRET" not in content
     header, *rows = cells(content)

@@ -157,7 +157,7 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
     hit = await hit_of(engine, slow)
     free = [f"v{number}" for number in range(12) if number not in hit.items]
     async with transaction(engine) as connection:
-        await submission.submit(connection, slow, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
+        await submission.submit_answer(connection, slow, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
         await import_results(
             engine, campaign, f"Input.id1,Input.id2,Answer.range1,Answer.range2\n{free[0]},{free[1]},1,2\n"
         )

@@ -38,7 +38,7 @@ async def say(engine, campaign, name, remarks):
     hit = await hit_of(engine, me)
     async with statements(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), remarks=remarks, source="page")
-        told = await submission.submit(connection, me, hit.id, answer, now=NOW)
+        told = await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
     return told.seq, me, hit
 
 
@@ -101,7 +101,7 @@ async def test_who_changed_their_answer_has_said_only_what_they_said_last(engine
     seq, me, hit = await say(engine, campaign, "ann", SAID)
     async with statements(engine) as connection:
         again = Answer(dict.fromkeys(hit.items, 20.0), remarks={"hit": Remark("Better.")}, source="page")
-        await undo.replace(connection, me, hit.id, seq, again, now=NOW)
+        await undo.replace_answer(connection, me, hit.id, seq, again, now=NOW)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/remarks")).text
     assert "Better." in html
     assert "Too long." not in html

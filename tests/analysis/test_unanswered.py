@@ -145,8 +145,8 @@ async def test_an_answer_that_was_changed_is_replaced_once_the_new_one_counts(en
     hit = await hit_of(engine, who)
     await submit(engine, who, hit)
     async with statements(engine) as connection:
-        last = await undo.reopen(connection, who, now=NOW)
-        await undo.replace(connection, who, hit.id, last.seq, Form(last.form, source="form"), now=NOW)
+        last = await undo.reopen_last_answer(connection, who, now=NOW)
+        await undo.replace_answer(connection, who, hit.id, last.seq, Form(last.form, source="form"), now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     first, second = (rows[: len(hit.items)], rows[len(hit.items) :])
     assert {(row["counts"], row["left_out"]) for row in first} == {("true", "")}
@@ -155,7 +155,7 @@ async def test_an_answer_that_was_changed_is_replaced_once_the_new_one_counts(en
     rows = await rows_of(engine, campaign.slug, "responses")
     first, second = (rows[: len(hit.items)], rows[len(hit.items) :])
     assert {(row["counts"], row["left_out"], row["left_out_reason"]) for row in first} == {
-        ("false", "replaced", undo.REASON)
+        ("false", "replaced", undo.WITHDRAWAL_REASON)
     }
     assert {(row["counts"], row["left_out"]) for row in second} == {("true", "")}
 

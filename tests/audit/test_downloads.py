@@ -25,7 +25,7 @@ def engine(app):
 async def campaign(engine):
     found = await running(engine, name="Verbs")
     async with engine.begin() as connection:
-        await people.add(connection, found, ["Ada", "Bea"], now=NOW)
+        await people.create_personal_links(connection, found, ["Ada", "Bea"], now=NOW)
     return found
 
 

@@ -93,7 +93,7 @@ async def test_a_remark_of_another_campaign_is_not_among_those_of_this_one(app, 
     hit = await hit_of(engine, visit)
     said = Answer(dict.fromkeys(hit.items, 50.0), remarks={"hit": Remark("Heard there.")}, source="page")
     async with statements(engine) as connection:
-        await submission.submit(connection, visit, hit.id, said, now=NOW)
+        await submission.submit_answer(connection, visit, hit.id, said, now=NOW)
     _, token = await came_in(app, client, "guest", "manager", mine)
     bearer = {"authorization": f"Bearer {token}"}
     for params in ({}, {"annotator": "A1"}, {"words": "heard"}, {"kind": "comments"}):

@@ -25,7 +25,7 @@ async def answered(campaign: Any, said: dict[str, list[float]] = SAID) -> None:
     hit = await hit_of(campaign.engine, me, now=now)
     answers = {name: Answer(dict(zip(hit.items, values, strict=True))) for name, values in said.items()}
     async with statements(campaign.engine) as connection:
-        await submission.submit(connection, me, hit.id, AnswerByCriterion(answers), now=now)
+        await submission.submit_answer(connection, me, hit.id, AnswerByCriterion(answers), now=now)
 
 
 @pytest.fixture

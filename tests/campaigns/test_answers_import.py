@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.export import Format, export
 from app.campaigns import responses_import
-from app.crowd.answer_files import read_answers
+from app.crowd.answer_files import read_answer_file
 from app.crowd.answered import ResultRow
 from app.crowd.reading import ReadingNotes, ReadingOptions
 from app.database.session import statements
@@ -272,7 +272,7 @@ async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, forma
     async with statements(engine) as connection:
         for score in (50.0, 90.0):
             sent = Answer(dict.fromkeys(hit.items, score))
-            told = await undo.replace(connection, me, hit.id, told.seq, sent, now=NOW)
+            told = await undo.replace_answer(connection, me, hit.id, told.seq, sent, now=NOW)
     await revise(engine, campaign.id, now=NOW)
     exported = await text_of(engine, campaign.slug, "responses", format_)
     assert len(exported.splitlines()) == (format_ == "csv") + 3 * len(hit.items)
@@ -406,7 +406,7 @@ def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_b
     hits: list[ResultRow] = []
     notes = ReadingNotes()
     with suppress(Refusal):
-        _, hits, notes = read_answers(sent, "a.csv", Written(design), max_mb=1, options=ReadingOptions())
+        _, hits, notes = read_answer_file(sent, "a.csv", Written(design), max_mb=1, options=ReadingOptions())
     if not hits:
         return
     assert sum(len(hit.items) for hit in hits) + notes.missing == len(rows)

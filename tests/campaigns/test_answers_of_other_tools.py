@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from app.campaigns import responses_import
 from app.campaigns.answer_options import AnswerFileOptions
-from app.crowd.answer_files import read_answers
-from app.crowd.moments import OrderUnknownError, read_moment
+from app.crowd.answer_files import read_answer_file
+from app.crowd.moments import DateOrderUnknownError, parse_file_time
 from app.designs.slider import Slider
 from app.designs.written import Written
 from app.errors import Refusal
@@ -504,12 +504,12 @@ def test_whatever_stands_in_a_file_of_another_tool_it_is_read_or_refused_in_word
     sent = io.BytesIO("\n".join(map(json.dumps, rows)).encode())
     reading = AnswerFileOptions.model_validate(options).reading
     with suppress(Refusal):
-        _, hits, _ = read_answers(sent, "a.jsonl", Written(Slider()), max_mb=1, options=reading)
+        _, hits, _ = read_answer_file(sent, "a.jsonl", Written(Slider()), max_mb=1, options=reading)
         assert all(len(hit.items) == len(hit.scores) for hit in hits)
 
 
 @given(st.text(st.sampled_from("0123456789.,:/ -+TZapmPMJanuary%'"), max_size=24), st.sampled_from([None, True, False]))
 def test_any_text_is_a_time_or_none(text, day_first):
-    with suppress(OrderUnknownError):
-        moment = read_moment(text, day_first=day_first, zone=UTC)
-        assert moment is None or moment.at.tzinfo is UTC
+    with suppress(DateOrderUnknownError):
+        moment = parse_file_time(text, day_first=day_first, zone=UTC)
+        assert moment is None or moment.time.tzinfo is UTC

@@ -167,7 +167,7 @@ async def test_the_page_says_which_output_did_not_load(engine, researcher):
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     async with statements(engine) as connection:
-        await broken.report(connection, me, hit.id, 2, now=NOW)
+        await broken.store_media_report(connection, me, hit.id, 2, now=NOW)
     address = f"/admin/campaigns/{campaign.slug}/items"
     page = (await researcher.get(f"{address}?segment=s{hit.segment}")).text
     assert "Did not load for 1 annotator." in page

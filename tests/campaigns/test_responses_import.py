@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.export import export
 from app.campaigns import imported_hits, lifecycle, responses_import
-from app.crowd.mturk.results import time_of
+from app.crowd.mturk.results import parse_mturk_time
 from app.errors import Conflict, NotFound, Refusal
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, submit, value, values
@@ -397,11 +397,11 @@ async def test_results_for_a_campaign_that_does_not_exist_are_not_found(engine):
     ],
 )
 def test_mturks_times_are_read_with_their_zone(cell, hour):
-    moment = time_of(cell)
+    moment = parse_mturk_time(cell)
     assert moment
     assert moment.astimezone(UTC).hour == hour
 
 
 @pytest.mark.parametrize("cell", ["", "yesterday", "Tue Apr 99 12:04:05 PDT 2018", "Tue Apr 10 12:04:05 CEST 2018"])
 def test_a_time_that_cannot_be_read_is_no_time(cell):
-    assert time_of(cell) is None
+    assert parse_mturk_time(cell) is None

@@ -7,14 +7,14 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from app.crowd.annotators import arrive
-from app.crowd.doors import Doors
+from app.crowd.annotators import find_or_create_assignment
+from app.crowd.doors import VisitLimiter
 from app.crowd.platform import Arrival
 from app.database.session import statements
 from app.errors import TooManyVisits
 from app.serving import drafts, leases
 from app.serving.posterior_cache import PosteriorCache
-from app.serving.standing import by_id
+from app.serving.standing import assignment_query_by_id
 from app.settings import Settings
 from app.web import address_of
 from tests.conftest import browser_of
@@ -25,17 +25,21 @@ CLASS = 40
 
 
 def doors(**limits):
-    return Doors(KEY, Settings(**limits))
+    return VisitLimiter(KEY, Settings(**limits))
 
 
 async def visit(engine, campaign, name, visitor, *, now=NOW):
     async with statements(engine) as connection:
-        return await arrive(connection, campaign.id, "link", Arrival(name, "visit"), now=now, visitor=visitor)
+        return await find_or_create_assignment(
+            connection, campaign.id, "link", Arrival(name, "visit"), now=now, visitor=visitor
+        )
 
 
 async def ask(engine, assignment, visitor):
     async with statements(engine) as connection:
-        return await leases.next_hit(connection, PosteriorCache(), by_id(assignment, visitor), now=NOW)
+        return await leases.find_next_hit(
+            connection, PosteriorCache(), assignment_query_by_id(assignment, visitor), now=NOW
+        )
 
 
 async def touch(engine, assignment, hit):

@@ -1,23 +1,23 @@
 import pytest
 
-from app.crowd.mturk.platform import PREVIEW_ASSIGNMENT_ID
+from app.crowd.mturk.platform import MTURK_PREVIEW_ASSIGNMENT_ID
 from app.crowd.platform import Arrival, Completion
 from app.crowd.registry import PLATFORMS
-from app.crowd.settings import WAYS_BACK
+from app.crowd.settings import RETURN_SETTING_NAMES
 from app.errors import Invalid
 from app.settings import Settings
 
 MTURK = {
     "assignmentId": "A1", "hitId": "H1", "workerId": "W1", "turkSubmitTo": "https://workersandbox.mturk.com",
 }  # fmt: skip
-NO_WAY = dict.fromkeys(WAYS_BACK)
+NO_WAY = dict.fromkeys(RETURN_SETTING_NAMES)
 PROLIFIC = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"}
 
 
 def read(platform, parameters, *extra):
     """`parameters` as a mapping, or as the pairs of a query in which a name may occur twice."""
     query = list(parameters.items()) if isinstance(parameters, dict) else parameters
-    return PLATFORMS[platform].arrival(query, Settings(mturk_submit_origins=extra))
+    return PLATFORMS[platform].parse_arrival(query, Settings(mturk_submit_origins=extra))
 
 
 def refusal_of(platform, parameters):
@@ -32,13 +32,13 @@ def test_mturk_parameters_become_an_arrival():
 
 
 def test_after_the_answer_mturk_gets_exactly_its_assignment_id_and_one_more_field():
-    completion = PLATFORMS["mturk"].complete(read("mturk", MTURK).details, NO_WAY, "completed")
+    completion = PLATFORMS["mturk"].build_completion(read("mturk", MTURK).details, NO_WAY, "completed")
     assert completion.url == "https://workersandbox.mturk.com/mturk/externalSubmit"
     assert completion.fields["assignmentId"] == "A1"
     assert len(completion.fields) > 1
 
 
-@pytest.mark.parametrize("parameters", [{}, {"assignmentId": PREVIEW_ASSIGNMENT_ID, "hitId": "H1"}])
+@pytest.mark.parametrize("parameters", [{}, {"assignmentId": MTURK_PREVIEW_ASSIGNMENT_ID, "hitId": "H1"}])
 def test_a_preview_is_nobody(parameters):
     assert read("mturk", parameters) is None
 
@@ -77,13 +77,13 @@ def test_prolific_session_is_the_assignment():
 
 
 def test_prolific_annotators_return_with_the_completion_code():
-    completion = PLATFORMS["prolific"].complete({}, NO_WAY | {"prolific_completion_code": "C0DE"}, "completed")
+    completion = PLATFORMS["prolific"].build_completion({}, NO_WAY | {"prolific_completion_code": "C0DE"}, "completed")
     assert completion.url == "https://app.prolific.com/submissions/complete?cc=C0DE"
 
 
 def test_without_a_code_there_is_nowhere_to_return_to():
-    assert PLATFORMS["prolific"].complete({}, NO_WAY, "completed") == Completion()
-    assert PLATFORMS["link"].complete({}, NO_WAY, "completed") == Completion()
+    assert PLATFORMS["prolific"].build_completion({}, NO_WAY, "completed") == Completion()
+    assert PLATFORMS["link"].build_completion({}, NO_WAY, "completed") == Completion()
 
 
 @pytest.mark.parametrize("value", ["", "  ", "x" * 201, "a\x00b", "a\nb"])

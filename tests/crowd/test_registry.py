@@ -7,14 +7,21 @@ import pytest
 
 from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
 from app.crowd.platform import Arrival, Completion, Platform
-from app.crowd.registry import PLATFORMS, links, of_results, public_link, with_pages, with_results
-from app.crowd.settings import WAYS_BACK
+from app.crowd.registry import (
+    PLATFORMS,
+    detect_result_platform,
+    platform_links,
+    platforms_with_pages,
+    platforms_with_result_files,
+    public_link,
+)
+from app.crowd.settings import RETURN_SETTING_NAMES
 from app.errors import Invalid
 from app.settings import Settings
 from tests.serving.campaigns import running, value
 
 ALL = pytest.mark.parametrize("platform", PLATFORMS.values(), ids=PLATFORMS)
-PAGES = pytest.mark.parametrize("platform", with_pages(), ids=lambda platform: platform.name)
+PAGES = pytest.mark.parametrize("platform", platforms_with_pages(), ids=lambda platform: platform.name)
 SETTINGS = Settings()
 
 
@@ -24,7 +31,7 @@ def somebody(platform: Platform) -> dict[str, str]:
 
 
 def arrival_of(platform: Platform, parameters: dict[str, str]) -> Arrival | None:
-    return platform.arrival(list(parameters.items()), SETTINGS)
+    return platform.parse_arrival(list(parameters.items()), SETTINGS)
 
 
 def refusal_of(platform: Platform, parameters: dict[str, str]) -> Invalid | None:
@@ -40,14 +47,14 @@ def refusal_of(platform: Platform, parameters: dict[str, str]) -> Invalid | None
 def test_its_name_is_its_key_and_the_start_of_an_address(platform):
     assert PLATFORMS[platform.name] is platform
     assert re.fullmatch("[a-z]+", platform.name)
-    assert platform.address("key") == f"/{platform.name}/key"
+    assert platform.entry_path("key") == f"/{platform.name}/key"
     assert platform.title
 
 
 @ALL
 def test_whoever_starts_here_stays_here(platform):
-    assert not (platform.starts_here and platform.returns)
-    assert platform.has_page or not (platform.starts_here or platform.returns or platform.framed_by)
+    assert not (platform.has_start_button and platform.has_return_page)
+    assert platform.has_page or not (platform.has_start_button or platform.has_return_page or platform.frame_origins)
 
 
 @ALL
@@ -80,16 +87,18 @@ def test_its_link_as_a_researcher_copies_it_names_nobody(platform):
 @ALL
 def test_people_return_to_an_address_to_which_the_page_may_lead(platform):
     known = arrival_of(platform, somebody(platform))
-    completion = platform.complete(known.details if known else {}, dict.fromkeys(WAYS_BACK, "C0DE"), "completed")
+    completion = platform.complete(
+        known.details if known else {}, dict.fromkeys(RETURN_SETTING_NAMES, "C0DE"), "completed"
+    )
     assert (completion == Completion()) is (not platform.has_page)
     if completion.url:
         assert completion.url.startswith("https://")
         assert completion.label
     if completion.fields:
-        assert str(completion.url).startswith(platform.posts_to(SETTINGS))
+        assert str(completion.url).startswith(platform.form_origins(SETTINGS))
 
 
-@pytest.mark.parametrize("name", WAYS_BACK)
+@pytest.mark.parametrize("name", RETURN_SETTING_NAMES)
 def test_ways_back_are_optional_and_a_launch_leaves_them_open(name):
     assert CampaignSettings.model_fields[name].default is None
     assert name in OPEN_AFTER_LAUNCH
@@ -99,19 +108,21 @@ def test_ways_back_are_optional_and_a_launch_leaves_them_open(name):
 @pytest.mark.parametrize("outcome", ["failed_checks", "screened_out", "nothing_left"])
 def test_who_has_not_done_the_work_gets_no_code_of_those_who_have(platform, outcome):
     known = arrival_of(platform, somebody(platform))
-    chosen = dict.fromkeys(WAYS_BACK) | {"prolific_completion_code": "D0NE", "return_completed": "D0NE"}
+    chosen = dict.fromkeys(RETURN_SETTING_NAMES) | {"prolific_completion_code": "D0NE", "return_completed": "D0NE"}
     assert "D0NE" not in str(platform.complete(known.details if known else {}, chosen, outcome))
 
 
 def test_anybody_can_start_by_the_public_link():
-    assert public_link("http://easel.test", "key") in links("http://easel.test", "key").values()
+    assert public_link("http://easel.test", "key") in platform_links("http://easel.test", "key").values()
 
 
 def test_no_result_file_is_of_two_platforms():
     """Nobody who imports a file has to say whose it is."""
     headers = [["Input.id1", "Answer.range1", "WorkerId"], ["Answer.range1"], ["hit", "annotator", "item", "value"]]
     for columns in headers:
-        assert [it for it, files in with_results() if files.recognises(columns)] == [of_results(columns)[0]]
+        assert [it for it, files in platforms_with_result_files() if files.has_known_column(columns)] == [
+            detect_result_platform(columns)[0]
+        ]
 
 
 @PAGES

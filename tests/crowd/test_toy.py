@@ -12,7 +12,7 @@ from tests.serving.campaigns import fields_of, running, values
 
 async def test_its_visitors_arrive_answer_and_return(engine, database_url, tmp_path):
     campaign = await running(engine)
-    address = TOY.address(campaign.link_key)
+    address = TOY.entry_path(campaign.link_key)
     environment = os.environ | {"DATABASE_URL": database_url}
     with serving(environment, tmp_path / "said", "tests.crowd.toy:create_app") as (_, base):
         async with httpx.AsyncClient(base_url=base, headers={"accept": "text/html"}) as visitor:

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 
 from fastapi import FastAPI
 
-from app.crowd.platform import Arrival, Completion, Identifiers, Outcome, Platform
+from app.crowd.platform import Arrival, ArrivalParameters, Completion, Platform, VisitOutcome
 from app.crowd.registry import PLATFORMS
 from app.settings import Settings
 
-IDENTIFIERS = Identifiers(("player", "round"), "Please go back to the toy shop.", "The shop fills them in.")
+IDENTIFIERS = ArrivalParameters(("player", "round"), "Please go back to the toy shop.", "The shop fills them in.")
 
 
 def read(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
-    player, turn = IDENTIFIERS.values(parameters)
+    player, turn = IDENTIFIERS.read_values(parameters)
     return Arrival(player, turn, {"prize": f"bear-of-{player}"})
 
 
-def complete(details: Mapping[str, str], _chosen: Mapping[str, str | None], _outcome: Outcome) -> Completion:
+def complete(details: Mapping[str, str], _chosen: Mapping[str, str | None], _outcome: VisitOutcome) -> Completion:
     return Completion(url=f"https://toys.example/{details['prize']}", label="Back to the toys")
 
 
@@ -26,7 +26,7 @@ TOY = Platform(
     read,
     complete,
     IDENTIFIERS,
-    returns=True,
+    has_return_page=True,
     one_hit_per_assignment=True,
     link_parameters="?player={{player}}&round={{round}}",
 )

@@ -152,7 +152,7 @@ async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_i
     free = [f"v{number}" for number in range(12) if number not in hit.items][:2]
     row = f"{free[0]},{free[1]},10,90\n"
     async with transaction(engine) as connection:
-        await submission.submit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
+        await submission.submit_answer(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + 400 * row)
         assert (await course_of(engine, campaign, followers)).answers == 406
         assert (await course_of(engine, campaign, followers)).answers == 406

@@ -15,7 +15,7 @@ from app.database.schema import metadata
 from app.database.session import statements
 from app.designs.answer import Answer, Touch
 from app.record.revisions import decide, revise
-from app.serving.submission import submit
+from app.serving.submission import submit_answer
 from app.simulation import rehearsals
 from app.simulation.annotators import plain
 from tests.campaigns.drafts import draft, import_results, is_clean, launched
@@ -81,7 +81,7 @@ async def test_how_an_answer_came_about_is_carried_over(engine, database_url):
             touches={hit.items[place]: touch for place, touch in touches.items()},
         )
         async with statements(engine) as connection:
-            await submit(connection, me, hit.id, answer, now=NOW)
+            await submit_answer(connection, me, hit.id, answer, now=NOW)
     told = "SELECT seq, telemetry::text FROM responses ORDER BY seq"
     before = await values(engine, told)
     await engine.dispose()
@@ -128,7 +128,7 @@ async def test_what_follows_from_the_present_decisions_stays_when_they_are_forgo
         me = await annotator(engine, campaign, f"ann {k}")
         async with statements(engine) as connection:
             hit = await hit_of(engine, me)
-            await submit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0 * k)), now=NOW)
+            await submit_answer(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0 * k)), now=NOW)
     somebody = (await values(engine, "SELECT min(id) FROM annotators"))[0][0]
     async with engine.begin() as connection:
         await decide(connection, campaign, "exclude", "annotator", somebody, reason="", by="ada", now=NOW)
@@ -157,7 +157,7 @@ async def test_rehearsals_do_not_become_campaigns_when_their_mark_goes(engine, d
     me = await annotator(engine, copy)
     async with statements(engine) as connection:
         hit = await hit_of(engine, me)
-        await submit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
+        await submit_answer(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
     await engine.dispose()
     await asyncio.to_thread(command.downgrade, configuration(database_url), "0015")
     for of in (

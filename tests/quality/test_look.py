@@ -40,7 +40,7 @@ async def answered(engine, campaign, people, rng, *, rounds=14):
             time += timedelta(seconds=seconds)
             given = {item: float(np.clip(100 * says(truth[item], rng), 0, 100)) for item in work.hit.items}
             async with statements(engine) as connection:
-                await submission.submit(connection, here[name], work.hit.id, Answer(given), now=time)
+                await submission.submit_answer(connection, here[name], work.hit.id, Answer(given), now=time)
     return here, time
 
 
@@ -92,7 +92,7 @@ async def test_strict_rules_hold_who_gets_no_further_hit_while_others_do(engine,
     campaign, here, time = await watched(engine, rng, quality_preset="strict", judgments=30)
     await look(engine, campaign.id, now=time)
     work = await next_hit(engine, here["straight"], now=time)
-    assert (work.hit, work.reason, work.finished) == (None, "held", True)
+    assert (work.hit, work.reason, work.is_finished) == (None, "held", True)
     assert (await next_hit(engine, here["careful 1"], now=time)).hit is not None
     assert await values(engine, "SELECT kind, about FROM alerts") == [("held", "A7")]
     log = "SELECT who, about FROM audit_log WHERE action = 'answers.hold'"

@@ -38,7 +38,7 @@ async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):
     before = await values(engine, POSTERIORS)
     await decide(engine, campaign, "hold", first)
     work = await next_hit(engine, me)
-    assert (work.reason, work.hit, work.finished) == ("held", None, True)
+    assert (work.reason, work.hit, work.is_finished) == ("held", None, True)
     assert await values(engine, POSTERIORS) == before
     assert await value(engine, "SELECT revision FROM campaigns") == 0
 

@@ -11,7 +11,7 @@ from app.designs.answer import Answer
 from app.record import revisions, stream
 from app.record.news import Watermark, look
 from app.serving import submission
-from app.serving.leases import ShownHit
+from app.serving.leases import HitOnPage
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value
 
 
@@ -50,7 +50,7 @@ async def test_answers_of_other_campaigns_are_no_news(engine):
 
 async def apart(engine, campaign, number):
     """So many assignments and their HITs, without an item in common, so that nobody waits."""
-    hits: dict[AssignmentId, ShownHit] = {}
+    hits: dict[AssignmentId, HitOnPage] = {}
     names = map(str, itertools.count())
     while len(hits) < number:
         hit = await hit_of(engine, someone := await annotator(engine, campaign, next(names)))
@@ -61,7 +61,7 @@ async def apart(engine, campaign, number):
 
 async def stored(connection, someone, hit):
     sent = Answer(dict.fromkeys(hit.items, 50.0))
-    return (await submission.submit(connection, someone, hit.id, sent, now=NOW)).seq
+    return (await submission.submit_answer(connection, someone, hit.id, sent, now=NOW)).seq
 
 
 async def test_each_answer_is_found_once_in_whatever_order_transactions_end(engine):

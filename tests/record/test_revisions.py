@@ -180,10 +180,10 @@ async def test_a_copy_of_the_posteriors_follows_though_judgments_become_fewer(en
     campaign, (first, *_) = await answered(engine)
     cache, me = PosteriorCache(), await annotator(engine, campaign, "somebody else")
     await hit_of(engine, me, cache=cache)
-    assert cache.copies[campaign.id].index.judgments.sum() == 60
+    assert cache.indexes[campaign.id].index.judgments.sum() == 60
     await decide(engine, campaign, annotator=first)
     await next_hit(engine, await annotator(engine, campaign, "another"), cache=cache)
-    assert cache.copies[campaign.id].index.judgments.sum() == 45
+    assert cache.indexes[campaign.id].index.judgments.sum() == 45
 
 
 async def test_items_are_asked_anew_for_what_no_longer_counts(engine):
@@ -280,7 +280,7 @@ async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(en
         driver = await driver_of(connection)
         storing = driver.transaction()
         await storing.start()
-        await submission.submit(driver, quick, hits[0].id, Answer(dict.fromkeys(hits[0].items, 50.0)), now=NOW)
+        await submission.submit_answer(driver, quick, hits[0].id, Answer(dict.fromkeys(hits[0].items, 50.0)), now=NOW)
         revising = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
         await until(engine, waiting(1))
         submitting = asyncio.create_task(submit(engine, slow, hits[1]))

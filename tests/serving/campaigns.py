@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.crowd.annotators import AssignmentId, arrive
+from app.crowd.annotators import AssignmentId, find_or_create_assignment
 from app.crowd.platform import Arrival
 from app.database import tables
 from app.database.session import statements
@@ -41,19 +41,21 @@ async def annotator(
     """The assignment of someone who arrives."""
     arrival = Arrival(name, more.pop("assignment", "visit"), more)
     async with statements(engine) as connection:
-        return await arrive(connection, campaign.id, platform, arrival, now=NOW)
+        return await find_or_create_assignment(connection, campaign.id, platform, arrival, now=NOW)
 
 
 async def next_hit(
     engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
-) -> leases.Work:
+) -> leases.NextHit:
     async with statements(engine) as connection:
-        return await leases.next_hit(connection, cache or PosteriorCache(), standing.by_id(assignment), now=now)
+        return await leases.find_next_hit(
+            connection, cache or PosteriorCache(), standing.assignment_query_by_id(assignment), now=now
+        )
 
 
 async def hit_of(
     engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
-) -> leases.ShownHit:
+) -> leases.HitOnPage:
     work = await next_hit(engine, assignment, now=now, cache=cache)
     assert work.hit is not None, work.reason
     return work.hit
@@ -62,15 +64,15 @@ async def hit_of(
 async def submit(
     engine: AsyncEngine,
     assignment: AssignmentId,
-    hit: leases.ShownHit,
+    hit: leases.HitOnPage,
     *,
     now: datetime = NOW,
     scores: list[float] | None = None,
-) -> submission.Receipt:
+) -> submission.AnswerReceipt:
     chosen = scores or [float(10 * (i + 1) % 101) for i in hit.items]
     async with statements(engine) as connection:
         answer = Answer(dict(zip(hit.items, chosen, strict=True)))
-        return await submission.submit(connection, assignment, hit.id, answer, now=now)
+        return await submission.submit_answer(connection, assignment, hit.id, answer, now=now)
 
 
 def fields_of(html: str) -> dict[str, str]:
@@ -80,7 +82,7 @@ def fields_of(html: str) -> dict[str, str]:
     return {"token": token, "hit": hit} | {f"score-{item}": str(10 * k) for k, item in enumerate(items)}
 
 
-async def expire(engine: AsyncEngine, hit: leases.ShownHit | None = None, *, seconds_ago: float = 1) -> None:
+async def expire(engine: AsyncEngine, hit: leases.HitOnPage | None = None, *, seconds_ago: float = 1) -> None:
     """Let the leases of a HIT, or of all, have ended so long ago, by the clock that counts: the database's."""
     ended = text("""
         UPDATE hits SET expires_at = clock_timestamp() - make_interval(secs => :seconds_ago)

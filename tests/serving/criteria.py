@@ -15,7 +15,7 @@ from app.designs.criteria import criteria_of, names_of
 from app.designs.registry import DESIGNS, design_of
 from app.inference.online.laws import ONLINE
 from app.serving import submission
-from app.serving.leases import ShownHit
+from app.serving.leases import HitOnPage
 from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, next_hit, running
 
@@ -39,12 +39,12 @@ def for_law(law: str) -> dict[str, Any]:
 
 
 async def submit_by(
-    engine: AsyncEngine, assignment: AssignmentId, hit: ShownHit, said: dict[str, Sequence[float]], **more: Any
-) -> submission.Receipt:
+    engine: AsyncEngine, assignment: AssignmentId, hit: HitOnPage, said: dict[str, Sequence[float]], **more: Any
+) -> submission.AnswerReceipt:
     """By the name of each criterion, the values of the HIT's items."""
     answers = {name: Answer(dict(zip(hit.items, values, strict=True)), **more) for name, values in said.items()}
     async with statements(engine) as connection:
-        return await submission.submit(connection, assignment, hit.id, AnswerByCriterion(answers), now=NOW)
+        return await submission.submit_answer(connection, assignment, hit.id, AnswerByCriterion(answers), now=NOW)
 
 
 def made_up(campaign: Any, items: Sequence[int], rng: np.random.Generator) -> dict[str, Sequence[float]]:

@@ -29,7 +29,7 @@ from app.quality import who_counts
 from app.record import replay, revisions
 from app.record.stream import COUNTING
 from app.serving import submission, undo
-from app.serving.leases import ShownHit, Work
+from app.serving.leases import HitOnPage, NextHit
 from app.serving.posterior_cache import PosteriorCache
 from app.visit import consent, progress
 from tests.serving.campaigns import NOW, annotator, expire, next_hit, running, value, values
@@ -56,8 +56,8 @@ class AnyOrder(RuleBasedStateMachine):
         self.campaign: Any = None
         self.people: list[AssignmentId] = []
         self.rows: list[int] = []
-        self.shown: dict[int, ShownHit] = {}
-        self.answers: dict[int, list[tuple[int, ShownHit, list[float]]]] = defaultdict(list)  # with their numbers
+        self.shown: dict[int, HitOnPage] = {}
+        self.answers: dict[int, list[tuple[int, HitOnPage, list[float]]]] = defaultdict(list)  # with their numbers
         self.agreed: dict[int, int] = {}
         self.texts = 1
         self.barred: dict[int, str] = {}
@@ -91,9 +91,9 @@ class AnyOrder(RuleBasedStateMachine):
     def agrees(self, who: int) -> None:
         async def agree() -> None:
             async with statements(self.engine) as connection:
-                here = await progress.find(connection, self.people[who])
+                here = await progress.load_visit(connection, self.people[who])
                 form = {"version": str(self.texts), "answer": "yes"}
-                await progress.take(connection, here, consent.NAME, form, now=NOW)
+                await progress.store_step_result(connection, here, consent.CONSENT_STEP, form, now=NOW)
 
         self.run(agree())
         self.agreed[who] = self.texts
@@ -119,7 +119,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert answered.isdisjoint(work.hit.items)
         self.shown[who] = work.hit
 
-    def may_be_told(self, who: int, work: Work) -> bool:
+    def may_be_told(self, who: int, work: NextHit) -> bool:
         """Whether a reason for no HIT can be true."""
         return {
             "paused": self.paused,
@@ -147,10 +147,10 @@ class AnyOrder(RuleBasedStateMachine):
         else:
             self.answers[who].append((receipt.seq, hit, said))
 
-    async def submit(self, who: int, hit: ShownHit, said: list[float]) -> submission.Receipt:
+    async def submit(self, who: int, hit: HitOnPage, said: list[float]) -> submission.AnswerReceipt:
         answer = Answer(dict(zip(hit.items, said, strict=False)))
         async with statements(self.engine) as connection:
-            return await submission.submit(connection, self.people[who], hit.id, answer, now=NOW)
+            return await submission.submit_answer(connection, self.people[who], hit.id, answer, now=NOW)
 
     def changes_the_last_answer(self, who: int, said: list[float]) -> None:
         try:
@@ -162,11 +162,11 @@ class AnyOrder(RuleBasedStateMachine):
         assert who not in self.barred
         self.answers[who].append((receipt.seq, hit, said))
 
-    async def change(self, who: int, said: list[float]) -> tuple[undo.Reopened, submission.Receipt]:
+    async def change(self, who: int, said: list[float]) -> tuple[undo.ReopenedAnswer, submission.AnswerReceipt]:
         async with statements(self.engine) as connection:
-            last = await undo.reopen(connection, self.people[who], now=NOW)
+            last = await undo.reopen_last_answer(connection, self.people[who], now=NOW)
             answer = Answer(dict(zip(last.hit.items, said, strict=False)))
-            receipt = await undo.replace(connection, self.people[who], last.hit.id, last.seq, answer, now=NOW)
+            receipt = await undo.replace_answer(connection, self.people[who], last.hit.id, last.seq, answer, now=NOW)
         return last, receipt
 
     def leases_end(self) -> None:

@@ -14,7 +14,7 @@ from app.quality import gather
 from app.quality.mixed_in import MixedIn, numbers_shown, placed, without
 from app.serving import undo
 from app.serving.posterior_cache import PosteriorCache
-from app.serving.proposals import propose
+from app.serving.proposals import propose_hit
 from tests.campaigns.drafts import draft, import_items, is_clean, launched, lead
 from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, next_hit, submit, value, values
 
@@ -105,8 +105,8 @@ async def test_a_changed_answer_is_shown_again_as_it_was_changed_also_of_a_check
     told = await submit(engine, me, hit, scores=[42.0] * 5)
     changed = Answer(dict.fromkeys(hit.items, 90.0))
     async with statements(engine) as connection:
-        await undo.replace(connection, me, hit.id, told.seq, changed, now=NOW)
-        again = await undo.reopen(connection, me, now=NOW)
+        await undo.replace_answer(connection, me, hit.id, told.seq, changed, now=NOW)
+        again = await undo.reopen_last_answer(connection, me, now=NOW)
     shown = {value for name, value in again.form.items() if name.startswith("score-")}
     assert shown == {"90"}
     assert await values(engine, "SELECT value FROM check_answers") == [(42.0,)]  # what counts is what came first
@@ -215,10 +215,10 @@ async def test_a_hit_with_a_check_is_asked_afresh_when_another_revision_comes_me
     me, cache, asked = await annotator(engine, campaign), PosteriorCache(), []
 
     async def and_then_it_comes(*where, **how):
-        proposal = await propose(*where, **how)
+        proposal = await propose_hit(*where, **how)
         asked.append(proposal)
         if len(asked) % 2:
-            cache.copies.clear()
+            cache.indexes.clear()
         return proposal
 
     monkeypatch.setattr("app.serving.leases.propose", and_then_it_comes)

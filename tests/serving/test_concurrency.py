@@ -10,7 +10,7 @@ from app.record.replay import verify
 from app.selection.match_quality import match_quality
 from app.serving import proposals
 from app.serving.posterior_cache import PosteriorCache
-from app.serving.standing import by_id, standing
+from app.serving.standing import assignment_query_by_id, load_assignment
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
 
@@ -68,9 +68,9 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     counts = np.zeros(8)
     someone = await annotator(engine, campaign, "someone")
     async with transaction(engine) as connection:
-        here = await standing(connection, cache, by_id(someone))
+        here = await load_assignment(connection, cache, assignment_query_by_id(someone))
         for _ in range(1500):
-            proposal = await proposals.propose(connection, here, cache, now=NOW)
+            proposal = await proposals.propose_hit(connection, here, cache, now=NOW)
             assert proposal is not None
             assert proposal.leader == leader
             (companion,) = set(proposal.items) - {leader}

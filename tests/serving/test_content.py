@@ -55,9 +55,11 @@ async def test_what_does_not_load_is_reported_once_for_each_annotator_and_item(e
     hit = await hit_of(engine, first)
     async with statements(engine) as connection:
         for who in (first, first, second):
-            await broken.report(connection, who, hit.id, hit.items[0], now=NOW)
-        await broken.report(connection, first, hit.id, 99, now=NOW)
-        await broken.report(connection, AssignmentId(first.campaign, 10**9), hit.id, hit.items[1], now=NOW)
+            await broken.store_media_report(connection, who, hit.id, hit.items[0], now=NOW)
+        await broken.store_media_report(connection, first, hit.id, 99, now=NOW)
+        await broken.store_media_report(
+            connection, AssignmentId(first.campaign_id, 10**9), hit.id, hit.items[1], now=NOW
+        )
     assert await value(engine, REPORTS) == 1
 
 

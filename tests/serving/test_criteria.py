@@ -144,7 +144,7 @@ async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(
     answers = {name: Answer(dict.fromkeys(hit.items, 50.0)) for name in NAMES[:2]}
     async with statements(engine) as connection:
         with pytest.raises(Invalid) as refused:
-            await submission.submit(connection, me, hit.id, sent(answers), now=NOW)
+            await submission.submit_answer(connection, me, hit.id, sent(answers), now=NOW)
     assert refused.value.code == code
     assert await responses(engine) == []
     assert (await verified(engine, campaign)).clean
@@ -168,7 +168,7 @@ async def test_a_field_of_no_criterion_says_nothing_by_any(engine):
     bare = Form({f"score-{item}": "40" for item in hit.items}, source="form")
     async with statements(engine) as connection:
         with pytest.raises(Invalid) as refused:
-            await submission.submit(connection, me, hit.id, bare, now=NOW)
+            await submission.submit_answer(connection, me, hit.id, bare, now=NOW)
     assert refused.value.code == "scores_missing"
     assert await responses(engine) == []
 
@@ -180,7 +180,7 @@ async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
     fields = {f"c{k}-score-{item}": str(10 * item + k) for k in (0, 1) for item in hit.items}
     fields |= {f"c1-changes-{hit.items[1]}": "4", f"unjudged-{hit.items[0]}": BROKEN, "viewport": "390x844"}
     async with statements(engine) as connection:
-        await submission.submit(connection, me, hit.id, Form(fields, "form"), now=NOW)
+        await submission.submit_answer(connection, me, hit.id, Form(fields, "form"), now=NOW)
     ((_, _, items, stored, extra),) = await responses(engine)
     count = len(items)
     assert [math.isnan(number) for number in stored] == [k % count == 0 for k in range(2 * count)]
@@ -211,7 +211,7 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
                 for view in criteria_of(campaign)
             }
             async with statements(engine) as connection:
-                await submission.submit(connection, me, hit.id, AnswerByCriterion(said), now=NOW)
+                await submission.submit_answer(connection, me, hit.id, AnswerByCriterion(said), now=NOW)
             asked += 3 in hit.items
     assert asked == 2
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
@@ -276,7 +276,7 @@ async def test_what_is_asked_next_follows_the_criterion_that_decides(engine, ask
     await answered(engine, campaign)
     cache = PosteriorCache()
     async with statements(engine) as connection:
-        copy = await cache.posteriors(connection, campaign)
+        copy = await cache.load_current_index(connection, campaign)
     mine = "SELECT score, variance FROM current_posteriors WHERE criterion = :criterion ORDER BY number"
     known = await values(engine, mine, criterion=criterion)
     assert [*zip(copy.index.score.tolist(), copy.index.variance.tolist(), strict=True)] == known
@@ -286,11 +286,11 @@ async def test_without_one_that_decides_the_variances_of_all_are_added(engine):
     campaign = await asking(engine, 3)
     cache = PosteriorCache()
     async with statements(engine) as connection:
-        await cache.posteriors(connection, campaign)
+        await cache.load_current_index(connection, campaign)
     await answered(engine, campaign)
     async with statements(engine) as connection:
-        copy = await cache.posteriors(connection, campaign)  # by news
-        anew = await PosteriorCache().posteriors(connection, campaign)
+        copy = await cache.load_current_index(connection, campaign)  # by news
+        anew = await PosteriorCache().load_current_index(connection, campaign)
     rows = await values(engine, "SELECT criterion, score, variance FROM current_posteriors ORDER BY criterion, number")
     by_criterion = np.array(rows).reshape(3, 12, 3)
     for one in (copy, anew):
@@ -330,7 +330,7 @@ async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_
                 for name in NAMES[:2]
             }
             async with statements(engine) as connection:
-                await submission.submit(connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW)
+                await submission.submit_answer(connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW)
     lengths = "SELECT DISTINCT cardinality(values) / cardinality(items) FROM responses"
     assert await values(engine, lengths) == [(2,)]
     assert (await verified(engine, campaign)).clean

@@ -130,7 +130,7 @@ async def test_an_answer_that_was_withdrawn_implies_nothing_any_more(engine):
 async def test_without_the_option_nobodys_answers_are_read(engine):
     campaign, cache = await compared(engine, percent=None), PosteriorCache()
     await judge(engine, await annotator(engine, campaign), cache, hits=3)
-    assert cache.copies[campaign.id].own_answers == {}
+    assert cache.indexes[campaign.id].own_answers == {}
 
 
 @pytest.mark.parametrize("items", [2, 3])

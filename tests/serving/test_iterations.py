@@ -156,7 +156,7 @@ async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engi
         await holding.execute(text("LOCK TABLE planned_hits"))
         asking = asyncio.create_task(hit_of(engine, cleo, cache=here))
         await until(engine, waiting(1))  # it knows of the first answer, and looks for a place in the plan
-        assert here.copies[campaign.id].index.judgments.sum() == 2
+        assert here.indexes[campaign.id].index.judgments.sum() == 2
         await submit(engine, bob, last, scores=[0, 100])
     await asking
     # Of all items bob's were the most uncertain ones before he answered, and are the least uncertain ones now.

@@ -7,7 +7,7 @@ from app.database.session import statements, transaction
 from app.errors import Gone, NotFound
 from app.serving import drafts, leases
 from app.serving.posterior_cache import PosteriorCache
-from app.serving.standing import by_id
+from app.serving.standing import assignment_query_by_id
 from tests.serving.campaigns import (
     NOW,
     annotator,
@@ -82,7 +82,7 @@ async def test_a_lease_that_cannot_be_renewed_is_given_up(engine):
     other = await hit_of(engine, quick)
     assert set(hit.items) & set(other.items)
     async with statements(engine) as connection:
-        assert await leases.hold_or_lease(connection, PosteriorCache(), by_id(slow), now=NOW) is None
+        assert await leases.try_next_hit(connection, PosteriorCache(), assignment_query_by_id(slow), now=NOW) is None
     assert await values(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(other.id,)]
 
 
@@ -140,7 +140,7 @@ async def test_without_repeats_nothing_is_left_for_an_annotator_who_scored_all(e
     for _ in range(2):
         await submit(engine, me, await hit_of(engine, me))
     work = await next_hit(engine, me)
-    assert (work.reason, work.finished) == ("seen_all", True)
+    assert (work.reason, work.is_finished) == ("seen_all", True)
     assert await value(engine, "SELECT completed_at FROM assignments") == NOW
 
 
@@ -200,7 +200,7 @@ async def test_another_process_sees_answers_at_once(engine):
     hit = await hit_of(engine, me, cache=here)
     await submit(engine, me, hit)
     async with transaction(engine) as connection:
-        copy = await there.posteriors(connection, campaign)
+        copy = await there.load_current_index(connection, campaign)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
 

@@ -21,7 +21,7 @@ async def test_who_loses_every_race_is_asked_to_wait(engine):
         await execute(engine, statement)
     work = await next_hit(engine, me)
     assert (work.hit, work.reason) == (None, "wait")
-    assert await value(engine, "SELECT last_value FROM races_lost") == leases.PATIENCE
+    assert await value(engine, "SELECT last_value FROM races_lost") == leases.MAX_LEASE_ATTEMPTS
     assert await values(engine, "SELECT id FROM hits") == []
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.database.session import statements
 from app.serving.open_hits import MANY_OPEN_HITS
 from app.serving.posterior_cache import PosteriorCache
-from app.serving.standing import by_id, standing
+from app.serving.standing import assignment_query_by_id, load_assignment
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import annotator, execute, expire, hit_of, next_hit, running, submit, values
 
@@ -46,19 +46,21 @@ async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
     campaign, time = await crowded(engine, free=20), [100.0]
     cache = PosteriorCache(clock=lambda: time[0])
     await hit_of(engine, await annotator(engine, campaign, "first"), cache=cache)
-    me = by_id(await annotator(engine, campaign, "second"))
+    me = assignment_query_by_id(await annotator(engine, campaign, "second"))
     async with statements(engine) as connection:
-        assert (await standing(connection, cache, me)).held is None
-        assert len((await standing(connection, PosteriorCache(), me)).held or ()) == 5 * MANY_OPEN_HITS + 5
+        assert (await load_assignment(connection, cache, me)).held is None
+        assert len((await load_assignment(connection, PosteriorCache(), me)).held or ()) == 5 * MANY_OPEN_HITS + 5
         time[0] += 1.1
-        assert len((await standing(connection, cache, me)).held or ()) == 5 * MANY_OPEN_HITS + 5
+        assert len((await load_assignment(connection, cache, me)).held or ()) == 5 * MANY_OPEN_HITS + 5
 
 
 async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
     campaign, cache = await running(engine, items=20), PosteriorCache(clock=lambda: 100.0)
     await hit_of(engine, await annotator(engine, campaign, "first"), cache=cache)
     async with statements(engine) as connection:
-        here = await standing(connection, cache, by_id(await annotator(engine, campaign, "second")))
+        here = await load_assignment(
+            connection, cache, assignment_query_by_id(await annotator(engine, campaign, "second"))
+        )
     assert len(here.held or ()) == 5
 
 
@@ -89,7 +91,7 @@ async def test_whoever_waits_is_told_so_without_another_draw_until_what_others_h
     people = [await annotator(engine, campaign, f"ann {k}") for k in range(3)]
     await hit_of(engine, people[0], cache=cache)
     assert (await next_hit(engine, people[1], cache=cache)).reason == "wait"
-    (copy,) = cache.copies.values()
+    (copy,) = cache.indexes.values()
     copy.index.draw = no_draw  # type: ignore[method-assign]  # fails loudly
     assert (await next_hit(engine, people[2], cache=cache)).reason == "wait"
     time[0] += 1.1
@@ -103,7 +105,7 @@ async def test_one_who_has_seen_all_that_is_free_leaves_it_to_others(engine):
     hit = await hit_of(engine, me, cache=cache)
     await submit(engine, me, hit)
     await execute(engine, "UPDATE posteriors SET judgments = 0")
-    cache.copies.clear()
+    cache.indexes.clear()
     assert (await next_hit(engine, me, cache=cache)).hit is None
     assert sorted((await hit_of(engine, other, cache=cache)).items) == sorted(hit.items)
 

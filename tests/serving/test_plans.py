@@ -36,7 +36,7 @@ STATEMENTS = {
     for name, statement in vars(module).items()
     if isinstance(statement, TextClause)
 } | {
-    "races.LEASE": text(races.LEASE),
+    "races.LEASE": text(races.INSERT_LEASE),
     "tokens.FIND_TOKEN": tokens.FIND_TOKEN,
     "tokens.NOTE_USE": tokens.NOTE_USE,
 }

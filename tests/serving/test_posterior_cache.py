@@ -13,9 +13,9 @@ from app.record.restored import settle_restored
 from app.selection.index import SelectionIndex
 from app.selection.rule import Asking
 from app.serving import posterior_cache, submission
-from app.serving.posterior_cache import Copy, PosteriorCache
-from app.serving.proposals import propose
-from app.serving.standing import by_id, standing
+from app.serving.posterior_cache import CampaignIndex, PosteriorCache
+from app.serving.proposals import propose_hit
+from app.serving.standing import assignment_query_by_id, load_assignment
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, values
 
 
@@ -44,13 +44,13 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
     for found in (rows, rows[::-1], sorted(rows)):
         index = SelectionIndex([0.5] * 10, [0.08] * 10, [0] * 10, Asking(wanted=9, n=5, gamma=0.1))
         read: dict[str, Any] = {"revision": 0, "releases": 0, "watermark": "3:3:", "server_started": NOW}
-        copy = Copy(index, np.random.default_rng(1), wanted=1, **read)
+        copy = CampaignIndex(index, np.random.default_rng(1), wanted_judgments=1, **read)
         numbers, scores, variances, judgments = zip(*found, strict=True)
         news: Any = SimpleNamespace(
             new_numbers=numbers, new_scores=scores, new_variances=variances, watermark="4:4:", revision=0, releases=0
         )
         news.new_judgments = judgments
-        copy.take(news)
+        copy.merge_changes(news)
         around: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
         draws.append([index.draw(5, **around, rng=copy.rng) for _ in range(20)])
     assert draws[0] == draws[1] == draws[2]
@@ -70,7 +70,7 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
         open_transaction = driver.transaction()
         await open_transaction.start()
         answer = Answer(dict.fromkeys(slow_hit.items, 50.0))
-        await submission.submit(driver, slow, slow_hit.id, answer, now=NOW)
+        await submission.submit_answer(driver, slow, slow_hit.id, answer, now=NOW)
         await submit(engine, quick, quick_hit)
         before = await judged(engine, campaign, copy)
         assert [before[item] for item in slow_hit.items] == [0] * 5
@@ -82,13 +82,13 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
 async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
     campaign = await running(engine)
     loads = []
-    load = posterior_cache.load
+    load = posterior_cache.load_campaign_index
 
     async def counted(*arguments):  # a second load would only cost time, and nobody outside would see it
         loads.append(1)
         return await load(*arguments)
 
-    monkeypatch.setattr(posterior_cache, "load", counted)
+    monkeypatch.setattr(posterior_cache, "load_campaign_index", counted)
     copy = PosteriorCache()
     await asyncio.gather(*(judged(engine, campaign, copy) for _ in range(5)))
     assert len(loads) == 1
@@ -98,7 +98,7 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
     campaign, cache = await running(engine), PosteriorCache()
     people = [await annotator(engine, campaign, name) for name in ("one", "two", "three")]
     await hit_of(engine, people[0], cache=cache)
-    old, load, may_load = cache.copies[campaign.id], posterior_cache.load, asyncio.Event()
+    old, load, may_load = cache.indexes[campaign.id], posterior_cache.load_campaign_index, asyncio.Event()
     begun = asyncio.Event()
 
     async def slow(*arguments):
@@ -106,48 +106,48 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
         await may_load.wait()
         return await load(*arguments)
 
-    monkeypatch.setattr(posterior_cache, "load", slow)
+    monkeypatch.setattr(posterior_cache, "load_campaign_index", slow)
     await execute(engine, "UPDATE posteriors SET revision = 1")
     await execute(engine, "UPDATE campaigns SET revision = 1")
     first = asyncio.create_task(hit_of(engine, people[1], cache=cache))  # who notices it
     await begun.wait()
     assert (await hit_of(engine, people[2], cache=cache)).items
     assert not first.done()
-    assert cache.at_hand(campaign.id) is old
-    assert cache.at_hand(campaign.id, [11]) is old
-    assert cache.at_hand(campaign.id, [12]) is None  # an item that joined since: whoever has seen it waits
+    assert cache.index_if_loaded(campaign.id) is old
+    assert cache.index_if_loaded(campaign.id, [11]) is old
+    assert cache.index_if_loaded(campaign.id, [12]) is None  # an item that joined since: whoever has seen it waits
     may_load.set()
     assert (await first).items
-    assert cache.copies[campaign.id].revision == 1
-    assert not cache.former
+    assert cache.indexes[campaign.id].revision == 1
+    assert not cache.previous_indexes
 
 
 async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch):
-    monkeypatch.setattr(posterior_cache, "MOST_COPIES", 2)
+    monkeypatch.setattr(posterior_cache, "MAX_CAMPAIGN_INDEXES", 2)
     campaigns = [await running(engine) for _ in range(3)]
     copy = PosteriorCache()
     for campaign in campaigns:
         await judged(engine, campaign, copy)
-    assert list(copy.copies) == [campaign.id for campaign in campaigns[1:]]
+    assert list(copy.indexes) == [campaign.id for campaign in campaigns[1:]]
 
 
 async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_misses_nothing(engine, monkeypatch):
-    monkeypatch.setattr(posterior_cache, "MOST_COPIES", 1)
+    monkeypatch.setattr(posterior_cache, "MAX_CAMPAIGN_INDEXES", 1)
     campaign, other = await running(engine, judgments_per_item=50), await running(engine)
     copy, me = PosteriorCache(), await annotator(engine, campaign)
     await judged(engine, campaign, copy)
-    old = copy.copies[campaign.id]
+    old = copy.indexes[campaign.id]
     async with transaction(engine) as connection:
         delayed: Any = Delayed(connection)
-        look = asyncio.create_task(copy.posteriors(delayed, campaign))
+        look = asyncio.create_task(copy.load_current_index(delayed, campaign))
         await delayed.read.wait()
         await judged(engine, other, copy)
         delayed.arrive.set()
         assert await look is old
-    assert list(copy.copies) == [other.id]
+    assert list(copy.indexes) == [other.id]
     await submit(engine, me, await hit_of(engine, me))
     assert sum(await judged(engine, campaign, copy)) == 5
-    assert copy.copies[campaign.id] is not old
+    assert copy.indexes[campaign.id] is not old
 
 
 class Delayed:
@@ -173,12 +173,12 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
     async with transaction(engine) as one, transaction(engine) as two:
         old: Any = Delayed(one)
         new: Any = Delayed(two)
-        looks = [asyncio.create_task(copy.posteriors(old, campaign))]
+        looks = [asyncio.create_task(copy.load_current_index(old, campaign))]
         await old.read.wait()
         second = await hit_of(engine, me)
         await submit(engine, me, second)
         stored = await judged(engine, campaign, copy)
-        looks.append(asyncio.create_task(copy.posteriors(new, campaign)))
+        looks.append(asyncio.create_task(copy.load_current_index(new, campaign)))
         await new.read.wait()
         for look in (old, new):
             look.arrive.set()
@@ -204,9 +204,9 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
 async def asked(engine, cache, someone):
     """The copy of `newest` after a request of this assignment, which brings it up to date."""
     async with statements(engine) as connection:
-        here = await standing(connection, cache, by_id(someone))
-        await propose(connection, here, cache, now=NOW)
-    return cache.copies[here.id]
+        here = await load_assignment(connection, cache, assignment_query_by_id(someone))
+        await propose_hit(connection, here, cache, now=NOW)
+    return cache.indexes[here.id]
 
 
 async def test_a_copy_loaded_while_another_request_asked_without_one_misses_nothing(engine):
@@ -217,7 +217,7 @@ async def test_a_copy_loaded_while_another_request_asked_without_one_misses_noth
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
     async with statements(engine) as connection:
-        cache.hear(await standing(connection, PosteriorCache(), by_id(me)))
+        cache.apply_changes(await load_assignment(connection, PosteriorCache(), assignment_query_by_id(me)))
     copy = await asked(engine, cache, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
@@ -265,4 +265,4 @@ async def test_a_copy_from_before_the_server_was_started_again_is_dropped(engine
     if look == "asked":
         assert (await asked(engine, cache, me)) is not copy
     assert sum(await judged(engine, campaign, cache)) == 5
-    assert cache.copies[campaign.id] is not copy
+    assert cache.indexes[campaign.id] is not copy

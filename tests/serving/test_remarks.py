@@ -48,7 +48,7 @@ async def flag(engine, campaign, name, item=2, *, reason=BROKEN, about=None):
     await execute(engine, "UPDATE hits SET items = :items WHERE id = :hit", items=[0, 1, item], hit=hit.id)
     given = Answer({0: 1.0, 1: 2.0, item: 3.0}, remarks={about or str(item): Remark(flag=reason)}, source="page")
     async with statements(engine) as connection:
-        return await submission.submit(connection, me, hit.id, given, now=NOW)
+        return await submission.submit_answer(connection, me, hit.id, given, now=NOW)
 
 
 async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_posterior(client, engine):
@@ -115,7 +115,7 @@ async def statements_of(engine, campaign):
     async with statements(engine) as connection:
         with connection.query_logger(lambda query: sent.append(query.query)):
             answer = Answer(dict.fromkeys(hit.items, 50.0), source="page")
-            await submission.submit(connection, me, hit.id, answer, now=NOW)
+            await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
     return sent
 
 
@@ -183,8 +183,8 @@ async def test_a_flag_that_was_taken_back_counts_for_nobody(client, engine):
     hit = await hit_of(engine, me)
     flagged = Answer(dict.fromkeys(hit.items, 5.0), remarks={str(hit.items[0]): Remark(flag=BROKEN)}, source="page")
     async with statements(engine) as connection:
-        told = await submission.submit(connection, me, hit.id, flagged, now=NOW)
-        await undo.replace(connection, me, hit.id, told.seq, Answer(flagged.values), now=NOW)
+        told = await submission.submit_answer(connection, me, hit.id, flagged, now=NOW)
+        await undo.replace_answer(connection, me, hit.id, told.seq, Answer(flagged.values), now=NOW)
     await flag(engine, campaign, "bob", item=hit.items[0] if hit.items[0] > 1 else 2)
     assert await values(engine, ALERTS) == []
 
@@ -200,13 +200,13 @@ async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check
     said = {str(hit.items[place]): Remark("Why?", BROKEN)}
     answer = Answer(dict.fromkeys(hit.items, 5.0), remarks=said, source="page")
     async with statements(engine) as connection:
-        told = await submission.submit(connection, me, hit.id, answer, now=NOW)
+        told = await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
     stored = await value(engine, "SELECT extra FROM responses WHERE seq = :seq", seq=told.seq)
     number = await value(engine, "SELECT check_number FROM check_answers")
     assert stored == {"remarks": {f"check {number}": {"comment": "Why?", "flag": BROKEN}}}
     assert await values(engine, ALERTS) == [(f"item {hit.ids[place]}", f"1 annotator: {BROKEN}")]
     async with statements(engine) as connection:
-        shown = await undo.reopen(connection, me, now=NOW)
+        shown = await undo.reopen_last_answer(connection, me, now=NOW)
     assert shown.form[f"comment-0{place}"] == "Why?"
 
 
@@ -220,7 +220,7 @@ async def test_an_output_is_flagged_for_its_segment_alone(engine):
         )
         given = Answer({0: 1.0, 1: 2.0}, remarks={"0": Remark(flag="wrong")}, source="page")
         async with statements(engine) as connection:
-            await submission.submit(connection, me, hit.id, given, now=NOW)
+            await submission.submit_answer(connection, me, hit.id, given, now=NOW)
     assert await values(engine, ALERTS) == [("item ape for s0", "2 annotators")]
 
 
@@ -248,8 +248,8 @@ async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
     same = names[[text.startswith("same") for text in hit.texts].index(True)]
     form = {f"score-{name}": "50" for name in names} | {f"flag-{same}": "wrong", "comment-hit": "Hm."}
     async with statements(engine) as connection:
-        await submission.submit(connection, me, hit.id, Form(form, "form"), now=NOW)
-        again = await undo.reopen(connection, me, now=NOW)
+        await submission.submit_answer(connection, me, hit.id, Form(form, "form"), now=NOW)
+        again = await undo.reopen_last_answer(connection, me, now=NOW)
     extra = await value(engine, "SELECT extra FROM responses")
     assert extra == {"remarks": {"0": {"flag": ""}, "1": {"flag": ""}, "hit": {"comment": "Hm."}}}
     assert {name: again.form[name] for name in form} == form

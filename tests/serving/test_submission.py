@@ -69,7 +69,7 @@ async def test_touches_are_stored_in_the_order_of_the_items(engine):
     touches = {hit.items[1]: Touch(1200, 3, "keyboard")}
     async with transaction(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), touches, "390x844", "page")
-        await submission.submit(connection, me, hit.id, answer, now=NOW)
+        await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
     ((telemetry, *rest),) = await values(engine, "SELECT telemetry::text, source, items FROM responses")
     assert json.loads(telemetry) == {
         "first_touch_ms": [None, 1200],
@@ -94,7 +94,9 @@ async def test_a_bad_answer_leaves_the_lease_open(engine, scores, code):
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     with pytest.raises(Invalid) as refusal:
         async with transaction(engine) as connection:
-            await submission.submit(connection, me, hit.id, Answer(dict(zip(hit.items, scores, strict=False))), now=NOW)
+            await submission.submit_answer(
+                connection, me, hit.id, Answer(dict(zip(hit.items, scores, strict=False))), now=NOW
+            )
     assert refusal.value.code == code
     assert (await hit_of(engine, me)).id == hit.id
     assert (await submit(engine, me, hit)).repeated is False
@@ -105,7 +107,9 @@ async def test_scores_for_items_of_another_hit_are_refused(engine):
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     with pytest.raises(Invalid, match="not in this HIT"):
         async with transaction(engine) as connection:
-            await submission.submit(connection, me, hit.id, Answer(dict.fromkeys([*hit.items, 99], 1.0)), now=NOW)
+            await submission.submit_answer(
+                connection, me, hit.id, Answer(dict.fromkeys([*hit.items, 99], 1.0)), now=NOW
+            )
 
 
 async def test_nobody_answers_the_hit_of_someone_else(engine):

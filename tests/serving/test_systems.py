@@ -36,14 +36,16 @@ async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
     campaign = await of_systems(engine, table(above=True), items_per_hit=3)
     hit = await hit_of(engine, await annotator(engine, campaign))
     assert hit.texts == [f"{system} on {hit.segment}" for system in hit.ids]
-    assert hit.above == (f"source {hit.segment}", f"reference {hit.segment}")
+    assert hit.source_and_reference == (f"source {hit.segment}", f"reference {hit.segment}")
     assert (await hit_of(engine, await annotator(engine, campaign))) == hit  # a reload shows the same
 
 
 async def test_before_they_begin_people_see_outputs_and_no_names(engine):
     campaign = await of_systems(engine, table(above=True), items_per_hit=3)
     async with statements(engine) as connection:
-        shown = await entrance.sample(connection, await entrance.campaign_by_link(connection, campaign.link_key))
+        shown = await entrance.load_sample_items(
+            connection, await entrance.load_campaign_by_link(connection, campaign.link_key)
+        )
     assert len(shown.texts) == 3
     assert all(" on " in text for text in shown.texts)
     assert [part.title for part in shown.common] == ["Source", "Reference"]
@@ -145,8 +147,10 @@ async def test_a_form_answers_about_what_is_shown(engine):
     fields = {f"score-{item}": "50" for item in hit.items}
     async with statements(engine) as connection:
         with pytest.raises(Invalid):
-            await submission.submit(connection, me, hit.id, Form(fields | {f"score-{hidden}": "1"}, "form"), now=NOW)
-        await submission.submit(connection, me, hit.id, Form(fields, "form"), now=NOW)
+            await submission.submit_answer(
+                connection, me, hit.id, Form(fields | {f"score-{hidden}": "1"}, "form"), now=NOW
+            )
+        await submission.submit_answer(connection, me, hit.id, Form(fields, "form"), now=NOW)
 
 
 async def test_systems_that_are_the_same_are_not_compared_with_each_other(engine):
@@ -244,7 +248,7 @@ async def test_answers_that_are_left_out_use_no_segment(engine):
 
 def uses(cache, campaign):
     """Of all segments together."""
-    return cache.copies[campaign.id].segments.uses.sum()
+    return cache.indexes[campaign.id].segments.uses.sum()
 
 
 async def test_what_a_process_shows_of_a_campaign_learns_of_a_system_that_joined(engine):
@@ -267,7 +271,7 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
     async with statements(engine) as connection:
         reason = campaign.unjudged_reasons[0] if campaign.unjudged_reasons else ""
         answer = Answer({other: 30.0}, unjudged={same: reason})
-        await submission.submit(connection, me, hit.id, answer, now=NOW)
+        await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
     assert await values(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number") == [
         (0, 0),
         (1, 0),
@@ -293,7 +297,7 @@ async def test_nobody_is_asked_again_about_outputs_that_they_could_not_judge(eng
         seen.append(hit.segment)
         scores, unjudged = ({}, dict.fromkeys(hit.items, reason)) if broken else (dict.fromkeys(hit.items, 50.0), {})
         async with statements(engine) as connection:
-            await submission.submit(connection, me, hit.id, Answer(scores, unjudged=unjudged), now=NOW)
+            await submission.submit_answer(connection, me, hit.id, Answer(scores, unjudged=unjudged), now=NOW)
     assert {*seen[:3]} == {0, 1, 2}
     assert {*seen[3:]} == {seen[2]}
     assert (await next_hit(engine, me)).reason == "seen_all"

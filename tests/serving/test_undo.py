@@ -38,7 +38,7 @@ async def change(engine, statement):
 async def replaced(engine, someone, hit, answer, scores):
     sent = Answer(dict(zip(hit.items, scores, strict=True)))
     async with statements(engine) as connection:
-        return await undo.replace(connection, someone, hit.id, answer, sent, now=NOW)
+        return await undo.replace_answer(connection, someone, hit.id, answer, sent, now=NOW)
 
 
 async def scores_of(engine, campaign):
@@ -266,9 +266,9 @@ async def test_a_form_of_another_campaigns_answer_changes_nothing(engine):
     sent = Form({f"score-{item}": "3" for item in hit.items}, source="form")
     async with statements(engine) as connection:
         with pytest.raises(Conflict):
-            await undo.replace(connection, ann, hit.id, told.seq, sent, now=NOW)
+            await undo.replace_answer(connection, ann, hit.id, told.seq, sent, now=NOW)
         with pytest.raises(NotFound):
-            await undo.replace(connection, ann, theirs.id, told.seq, sent, now=NOW)
+            await undo.replace_answer(connection, ann, theirs.id, told.seq, sent, now=NOW)
 
 
 async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_given_last(client, engine):
@@ -284,7 +284,7 @@ async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_giv
     assert (await replaced(engine, ann, hit, told[-2], [19.0] * 5)).repeated  # its reply was lost, and it is sent again
     with pytest.raises(Conflict, match="many times"):
         async with statements(engine) as connection:
-            await undo.reopen(connection, ann, now=NOW)
+            await undo.reopen_last_answer(connection, ann, now=NOW)
     assert len(await rows(engine, "SELECT 1 FROM responses")) == 21
     await revisions.revise(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)

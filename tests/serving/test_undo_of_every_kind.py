@@ -25,8 +25,10 @@ ITEM = "It is broken or incomplete"
 async def sent_back(engine, someone):
     """Reopen the last answer and send the form as it is filled in; what was reopened."""
     async with statements(engine) as connection:
-        last = await undo.reopen(connection, someone, now=NOW)
-        told = await undo.replace(connection, someone, last.hit.id, last.seq, Form(last.form, source="form"), now=NOW)
+        last = await undo.reopen_last_answer(connection, someone, now=NOW)
+        told = await undo.replace_answer(
+            connection, someone, last.hit.id, last.seq, Form(last.form, source="form"), now=NOW
+        )
     assert told.seq > last.seq
     return last
 
@@ -43,7 +45,7 @@ async def says_the_same(engine, campaign):
 async def given(engine, someone, answer):
     hit = await hit_of(engine, someone)
     async with statements(engine) as connection:
-        await submission.submit(connection, someone, hit.id, answer(hit), now=NOW)
+        await submission.submit_answer(connection, someone, hit.id, answer(hit), now=NOW)
     return hit
 
 
@@ -111,8 +113,8 @@ async def test_of_a_hit_with_checks_and_what_was_said_of_these_stays_as_it_was_f
     changed = Form({**last.form, **{f"score-{name}": "1" for name in names}}, source="form")
     before = await values(engine, "SELECT check_number, value FROM check_answers")
     async with statements(engine) as connection:
-        again = await undo.reopen(connection, me, now=NOW)
-        await undo.replace(connection, me, hit.id, again.seq, changed, now=NOW)
+        again = await undo.reopen_last_answer(connection, me, now=NOW)
+        await undo.replace_answer(connection, me, hit.id, again.seq, changed, now=NOW)
     assert await values(engine, "SELECT check_number, value FROM check_answers") == before
     ((stored,),) = await values(engine, "SELECT values FROM responses ORDER BY seq DESC LIMIT 1")
     assert stored == [1.0] * 4

@@ -30,7 +30,7 @@ async def answer(engine, assignment, hit, unjudged, reason=BROKEN):
     others = [item for item in hit.items if item not in unjudged]
     given = Answer({item: float(1 + k) for k, item in enumerate(others)}, unjudged=dict.fromkeys(unjudged, reason))
     async with statements(engine) as connection:
-        return await submission.submit(connection, assignment, hit.id, given, now=NOW)
+        return await submission.submit_answer(connection, assignment, hit.id, given, now=NOW)
 
 
 async def is_clean(engine, campaign) -> bool:
@@ -177,7 +177,7 @@ async def test_an_item_that_leaves_the_pool_between_draw_and_lease_is_not_asked_
         if not drawn:
             await execute(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = :item", item=proposal.leader)
         drawn.append(proposal.leader)
-        return await races.lease(connection, here, proposal, *more, **most)
+        return await races.lease_hit(connection, here, proposal, *more, **most)
 
     monkeypatch.setattr(leases, "lease", leaving)
     work = await next_hit(engine, me)
@@ -225,7 +225,7 @@ async def test_two_that_cannot_be_compared_imply_nothing_about_others(engine):
         await answer(engine, me, work.hit, work.hit.items[:1] if len(pairs) == 1 else [])
     assert len(pairs) == 2
     assert pairs[0] != pairs[1]
-    known = cache.copies[campaign.id].own_answers[1].not_asked.known
+    known = cache.indexes[campaign.id].own_answers[1].implied_pairs.known
     assert known.tally.answered == 1
 
 
@@ -251,7 +251,7 @@ async def test_of_a_ranking_the_others_keep_their_order(engine):
     a, b, c, d = hit.items
     form = {f"score-{a}": "4", f"score-{b}": "1", f"score-{c}": "3", f"score-{d}": "2", f"unjudged-{b}": BROKEN}
     async with statements(engine) as connection:
-        await submission.submit(connection, me, hit.id, Form(form, "form"), now=NOW)
+        await submission.submit_answer(connection, me, hit.id, Form(form, "form"), now=NOW)
     assert await value(engine, "SELECT values::text FROM responses") == "{3,NaN,2,1}"
     assert await is_clean(engine, campaign)
 
@@ -266,10 +266,10 @@ async def test_of_best_and_worst_the_others_have_theirs(engine):
             form = Form({"best": best, "worst": str(c), f"unjudged-{b}": BROKEN}, "form")
             if refused:
                 with pytest.raises(Invalid) as problem:
-                    await submission.submit(connection, me, hit.id, form, now=NOW)
+                    await submission.submit_answer(connection, me, hit.id, form, now=NOW)
                 assert problem.value.code == "answer_impossible"
             else:
-                await submission.submit(connection, me, hit.id, form, now=NOW)
+                await submission.submit_answer(connection, me, hit.id, form, now=NOW)
     assert await value(engine, "SELECT values::text FROM responses") == "{1,NaN,3,2}"
     assert await is_clean(engine, campaign)
 

@@ -18,7 +18,9 @@ async def visits(engine, campaign, *sessions, person="W1"):
 
 async def stop(engine, assignment):
     async with statements(engine) as connection:
-        return await ending.stop(connection, PosteriorCache(), standing.by_id(assignment), now=NOW)
+        return await ending.end_visit(
+            connection, PosteriorCache(), standing.assignment_query_by_id(assignment), now=NOW
+        )
 
 
 @pytest.mark.parametrize("limit", [None, 1, 2])

@@ -176,7 +176,7 @@ async def test_a_campaign_that_ends_as_somebody_asks_for_a_hit_is_looked_at(engi
     me = await annotator(engine, campaign)
     await execute(engine, "UPDATE posteriors SET judgments = 40")
     work = await next_hit(engine, me)
-    assert (work.reason, work.wants_a_look) == ("all_done", True)
+    assert (work.reason, work.should_check_goal) == ("all_done", True)
     await look(engine, campaign.id, now=NOW)
     assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
 

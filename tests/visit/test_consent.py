@@ -167,7 +167,7 @@ async def statements_of(engine, assignment, cache):
     async with statements(engine) as connection:
         seen: list[Any] = []
         connection.add_query_logger(seen.append)
-        await leases.next_hit(connection, cache, standing.by_id(assignment), now=NOW)
+        await leases.find_next_hit(connection, cache, standing.assignment_query_by_id(assignment), now=NOW)
         connection.remove_query_logger(seen.append)
     return [one.query for one in seen]
 

@@ -10,7 +10,7 @@ from app.campaigns import form
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from app.visit import progress
-from app.visit.practice import sets_in
+from app.visit.practice import parse_practice_sets
 from tests.serving.campaigns import execute, fields_of, running, value, values
 from tests.visit.visits import arrives, hidden, leases_of, sends, step_of
 
@@ -45,18 +45,18 @@ async def answered(client, address, html, *scores):
 
 def test_a_table_makes_sets_as_large_as_a_hit_or_as_it_says():
     settings = settings_with(training=TWO_SETS)
-    assert [[item.shown for item in one] for one in sets_in(TWO_SETS, settings)] == [
+    assert [[item.shown for item in one] for one in parse_practice_sets(TWO_SETS, settings)] == [
         ["never", "always"], ["seldom", "often"],
     ]  # fmt: skip
     tabs = "text\tset\na\t1\nb\t1\nc\t1\nd\t2\ne\t2\n"
-    assert [len(one) for one in sets_in(tabs, settings)] == [3, 2]
+    assert [len(one) for one in parse_practice_sets(tabs, settings)] == [3, 2]
 
 
 def test_of_several_criteria_each_has_its_own_expectation():
     criteria = [{"name": name, "question": f"How {name}?"} for name in ("fluent", "adequate")]
     table = "text,expected fluent,expected adequate\na,10,\nb,90,50\n"
     settings = settings_with(design="rating", criteria=criteria, training=table)
-    (one,) = sets_in(table, settings)
+    (one,) = parse_practice_sets(table, settings)
     assert [[expected and expected.value for expected in item.expected] for item in one] == [[10, None], [90, 50]]
 
 
@@ -67,7 +67,7 @@ def test_every_way_of_asking_takes_sets_with_what_somebody_expects(design):
     expected = [made.classes[int(one)] if made.classes else f"{one:g}" for one in made.given(shares)]
     table = "text\texpected\n" + "".join(f"item {k}\t{one}\n" for k, one in enumerate(expected))
     settings = CampaignSettings(name="A", question="B?", design=design.name, qualification=table)
-    (one,) = sets_in(table, settings)
+    (one,) = parse_practice_sets(table, settings)
     assert all(item.expected[0] for item in one)
 
 
@@ -225,7 +225,7 @@ async def test_who_is_not_good_enough_returns_by_the_code_for_that(client, engin
     assert "Return to Prolific" in page
 
 
-READ_BY_STEPS = "EXPLAIN (ANALYZE, FORMAT JSON) " + progress.FIND.text.replace(":campaign", "{c}").replace(
+READ_BY_STEPS = "EXPLAIN (ANALYZE, FORMAT JSON) " + progress.SELECT_VISIT.text.replace(":campaign", "{c}").replace(
     ":assignment", "{a}"
 )
 
@@ -297,7 +297,7 @@ async def test_a_round_reads_as_much_whatever_was_tried_before(client, engine):
         await execute(engine, "DELETE FROM visits WHERE version > 2")
         await pretend_tries(engine, rounds)
         read.append(await rows_read(engine))
-    assert read == [progress.ROWS_OF_STEP] * 3
+    assert read == [progress.MAX_ROWS_PER_STEP] * 3
 
 
 async def test_tries_from_before_they_were_counted_go_on(client, engine):

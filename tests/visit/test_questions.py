@@ -11,10 +11,10 @@ from app.analysis.annotator_table import ANNOTATORS
 from app.analysis.export import export
 from app.analysis.findings import Options
 from app.campaigns.settings import CampaignSettings
-from app.crowd.files import check_known
+from app.crowd.files import check_easel_columns
 from app.database.bulk import snapshot
-from app.visit.asked_once import EntryQuestion, parsed
-from app.visit.groups import answers_by_annotator
+from app.visit.asked_once import EntryQuestion, parse_question_line
+from app.visit.groups import load_entry_answers
 from tests.serving.campaigns import fields_of, running, values
 from tests.visit.visits import arrives, leases_of, sends, step_of
 
@@ -40,7 +40,7 @@ async def campaign(engine):
     ],
 )
 def test_a_question_is_a_line(line, question):
-    assert parsed(line) == question
+    assert parse_question_line(line) == question
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ async def two_who_answer(client, engine, campaign):
 async def test_what_annotators_answered_is_kept_and_what_they_left_open_is_not_there(client, engine, campaign):
     await two_who_answer(client, engine, campaign)
     async with engine.connect() as connection:
-        said = await answers_by_annotator(connection, campaign.id)
+        said = await load_entry_answers(connection, campaign.id)
     assert said == {1: {"language": "German", "job": "=nurse"}, 2: {"language": "English"}}
 
 
@@ -120,4 +120,4 @@ async def test_the_answers_are_in_the_export_of_responses_which_can_be_imported(
     assert {(row["name"], row["asked_language"], row["asked_job"]) for row in rows} == {
         ("A1", "German", "'=nurse"), ("A2", "English", ""),
     }  # fmt: skip
-    assert check_known(1, list(rows[0]))
+    assert check_easel_columns(1, list(rows[0]))

@@ -7,24 +7,24 @@ from app.errors import Invalid
 from app.templating import templates
 from app.visit import consent
 from app.visit.settings import VisitSettings
-from app.visit.step import Taken, VisitFacts
-from app.visit.steps import STEPS, any_applies, next_step
+from app.visit.step import StepResult, VisitHistory
+from app.visit.steps import VISIT_STEPS, find_next_step, has_visit_steps
 
 ALL = VisitSettings(welcome=True, consent="May we keep your answers?", questions=["age: How old are you?"])
 
 
 def named(settings, platform, facts):
-    step = next_step(settings, PLATFORMS[platform], facts)
+    step = find_next_step(settings, PLATFORMS[platform], facts)
     return step and step.name
 
 
 def passed(*steps, version=1):
-    return [Taken(step, version, "passed") for step in steps]
+    return [StepResult(step, version, "passed") for step in steps]
 
 
 def test_each_step_has_its_own_name_and_page():
-    assert len({step.name for step in STEPS}) == len(STEPS)
-    for step in STEPS:
+    assert len({step.name for step in VISIT_STEPS}) == len(VISIT_STEPS)
+    for step in VISIT_STEPS:
         assert templates.get_template(f"visit/{step.name}.html").name
 
 
@@ -35,30 +35,32 @@ def test_each_step_has_its_own_name_and_page():
      ("api", ["consent"]), ("simulation", [])],
 )  # fmt: skip
 def test_who_comes_from_where_has_these_steps_in_this_order(platform, steps):
-    facts, seen = VisitFacts(1), []
+    facts, seen = VisitHistory(1), []
     while (name := named(ALL, platform, facts)) is not None:
         seen.append(name)
-        facts = VisitFacts(1, taken=[*facts.taken, *passed(name)])
+        facts = VisitHistory(1, results=[*facts.results, *passed(name)])
     assert seen == steps
 
 
 def test_without_steps_nobody_is_asked_anything():
     nothing = VisitSettings(welcome=False)
-    assert not any_applies(nothing)
-    assert [named(nothing, name, VisitFacts(0)) for name in PLATFORMS] == [None] * len(PLATFORMS)
+    assert not has_visit_steps(nothing)
+    assert [named(nothing, name, VisitHistory(0)) for name in PLATFORMS] == [None] * len(PLATFORMS)
 
 
 def test_whoever_has_worked_is_asked_to_agree_to_a_new_text_and_not_welcomed():
-    assert named(ALL, "prolific", VisitFacts(2, begun=True)) == "consent"
-    assert named(ALL, "prolific", VisitFacts(2, begun=True, taken=passed("consent", version=1))) == "consent"
-    assert named(ALL, "prolific", VisitFacts(2, begun=True, taken=passed("consent", version=2))) is None
+    assert named(ALL, "prolific", VisitHistory(2, has_worked=True)) == "consent"
+    assert named(ALL, "prolific", VisitHistory(2, has_worked=True, results=passed("consent", version=1))) == "consent"
+    assert named(ALL, "prolific", VisitHistory(2, has_worked=True, results=passed("consent", version=2))) is None
 
 
 def test_who_says_no_may_still_say_yes():
-    facts = VisitFacts(1, taken=[*passed("welcome"), Taken("consent", 1, "declined")])
+    facts = VisitHistory(1, results=[*passed("welcome"), StepResult("consent", 1, "declined")])
     assert named(ALL, "prolific", facts) == "consent"
-    assert consent.shown(ALL, facts) == {"declined": True, "changed": False}
-    assert consent.take({"version": "1", "answer": "yes"}, ALL, facts) == Taken("consent", 1, "passed")
+    assert consent.consent_context(ALL, facts) == {"declined": True, "changed": False}
+    assert consent.parse_consent_form({"version": "1", "answer": "yes"}, ALL, facts) == StepResult(
+        "consent", 1, "passed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,5 +70,5 @@ def test_who_says_no_may_still_say_yes():
 )  # fmt: skip
 def test_nobody_agrees_to_a_text_that_they_have_not_seen(sent, code):
     with pytest.raises(Invalid) as refusal:
-        consent.take(sent, ALL, VisitFacts(2))
+        consent.parse_consent_form(sent, ALL, VisitHistory(2))
     assert refusal.value.code == code

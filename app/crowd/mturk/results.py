@@ -10,30 +10,30 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from app.crowd.answered import NAMELESS, ReadsValues, ResultFiles, ResultRow
-from app.crowd.moments import read_unix_time
-from app.crowd.platform import LONGEST_ID
-from app.crowd.reading import CellReader, Kind, is_missing
+from app.crowd.answered import ANONYMOUS_ID_PREFIX, ResultFileFormat, ResultRow, ValueReader
+from app.crowd.moments import parse_unix_date
+from app.crowd.platform import MAX_PLATFORM_ID_CHARACTERS
+from app.crowd.reading import CellKind, CellReader, is_missing_value
 from app.errors import Invalid, listed, shortened, some_of
 from app.upload import Upload, UploadedRow, as_text, refuse
 
-KEPT = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
-TICKED = {"on": True, "true": True, "": False, "off": False, "false": False}
-OF_AN_ITEM = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer about the whole HIT has no number in it
+STORED_MTURK_COLUMNS = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
+CHECKBOX_STATES = {"on": True, "true": True, "": False, "off": False, "false": False}
+ITEM_ANSWER_PATTERN = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer about the whole HIT has no number in it
 
 
-def recognises(columns: Sequence[str]) -> bool:
+def has_mturk_column(columns: Sequence[str]) -> bool:
     """Whether a file may be one of Mechanical Turk's, whole or not."""
     return any(name.startswith(("Input.", "Answer.")) for name in columns)
 
 
-def reads(columns: Sequence[str]) -> bool:
+def has_required_mturk_columns(columns: Sequence[str]) -> bool:
     """Whether a file has numbered ids of items and as many numbered ranges."""
-    inputs, answers = (numbers_after(prefix, columns) for prefix in ("Input.id", "Answer.range"))
+    inputs, answers = (column_numbers(prefix, columns) for prefix in ("Input.id", "Answer.range"))
     return bool(inputs) and inputs == answers == set(range(1, len(inputs) + 1))
 
 
-def written_cells(upload: Upload) -> Iterator[tuple[int, Kind, str]]:
+def iter_mturk_cells(upload: Upload) -> Iterator[tuple[int, CellKind, str]]:
     """Yield the cells with scores; times are always written as MTurk does."""
     for record in upload.records:
         for name, value in record.values.items():
@@ -41,35 +41,35 @@ def written_cells(upload: Upload) -> Iterator[tuple[int, Kind, str]]:
                 yield record.line, "number", as_text(value).strip()
 
 
-def judged_in(upload: Upload, digest: str, values: ReadsValues, reader: CellReader) -> list[ResultRow]:
+def read_mturk_results(upload: Upload, digest: str, value_reader: ValueReader, reader: CellReader) -> list[ResultRow]:
     """The rows of a result file, without the items that have no score. Without MTurk's ids, `digest` names the worker
     and, with the line, the assignment.
 
     Raises `Invalid`: `values_are_no_points`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
     `na_unknown`, `scores_missing`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`, `file_empty`.
     """
-    if not values.in_points:
+    if not value_reader.in_points:
         raise Invalid(
             "A result file of Mechanical Turk holds points from 0 to 100. Annotators of this campaign give "
-            f"{values.possible}. Import a file with the columns hit, annotator, item and value. Nothing was imported.",
+            f"{value_reader.possible}. Import a file with the columns hit, annotator, item and value. Nothing was imported.",
             code="values_are_no_points",
         )
-    count = len(numbers_after("Input.id", upload.columns))
-    known: set[str] = set()
+    item_count = len(column_numbers("Input.id", upload.columns))
+    known_columns: set[str] = set()
     lines: dict[str, dict[str, int]] = {}  # by assignment and worker: who returns one may be followed by another
     rows = []
     for record in upload.records:
-        if others := record.values.keys() - known:
-            check_answers(record.line if upload.format == "jsonl" else 1, others, count)
-            known |= others
-        row = judged(record, count, digest, values, reader)
+        if new_columns := record.values.keys() - known_columns:
+            check_answer_columns(record.line if upload.format == "jsonl" else 1, new_columns, item_count)
+            known_columns |= new_columns
+        row = parse_mturk_row(record, item_count, digest, value_reader, reader)
         workers = lines.setdefault(row.assignment_id, {})
-        if workers and (row.nameless or row.worker_id in workers or f"{NAMELESS}{digest}" in workers):
-            before = workers.get(row.worker_id, min(workers.values()))
+        if workers and (row.anonymous or row.worker_id in workers or f"{ANONYMOUS_ID_PREFIX}{digest}" in workers):
+            earlier_line = workers.get(row.worker_id, min(workers.values()))
             refuse(
                 "assignment_twice",
                 row.line,
-                f"the assignment {shortened(row.assignment_id)} was already on line {before}.",
+                f"the assignment {shortened(row.assignment_id)} was already on line {earlier_line}.",
             )
         workers[row.worker_id] = row.line
         rows.append(row)
@@ -78,60 +78,60 @@ def judged_in(upload: Upload, digest: str, values: ReadsValues, reader: CellRead
     return rows
 
 
-def check_answers(line: int, columns: Iterable[str], count: int) -> None:
+def check_answer_columns(line: int, columns: Iterable[str], item_count: int) -> None:
     """Refuse what may have been answered about an item and nobody here can read."""
-    read = {f"Answer.{name}{k}" for name in ("range", "na") for k in range(1, count + 1)}
-    unknown = sorted(name for name in columns if OF_AN_ITEM.match(name) and name not in read)
+    read = {f"Answer.{name}{k}" for name in ("range", "na") for k in range(1, item_count + 1)}
+    unknown = sorted(name for name in columns if ITEM_ANSWER_PATTERN.match(name) and name not in read)
     if unknown:
         refuse(
             "answer_column_unknown",
             line,
             f"Easel does not know what {listed(unknown)} says about an item: it reads Answer.range1 to "
-            f"Answer.range{count} and Answer.na1 to Answer.na{count}. Remove what should not count.",
+            f"Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
             columns=some_of(unknown),
         )
 
 
-def numbers_after(prefix: str, columns: Sequence[str]) -> set[int]:
-    found = (re.fullmatch(re.escape(prefix) + r"([1-9]\d{0,3})", name) for name in columns)
-    return {int(match[1]) for match in found if match}
+def column_numbers(prefix: str, columns: Sequence[str]) -> set[int]:
+    matches = (re.fullmatch(re.escape(prefix) + r"([1-9]\d{0,3})", name) for name in columns)
+    return {int(match[1]) for match in matches if match}
 
 
-def judged(record: UploadedRow, count: int, digest: str, values: ReadsValues, reader: CellReader) -> ResultRow:
+def parse_mturk_row(record: UploadedRow, item_count: int, digest: str, value_reader: ValueReader, reader: CellReader) -> ResultRow:
     cells = {name: as_text(value).strip() for name, value in record.values.items()}
-    worker_id = id_in(cells, "WorkerId", record.line)
-    items = items_of(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, count + 1)])
+    worker_id = read_mturk_id(cells, "WorkerId", record.line)
+    items = check_mturk_items(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, item_count + 1)])
     scores = {
         item: None
-        if ticked(record.line, k, cells)
-        else score_of(record.line, k, cells.get(f"Answer.range{k}", ""), values, reader)
+        if is_marked_not_applicable(record.line, k, cells)
+        else parse_mturk_score(record.line, k, cells.get(f"Answer.range{k}", ""), value_reader, reader)
         for k, item in enumerate(items, start=1)
     }
-    given = {item: score for item, score in scores.items() if score is None or not math.isnan(score)}
-    if not given:
+    scores_by_item = {item: score for item, score in scores.items() if score is None or not math.isnan(score)}
+    if not scores_by_item:
         refuse("scores_missing", record.line, "no item of this HIT has a score.")
-    reader.notes.missing += len(scores) - len(given)
+    reader.notes.missing += len(scores) - len(scores_by_item)
     return ResultRow(
         line=record.line,
-        worker_id=worker_id or f"{NAMELESS}{digest}",
-        assignment_id=id_in(cells, "AssignmentId", record.line) or f"{NAMELESS}{digest}-{record.line}",
-        items=tuple(given),
-        scores=tuple(given.values()),
-        accepted_at=time_of(cells.get("AcceptTime", "")),
-        submitted_at=time_of(cells.get("SubmitTime", "")),
-        details={name: cells[name] for name in KEPT if cells.get(name)},
-        nameless=not worker_id,
+        worker_id=worker_id or f"{ANONYMOUS_ID_PREFIX}{digest}",
+        assignment_id=read_mturk_id(cells, "AssignmentId", record.line) or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
+        items=tuple(scores_by_item),
+        scores=tuple(scores_by_item.values()),
+        accepted_at=parse_mturk_time(cells.get("AcceptTime", "")),
+        submitted_at=parse_mturk_time(cells.get("SubmitTime", "")),
+        details={name: cells[name] for name in STORED_MTURK_COLUMNS if cells.get(name)},
+        anonymous=not worker_id,
     )
 
 
-def id_in(values: Mapping[str, str], column: str, line: int) -> str:
-    external_id = values.get(column, "")
-    if len(external_id) > LONGEST_ID:
-        refuse("id_too_long", line, f"{column} has more than {LONGEST_ID} characters.")
+def read_mturk_id(cells: Mapping[str, str], column: str, line: int) -> str:
+    external_id = cells.get(column, "")
+    if len(external_id) > MAX_PLATFORM_ID_CHARACTERS:
+        refuse("id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters.")
     return external_id
 
 
-def items_of(line: int, ids: list[str]) -> tuple[str, ...]:
+def check_mturk_items(line: int, ids: list[str]) -> tuple[str, ...]:
     for place, external_id in enumerate(ids, start=1):
         if not external_id:
             refuse("item_missing", line, f"Input.id{place} is empty.")
@@ -140,38 +140,38 @@ def items_of(line: int, ids: list[str]) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def ticked(line: int, place: int, values: Mapping[str, str]) -> bool:
+def is_marked_not_applicable(line: int, position: int, cells: Mapping[str, str]) -> bool:
     """Whether the item at this place was marked N/A."""
-    cell = values.get(f"Answer.na{place}", "")
-    if cell.lower() not in TICKED:
-        said = shortened(cell)
-        refuse("na_unknown", line, f"Answer.na{place} is “{said}”: it is on where the item was marked N/A, else empty.")
-    return TICKED[cell.lower()]
+    cell = cells.get(f"Answer.na{position}", "")
+    if cell.lower() not in CHECKBOX_STATES:
+        cell_text = shortened(cell)
+        refuse("na_unknown", line, f"Answer.na{position} is “{cell_text}”: it is on where the item was marked N/A, else empty.")
+    return CHECKBOX_STATES[cell.lower()]
 
 
-def score_of(line: int, place: int, cell: str, values: ReadsValues, reader: CellReader) -> float:
+def parse_mturk_score(line: int, position: int, cell: str, value_reader: ValueReader, reader: CellReader) -> float:
     """A score, NaN where it is missing."""
-    if is_missing(cell, ()):
+    if is_missing_value(cell, ()):
         return math.nan
     try:
-        score = values.number(reader.number(cell, percent=True))
+        score = value_reader.read_number(reader.normalise_number(cell, accept_percent=True))
     except ValueError:
-        refuse("score_not_a_number", line, f"Answer.range{place} is “{shortened(cell)}”, not a number.")
+        refuse("score_not_a_number", line, f"Answer.range{position} is “{shortened(cell)}”, not a number.")
     if score is None:
-        refuse("score_out_of_range", line, f"Answer.range{place} is {shortened(cell)}, not {values.possible}.")
+        refuse("score_out_of_range", line, f"Answer.range{position} is {shortened(cell)}, not {value_reader.possible}.")
     return score
 
 
-FIRST_YEAR = 2005  # of Mechanical Turk
+FIRST_MTURK_YEAR = 2005  # of Mechanical Turk
 
 
-def time_of(cell: str) -> datetime | None:
+def parse_mturk_time(cell: str) -> datetime | None:
     """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since a time is no reason to refuse an answer."""
     try:
-        moment = read_unix_time(cell)
+        moment = parse_unix_date(cell)
     except ValueError:
         return None
-    return moment if moment and moment.year >= FIRST_YEAR else None
+    return moment if moment and moment.year >= FIRST_MTURK_YEAR else None
 
 
-FILES = ResultFiles(recognises, reads, judged_in, written_cells)
+MTURK_RESULT_FILES = ResultFileFormat(has_mturk_column, has_required_mturk_columns, read_mturk_results, iter_mturk_cells)
