@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
 
-MAX_LENGTH = 254
-MAX_ECHO = 80  # characters of a refused address that are repeated
-LONGEST_PART = 64  # of what is before the @
+MAX_ADDRESS_CHARACTERS = 254
+MAX_ECHOED_ADDRESS_CHARACTERS = 80  # characters of a refused address that are repeated
+MAX_LOCAL_PART_CHARACTERS = 64  # of what is before the @
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -21,19 +21,21 @@ def is_email_address(text: str) -> bool:
     encoded word (RFC 2047) is none: a mail library would decode it, perhaps to line breaks.
     """
     local = text.partition("@")[0]
-    fits = len(text) <= MAX_LENGTH and len(local) <= LONGEST_PART
+    fits = len(text) <= MAX_ADDRESS_CHARACTERS and len(local) <= MAX_LOCAL_PART_CHARACTERS
     return fits and "=?" not in local and ADDR_SPEC.fullmatch(text) is not None
 
 
-def email_address(text: str) -> str:
+def parse_email_address(text: str) -> str:
     """Return the address without blanks around it. Raises ValueError for a text that is no plain e-mail address."""
     address = text.strip(" \t")
     if not is_email_address(address):
-        echo = address if len(address) <= MAX_ECHO else address[:MAX_ECHO] + "…"
+        echo = (
+            address if len(address) <= MAX_ECHOED_ADDRESS_CHARACTERS else address[:MAX_ECHOED_ADDRESS_CHARACTERS] + "…"
+        )
         raise ValueError(
             f"“{echo}” is not an e-mail address such as ada@example.org: letters without accents, one @, and no blanks"
         )
     return address
 
 
-EmailAddress = Annotated[str, StringConstraints(max_length=1_000), AfterValidator(email_address)]
+EmailAddress = Annotated[str, StringConstraints(max_length=1_000), AfterValidator(parse_email_address)]

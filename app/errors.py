@@ -7,32 +7,32 @@ the message may. `details` carries what the message names (a line number, a fiel
 from collections.abc import Sequence
 from typing import Any
 
-LONGEST_ECHO = 80  # characters
-MOST_NAMED = 20
+MAX_ECHO_CHARACTERS = 80  # characters
+MAX_NAMES_LISTED = 20
 
 
-def shortened(text: str) -> str:
+def shorten_echo(text: str) -> str:
     """What someone sent, as a refusal repeats it: enough to know it again, however long it is."""
-    return text if len(text) <= LONGEST_ECHO else text[: LONGEST_ECHO - 1] + "…"
+    return text if len(text) <= MAX_ECHO_CHARACTERS else text[: MAX_ECHO_CHARACTERS - 1] + "…"
 
 
-def plural(count: int, word: str) -> str:
+def pluralize(count: int, word: str) -> str:
     """`1 item`, `2 items`, `1,000 items`."""
     return f"{count:,} {word}" + ("" if count == 1 else "s")
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """`a, b, c`; of many names the first ones, and how many more there are."""
-    more = [f"and {len(names) - MOST_NAMED:,} more"] if len(names) > MOST_NAMED else []
-    return ", ".join([*map(shortened, names[:MOST_NAMED]), *more])
+    more = [f"and {len(names) - MAX_NAMES_LISTED:,} more"] if len(names) > MAX_NAMES_LISTED else []
+    return ", ".join([*map(shorten_echo, names[:MAX_NAMES_LISTED]), *more])
 
 
-def some_of(names: Sequence[str]) -> list[str]:
+def shorten_names(names: Sequence[str]) -> list[str]:
     """For `details`: the names that `listed` says."""
-    return [shortened(name) for name in names[:MOST_NAMED]]
+    return [shorten_echo(name) for name in names[:MAX_NAMES_LISTED]]
 
 
-def plain_message(message: str) -> str:
+def strip_validator_prefix(message: str) -> str:
     """Return what a validator says without the name of the exception that Pydantic puts before it."""
     return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
 

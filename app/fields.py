@@ -9,28 +9,28 @@ from unicodedata import category
 from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
-LARGEST_ID = 2**63 - 1  # of a row: what a column holds
-PLAIN_ID = re.compile(r"[1-9][0-9]{0,18}")
+MAX_ROW_ID = 2**63 - 1  # of a row: what a column holds
+ROW_ID_PATTERN = re.compile(r"[1-9][0-9]{0,18}")
 
-AFTER_LAUNCH = "after_launch"
+AFTER_LAUNCH_KEY = "after_launch"
 
 # It changes no meaning: on it no answer depends that was given before.
-OPEN: dict[str, Any] = {AFTER_LAUNCH: "open"}
+EDITABLE: dict[str, Any] = {AFTER_LAUNCH_KEY: "open"}
 # It can only grow: what was asked before stays asked.
-ONLY_MORE: dict[str, Any] = {AFTER_LAUNCH: "only more"}
+CAN_GROW: dict[str, Any] = {AFTER_LAUNCH_KEY: "only more"}
 
 # It concerns who runs the campaign, and perhaps opens something: it is in no file of it, and the log says only that it
 # was changed.
 PRIVATE: dict[str, Any] = {"private": True}
 
 
-def after_launch(field: FieldInfo) -> str | None:
+def editability_after_launch(field: FieldInfo) -> str | None:
     """How a launch leaves a setting: `open`, `only more`, or None where it changes what answers mean, and is fixed."""
     said = field.json_schema_extra
-    return str(said[AFTER_LAUNCH]) if isinstance(said, dict) and AFTER_LAUNCH in said else None
+    return str(said[AFTER_LAUNCH_KEY]) if isinstance(said, dict) and AFTER_LAUNCH_KEY in said else None
 
 
-def is_private(field: FieldInfo) -> bool:
+def is_private_field(field: FieldInfo) -> bool:
     """Whether a setting is left out of files."""
     said = field.json_schema_extra
     return isinstance(said, dict) and bool(said.get("private"))
@@ -66,14 +66,14 @@ def refuse_blank(value: object) -> object:
     return value
 
 
-def visible(text: str) -> str:
+def require_visible_text(text: str) -> str:
     """Return a text as it is. Raises ValueError where it has nothing to see."""
     if is_blank(text):
         raise ValueError("must have something to see")
     return text
 
 
-def on_one_line(text: str) -> str:
+def require_one_line(text: str) -> str:
     """A text that a form can ask for on a line of its own, with something to see if it is not empty. Raises
     ValueError.
     """
@@ -84,12 +84,12 @@ def on_one_line(text: str) -> str:
     return text
 
 
-OneLine = AfterValidator(on_one_line)
+OneLine = AfterValidator(require_one_line)
 
 
-def plain_id(raw: str) -> int | None:
+def parse_row_id(raw: str) -> int | None:
     """Return the id of a row in the one way that it is written, or None: `+1`, `01` and `1_0` are no ids."""
-    if not PLAIN_ID.fullmatch(raw):
+    if not ROW_ID_PATTERN.fullmatch(raw):
         return None
     number = int(raw)
-    return number if number <= LARGEST_ID else None
+    return number if number <= MAX_ROW_ID else None

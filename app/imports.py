@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def gc_disabled() -> Iterator[None]:
     """While Python imports: what comes to be then stays, and to look for garbage in it takes a sixth of the time."""
     gc.disable()
     try:

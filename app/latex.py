@@ -13,17 +13,17 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-LONGEST_FORMULA = 2_000  # characters; a longer one is shown as its source
-CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$"}
-DISPLAYED = ("\\[", "$$")
-TOKEN = re.compile(r"\\[\s\S]|\$\$?")
-MARKDOWN_TOKEN = re.compile(r"\\[\s\S]|\$\$?|`+|~~~+")  # formulas are none in code
-PLACE = "\ue000{}\ue001"  # stands for a formula while Markdown is drawn
-TAG_OR_PLACE = re.compile("<[^<>]*>|\ue000([0-9]{1,6})\ue001")  # of sanitised HTML, which has no < in attributes
-PLACES = re.compile("\ue000([0-9]{1,6})\ue001")
-PLACES_IN_ADDRESS = re.compile("%EE%80%80([0-9]{1,6})%EE%80%81")
-IN_ADDRESSES = "$()*+,/:;=?@!'&#%~"  # what Markdown leaves as it is in an address
-CODE = re.compile(r"<(/?)(?:code|pre|kbd|samp)\b")
+MAX_FORMULA_CHARACTERS = 2_000  # characters; a longer one is shown as its source
+CLOSING_SIGNS = {"\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$"}
+DISPLAY_SIGNS = ("\\[", "$$")
+FORMULA_TOKEN = re.compile(r"\\[\s\S]|\$\$?")
+MARKDOWN_FORMULA_TOKEN = re.compile(r"\\[\s\S]|\$\$?|`+|~~~+")  # formulas are none in code
+FORMULA_PLACEHOLDER = "\ue000{}\ue001"  # stands for a formula while Markdown is drawn
+TAG_OR_PLACEHOLDER = re.compile("<[^<>]*>|\ue000([0-9]{1,6})\ue001")  # of sanitised HTML, which has no < in attributes
+FORMULA_PLACEHOLDER_PATTERN = re.compile("\ue000([0-9]{1,6})\ue001")
+ENCODED_PLACEHOLDER_PATTERN = re.compile("%EE%80%80([0-9]{1,6})%EE%80%81")
+ADDRESS_SAFE_CHARACTERS = "$()*+,/:;=?@!'&#%~"  # what Markdown leaves as it is in an address
+CODE_TAG = re.compile(r"<(/?)(?:code|pre|kbd|samp)\b")
 
 
 class Formula(NamedTuple):
@@ -35,47 +35,49 @@ class Formula(NamedTuple):
     is_displayed: bool
 
 
-def formulas(text: str, pattern: re.Pattern[str] = TOKEN) -> Iterator[Formula]:
+def find_formulas(text: str, pattern: re.Pattern[str] = FORMULA_TOKEN) -> Iterator[Formula]:
     r"""Return the formulas of a text: `$...$`, `$$...$$`, `\(...\)` and `\[...\]`.
 
     A dollar begins a formula only before something else than a space, and ends it only behind something else than a
     space and not before a digit, so that prices are none. A backslash before a dollar makes it a dollar.
     """
     tokens = [*pattern.finditer(text)]
-    places: dict[str, list[int]] = {}
+    indices_by_token: dict[str, list[int]] = {}
     for place, token in enumerate(tokens):
-        places.setdefault(token[0], []).append(place)
-    at = 0
-    while at < len(tokens):
-        token = tokens[at]
-        closing = following(places.get(CLOSES.get(token[0], token[0] if token[0][0] in "`~" else ""), []), at)
-        if closing is None:
-            at += 1
-        elif token[0] not in CLOSES:  # code
-            at = closing + 1
-        elif is_formula(text, token.start(), tokens[closing].end(), len(token[0])):
-            start, end = token.start(), tokens[closing].end()
-            yield Formula(start, end, text[start:end], token[0] in DISPLAYED)
-            at = closing + 1
+        indices_by_token.setdefault(token[0], []).append(place)
+    token_index = 0
+    while token_index < len(tokens):
+        token = tokens[token_index]
+        closing_index = next_index_after(
+            indices_by_token.get(CLOSING_SIGNS.get(token[0], token[0] if token[0][0] in "`~" else ""), []), token_index
+        )
+        if closing_index is None:
+            token_index += 1
+        elif token[0] not in CLOSING_SIGNS:  # code
+            token_index = closing_index + 1
+        elif is_formula_source(text, token.start(), tokens[closing_index].end(), len(token[0])):
+            start, end = token.start(), tokens[closing_index].end()
+            yield Formula(start, end, text[start:end], token[0] in DISPLAY_SIGNS)
+            token_index = closing_index + 1
         else:
-            at += 1
+            token_index += 1
 
 
-def following(places: Sequence[int], place: int) -> int | None:
+def next_index_after(indices: Sequence[int], index: int) -> int | None:
     """Return the first of these places, which ascend, that is greater; None if none is."""
-    found = bisect_right(places, place)
-    return places[found] if found < len(places) else None
+    next_position = bisect_right(indices, index)
+    return indices[next_position] if next_position < len(indices) else None
 
 
-def is_formula(text: str, start: int, end: int, sign: int) -> bool:
+def is_formula_source(text: str, start: int, end: int, sign_length: int) -> bool:
     """Return whether what stands between two signs of this length can be a formula."""
-    first, last = start + sign, end - sign
-    if end - start > LONGEST_FORMULA or not text[first:last].strip() or "\n\n" in text[first:last]:
+    first, last = start + sign_length, end - sign_length
+    if end - start > MAX_FORMULA_CHARACTERS or not text[first:last].strip() or "\n\n" in text[first:last]:
         return False
-    return sign > 1 or not (text[first].isspace() or text[last - 1].isspace() or text[end : end + 1].isdigit())
+    return sign_length > 1 or not (text[first].isspace() or text[last - 1].isspace() or text[end : end + 1].isdigit())
 
 
-def marked(formula: Formula) -> Markup:
+def formula_markup(formula: Formula) -> Markup:
     """Return a formula as the browser finds it."""
     return Markup('<span class="math{}">{}</span>').format(" display" if formula.is_displayed else "", formula.source)
 
@@ -83,61 +85,73 @@ def marked(formula: Formula) -> Markup:
 def mark_formulas(text: str) -> Markup:
     """Return a text with its formulas marked; of sanitised HTML those in its words, but not in code."""
     if not isinstance(text, Markup):
-        return marked_text(text)
+        return mark_formulas_in_plain_text(text)
     parts: list[Markup] = []
-    depth, at = 0, 0
-    for tag in TAG_OR_PLACE.finditer(text):
-        words = text[at : tag.start()]
-        parts += [words if depth else marked_words(words), Markup(tag[0])]  # noqa: S704  (of sanitised HTML)
-        depth, at = depth_after(tag[0], depth), tag.end()
-    words = text[at:]
-    return Markup("").join([*parts, words if depth else marked_words(words)])
+    depth, text_start = 0, 0
+    for tag in TAG_OR_PLACEHOLDER.finditer(text):
+        words = text[text_start : tag.start()]
+        parts += [words if depth else mark_formulas_in_html_text(words), Markup(tag[0])]  # noqa: S704  (of sanitised HTML)
+        depth, text_start = code_depth_after_tag(tag[0], depth), tag.end()
+    words = text[text_start:]
+    return Markup("").join([*parts, words if depth else mark_formulas_in_html_text(words)])
 
 
-def marked_words(words: Markup) -> Markup:
+def mark_formulas_in_html_text(words: Markup) -> Markup:
     """Return words of HTML with their formulas marked."""
-    return marked_text(unescape(words)) if "$" in words or "\\" in words else words
+    return mark_formulas_in_plain_text(unescape(words)) if "$" in words or "\\" in words else words
 
 
-def marked_text(text: str) -> Markup:
-    found = [*formulas(text)]
-    ends = [0, *(formula.end for formula in found)]
-    between = [text[start : formula.start] for start, formula in zip(ends, found, strict=False)]
-    parts = [part for words, formula in zip(between, found, strict=True) for part in (words, marked(formula))]
+def mark_formulas_in_plain_text(text: str) -> Markup:
+    formula_list = [*find_formulas(text)]
+    ends = [0, *(formula.end for formula in formula_list)]
+    texts_between = [text[start : formula.start] for start, formula in zip(ends, formula_list, strict=False)]
+    parts = [
+        part
+        for words, formula in zip(texts_between, formula_list, strict=True)
+        for part in (words, formula_markup(formula))
+    ]
     return Markup("").join([*parts, text[ends[-1] :]])
 
 
-def depth_after(tag: str, depth: int) -> int:
+def code_depth_after_tag(tag: str, depth: int) -> int:
     """Return within how many elements of code one is after a tag."""
-    code = CODE.match(tag)
+    code = CODE_TAG.match(tag)
     return max(0, depth + (-1 if code[1] else 1)) if code else depth
 
 
-def hide_formulas(markdown: str) -> tuple[str, list[Formula]]:
+def replace_formulas_by_placeholders(markdown: str) -> tuple[str, list[Formula]]:
     """Return Markdown with a place for each formula, which Markdown leaves alone; and the formulas."""
-    found = [*formulas(markdown, MARKDOWN_TOKEN)]
-    ends = [0, *(formula.end for formula in found)]
-    starts = [*(formula.start for formula in found), len(markdown)]
+    formula_list = [*find_formulas(markdown, MARKDOWN_FORMULA_TOKEN)]
+    ends = [0, *(formula.end for formula in formula_list)]
+    starts = [*(formula.start for formula in formula_list), len(markdown)]
     words = [markdown[start:end] for start, end in zip(ends, starts, strict=True)]
-    return "".join(words[:1] + [PLACE.format(k) + rest for k, rest in enumerate(words[1:])]), found
+    return "".join(words[:1] + [FORMULA_PLACEHOLDER.format(k) + rest for k, rest in enumerate(words[1:])]), formula_list
 
 
-def show_formulas(html: str, found: Sequence[Formula]) -> Markup:
+def restore_formulas(html: str, formulas: Sequence[Formula]) -> Markup:
     """Return sanitised HTML with the formulas in their places; in code and in attributes their source."""
     depth = 0
 
-    def put_back(token: re.Match[str]) -> str:
+    def restore_token(token: re.Match[str]) -> str:
         nonlocal depth
         if token[1] is None:
-            depth = depth_after(token[0], depth)
-            return PLACES_IN_ADDRESS.sub(address_of, PLACES.sub(source_of, token[0]))
-        return source_of(token) if depth or int(token[1]) >= len(found) else marked(found[int(token[1])])
+            depth = code_depth_after_tag(token[0], depth)
+            return ENCODED_PLACEHOLDER_PATTERN.sub(
+                quoted_source, FORMULA_PLACEHOLDER_PATTERN.sub(escaped_source, token[0])
+            )
+        return (
+            escaped_source(token)
+            if depth or int(token[1]) >= len(formulas)
+            else formula_markup(formulas[int(token[1])])
+        )
 
-    def source_of(place: re.Match[str]) -> str:
-        return Markup.escape(found[int(place[1])].source) if int(place[1]) < len(found) else place[0]
+    def escaped_source(place: re.Match[str]) -> str:
+        return Markup.escape(formulas[int(place[1])].source) if int(place[1]) < len(formulas) else place[0]
 
-    def address_of(place: re.Match[str]) -> str:
-        known = int(place[1]) < len(found)
-        return Markup.escape(quote(found[int(place[1])].source, safe=IN_ADDRESSES)) if known else place[0]
+    def quoted_source(place: re.Match[str]) -> str:
+        is_known = int(place[1]) < len(formulas)
+        return (
+            Markup.escape(quote(formulas[int(place[1])].source, safe=ADDRESS_SAFE_CHARACTERS)) if is_known else place[0]
+        )
 
-    return Markup(TAG_OR_PLACE.sub(put_back, html))  # noqa: S704  (sanitised, and escaped)
+    return Markup(TAG_OR_PLACEHOLDER.sub(restore_token, html))  # noqa: S704  (sanitised, and escaped)

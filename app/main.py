@@ -20,15 +20,15 @@ from app.alerts.outbox import Outbox
 from app.analysis import api as analysis_api
 from app.analysis import remark_api, remark_routes
 from app.analysis import routes as analysis
-from app.analysis.fits import Fits
+from app.analysis.fits import FitCache
 from app.audit import api as audit_api
 from app.audit import routes as audit
 from app.auth import api as auth_api
 from app.auth import invitation_routes, member_routes, openid_routes, people_routes
 from app.auth import routes as auth
-from app.auth.guards import researcher
-from app.auth.openid_routes import provider_of
-from app.auth.secret import KnownBrowsers, cookie_name, installation_key
+from app.auth.guards import require_researcher
+from app.auth.openid_routes import provider_from_settings
+from app.auth.secret import KnownBrowsers, load_or_create_installation_key, session_cookie_name
 from app.background.loop import BackgroundLoop
 from app.background.state import CheckResult
 from app.background.tasks import KeyedTasks
@@ -41,10 +41,10 @@ from app.crowd.doors import VisitLimiter
 from app.crowd.places import EXPERIMENT_PATH_PREFIX
 from app.crowd.registry import platforms_with_pages
 from app.dashboard import routes as dashboard
-from app.dashboard.live import Live
-from app.database.campaign import Names
+from app.dashboard.live import LiveDashboards
+from app.database.campaign import CampaignNames
 from app.database.session import (
-    LOCK_SECONDS,
+    LOCK_TIMEOUT_SECONDS,
     PAGE_LIMITS,
     READING_LIMITS,
     SERVING_LIMITS,
@@ -56,10 +56,10 @@ from app.media import routes as media
 from app.quality import annotator_routes
 from app.quality import api as quality_api
 from app.quality import routes as quality
-from app.quality.annotators import MedianSeconds
+from app.quality.annotators import MedianSecondsCache
 from app.quality.compared import AnnotatorComparisons
-from app.quality.looks import Looks
-from app.readiness import Check, Readiness, database_check, readiness_document
+from app.quality.looks import CampaignMonitor
+from app.readiness import ReadinessCheck, ReadinessChecks, create_database_check, readiness_document
 from app.record import due_revisions
 from app.record.due_revisions import DueRevisions
 from app.serving import api as serving_api
@@ -67,8 +67,8 @@ from app.serving import routes as serving
 from app.serving.posterior_cache import PosteriorCache
 from app.settings import Settings, read_settings
 from app.simulation import routes as simulation
-from app.simulation.planned import Plans
-from app.simulation.rehearsals import Rehearsals
+from app.simulation.planned import PlanRunner
+from app.simulation.rehearsals import RehearsalCrowds
 from app.stopping import api as stopping_api
 from app.stopping import watch
 from app.trial import routes as trial
@@ -77,7 +77,7 @@ from app.visit import routes as visit
 
 log = logging.getLogger(__name__)
 
-API_IN_SHORT = (
+API_DESCRIPTION = (
     "Send `Authorization: Bearer TOKEN`; `POST /api/v1/tokens` gives a token for a name and password. "
     'Every refusal is `{"error": {"code", "message", "details"}}`: programs rely on the code, which never changes; '
     "the message is for people. Any request can meet 400 `unreadable_body` (neither JSON nor a form in UTF-8), "
@@ -87,48 +87,50 @@ API_IN_SHORT = (
 )
 
 
-async def secret_key(database: AsyncEngine, settings: Settings) -> str:
+async def load_signing_key(database: AsyncEngine, settings: Settings) -> str:
     """The operator's key, else one made at the first start and shared by all processes through the database."""
     if settings.secret_key is not None:
         return settings.secret_key.get_secret_value()
     async with database.begin() as connection:
-        return await installation_key(connection)
+        return await load_or_create_installation_key(connection)
 
 
 @asynccontextmanager
-async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     """Put into `app.state` what one run of the application has: connections, and what it remembers."""
     assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
     # Half of the connections are for annotators: more at once would wait for each other's rows. And one more, which
     # those of other campaigns have while the answers to one wait for a lock. The documentation says how many these are.
-    half = settings.pool_size // 2
+    serving_pool_size = settings.pool_size // 2
     state = app.state
     url = settings.database_url
-    state.database = create_engine(url, pool_size=settings.pool_size - half, limits=PAGE_LIMITS)
-    serving = create_engine(url, pool_size=half + 1, lock_seconds=LOCK_SECONDS, limits=SERVING_LIMITS)
+    state.database = create_engine(url, pool_size=settings.pool_size - serving_pool_size, limits=PAGE_LIMITS)
+    serving = create_engine(
+        url, pool_size=serving_pool_size + 1, lock_seconds=LOCK_TIMEOUT_SECONDS, limits=SERVING_LIMITS
+    )
     state.serving_database = serving
     state.reading_database = create_engine(url, pool_size=2, limits=READING_LIMITS)
-    key = await secret_key(state.database, settings)
-    state.serving_connections = ServingConnections(serving, half + 1)
-    state.names = Names()
+    key = await load_signing_key(state.database, settings)
+    state.serving_connections = ServingConnections(serving, serving_pool_size + 1)
+    state.names = CampaignNames()
     state.posterior_cache = PosteriorCache()
-    state.fits = Fits()
-    state.live = Live(state.database, state.posterior_cache, web.get_now)
-    state.plans = Plans(state.database)
+    state.fits = FitCache()
+    state.live = LiveDashboards(state.database, state.posterior_cache, web.get_now)
+    state.plans = PlanRunner(state.database)
     state.comparisons = AnnotatorComparisons(state.reading_database)
-    state.median_seconds = MedianSeconds()
-    state.looks = Looks(state.database, web.get_now, watch.LOOKS)
-    state.rehearsals = Rehearsals(state.database, web.now, state.looks.ask)
+    state.median_seconds = MedianSecondsCache()
+    state.looks = CampaignMonitor(state.database, web.get_now, watch.CAMPAIGN_SCANS)
+    state.rehearsals = RehearsalCrowds(state.database, web.utc_now, state.looks.ask)
     state.upload_slots = UploadSlots()
     state.doors = VisitLimiter(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
-    state.cookie_name = cookie_name(key)
+    state.cookie_name = session_cookie_name(key)
     state.known_browsers = KnownBrowsers(key)
-    state.provider = provider_of(settings)
+    state.provider = provider_from_settings(settings)
     state.outbox = Outbox(state.database, settings, key, web.get_now)
-    state.readiness = Readiness()
-    state.readiness.register("database", database_check(state.serving_connections))
-    loops = start_loops(state)
+    state.readiness = ReadinessChecks()
+    state.readiness.register("database", create_database_check(state.serving_connections))
+    loops = start_background_loops(state)
     with state.live.ended_by_signals():
         yield
     for loop in loops:
@@ -144,26 +146,28 @@ async def opened(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
         await database.dispose()
 
 
-def start_loops(state: State) -> list[BackgroundLoop]:
+def start_background_loops(state: State) -> list[BackgroundLoop]:
     """Start the loops of this process, and let `/ready` show them and its other background work."""
     revisions = DueRevisions(state.database, web.get_now)
     loops = [
-        BackgroundLoop("revisions", revisions.round, pause=due_revisions.PAUSE_SECONDS),
-        BackgroundLoop("alerts", state.outbox.round, pause=outbox.PAUSE_SECONDS, wait_first=True),
+        BackgroundLoop(
+            "revisions", revisions.revise_due_campaigns, pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS
+        ),
+        BackgroundLoop("alerts", state.outbox.round, pause_seconds=outbox.OUTBOX_PAUSE_SECONDS, wait_first=True),
     ]
     parts = (state.looks, state.rehearsals, state.comparisons, state.live)
     for work in (*loops, state.outbox.sending, *(part.tasks for part in parts)):
-        state.readiness.register(work.name, check_of(work), required=False)
+        state.readiness.register(work.name, background_work_check(work), required=False)
     for loop in loops:
         loop.start()
     return loops
 
 
-def check_of(work: BackgroundLoop | KeyedTasks[Any]) -> Check:
+def background_work_check(work: BackgroundLoop | KeyedTasks[Any]) -> ReadinessCheck:
     """Return the part of `/ready` about background work."""
 
     async def check() -> CheckResult:
-        return work.state()
+        return work.check_health()
 
     return check
 
@@ -180,28 +184,35 @@ ROUTERS = (
         people_routes.router,
         member_routes.router,
     ),
-    *(campaigns.public, campaigns.router, uploads.router, trial.router, trial.preview_router, simulation.router),
-    *(dashboard.home, dashboard.router, analysis.router, analysis.analysis, remark_routes.router),
+    *(
+        campaigns.root_redirect_router,
+        campaigns.router,
+        uploads.router,
+        trial.router,
+        trial.preview_router,
+        simulation.router,
+    ),
+    *(dashboard.home_router, dashboard.router, analysis.router, analysis.analysis, remark_routes.router),
     *(audit.router, alerts.router, annotator_routes.router, quality.router, visit.router),
     *(auth_api.router, campaigns_api.router, analysis_api.router, audit_api.router, alerts_api.router),
-    *(quality_api.router, remark_api.router, visit_api.router, stopping_api.router, campaigns_api.templates),
+    *(quality_api.router, remark_api.router, visit_api.router, stopping_api.router, campaigns_api.templates_router),
 )
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Easel on the database that the settings name."""
-    redaction.install()
+    redaction.install_log_redaction()
     settings = settings or read_settings()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with opened(app, settings):
+        async with open_application(app, settings):
             yield
 
     app = FastAPI(
         title="Easel",
         version="1",
-        description=API_IN_SHORT,
+        description=API_DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -210,16 +221,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.unsafe_paths = tuple(platform.entry_path("") for platform in platforms_with_pages())
-    app.mount("/static", StaticFiles(directory=templating.STATIC), name="static")
+    app.mount("/static", StaticFiles(directory=templating.STATIC_FOLDER), name="static")
     for router in ROUTERS:
         app.include_router(router)
-    app.add_api_route("/admin/api", reference, include_in_schema=False, dependencies=[Depends(researcher)])
-    app.add_api_route("/health", health, include_in_schema=False)
-    app.add_api_route("/ready", ready, include_in_schema=False)
-    web.install(app)
-    app.add_exception_handler(auth.PasswordNeeded, auth.ask_for_password)
+    app.add_api_route(
+        "/admin/api", api_reference_page, include_in_schema=False, dependencies=[Depends(require_researcher)]
+    )
+    app.add_api_route("/health", health_endpoint, include_in_schema=False)
+    app.add_api_route("/ready", readiness_endpoint, include_in_schema=False)
+    web.register_error_handlers(app)
+    app.add_exception_handler(auth.PasswordNeeded, auth.confirm_password_page)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
-    app.add_middleware(middleware.Compressed)
+    app.add_middleware(middleware.CompressPages)
     framed = [platform.entry_path("") for platform in platforms_with_pages() if platform.frame_origins]
     app.add_middleware(
         middleware.SecurityHeaders,
@@ -232,24 +245,24 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         framed_paths=(*framed, *(EXPERIMENT_PATH_PREFIX + path for path in framed)),
     )
     # The last added is the first asked: all others see a GET.
-    app.add_middleware(middleware.Heads, unsafe_paths=app.state.unsafe_paths)
+    app.add_middleware(middleware.HeadAsGet, unsafe_paths=app.state.unsafe_paths)
     return app
 
 
-async def reference(request: Request) -> HTMLResponse:
+async def api_reference_page(request: Request) -> HTMLResponse:
     """The API's reference, made from the same document that programs read."""
-    return web.page(request, "admin/api.html", {"api": request.app.openapi()})
+    return web.render_page(request, "admin/api.html", {"api": request.app.openapi()})
 
 
-async def health() -> JSONResponse:
+async def health_endpoint() -> JSONResponse:
     """Return 200 as long as this process answers requests at all, whatever its database does."""
     return JSONResponse({"status": "ok"})
 
 
-async def ready(request: Request) -> JSONResponse:
+async def readiness_endpoint(request: Request) -> JSONResponse:
     """Return 200 when this process can serve annotators now, else 503 with the reason."""
-    readiness: Readiness = request.app.state.readiness
-    results = await readiness.report()
-    failed = readiness.failed(results)
+    readiness: ReadinessChecks = request.app.state.readiness
+    results = await readiness.run_checks()
+    failed = readiness.failed_required_checks(results)
     headers = {"Cache-Control": "no-store"} | ({"Retry-After": "2"} if failed else {})
     return JSONResponse(readiness_document(results, failed), 503 if failed else 200, headers)

@@ -9,7 +9,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-class Heads:
+class HeadAsGet:
     """HEAD is answered as GET is, without the body; a stream without end is over after its headers.
 
     Not below `unsafe_paths`, where GET does something: a link checker is to lease no HIT.
@@ -32,13 +32,13 @@ class Heads:
         await self.app({**scope, "method": "GET"}, receive, send_head)
 
 
-SMALL_BODY_BYTES = 1_000_000
-FORM_AROUND_A_FILE_BYTES = 100_000
-UPLOAD = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/(items|responses)(/|$)|(new/file|files)$)")
-WITH_MEDIA = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/items(/preview)?|new/file|files)")
+MAX_SMALL_BODY_BYTES = 1_000_000
+FORM_OVERHEAD_BYTES = 100_000
+UPLOAD_PATH_PATTERN = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/(items|responses)(/|$)|(new/file|files)$)")
+MEDIA_UPLOAD_PATH_PATTERN = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/items(/preview)?|new/file|files)")
 
 
-def in_utf8(content_type: bytes) -> bool:
+def is_utf8_form(content_type: bytes) -> bool:
     """Whether a form's text is. Starlette takes every codec of Python; some read what UTF-8 cannot say."""
     if b"multipart" not in content_type.lower():
         return True
@@ -55,20 +55,20 @@ class BodyLimits:
 
     def __init__(self, app: ASGIApp, *, upload_mb: int, media_mb: int) -> None:
         self.app = app
-        self.upload_bytes = upload_mb * 2**20 + FORM_AROUND_A_FILE_BYTES
+        self.upload_bytes = upload_mb * 2**20 + FORM_OVERHEAD_BYTES
         self.media_bytes = media_mb * 2**20
 
-    def limit(self, path: str) -> int:
+    def max_body_bytes(self, path: str) -> int:
         """The most bytes that a request to this address may send."""
-        if not UPLOAD.match(path):
-            return SMALL_BODY_BYTES
-        return self.upload_bytes + self.media_bytes * bool(WITH_MEDIA.fullmatch(path))
+        if not UPLOAD_PATH_PATTERN.match(path):
+            return MAX_SMALL_BODY_BYTES
+        return self.upload_bytes + self.media_bytes * bool(MEDIA_UPLOAD_PATH_PATTERN.fullmatch(path))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        limit = self.limit(scope["path"])
+        limit = self.max_body_bytes(scope["path"])
         headers = dict(scope["headers"])
         declared = headers.get(b"content-length", b"").lstrip(b"0")[:20]  # `int` refuses thousands of digits
         received = int(declared) if declared.isdigit() and int(declared) > limit else 0
@@ -76,7 +76,7 @@ class BodyLimits:
 
         async def receive_within_limit() -> Message:
             nonlocal received
-            if not in_utf8(headers.get(b"content-type", b"")):
+            if not is_utf8_form(headers.get(b"content-type", b"")):
                 raise HTTPException(400, "the form is not in UTF-8")
             if received > limit:
                 raise too_large
@@ -89,7 +89,7 @@ class BodyLimits:
         await self.app(scope, receive_within_limit, send)
 
 
-class Compressed:
+class CompressPages:
     """What researchers read, and static files, go out compressed where the browser takes that.
 
     Not so the annotators' pages: they are small, each costs the server time between two HITs, and their token is a
@@ -103,25 +103,29 @@ class Compressed:
         self.compressed = GZipMiddleware(app, minimum_size=1000, compresslevel=4)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self.compressed if compressible(scope) else self.plain)(scope, receive, send)
+        await (self.compressed if should_compress(scope) else self.plain)(scope, receive, send)
 
 
-def compressible(scope: Scope) -> bool:
+def should_compress(scope: Scope) -> bool:
     if scope["type"] != "http" or scope["method"] != "GET":
         return False
     path: str = scope["path"]
     return path.startswith(("/admin", "/static/")) and "/export/" not in path and not path.endswith(".zip")
 
 
-LOADS_HTTPS = "loads_https"  # in the state of a request: its page shows images, sound and video from other servers
+LOADS_HTTPS_STATE_KEY = (
+    "loads_https"  # in the state of a request: its page shows images, sound and video from other servers
+)
 
 # What no search engine keeps, should it come there by a link.
-NOT_FOR_SEARCH = ("/admin", "/shared/", "/invitation", "/login")
+UNINDEXED_PATHS = ("/admin", "/shared/", "/invitation", "/login")
 
-HTTPS_SECONDS = 365 * 86_400  # for which browsers ask a server that has been reached by https:// in no other way
+STRICT_TRANSPORT_SECONDS = (
+    365 * 86_400
+)  # for which browsers ask a server that has been reached by https:// in no other way
 
 # A HIT to try out stands in frames of the page beside it.
-FRAMED_HERE = re.compile(r"/admin/campaigns/[^/]+/try/hit")
+SELF_FRAMED_PATH_PATTERN = re.compile(r"/admin/campaigns/[^/]+/try/hit")
 
 
 class SecurityHeaders:
@@ -159,21 +163,25 @@ class SecurityHeaders:
             return
         scope.setdefault("state", {})
         framed = scope["path"].startswith(self.framed_paths)
-        here = FRAMED_HERE.fullmatch(scope["path"]) is not None
+        here = SELF_FRAMED_PATH_PATTERN.fullmatch(scope["path"]) is not None
         policy = self.framed_policy if framed else self.own_policy if here else self.policy
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                more = self.loads_more if scope["state"].get(LOADS_HTTPS) else ""  # of two that say so the first counts
+                more = (
+                    self.loads_more if scope["state"].get(LOADS_HTTPS_STATE_KEY) else ""
+                )  # of two that say so the first counts
                 headers.setdefault("Content-Security-Policy", more + policy)
                 headers["X-Content-Type-Options"] = "nosniff"
                 if self.https_only:
-                    headers["Strict-Transport-Security"] = f"max-age={HTTPS_SECONDS}"
+                    headers["Strict-Transport-Security"] = f"max-age={STRICT_TRANSPORT_SECONDS}"
                 headers.setdefault("Referrer-Policy", "no-referrer")
-                if scope["path"].startswith(NOT_FOR_SEARCH):
+                if scope["path"].startswith(UNINDEXED_PATHS):
                     headers["X-Robots-Tag"] = "noindex, nofollow"
-                kept = caching(scope["path"], scope["query_string"]) if message["status"] < 400 else "no-store"
+                kept = (
+                    cache_control_value(scope["path"], scope["query_string"]) if message["status"] < 400 else "no-store"
+                )
                 headers.setdefault("Cache-Control", kept)
                 if not framed:
                     headers["X-Frame-Options"] = "SAMEORIGIN" if here else "DENY"
@@ -182,7 +190,7 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers)
 
 
-def caching(path: str, query: bytes) -> str:
+def cache_control_value(path: str, query: bytes) -> str:
     """Static files are kept for ever when their address holds their hash; a script imported by another one has none."""
     if not path.startswith("/static/"):
         return "no-store"

@@ -17,8 +17,8 @@ from urllib.parse import parse_qsl, quote, unquote
 from sqlalchemy.engine import URL
 
 DEFAULT_PORT = 5432
-LAST_PORT = 65535
-NOT_AN_ADDRESS = "is not a database address such as postgresql://user:password@host/name"
+MAX_PORT = 65535
+NOT_AN_ADDRESS_MESSAGE = "is not a database address such as postgresql://user:password@host/name"
 SPLIT_URL = re.compile(
     r"(?P<scheme>[\w+]+)://(?:(?P<user>[^:/@]*)(?::(?P<password>[^@]*))?@)?"
     r"(?P<hosts>[^/?]*)(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?",
@@ -27,79 +27,79 @@ SPLIT_URL = re.compile(
 HOST_AND_PORT = re.compile(r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<plain>[^:@\[\]\s]*))(?::(?P<port>[^:]*))?")
 
 # A host (a name, an IP address, or the folder of a Unix socket) and its port; None where the driver chooses.
-Host = tuple[str | None, int | None]
+HostAndPort = tuple[str | None, int | None]
 
 
 class AddressProblem(ValueError):
     """The text is no address of a PostgreSQL database; the message never repeats a value, which may be a password."""
 
 
-def one_of(*values: str) -> Callable[[str], str | None]:
+def require_one_of(*values: str) -> Callable[[str], str | None]:
     """Return a check that a parameter has one of these values."""
     return lambda value: None if value in values else f"takes {' or '.join(values)}"
 
 
-def whole_number(value: str) -> str | None:
+def require_whole_number(value: str) -> str | None:
     return None if re.fullmatch(r"[0-9]{1,9}", value) else "takes a whole number"
 
 
-def seconds(value: str) -> str | None:
-    positive = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", value) and float(value) > 0
-    return None if positive else "takes a number of seconds above 0"
+def require_positive_seconds(value: str) -> str | None:
+    is_positive = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", value) and float(value) > 0
+    return None if is_positive else "takes a number of seconds above 0"
 
 
-def any_text(value: str) -> str | None:
+def require_text(value: str) -> str | None:
     return None if value and "\0" not in value else "takes a text"
 
 
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 TLS_VERSIONS = ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3")
-SESSIONS = ("any", "read-write", "read-only", "primary", "standby", "prefer-standby")
+TARGET_SESSION_ATTRIBUTES = ("any", "read-write", "read-only", "primary", "standby", "prefer-standby")
 
 # Parameters that the driver takes with its own address.
 DRIVER_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "sslmode": one_of(*SSL_MODES),
-    "sslcert": any_text,
-    "sslkey": any_text,
-    "sslrootcert": any_text,
-    "sslcrl": any_text,
-    "sslpassword": any_text,
-    "sslnegotiation": one_of("postgres", "direct"),
-    "ssl_min_protocol_version": one_of(*TLS_VERSIONS),
-    "ssl_max_protocol_version": one_of(*TLS_VERSIONS),
-    "passfile": any_text,
-    "krbsrvname": any_text,
-    "gsslib": one_of("gssapi", "sspi"),
+    "sslmode": require_one_of(*SSL_MODES),
+    "sslcert": require_text,
+    "sslkey": require_text,
+    "sslrootcert": require_text,
+    "sslcrl": require_text,
+    "sslpassword": require_text,
+    "sslnegotiation": require_one_of("postgres", "direct"),
+    "ssl_min_protocol_version": require_one_of(*TLS_VERSIONS),
+    "ssl_max_protocol_version": require_one_of(*TLS_VERSIONS),
+    "passfile": require_text,
+    "krbsrvname": require_text,
+    "gsslib": require_one_of("gssapi", "sspi"),
 }
 
 # Parameters that Easel itself follows when it connects.
-OWN_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "target_session_attrs": one_of(*SESSIONS),
-    "application_name": any_text,
-    "options": any_text,
-    "connect_timeout": whole_number,
-    "command_timeout": seconds,
-    "keepalives": one_of("0", "1"),
-    "keepalives_idle": whole_number,
-    "keepalives_interval": whole_number,
-    "keepalives_count": whole_number,
-    "tcp_user_timeout": whole_number,
+EASEL_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
+    "target_session_attrs": require_one_of(*TARGET_SESSION_ATTRIBUTES),
+    "application_name": require_text,
+    "options": require_text,
+    "connect_timeout": require_whole_number,
+    "command_timeout": require_positive_seconds,
+    "keepalives": require_one_of("0", "1"),
+    "keepalives_idle": require_whole_number,
+    "keepalives_interval": require_whole_number,
+    "keepalives_count": require_whole_number,
+    "tcp_user_timeout": require_whole_number,
 }
 
 # Parameters of libpq that change nothing here, as long as they have these values.
-WITHOUT_EFFECT: Mapping[str, Callable[[str], str | None]] = {
-    "channel_binding": one_of("disable", "prefer"),
-    "client_encoding": one_of("utf8", "UTF8", "utf-8", "UTF-8", "auto"),
-    "fallback_application_name": any_text,
-    "gssencmode": one_of("disable", "prefer"),
-    "load_balance_hosts": one_of("disable"),
-    "sslcompression": one_of("0"),
-    "sslsni": one_of("1"),
+IGNORED_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
+    "channel_binding": require_one_of("disable", "prefer"),
+    "client_encoding": require_one_of("utf8", "UTF8", "utf-8", "UTF-8", "auto"),
+    "fallback_application_name": require_text,
+    "gssencmode": require_one_of("disable", "prefer"),
+    "load_balance_hosts": require_one_of("disable"),
+    "sslcompression": require_one_of("0"),
+    "sslsni": require_one_of("1"),
 }
 
-PLACE_PARAMETERS = ("host", "port", "user", "password", "dbname", "database")
-ALIASES = {"ssl": "sslmode"}
-CHECKS = {**DRIVER_PARAMETERS, **OWN_PARAMETERS, **WITHOUT_EFFECT}
+LOCATION_PARAMETERS = ("host", "port", "user", "password", "dbname", "database")
+PARAMETER_ALIASES = {"ssl": "sslmode"}
+PARAMETER_CHECKS = {**DRIVER_PARAMETERS, **EASEL_PARAMETERS, **IGNORED_PARAMETERS}
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class PostgresAddress:
 
     """
 
-    hosts: tuple[Host, ...]
+    hosts: tuple[HostAndPort, ...]
     user: str | None
     password: str | None
     database: str | None
@@ -122,7 +122,7 @@ class PostgresAddress:
         """Return the parameters that the driver follows."""
         return {name: value for name, value in self.parameters.items() if name in DRIVER_PARAMETERS}
 
-    def as_url(self) -> str:
+    def sqlalchemy_url(self) -> str:
         """Return the address, with its secrets, as SQLAlchemy writes it for asyncpg."""
         query = {"ssl" if name == "sslmode" else name: value for name, value in self.parameters.items()}
         host: str | None = None
@@ -139,35 +139,37 @@ class PostgresAddress:
         url = URL.create("postgresql+asyncpg", self.user, self.password, host, port, self.database, query)
         return url.render_as_string(hide_password=False)
 
-    def in_words(self) -> str:
+    def url_without_secrets(self) -> str:
         """Return the address for people: where the database is and its name, and no secrets."""
-        return f"postgresql://{','.join(map(host_in_words, self.hosts))}/{self.database or ''}"
+        return f"postgresql://{','.join(map(format_host_and_port, self.hosts))}/{self.database or ''}"
 
 
-def host_in_words(host: Host) -> str:
+def format_host_and_port(host: HostAndPort) -> str:
     """Return a host as libpq writes it, for people."""
     name, port = host
     shown = f"[{name}]" if name and ":" in name else quote(name or "", safe="")
     return f"{shown}:{port}" if port else shown
 
 
-def parse_address(text: str) -> PostgresAddress:
+def parse_postgres_address(text: str) -> PostgresAddress:
     """Return the address that a text such as DATABASE_URL names. Raises AddressProblem."""
     parts = SPLIT_URL.fullmatch(text)
     if parts is None:
-        raise AddressProblem(NOT_AN_ADDRESS)
+        raise AddressProblem(NOT_AN_ADDRESS_MESSAGE)
     scheme = parts["scheme"].partition("+")[0]
     if scheme not in ("postgres", "postgresql"):
         raise AddressProblem(f"names {parts['scheme']}, and Easel works on PostgreSQL only (postgresql://...)")
     query = parse_qsl(parts["query"] or "", keep_blank_values=True)
-    place = {name: [value for key, value in query if key == name] for name in PLACE_PARAMETERS}
-    named = [part for names in place["host"] for part in names.split(",")]
-    hosts = [host_in_query(part) for part in named] or [host_in_url(part) for part in parts["hosts"].split(",")]
-    hosts = with_ports(hosts, [part for ports in place["port"] for part in ports.split(",")])
-    database = (place["dbname"] + place["database"])[-1:] or [unquote(parts["database"] or "")]
-    user = place["user"][-1:] or [unquote(parts["user"] or "")]
-    password = (place["password"][-1:] or [None if parts["password"] is None else unquote(parts["password"])])[0]
-    parameters = checked_parameters([(key, value) for key, value in query if key not in PLACE_PARAMETERS])
+    location = {name: [value for key, value in query if key == name] for name in LOCATION_PARAMETERS}
+    host_texts = [part for names in location["host"] for part in names.split(",")]
+    hosts = [parse_query_host(part) for part in host_texts] or [
+        parse_url_host(part) for part in parts["hosts"].split(",")
+    ]
+    hosts = combine_hosts_and_ports(hosts, [part for ports in location["port"] for part in ports.split(",")])
+    database = (location["dbname"] + location["database"])[-1:] or [unquote(parts["database"] or "")]
+    user = location["user"][-1:] or [unquote(parts["user"] or "")]
+    password = (location["password"][-1:] or [None if parts["password"] is None else unquote(parts["password"])])[0]
+    parameters = validate_parameters([(key, value) for key, value in query if key not in LOCATION_PARAMETERS])
     # Easel writes: with several servers it wants the one that takes writes, unless the operator says otherwise.
     if len(hosts) > 1:
         hosts = [(name or "localhost", port or DEFAULT_PORT) for name, port in hosts]
@@ -175,35 +177,35 @@ def parse_address(text: str) -> PostgresAddress:
     return PostgresAddress(tuple(hosts), user[0] or None, password, database[0] or None, parameters)
 
 
-def host_in_url(text: str) -> Host:
+def parse_url_host(text: str) -> HostAndPort:
     """Return the host that a part of a URL between `@` and `/` names, where `%2F` stands for a slash."""
-    name, port = host_in_query(text)
+    name, port = parse_query_host(text)
     return unquote(name) if name else None, port
 
 
-def host_in_query(text: str) -> Host:
+def parse_query_host(text: str) -> HostAndPort:
     """Return the host that a part of the parameter `host` names, where an IPv6 address needs no brackets."""
     text = text.strip()
-    if text.startswith("/") or is_ipv6(text):
+    if text.startswith("/") or is_ipv6_address(text):
         return text, None
     parts = HOST_AND_PORT.fullmatch(text)
     if parts is None:
         raise AddressProblem(
             "has a host that is neither a name nor an address; write IPv6 as [::1]:5432, and @ in a password as %40"
         )
-    return parts["bracketed"] or parts["plain"] or None, port_of(parts["port"] or "")
+    return parts["bracketed"] or parts["plain"] or None, parse_port(parts["port"] or "")
 
 
-def is_ipv6(text: str) -> bool:
+def is_ipv6_address(text: str) -> bool:
     with suppress(ValueError):
         IPv6Address(text)
         return True
     return False
 
 
-def with_ports(hosts: Sequence[Host], ports: Sequence[str]) -> list[Host]:
+def combine_hosts_and_ports(hosts: Sequence[HostAndPort], ports: Sequence[str]) -> list[HostAndPort]:
     """Return the hosts with the ports of the parameter `port`: one for each host, or one for all."""
-    numbers = [port_of(text) for text in ports] or [None]
+    numbers = [parse_port(text) for text in ports] or [None]
     if len(numbers) == 1:
         numbers *= len(hosts)
     if len(numbers) != len(hosts):
@@ -211,26 +213,26 @@ def with_ports(hosts: Sequence[Host], ports: Sequence[str]) -> list[Host]:
     return [(name, number or port) for (name, port), number in zip(hosts, numbers, strict=True)]
 
 
-def port_of(text: str) -> int | None:
+def parse_port(text: str) -> int | None:
     if not text:
         return None
-    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= LAST_PORT:
-        raise AddressProblem(f"has a port that is not a number from 1 to {LAST_PORT}")
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= MAX_PORT:
+        raise AddressProblem(f"has a port that is not a number from 1 to {MAX_PORT}")
     return int(text)
 
 
-def checked_parameters(given: Sequence[tuple[str, str]]) -> dict[str, str]:
+def validate_parameters(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return the parameters that have an effect, by libpq's names; of one that is given twice, the last."""
     parameters = {}
-    for written, value in given:
-        name = ALIASES.get(written, written)
-        if name not in CHECKS:
+    for written, value in pairs:
+        name = PARAMETER_ALIASES.get(written, written)
+        if name not in PARAMETER_CHECKS:
             shown = written if re.fullmatch(r"\w{1,40}", written) else "?"
-            known = ", ".join(sorted({*PLACE_PARAMETERS, *DRIVER_PARAMETERS, *OWN_PARAMETERS}))
+            known = ", ".join(sorted({*LOCATION_PARAMETERS, *DRIVER_PARAMETERS, *EASEL_PARAMETERS}))
             raise AddressProblem(f"has the parameter '{shown}', which Easel does not know. It knows {known}")
-        problem = CHECKS[name](value)
+        problem = PARAMETER_CHECKS[name](value)
         if problem is not None:
             raise AddressProblem(f"has a value for '{written}' that Easel cannot use: it {problem}")
-        if name not in WITHOUT_EFFECT:
+        if name not in IGNORED_PARAMETERS:
             parameters[name] = value
     return parameters

@@ -9,21 +9,23 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-MOST_HEADERS = 100
-LARGEST_HEAD = 32_768  # bytes of the request line and the headers
-MOST_WAITING = 16  # requests of one connection that were sent before the reply to the first; one more closes it
-SILENCE_SECONDS = 20  # to send a request; a slow line gets longer:
-SLOWEST_LINE = 500  # bytes a second
-UNREAD_SECONDS = 300  # in which nothing more of a reply is taken; the kernel holds some of it for a slow line
-LOOK_SECONDS = 5  # how often a connection is looked at
-GOODBYE_SECONDS = 1  # in which a refusal is read
+MAX_REQUEST_HEADERS = 100
+MAX_HEAD_BYTES = 32_768  # bytes of the request line and the headers
+MAX_PIPELINED_REQUESTS = (
+    16  # requests of one connection that were sent before the reply to the first; one more closes it
+)
+REQUEST_SILENCE_SECONDS = 20  # to send a request; a slow line gets longer:
+MIN_BYTES_PER_SECOND = 500  # bytes a second
+MAX_UNREAD_REPLY_SECONDS = 300  # in which nothing more of a reply is taken; the kernel holds some of it for a slow line
+TIMEOUT_CHECK_SECONDS = 5  # how often a connection is looked at
+REFUSAL_READ_SECONDS = 1  # in which a refusal is read
 # When the server ends: in which a client may send its first request, or one more after its last reply.
 FIRST_REQUEST_SECONDS, NEXT_REQUEST_SECONDS = 3, 0.5
 
-TOO_LARGE = b"The headers of this request are too large."
-REFUSAL = (
+HEAD_TOO_LARGE_MESSAGE = b"The headers of this request are too large."
+HEAD_TOO_LARGE_RESPONSE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
-    b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(TOO_LARGE), TOO_LARGE)
+    b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(HEAD_TOO_LARGE_MESSAGE), HEAD_TOO_LARGE_MESSAGE)
 )
 
 
@@ -35,7 +37,7 @@ class RequestWithoutOneHost(Exception):
     """Ends the parsing of a request in the same way."""
 
 
-class LimitedProtocol(HttpToolsProtocol):
+class LimitedHttpProtocol(HttpToolsProtocol):
     """One connection. Its request is counted while it is parsed, and the clock looks in every few seconds."""
 
     cycle: RequestResponseCycle | None  # type: ignore[assignment]  # uvicorn does not say that there is none at first
@@ -52,50 +54,50 @@ class LimitedProtocol(HttpToolsProtocol):
         self.hosts_seen = 0
         self.head_bytes = 0
         self.bytes_of_no_body = 0  # since the last piece of a body: heads, trailers, the sizes of chunks
-        self.refused = False
-        self.ending = False
+        self.is_refused = False
+        self.is_ending = False
         self.received = 0
         self.since = self.loop.time()  # when it became the client's turn, at the earliest
         self.unread = 0
         self.unread_since = self.since
-        self.look: asyncio.TimerHandle | None = None
+        self.timeout_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         super().connection_made(transport)
-        self.look = self.loop.call_later(LOOK_SECONDS, self.look_in)
+        self.timeout_timer = self.loop.call_later(TIMEOUT_CHECK_SECONDS, self.close_if_client_is_silent)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self.look is not None:
-            self.look.cancel()
+        if self.timeout_timer is not None:
+            self.timeout_timer.cancel()
         super().connection_lost(exc)
 
     # Sizes
 
     def data_received(self, data: bytes) -> None:
-        if self.refused:
+        if self.is_refused:
             return
         self.received += len(data)
         self.bytes_of_no_body += len(data)
         super().data_received(data)
         # What has no end yet was told to no callback; a client may never end it.
-        if self.bytes_of_no_body > LARGEST_HEAD and not self.transport.is_closing():
-            self.refuse()
+        if self.bytes_of_no_body > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self.send_refusal_and_close()
 
     def on_message_begin(self) -> None:
-        if len(self.pipeline) >= MOST_WAITING:
+        if len(self.pipeline) >= MAX_PIPELINED_REQUESTS:
             raise RequestTooLarge
         self.headers_seen = self.hosts_seen = self.head_bytes = self.received = 0
         self.since = self.loop.time()
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        self.count_head(len(url))
+        self.count_head_bytes(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers_seen += 1
         self.hosts_seen += name.lower() == b"host"
-        self.count_head(len(name) + len(value))
+        self.count_head_bytes(len(name) + len(value))
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -103,7 +105,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.hosts_seen > 1 or (self.hosts_seen == 0 and self.parser.get_http_version() == "1.1"):
             raise RequestWithoutOneHost
         super().on_headers_complete()
-        if self.ending and self.cycle is not None:
+        if self.is_ending and self.cycle is not None:
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
@@ -114,38 +116,38 @@ class LimitedProtocol(HttpToolsProtocol):
         self.bytes_of_no_body = 0
         super().on_message_complete()
 
-    def count_head(self, size: int) -> None:
+    def count_head_bytes(self, size: int) -> None:
         self.head_bytes += size
-        if self.head_bytes > LARGEST_HEAD or self.headers_seen > MOST_HEADERS:
+        if self.head_bytes > MAX_HEAD_BYTES or self.headers_seen > MAX_REQUEST_HEADERS:
             raise RequestTooLarge
 
     def send_400_response(self, msg: str) -> None:
-        if self.head_bytes > LARGEST_HEAD or self.headers_seen > MOST_HEADERS or self.earlier_reply_due():
-            self.refuse()
+        if self.head_bytes > MAX_HEAD_BYTES or self.headers_seen > MAX_REQUEST_HEADERS or self.is_earlier_reply_due():
+            self.send_refusal_and_close()
         else:
             super().send_400_response(msg)
 
-    def earlier_reply_due(self) -> bool:
+    def is_earlier_reply_due(self) -> bool:
         """Whether a refusal would be read as the reply to an earlier request, or as a part of it."""
         if self.cycle is None or self.cycle.response_complete:
             return False
         return bool(self.pipeline) or not self.cycle.more_body or self.cycle.response_started
 
-    def refuse(self) -> None:
+    def send_refusal_and_close(self) -> None:
         """Say so, and read on a little: a connection closed with something unread would lose the reply.
 
         Without a word where an earlier request has no reply yet: replies come in order, and none can say that it is for
         a later one. A client knows then that what has no reply may be sent again.
         """
-        if self.refused:
+        if self.is_refused:
             return
-        self.refused = True
-        if self.earlier_reply_due():
+        self.is_refused = True
+        if self.is_earlier_reply_due():
             self.transport.close()
             return
-        self.transport.write(REFUSAL)
+        self.transport.write(HEAD_TOO_LARGE_RESPONSE)
         self.transport.write_eof()
-        self.loop.call_later(GOODBYE_SECONDS, self.transport.close)
+        self.loop.call_later(REFUSAL_READ_SECONDS, self.transport.close)
 
     # The end
 
@@ -153,38 +155,38 @@ class LimitedProtocol(HttpToolsProtocol):
         """End the connection after the reply that is due. Where none is, after that to the next request or a moment:
         the client may just be sending it, and would find the connection reset.
         """
-        self.ending = True
-        if self.idle:
+        self.is_ending = True
+        if self.is_idle:
             seconds = FIRST_REQUEST_SECONDS if self.cycle is None else NEXT_REQUEST_SECONDS
             self.loop.call_later(seconds, self.close_if_idle)
         else:
             super().shutdown()
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
     def close_if_idle(self) -> None:
-        if self.idle:
+        if self.is_idle:
             self.transport.close()
 
     # Times
 
-    def look_in(self) -> None:
+    def close_if_client_is_silent(self) -> None:
         """Close the connection if its client has done nothing for too long."""
         now = self.loop.time()
-        self.look = self.loop.call_later(LOOK_SECONDS, self.look_in)
-        unread = self.transport.get_write_buffer_size()
-        if unread == 0 or unread != self.unread:
-            self.unread, self.unread_since = unread, now
-        if not self.clients_turn():
+        self.timeout_timer = self.loop.call_later(TIMEOUT_CHECK_SECONDS, self.close_if_client_is_silent)
+        unread_bytes = self.transport.get_write_buffer_size()
+        if unread_bytes == 0 or unread_bytes != self.unread:
+            self.unread, self.unread_since = unread_bytes, now
+        if not self.is_clients_turn():
             self.since, self.received = now, 0
-        if now - self.since > SILENCE_SECONDS + self.received / SLOWEST_LINE:
+        if now - self.since > REQUEST_SILENCE_SECONDS + self.received / MIN_BYTES_PER_SECOND:
             self.transport.close()
-        if now - self.unread_since > UNREAD_SECONDS:
+        if now - self.unread_since > MAX_UNREAD_REPLY_SECONDS:
             self.transport.abort()
 
-    def clients_turn(self) -> bool:
+    def is_clients_turn(self) -> bool:
         """Whether a request, or the rest of one, is still to come, and nothing here keeps it from coming."""
         if self.cycle is None or self.cycle.response_complete:
             return True

@@ -8,24 +8,24 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from app.background.state import CheckResult
-from app.database.session import TROUBLE, ServingConnections
+from app.database.session import DATABASE_ERRORS, ServingConnections
 
-CHECK_SECONDS = 3.0  # then a check has failed; a load balancer gives up after about five
-
-
-Check = Callable[[], Awaitable[CheckResult]]
+CHECK_TIMEOUT_SECONDS = 3.0  # then a check has failed; a load balancer gives up after about five
 
 
-class Readiness:
+ReadinessCheck = Callable[[], Awaitable[CheckResult]]
+
+
+class ReadinessChecks:
     """The checks of one process, by name."""
 
-    def __init__(self, *, seconds: float = CHECK_SECONDS) -> None:
+    def __init__(self, *, seconds: float = CHECK_TIMEOUT_SECONDS) -> None:
         self._seconds = seconds
-        self._checks: dict[str, Check] = {}
+        self._checks: dict[str, ReadinessCheck] = {}
         self._required: set[str] = set()
         self._running: dict[str, asyncio.Task[CheckResult]] = {}
 
-    def register(self, name: str, check: Check, *, required: bool = True) -> None:
+    def register_check(self, name: str, check: ReadinessCheck, *, required: bool = True) -> None:
         """Add a check to the report.
 
         Args:
@@ -38,25 +38,26 @@ class Readiness:
         if required:
             self._required.add(name)
 
-    async def report(self) -> dict[str, CheckResult]:
+    async def run_checks(self) -> dict[str, CheckResult]:
         """Run all checks at once and return the result of each, within the time limit."""
         # Several load balancers may ask at once, and again while a check hangs: it runs once for all of them.
-        under_way = {name: task for name, task in self._running.items() if not task.done()}
+        running_tasks = {name: task for name, task in self._running.items() if not task.done()}
         tasks = self._running = {
-            name: under_way.get(name) or asyncio.create_task(self._run(check)) for name, check in self._checks.items()
+            name: running_tasks.get(name) or asyncio.create_task(self._run(check))
+            for name, check in self._checks.items()
         }
         if tasks:
             await asyncio.wait(tasks.values(), timeout=self._seconds)
-        late = CheckResult(ok=False, detail=f"No result within {self._seconds:g} seconds.")
-        return {name: task.result() if task.done() else late for name, task in tasks.items()}
+        late_result = CheckResult(ok=False, detail=f"No result within {self._seconds:g} seconds.")
+        return {name: task.result() if task.done() else late_result for name, task in tasks.items()}
 
-    async def _run(self, check: Check) -> CheckResult:
+    async def _run(self, check: ReadinessCheck) -> CheckResult:
         try:
             return await check()
         except Exception as problem:  # noqa: BLE001  (a broken check is a failed one, and the report still has the others)
             return CheckResult(ok=False, detail=f"The check failed: {type(problem).__name__}.")
 
-    def failed(self, results: dict[str, CheckResult]) -> list[str]:
+    def failed_required_checks(self, results: dict[str, CheckResult]) -> list[str]:
         """Return the names of the required checks that failed."""
         return [name for name, result in results.items() if not result.ok and name in self._required]
 
@@ -68,7 +69,7 @@ class Readiness:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def database_check(connections: ServingConnections, *, seconds: float = CHECK_SECONDS) -> Check:
+def create_database_check(connections: ServingConnections, *, seconds: float = CHECK_TIMEOUT_SECONDS) -> ReadinessCheck:
     """Return a check that the database answers on one of the connections that annotators use."""
 
     async def check() -> CheckResult:
@@ -77,7 +78,7 @@ def database_check(connections: ServingConnections, *, seconds: float = CHECK_SE
                 await connection.fetchval("SELECT 1", timeout=seconds)
         except TimeoutError:
             return CheckResult(ok=False, detail=f"The database did not answer within {seconds:g} seconds.")
-        except TROUBLE as problem:
+        except DATABASE_ERRORS as problem:
             return CheckResult(ok=False, detail=f"The database does not answer: {type(problem).__name__}.")
         return CheckResult(ok=True)
 

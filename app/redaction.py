@@ -15,37 +15,37 @@ from typing import Any
 
 # Classes of PostgreSQL's codes whose messages quote names of the schema at most: connections, constraints, states of a
 # transaction, roles, locks, syntax, resources. Their DETAIL lines do quote values, and are further lines.
-MESSAGES_WITHOUT_VALUES = ("08", "23", "25", "28", "3D", "40", "42", "53", "55", "57", "58")
+VALUE_FREE_ERROR_CODES = ("08", "23", "25", "28", "3D", "40", "42", "53", "55", "57", "58")
 
 # Where a message begins to quote. It is cut there: a long value may be shown without its end, and hold quotes itself.
-QUOTE = re.compile(r"(?<!\w)[bru]{0,2}['\"`“‘«].*", re.IGNORECASE)
+QUOTED_REST = re.compile(r"(?<!\w)[bru]{0,2}['\"`“‘«].*", re.IGNORECASE)
 
 # Their messages quote types and names of our source alone.
-ABOUT_SOURCE = (AttributeError, ImportError, ModuleNotFoundError, NameError, TypeError, UnboundLocalError)
+VALUE_FREE_EXCEPTIONS = (AttributeError, ImportError, ModuleNotFoundError, NameError, TypeError, UnboundLocalError)
 
 # asyncio names the exception of a task that failed, as `exception=ValueError('...')`.
 TASK_EXCEPTION = re.compile(r"exception=(\w+)\(.*", re.DOTALL)
 
-CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
-CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
-MAX_DEPTH = 10
+CAUSE_HEADING = "\nThe above exception was the direct cause of the following exception:\n\n"
+CONTEXT_HEADING = "\nDuring handling of the above exception, another exception occurred:\n\n"
+MAX_TRACEBACK_DEPTH = 10
 
 
-def describe(error: BaseException) -> str:
+def describe_exception_without_values(error: BaseException) -> str:
     """Return a line that says what an exception is, without the values that its message quotes."""
-    error = database_error(error)
+    error = unwrap_database_error(error)
     kind = type(error)
     if kind.__module__.partition(".")[0] == "app":
         return str(error)  # written by us, for people
-    message = first_line(error)
+    message = first_message_line(error)
     code: str = getattr(error, "sqlstate", None) or ""
-    if kind not in ABOUT_SOURCE and not code.startswith(MESSAGES_WITHOUT_VALUES):
-        message = QUOTE.sub("…", message)
+    if kind not in VALUE_FREE_EXCEPTIONS and not code.startswith(VALUE_FREE_ERROR_CODES):
+        message = QUOTED_REST.sub("…", message)
     facts = ", ".join(filter(None, (code, getattr(error, "constraint_name", None))))
     return f"{kind.__name__}{f' ({facts})' if facts else ''}{f': {message}' if message else ''}"
 
 
-def database_error(error: BaseException) -> BaseException:
+def unwrap_database_error(error: BaseException) -> BaseException:
     """Return asyncpg's exception below those that SQLAlchemy wraps around it."""
     while isinstance(inner := getattr(error, "orig", None), BaseException):
         error = inner
@@ -53,7 +53,7 @@ def database_error(error: BaseException) -> BaseException:
     return cause if cause is not None and type(error).__module__.startswith("sqlalchemy.") else error
 
 
-def first_line(error: BaseException) -> str:
+def first_message_line(error: BaseException) -> str:
     """Return the first line of an exception's message: in PostgreSQL's, the further ones are DETAIL and CONTEXT."""
     try:
         lines = str(error).splitlines()
@@ -62,28 +62,28 @@ def first_line(error: BaseException) -> str:
     return lines[0] if lines else ""
 
 
-def format_exception(error: BaseException) -> str:
+def format_redacted_traceback(error: BaseException) -> str:
     """Return the traceback of an exception and of those that led to it, each described by `describe`."""
-    return "".join(traceback_parts(error, MAX_DEPTH)).rstrip("\n")
+    return "".join(traceback_parts(error, MAX_TRACEBACK_DEPTH)).rstrip("\n")
 
 
 def traceback_parts(error: BaseException, depth: int) -> Iterator[str]:
-    earlier, joint = (error.__cause__, CAUSE) if error.__cause__ else (error.__context__, CONTEXT)
+    earlier, heading = (error.__cause__, CAUSE_HEADING) if error.__cause__ else (error.__context__, CONTEXT_HEADING)
     if earlier is not None and depth and (error.__cause__ or not error.__suppress_context__):
         yield from traceback_parts(earlier, depth - 1)
-        yield joint
+        yield heading
     yield "Traceback (most recent call last):\n"
     yield from traceback.format_tb(error.__traceback__)
-    yield f"{describe(error)}\n"
+    yield f"{describe_exception_without_values(error)}\n"
     if isinstance(error, BaseExceptionGroup) and depth:
         for number, member in enumerate(error.exceptions, start=1):
             yield f"\n{number} of {len(error.exceptions)}:\n"
             yield from traceback_parts(member, depth - 1)
 
 
-def redacted_argument(argument: object) -> object:
+def redact_log_argument(argument: object) -> object:
     """Return an argument of a log line; of an exception, its description."""
-    return describe(argument) if isinstance(argument, BaseException) else argument
+    return describe_exception_without_values(argument) if isinstance(argument, BaseException) else argument
 
 
 class RedactedRecord(logging.LogRecord):
@@ -92,28 +92,28 @@ class RedactedRecord(logging.LogRecord):
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         if isinstance(self.args, tuple):
-            self.args = tuple(map(redacted_argument, self.args))
+            self.args = tuple(map(redact_log_argument, self.args))
         if isinstance(self.msg, BaseException):
-            self.msg, self.args = describe(self.msg), None
+            self.msg, self.args = describe_exception_without_values(self.msg), None
         if self.name == "asyncio":
             self.msg, self.args = TASK_EXCEPTION.sub(r"exception=\1(…)>", self.getMessage()), None
         if self.exc_info and self.exc_info[1] is not None:
-            self.exc_text, self.exc_info = format_exception(self.exc_info[1]), None
+            self.exc_text, self.exc_info = format_redacted_traceback(self.exc_info[1]), None
 
 
-def show_exception(_kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
+def print_redacted_traceback(_kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
     """Print the exception that ends this process; for `sys.excepthook`."""
-    print(format_exception(error), file=sys.stderr)  # noqa: T201  (as Python itself does)
+    print(format_redacted_traceback(error), file=sys.stderr)  # noqa: T201  (as Python itself does)
 
 
-def show_thread_exception(ended: threading.ExceptHookArgs) -> None:
+def print_redacted_thread_traceback(hook_arguments: threading.ExceptHookArgs) -> None:
     """Print the exception that ends a thread; for `threading.excepthook`."""
-    if ended.exc_value is not None and not isinstance(ended.exc_value, SystemExit):
-        show_exception(ended.exc_type, ended.exc_value, ended.exc_traceback)
+    if hook_arguments.exc_value is not None and not isinstance(hook_arguments.exc_value, SystemExit):
+        print_redacted_traceback(hook_arguments.exc_type, hook_arguments.exc_value, hook_arguments.exc_traceback)
 
 
-def install() -> None:
+def install_log_redaction() -> None:
     """Let this process write no values into its log, whichever library writes."""
     logging.setLogRecordFactory(RedactedRecord)
-    sys.excepthook = show_exception
-    threading.excepthook = show_thread_exception
+    sys.excepthook = print_redacted_traceback
+    threading.excepthook = print_redacted_thread_traceback

@@ -12,12 +12,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.email_address import is_email_address
-from app.postgres_address import parse_address
+from app.postgres_address import parse_postgres_address
 
-SECRET_CHARACTERS = 32
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+MIN_SECRET_CHARACTERS = 32
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 # Strict, because origins are written into the Content-Security-Policy header, where a space or `;` has a meaning.
-ORIGIN = r"https?://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?"
+ORIGIN_PATTERN = r"https?://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?"
 
 
 class SettingsProblem(ValueError):
@@ -26,63 +26,63 @@ class SettingsProblem(ValueError):
     code = "settings_problem"
 
 
-def _asyncpg_url(url: str) -> str:
+def _to_asyncpg_url(url: str) -> str:
     """Return the same database, spelled for SQLAlchemy on asyncpg."""
-    return parse_address(url).as_url()
+    return parse_postgres_address(url).sqlalchemy_url()
 
 
-def _comma_separated(value: object) -> object:
+def _split_at_commas(value: object) -> object:
     return [part for part in value.replace(",", " ").split() if part] if isinstance(value, str) else value
 
 
-def _public_address(address: str) -> str:
-    if not re.fullmatch(rf"{ORIGIN}(/[\w.~-]+)*/?", address):
+def _validate_public_url(address: str) -> str:
+    if not re.fullmatch(rf"{ORIGIN_PATTERN}(/[\w.~-]+)*/?", address):
         raise ValueError(f"'{address}' is not an address such as https://example.org")
     return address.rstrip("/")
 
 
-def _origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+def _validate_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     for origin in origins:
-        if not re.fullmatch(ORIGIN, origin):
+        if not re.fullmatch(ORIGIN_PATTERN, origin):
             raise ValueError(
                 f"'{origin}' is not an origin: https://, a host and perhaps a port, such as https://example.org"
             )
     return tuple(origin.lower() for origin in origins)
 
 
-def _domains(domains: tuple[str, ...]) -> tuple[str, ...]:
+def _validate_mail_domains(domains: tuple[str, ...]) -> tuple[str, ...]:
     for domain in domains:
         if not is_email_address(f"somebody@{domain}"):
             raise ValueError(f"'{domain}' is not a domain of e-mail addresses, such as example.org")
     return tuple(domain.lower() for domain in domains)
 
 
-def _issuer(address: str) -> str:
+def _validate_issuer(address: str) -> str:
     """As the provider writes it, to the last slash."""
-    parts = urlsplit(_public_address(address))
-    if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+    parts = urlsplit(_validate_public_url(address))
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
         raise ValueError(f"'{address}' needs https://: who can change what it says can log in as anybody")
     return address
 
 
-def _smtp_url(url: SecretStr) -> SecretStr:
+def _validate_smtp_url(url: SecretStr) -> SecretStr:
     if not re.fullmatch(r"smtps?://([^@/\s]+@)?[^@/:\s]+(:[0-9]{1,5})?/?", url.get_secret_value()):
         # The value may hold a password, so it is not repeated.
         raise ValueError("is not an address such as smtp://name:password@mail.example.org:587")
     return url
 
 
-def _sender(sender: str) -> str:
+def _validate_mail_sender(sender: str) -> str:
     """An address of mail, or `Name <address>`."""
-    found = re.fullmatch(r"(?:([\w .'-]*)<([^<>]*)>|([^<>]*))", sender.strip())
-    if not (found and is_email_address(found[2] or found[3] or "")):
+    match = re.fullmatch(r"(?:([\w .'-]*)<([^<>]*)>|([^<>]*))", sender.strip())
+    if not (match and is_email_address(match[2] or match[3] or "")):
         raise ValueError(f"'{sender}' is not an address of mail such as easel@example.org or Easel <easel@example.org>")
     return sender.strip()
 
 
-def _long_enough(key: SecretStr) -> SecretStr:
-    if len(key.get_secret_value()) < SECRET_CHARACTERS:
-        raise ValueError(f"needs {SECRET_CHARACTERS} characters or more; `openssl rand -hex 32` makes a good one")
+def _require_long_key(key: SecretStr) -> SecretStr:
+    if len(key.get_secret_value()) < MIN_SECRET_CHARACTERS:
+        raise ValueError(f"needs {MIN_SECRET_CHARACTERS} characters or more; `openssl rand -hex 32` makes a good one")
     return key
 
 
@@ -91,7 +91,9 @@ def _default_data_dir() -> Path:
     return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "easel"
 
 
-Origins = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated), AfterValidator(_origins)]
+OriginsSetting = Annotated[
+    tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas), AfterValidator(_validate_origins)
+]
 
 
 class Settings(BaseSettings):
@@ -101,7 +103,7 @@ class Settings(BaseSettings):
         env_prefix="EASEL_", env_ignore_empty=True, validate_by_name=True, frozen=True, extra="forbid"
     )
 
-    database_url: Annotated[str, AfterValidator(_asyncpg_url)] | None = Field(
+    database_url: Annotated[str, AfterValidator(_to_asyncpg_url)] | None = Field(
         None,
         validation_alias="DATABASE_URL",
         repr=False,  # it may hold a password
@@ -120,15 +122,15 @@ class Settings(BaseSettings):
         le=100,
         description="Database connections of each process, 2 or more, half of them for annotators; it opens 3 more.",
     )
-    public_url: Annotated[str, AfterValidator(_public_address)] | None = Field(
+    public_url: Annotated[str, AfterValidator(_validate_public_url)] | None = Field(
         None,
         description="Address people reach Easel at when it stands behind a proxy; links start with it.",
     )
-    proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)] = Field(
+    proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas)] = Field(
         ("127.0.0.1",),
         description="Proxies whose X-Forwarded-For and -Proto headers are believed, comma-separated.",
     )
-    secret_key: Annotated[SecretStr, AfterValidator(_long_enough)] | None = Field(
+    secret_key: Annotated[SecretStr, AfterValidator(_require_long_key)] | None = Field(
         None,
         description="Key that signs tokens, 32 characters or more. Default: made once, kept in the database.",
     )
@@ -164,34 +166,34 @@ class Settings(BaseSettings):
         32, ge=1, le=1024, description="Largest image, recording or video in a zip of files, in MB."
     )
     max_media_mb: int = Field(512, ge=1, le=10_240, description="Most files that a campaign may have, in MB.")
-    mturk_submit_origins: Origins = Field(
+    mturk_submit_origins: OriginsSetting = Field(
         (), description="More origins that a HIT may be posted back to, besides MTurk's two; comma-separated."
     )
-    frame_ancestors: Origins = Field(
+    frame_ancestors: OriginsSetting = Field(
         (), description="More origins that may frame the MTurk page, besides MTurk's own; comma-separated."
     )
 
-    oidc_issuer: Annotated[str, AfterValidator(_issuer)] | None = Field(
+    oidc_issuer: Annotated[str, AfterValidator(_validate_issuer)] | None = Field(
         None, description="Address of a provider of logins by OpenID Connect, its issuer. Without it, no such logins."
     )
     oidc_client_id: str = Field("", description="What the provider calls this server.")
     oidc_client_secret: SecretStr = Field(SecretStr(""), description="What it gave this server to prove that.")
     oidc_title: str = Field("single sign-on", max_length=60, description="What the button on the login page calls it.")
-    oidc_domains: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated), AfterValidator(_domains)] = (
-        Field(
-            (),
-            description="Domains of mail whose people get an account when they first come; others must be invited. "
-            "Comma-separated.",
-        )
+    oidc_domains: Annotated[
+        tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas), AfterValidator(_validate_mail_domains)
+    ] = Field(
+        (),
+        description="Domains of mail whose people get an account when they first come; others must be invited. "
+        "Comma-separated.",
     )
     oidc_role: Literal["guest", "member", "viewer", "manager"] = Field(
         "guest", description="Their role for the server then."
     )
 
-    smtp_url: Annotated[SecretStr, AfterValidator(_smtp_url)] | None = Field(
+    smtp_url: Annotated[SecretStr, AfterValidator(_validate_smtp_url)] | None = Field(
         None, description="Mail server for alerts: smtp://name:password@host:587, or smtps://. Without it, no mails."
     )
-    smtp_from: Annotated[str, AfterValidator(_sender)] = Field(
+    smtp_from: Annotated[str, AfterValidator(_validate_mail_sender)] = Field(
         "easel@localhost", description="Address that mails come from, such as Easel <easel@example.org>."
     )
     webhooks_inside: bool = Field(
@@ -200,20 +202,20 @@ class Settings(BaseSettings):
     )
 
     @model_validator(mode="after")
-    def knows_its_provider(self) -> Self:
+    def require_complete_provider(self) -> Self:
         """A login by a provider takes all three."""
         if self.oidc_issuer and not (self.oidc_client_id and self.oidc_client_secret.get_secret_value()):
             raise ValueError("EASEL_OIDC_ISSUER needs EASEL_OIDC_CLIENT_ID and EASEL_OIDC_CLIENT_SECRET beside it")
         return self
 
 
-def environment_name(field: str) -> str:
+def environment_variable_name(field: str) -> str:
     """The environment variable a setting is read from."""
     alias = Settings.model_fields[field].validation_alias
     return alias if isinstance(alias, str) else f"EASEL_{field.upper()}"
 
 
-def easel_command() -> str:
+def easel_command_line() -> str:
     """What to type for `easel` on this machine: `make setup` does not put it on the PATH."""
     return "easel" if shutil.which("easel") else ".venv/bin/easel"
 
@@ -223,12 +225,12 @@ def read_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        raise SettingsProblem("; ".join(_one_line_each(error))) from None
+        raise SettingsProblem("; ".join(_describe_setting_problems(error))) from None
 
 
-def _one_line_each(error: ValidationError) -> Iterable[str]:
+def _describe_setting_problems(error: ValidationError) -> Iterable[str]:
     for problem in error.errors(include_url=False, include_input=False):
         field = str(problem["loc"][0]) if problem["loc"] else ""
-        name = environment_name(field) if field in Settings.model_fields else field
+        name = environment_variable_name(field) if field in Settings.model_fields else field
         said = problem["msg"].removeprefix("Value error, ").replace("Input should", "should", 1)
         yield f"{name} {said}".strip()

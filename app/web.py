@@ -24,13 +24,13 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Mount
 
 from app.database import session
-from app.errors import Invalid, NotFound, Refusal, plain_message, shortened
-from app.fields import LARGEST_ID, plain_id
-from app.languages.catalogue import BROWSER, ENGLISH, LANGUAGES, spoken
-from app.languages.refusals import in_words
-from app.middleware import LOADS_HTTPS
+from app.errors import Invalid, NotFound, Refusal, shorten_echo, strip_validator_prefix
+from app.fields import MAX_ROW_ID, parse_row_id
+from app.languages.catalogue import BROWSER_LANGUAGE, ENGLISH, LANGUAGES, negotiate_language
+from app.languages.refusals import translate_refusal
+from app.middleware import LOADS_HTTPS_STATE_KEY
 from app.settings import Settings
-from app.templating import CHOSEN, templates_in
+from app.templating import LANGUAGE_PARAMETER, template_environment
 
 log = logging.getLogger(__name__)
 
@@ -58,12 +58,12 @@ async def get_transaction(database: "Database") -> AsyncIterator[AsyncConnection
         yield connection
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
 async def get_now() -> datetime:
-    return now()
+    return utc_now()
 
 
 async def get_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
@@ -74,16 +74,16 @@ async def get_serving_connection(request: Request) -> AsyncIterator[session.Driv
         yield connection
 
 
-def row_id(raw: object) -> object:
+def validate_row_id(raw: object) -> object:
     """Return the number of a row as it stands in an address. Raises `NotFound` for what is written in another way, such
     as `+1`, `01` or digits of another script: no page has such an address.
     """
-    if isinstance(raw, str) and plain_id(raw) is None:
+    if isinstance(raw, str) and parse_row_id(raw) is None:
         raise NotFound("There is no such page.")
     return raw
 
 
-RowId = Annotated[int, BeforeValidator(row_id), PathParameter(ge=1, le=LARGEST_ID)]
+RowId = Annotated[int, BeforeValidator(validate_row_id), PathParameter(ge=1, le=MAX_ROW_ID)]
 Database = Annotated[AsyncEngine, Depends(get_database)]
 # A pool of its own for downloads: whoever reads one slowly keeps other downloads waiting, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]
@@ -95,7 +95,7 @@ Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="functio
 Now = Annotated[datetime, Depends(get_now)]
 
 
-def page(
+def render_page(
     request: Request,
     template: str,
     context: Mapping[str, Any] | None = None,
@@ -104,40 +104,46 @@ def page(
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
     """A rendered template, in the language that was chosen for this request."""
-    chosen = responses_in(language_of(request))
-    return chosen.TemplateResponse(request, template, dict(context or {}), status_code=status, headers=headers)
+    template_responses = template_responses_for(request_language(request))
+    return template_responses.TemplateResponse(
+        request, template, dict(context or {}), status_code=status, headers=headers
+    )
 
 
 @cache
-def responses_in(language: str) -> Jinja2Templates:
+def template_responses_for(language: str) -> Jinja2Templates:
     """What makes responses of templates in a language."""
-    return Jinja2Templates(env=templates_in(language))
+    return Jinja2Templates(env=template_environment(language))
 
 
-LANGUAGE = "language"  # in a request's state
+LANGUAGE_STATE_KEY = "language"  # in a request's state
 
 
-def language_of(request: Request) -> str:
+def request_language(request: Request) -> str:
     """The language that was chosen for a request, else English."""
-    return str(request.scope.get("state", {}).get(LANGUAGE, ENGLISH))
+    return str(request.scope.get("state", {}).get(LANGUAGE_STATE_KEY, ENGLISH))
 
 
-def speak(request: Request, campaign: Any = None) -> None:
+def choose_request_language(request: Request, campaign: Any = None) -> None:
     """Answer this request in the language of a campaign, or in the one that its reader chose, or their browser."""
-    chosen = campaign.language if campaign else BROWSER
-    if chosen == BROWSER:
-        said = request.query_params.get(CHOSEN, "")
-        chosen = said if said in LANGUAGES else spoken(request.headers.get("accept-language", ""))
-    request.scope.setdefault("state", {})[LANGUAGE] = chosen
+    language = campaign.language if campaign else BROWSER_LANGUAGE
+    if language == BROWSER_LANGUAGE:
+        requested_language = request.query_params.get(LANGUAGE_PARAMETER, "")
+        language = (
+            requested_language
+            if requested_language in LANGUAGES
+            else negotiate_language(request.headers.get("accept-language", ""))
+        )
+    request.scope.setdefault("state", {})[LANGUAGE_STATE_KEY] = language
 
 
-def allow_links(request: Request, campaign: Any) -> None:
+def allow_external_media(request: Request, campaign: Any) -> None:
     """Let a page load images, sound and video from other servers, if its campaign's items may lie there."""
     if campaign.https_media:
-        request.scope["state"][LOADS_HTTPS] = True
+        request.scope["state"][LOADS_HTTPS_STATE_KEY] = True
 
 
-def base_url(request: Request) -> str:
+def request_base_url(request: Request) -> str:
     """Where people reach this server: the operator's setting, else the name that this request used, if it is ours.
 
     A request can claim any name. Under one that is not known, the address that it came in on stands in links.
@@ -152,148 +158,156 @@ def base_url(request: Request) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-PREFIX_OF_ONE_PLACE = 64  # of an IPv6 address: the rest is everyone's own to choose
+IPV6_CLIENT_PREFIX_BITS = 64  # of an IPv6 address: the rest is everyone's own to choose
 
 
-def address_of(request: Request) -> str:
+def client_network(request: Request) -> str:
     """From where a request comes, as far as limits care. Empty when nobody can tell."""
-    return place_of(request.client.host) if request.client else ""
+    return network_of_host(request.client.host) if request.client else ""
 
 
 @lru_cache(maxsize=4096)
-def place_of(host: str) -> str:
+def network_of_host(host: str) -> str:
     """An IPv4 address, or the network of an IPv6 one; empty for what is neither."""
     try:
-        found = ip_address(host.partition("%")[0])
+        address = ip_address(host.partition("%")[0])
     except ValueError:
         return ""
-    if isinstance(found, IPv4Address):
-        return str(found)
-    return str(found.ipv4_mapped or IPv6Network((found, PREFIX_OF_ONE_PLACE), strict=False))
+    if isinstance(address, IPv4Address):
+        return str(address)
+    return str(address.ipv4_mapped or IPv6Network((address, IPV6_CLIENT_PREFIX_BITS), strict=False))
 
 
-async def entered(request: Request) -> dict[str, str]:
+async def read_form_fields(request: Request) -> dict[str, str]:
     """The fields of a form. Browsers end the lines of a text area by CR LF, as nothing else here does."""
-    fields = texts_in(await request.form())
+    fields = form_texts_by_name(await request.form())
     return {name: value.replace("\r\n", "\n") for name, value in fields.items()}
 
 
-def texts_in(form: FormData) -> dict[str, str]:
+def form_texts_by_name(form: FormData) -> dict[str, str]:
     """The texts of a form by their names. Raises `Invalid` (`field_twice`): of two, nobody knows which was meant."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name, value in form.multi_items():
-        if name in found:
-            said = shortened(name)
+        if name in texts:
+            echoed_name = shorten_echo(name)
             raise Invalid(
-                f"The form holds the field “{said}” twice. Nothing was stored.", code="field_twice", field=said
+                f"The form holds the field “{echoed_name}” twice. Nothing was stored.",
+                code="field_twice",
+                field=echoed_name,
             )
         if isinstance(value, str):
-            found[name] = value
-    return found
+            texts[name] = value
+    return texts
 
 
 # Stands before `Transaction`: however slowly a form comes in, it must not keep a connection from others.
-Entered = Annotated[dict[str, str], Depends(entered)]
+FormFields = Annotated[dict[str, str], Depends(read_form_fields)]
 
 
-def wants_json(request: Request) -> bool:
+def is_json_wanted(request: Request) -> bool:
     """Programs get JSON: everything under /api, and whoever accepts JSON but not HTML."""
     accept = request.headers.get("accept", "")
     return request.url.path.startswith("/api/") or ("application/json" in accept and "text/html" not in accept)
 
 
-def fetched(request: Request) -> bool:
+def is_script_request(request: Request) -> bool:
     """Whether one of our scripts asks, which takes a part of a page; else a browser shows a whole one."""
     return request.headers.get("x-easel") == "fetch"
 
 
 def download_headers(
-    slug: str, kind: str, ending: str, *about: str, now: datetime, inline: bool = False
+    slug: str, kind: str, ending: str, *subjects: str, now: datetime, inline: bool = False
 ) -> dict[str, str]:
     """Return the header that names a download by its campaign, its kind, what it is about, and its date in UTC."""
-    stem = "-".join([slug, kind, *re.findall("[a-z0-9]+", " ".join(about).lower())])[:150]
-    way = "inline" if inline else "attachment"
-    return {"Content-Disposition": f'{way}; filename="{stem}-{now.astimezone(UTC):%Y-%m-%d}.{ending}"'}
+    stem = "-".join([slug, kind, *re.findall("[a-z0-9]+", " ".join(subjects).lower())])[:150]
+    disposition = "inline" if inline else "attachment"
+    return {"Content-Disposition": f'{disposition}; filename="{stem}-{now.astimezone(UTC):%Y-%m-%d}.{ending}"'}
 
 
-def refuse(
+def refusal_response(
     request: Request, status: int, code: str, message: str, details: Mapping[str, Any] | None = None
 ) -> Response:
     """An error as JSON `{"error": {"code", "message", "details"}}` or as a page, whichever the request asked for."""
-    if LANGUAGE not in request.scope.get("state", {}) and not of_researchers(request):
-        speak(request)
-    message = in_words(language_of(request), code, message)
-    if wants_json(request):
+    if LANGUAGE_STATE_KEY not in request.scope.get("state", {}) and not is_researcher_page(request):
+        choose_request_language(request)
+    message = translate_refusal(request_language(request), code, message)
+    if is_json_wanted(request):
         body = {"error": {"code": code, "message": message, "details": dict(details or {})}}
         return JSONResponse(body, status_code=status)
     context = {"status": status, "code": code, "message": message, "details": details or {}}
-    if of_researchers(request):
-        return page(request, "admin/error.html", context | {"back": way_back(request, code)}, status=status)
-    return page(request, "error.html", context, status=status)
+    if is_researcher_page(request):
+        return render_page(
+            request, "admin/error.html", context | {"back": campaign_path_of_request(request, code)}, status=status
+        )
+    return render_page(request, "error.html", context, status=status)
 
 
-def of_researchers(request: Request) -> bool:
+def is_researcher_page(request: Request) -> bool:
     """Whether a page is for researchers, or for programs: these are in English."""
     return request.url.path.startswith(("/admin", "/api/"))
 
 
-def way_back(request: Request, code: str) -> str | None:
+def campaign_path_of_request(request: Request, code: str) -> str | None:
     """The campaign that a researcher's page is about, unless there is none of that name."""
-    found = re.match(r"/admin/campaigns/[a-z0-9-]+(?=/)", request.url.path)
-    return found[0] if found and found[0] != "/admin/campaigns/new" and code != "campaign_not_found" else None
+    match = re.match(r"/admin/campaigns/[a-z0-9-]+(?=/)", request.url.path)
+    return match[0] if match and match[0] != "/admin/campaigns/new" and code != "campaign_not_found" else None
 
 
-def on_refusal(request: Request, error: Exception) -> Response:
+def handle_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101  (registered for this class only)
-    response = refuse(request, error.status, error.code, error.message, error.details)
-    response.headers.update(retry_after(error))
+    response = refusal_response(request, error.status, error.code, error.message, error.details)
+    response.headers.update(retry_after_headers(error))
     if error.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
 
 
-def retry_after(refusal: Refusal | None) -> dict[str, str]:
+def retry_after_headers(refusal: Refusal | None) -> dict[str, str]:
     """The header that tells programs how long to wait, when the refusal knows it."""
     seconds = refusal.details.get("retry_after_seconds") if refusal else None
     return {} if seconds is None else {"Retry-After": str(seconds)}
 
 
-MOST_PROBLEMS = 100  # of one request; a body has room for a hundred thousand
+MAX_REQUEST_PROBLEMS = 100  # of one request; a body has room for a hundred thousand
 
 
-def on_invalid_request(request: Request, error: Exception) -> Response:
+def handle_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  (registered for this class only)
     if any(problem["type"] == "json_invalid" for problem in error.errors()):
-        return unreadable_body(request, "This is not JSON")
-    found = islice(chain.from_iterable(map(problems_in, error.errors())), MOST_PROBLEMS)
-    problems = [{"field": field_of(place), "message": plain_message(words)} for place, words in found]
+        return unreadable_body_response(request, "This is not JSON")
+    problem_pairs = islice(chain.from_iterable(map(validation_problems, error.errors())), MAX_REQUEST_PROBLEMS)
+    problems = [
+        {"field": field_path(place), "message": strip_validator_prefix(words)} for place, words in problem_pairs
+    ]
     message = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems)
-    return refuse(request, 422, "invalid", message, {"fields": problems})
+    return refusal_response(request, 422, "invalid", message, {"fields": problems})
 
 
-def problems_in(problem: Mapping[str, Any]) -> Iterator[tuple[Sequence[int | str], str]]:
+def validation_problems(problem: Mapping[str, Any]) -> Iterator[tuple[Sequence[int | str], str]]:
     """Yield where something is wrong, and what. A check of several settings together names the one that is meant in
     its context (`field`, of a criterion with its `number`); that of a design's settings has each of them (`problems`).
     """
-    place, context = problem["loc"], problem.get("ctx", {})
-    own: Mapping[str, str] = context.get("problems", {})
-    for name, words in own.items():
-        yield (*place, name), words
-    if not own:
-        yield (*place, *(context[part] for part in ("number", "field") if part in context)), problem["msg"]
+    location, context = problem["loc"], problem.get("ctx", {})
+    problems_by_field: Mapping[str, str] = context.get("problems", {})
+    for name, words in problems_by_field.items():
+        yield (*location, name), words
+    if not problems_by_field:
+        yield (*location, *(context[part] for part in ("number", "field") if part in context)), problem["msg"]
 
 
-def field_of(place: Sequence[int | str]) -> str:
+def field_path(location: Sequence[int | str]) -> str:
     """`scores.v7`: where in a body something is wrong; a field may have any name, and one of any length."""
-    return ".".join(shortened(str(part)) for part in place if part != "body") or "body"
+    return ".".join(shorten_echo(str(part)) for part in location if part != "body") or "body"
 
 
-def unreadable_body(request: Request, why: str) -> Response:
+def unreadable_body_response(request: Request, reason: str) -> Response:
     """Neither the JSON nor the form in UTF-8 that was announced."""
-    return refuse(request, 400, "unreadable_body", f"What was sent cannot be read ({why}). Nothing was stored.")
+    return refusal_response(
+        request, 400, "unreadable_body", f"What was sent cannot be read ({reason}). Nothing was stored."
+    )
 
 
-def on_http_error(request: Request, error: Exception) -> Response:
+def handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  (registered for this class only)
     path = request.scope["path"]
     if error.status_code == 404 and request.method == "GET" and path.strip("/") and path.endswith("/"):
@@ -301,24 +315,24 @@ def on_http_error(request: Request, error: Exception) -> Response:
         query = request.url.query and f"?{request.url.query}"
         return RedirectResponse(f"/{quote(path.strip('/'))}{query}", status_code=307)
     if error.status_code == 400:
-        return unreadable_body(request, str(error.detail))
+        return unreadable_body_response(request, str(error.detail))
     words = {
         404: ("not_found", "There is no such page."),
         413: ("too_large", str(error.detail)),
         405: ("method_not_allowed", "This address does not take that method."),
     }
     code, message = words.get(error.status_code, ("http_error", str(error.detail)))
-    response = refuse(request, error.status_code, code, message)
+    response = refusal_response(request, error.status_code, code, message)
     response.headers.update(error.headers or {})
     if error.status_code == 405:
-        response.headers["Allow"] = ", ".join(methods_taken(request))
+        response.headers["Allow"] = ", ".join(allowed_methods(request))
     return response
 
 
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+HTTP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
-def methods_taken(request: Request) -> list[str]:
+def allowed_methods(request: Request) -> list[str]:
     """All that the address of a request takes; Starlette names the methods of one of its routes alone.
 
     What no route has is a static file, which is only read. HEAD is taken where `middleware.Heads` makes it a GET.
@@ -326,27 +340,29 @@ def methods_taken(request: Request) -> list[str]:
     path = request.scope["path"]
     routes = [route for route in request.app.routes if not isinstance(route, Mount)]
 
-    def taken(method: str) -> bool:
-        asked = {"type": "http", "method": method, "path": path, "headers": []}
-        return any(route.matches(asked)[0] is Match.FULL for route in routes)
+    def is_allowed(method: str) -> bool:
+        scope = {"type": "http", "method": method, "path": path, "headers": []}
+        return any(route.matches(scope)[0] is Match.FULL for route in routes)
 
-    methods = [method for method in METHODS if taken(method)] or ["GET"]
+    methods = [method for method in HTTP_METHODS if is_allowed(method)] or ["GET"]
     head = methods[0] == "GET" and not path.startswith(request.app.state.unsafe_paths)
     return [*methods[:1], "HEAD", *methods[1:]] if head else methods
 
 
 # PostgreSQL's codes for text that it cannot hold.
-NOT_TEXT = ("22021", "22P05")
+INVALID_TEXT_CODES = ("22021", "22P05")
 
 
-def on_database_error(request: Request, error: Exception) -> Response:
+def handle_database_error(request: Request, error: Exception) -> Response:
     """A lost connection, none free, or a restart of PostgreSQL: nothing was stored, and trying again is safe."""
-    if session.sqlstate_of(error) in NOT_TEXT:
-        return refuse(request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored.")
-    if not session.is_away(error):
+    if session.sqlstate_of(error) in INVALID_TEXT_CODES:
+        return refusal_response(
+            request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored."
+        )
+    if not session.is_database_away(error):
         raise error
     log.warning("database unavailable: %s", str(error) or type(error).__name__)
-    response = refuse(
+    response = refusal_response(
         request,
         503,
         "database_unavailable",
@@ -356,13 +372,13 @@ def on_database_error(request: Request, error: Exception) -> Response:
     return response
 
 
-def on_disconnect(_request: Request, _error: Exception) -> Response:
+def handle_client_disconnect(_request: Request, _error: Exception) -> Response:
     """Whoever sent half a request is gone: nobody reads this, and it is nothing to log."""
     return Response(status_code=400)
 
 
-def on_crash(request: Request, _error: Exception) -> Response:
-    return refuse(
+def handle_crash(request: Request, _error: Exception) -> Response:
+    return refusal_response(
         request,
         500,
         "internal_error",
@@ -383,17 +399,17 @@ class Problem(BaseModel):
     error: Error
 
 
-def refusals(codes: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+def document_refusals(codes: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
     """For OpenAPI: the codes a route refuses with, by HTTP status."""
     return {status: {"model": Problem, "description": words} for status, words in codes.items()}
 
 
-def install(app: FastAPI) -> None:
+def register_error_handlers(app: FastAPI) -> None:
     """Register the error pages."""
-    app.add_exception_handler(Refusal, on_refusal)
-    app.add_exception_handler(RequestValidationError, on_invalid_request)
-    app.add_exception_handler(HTTPException, on_http_error)
-    for trouble in session.TROUBLE:
-        app.add_exception_handler(trouble, on_database_error)
-    app.add_exception_handler(ClientDisconnect, on_disconnect)
-    app.add_exception_handler(Exception, on_crash)
+    app.add_exception_handler(Refusal, handle_refusal)
+    app.add_exception_handler(RequestValidationError, handle_invalid_request)
+    app.add_exception_handler(HTTPException, handle_http_error)
+    for trouble in session.DATABASE_ERRORS:
+        app.add_exception_handler(trouble, handle_database_error)
+    app.add_exception_handler(ClientDisconnect, handle_client_disconnect)
+    app.add_exception_handler(Exception, handle_crash)

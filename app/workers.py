@@ -23,21 +23,23 @@ import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
-from app.imports import uncollected
-from app.protocol import LimitedProtocol
+from app.imports import gc_disabled
+from app.protocol import LimitedHttpProtocol
 from app.settings import Settings
 
 log = logging.getLogger(__name__)
 
-SILENCE_SECONDS = 60  # then a worker is replaced; on a busy machine one needs more than uvicorn's 5 s just to start
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-GOODBYE_SECONDS = 5  # for requests under way, and for browsers that hold a live page open
+WORKER_SILENCE_SECONDS = (
+    60  # then a worker is replaced; on a busy machine one needs more than uvicorn's 5 s just to start
+)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SHUTDOWN_GRACE_SECONDS = 5  # for requests under way, and for browsers that hold a live page open
 
 
-ATTACH_FILTER = 26  # SO_ATTACH_FILTER, see socket(7); Python has no name for it
+ATTACH_FILTER_SOCKET_OPTION = 26  # SO_ATTACH_FILTER, see socket(7); Python has no name for it
 
 
-class EndRequest:
+class StopRequest:
     """Whether a signal asked this process to end while it starts.
 
     It interrupts what is under way. But Python drops an exception that comes up in a destructor or a weak reference's
@@ -45,36 +47,36 @@ class EndRequest:
     """
 
     def __init__(self) -> None:
-        self.asked = False
-        for number in signals_not_ignored():
+        self.is_requested = False
+        for number in unignored_stop_signals():
             signal.signal(number, self.interrupt)
 
     def interrupt(self, _signal: int, _frame: object) -> NoReturn:
-        self.asked = True
+        self.is_requested = True
         raise KeyboardInterrupt
 
 
-def signals_not_ignored() -> list[signal.Signals]:
+def unignored_stop_signals() -> list[signal.Signals]:
     """Those of `ENDING` that this process does not ignore: who started it may want that, as `nohup` does."""
-    return [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    return [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
-class Configuration(uvicorn.Config):
+class WorkerConfig(uvicorn.Config):
     """uvicorn's configuration; `load` is the first thing of ours that runs in a worker."""
 
     def load(self) -> None:
-        end_with_parent()
-        with uncollected():
+        terminate_with_parent()
+        with gc_disabled():
             super().load()
             gc.freeze()  # nor is it looked through later, which would hold up every request under way
 
 
-class Server(uvicorn.Server):
+class OrderlyServer(uvicorn.Server):
     """uvicorn's server; asked once more to end, it still does so in order."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        for number in signals_not_ignored():
+        for number in unignored_stop_signals():
             signal.signal(number, self.handle_exit)
 
     def handle_exit(self, _signal: int, _frame: object) -> None:
@@ -85,22 +87,22 @@ class Server(uvicorn.Server):
         their connections.
         """
         loop = asyncio.get_running_loop()
-        waiting = [connection for listener in sockets or [] for connection in accept_all(listener)]
+        waiting = [connection for listener in sockets or [] for connection in accept_waiting_connections(listener)]
         for server in self.servers:
             server.close()  # in the same moment, before anything else runs
-        await asyncio.gather(*(loop.connect_accepted_socket(self.protocol, visitor) for visitor in waiting))
+        await asyncio.gather(*(loop.connect_accepted_socket(self.create_protocol, visitor) for visitor in waiting))
         await super().shutdown(sockets)
 
-    def protocol(self) -> asyncio.Protocol:
+    def create_protocol(self) -> asyncio.Protocol:
         """Return the protocol of a connection, as uvicorn makes it."""
         return self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
 
 
-def accept_all(listener: socket.socket) -> list[socket.socket]:
+def accept_waiting_connections(listener: socket.socket) -> list[socket.socket]:
     """Return the connections that wait at a socket, to which no further ones come."""
-    turn_away(listener)
+    drop_new_connections(listener)
     listener.settimeout(0)
     accepted: list[socket.socket] = []
     with suppress(OSError):  # none is left, or there is no room for another one
@@ -111,25 +113,27 @@ def accept_all(listener: socket.socket) -> list[socket.socket]:
     return accepted
 
 
-def turn_away(listener: socket.socket) -> None:
+def drop_new_connections(listener: socket.socket) -> None:
     """Let the kernel drop what comes to a listening socket, so that no visitor connects between the last accept and the
     close; their machine tries again and is refused. Elsewhere than on Linux that moment stays.
     """
     if sys.platform == "linux":
         drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # BPF: return 0 bytes of each packet
         with suppress(OSError):
-            listener.setsockopt(socket.SOL_SOCKET, ATTACH_FILTER, struct.pack("HP", 1, ctypes.addressof(drop_all)))
+            listener.setsockopt(
+                socket.SOL_SOCKET, ATTACH_FILTER_SOCKET_OPTION, struct.pack("HP", 1, ctypes.addressof(drop_all))
+            )
 
 
-class Worker(Process):
+class WorkerProcess(Process):
     """uvicorn's worker, with our server in it."""
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
-        self._server = Server(self.config)  # in the main thread, before another one asks for it
+        self._server = OrderlyServer(self.config)  # in the main thread, before another one asks for it
         super().target(sockets)
 
 
-class Workers(Multiprocess):
+class WorkerSupervisor(Multiprocess):
     """uvicorn's supervisor, with a socket of its own for every worker.
 
     Only the worker has it: when it dies, the kernel closes it, and new visitors come to the other workers at once. The
@@ -141,18 +145,18 @@ class Workers(Multiprocess):
     def __init__(self, config: uvicorn.Config, listeners: Sequence[socket.socket]) -> None:
         """listeners: one for each of the first workers, which visitors may wait at already; they are closed here."""
         self.listeners = listeners
-        self.port = sharing_port(listeners[0])  # held as long as this process lives, also while no worker does
-        ignored = set(ENDING).difference(signals_not_ignored())
+        self.port = socket_sharing_port(listeners[0])  # held as long as this process lives, also while no worker does
+        ignored = set(STOP_SIGNALS).difference(unignored_stop_signals())
         super().__init__(config, [])
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)
 
     def init_processes(self) -> None:
-        self.processes = [self.started(listener) for listener in self.listeners]
+        self.processes = [self.start_worker(listener) for listener in self.listeners]
 
-    def started(self, listener: socket.socket) -> Worker:
+    def start_worker(self, listener: socket.socket) -> WorkerProcess:
         """Return a new worker, which alone has the socket from now on."""
-        worker = Worker(self.config, [listener])
+        worker = WorkerProcess(self.config, [listener])
         worker.start()
         listener.close()
         return worker
@@ -170,7 +174,7 @@ class Workers(Multiprocess):
                 self.should_exit.set()
                 return
             log.warning("Server process %s ended (exit code %s) and is replaced.", worker.pid, worker.exitcode)
-            self.processes[place] = self.started(sharing_port(self.port))
+            self.processes[place] = self.start_worker(socket_sharing_port(self.port))
 
     def handle_ttin(self) -> None:
         """One worker more would have no socket."""
@@ -179,7 +183,7 @@ class Workers(Multiprocess):
         """One worker fewer would leave its visitors waiting."""
 
 
-def sharing_port(listener: socket.socket) -> socket.socket:
+def socket_sharing_port(listener: socket.socket) -> socket.socket:
     """Return another socket on the port of one that shares it, which does not listen yet."""
     other = socket.socket(listener.family, listener.type, listener.proto)
     for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
@@ -188,38 +192,38 @@ def sharing_port(listener: socket.socket) -> socket.socket:
     return other
 
 
-def run(settings: Settings, listeners: list[socket.socket], end: EndRequest) -> None:
+def run_workers(settings: Settings, listeners: list[socket.socket], stop_request: StopRequest) -> None:
     """Serve until a signal comes, here or in workers; not at all if one has come."""
-    configuration = Configuration(
+    configuration = WorkerConfig(
         "app.main:create_app",
         factory=True,
         workers=settings.workers,
         log_level="warning",
-        http=LimitedProtocol,
+        http=LimitedHttpProtocol,
         ws="none",
         server_header=False,
         access_log=False,  # platforms put worker ids into query strings
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
-        timeout_graceful_shutdown=GOODBYE_SECONDS,
-        timeout_worker_healthcheck=SILENCE_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_GRACE_SECONDS,
+        timeout_worker_healthcheck=WORKER_SILENCE_SECONDS,
     )
     # From here on uvicorn handles signals: an exception raised into a starting event loop would hang it.
     serve_until_signalled: Callable[[], None]
     if settings.workers == 1:
-        serve_until_signalled = partial(Server(configuration).run, sockets=listeners)
+        serve_until_signalled = partial(OrderlyServer(configuration).run, sockets=listeners)
     else:
-        serve_until_signalled = Workers(configuration, listeners).run
-    if not end.asked:
+        serve_until_signalled = WorkerSupervisor(configuration, listeners).run
+    if not stop_request.is_requested:
         serve_until_signalled()
 
 
-def end_with_parent() -> None:
+def terminate_with_parent() -> None:
     """In a worker: end when the main process does. A killed main process can tell nobody."""
     if parent := multiprocessing.parent_process():
 
-        def follow() -> None:
+        def wait_for_parent() -> None:
             parent.join()
             os.kill(os.getpid(), signal.SIGTERM)
 
-        threading.Thread(target=follow, daemon=True).start()
+        threading.Thread(target=wait_for_parent, daemon=True).start()

@@ -12,11 +12,11 @@ from contextlib import suppress
 import numpy as np
 
 from app.analysis.findings import Answers, Options
-from app.analysis.methods import SCORES, TABLES
-from app.analysis.scores import compare
-from app.analysis.sections import parts
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.scores import compare_scores
+from app.analysis.sections import analysis_page_parts
 from app.inference.ground.inestimable import Inestimable
-from app.inference.online.law import Parameters
+from app.inference.online.law import LawParameters
 
 ITEMS, HITS, SIZE, ANNOTATORS = 150, 200, 5, 12
 
@@ -33,15 +33,15 @@ def crowd(seed: int = 1) -> Answers:
         seq=np.arange(HITS) + 1, hit=hit, item=item, annotator=annotator, score=score, value=score,
         ids=names, shown=names,
         systems=[None] * ITEMS, segments=[None] * ITEMS, annotators=names[:ANNOTATORS], names=names[:ANNOTATORS],
-        yields="points", law="easl",
-        prior=np.ones((2, ITEMS)), state=None, parameters=Parameters(), seed=seed,
+        value_kind="points", law="easl",
+        prior=np.ones((2, ITEMS)), state=None, parameters=LawParameters(), seed=seed,
     )  # fmt: skip
 
 
 def estimate(part: str, answers: Answers) -> None:
     if part == "scores":
-        compare(answers, SCORES["easl"].fit(answers), SCORES["bradley_terry"].fit(answers))
-    for table in (table for table in TABLES.values() if table.section.name == part):
+        compare_scores(answers, SCORE_METHODS["easl"].fit(answers), SCORE_METHODS["bradley_terry"].fit(answers))
+    for table in (table for table in TABLE_METHODS.values() if table.section.name == part):
         with suppress(Inestimable):  # that it cannot be estimated is what the page shows
             table.fit(answers, Options())
 
@@ -54,7 +54,7 @@ def timed(part: str, answers: Answers) -> float:
 
 def main() -> None:
     print("| part | first, s | again, s |\n|---|---|---|", flush=True)
-    for part in parts():
+    for part in analysis_page_parts():
         subprocess.run([sys.executable, "-m", "benchmarks.analysis_page", part], check=True)
 
 

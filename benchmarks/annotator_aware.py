@@ -26,7 +26,7 @@ import numpy.typing as npt
 from app.inference.ground.metrics import spearman
 from app.inference.online import beta
 from app.inference.online.annotator_aware_law import LAW
-from app.inference.online.law import Hit, Parameters
+from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.ratings import annotator_aware
 
 Floats = npt.NDArray[np.float64]
@@ -68,7 +68,7 @@ CROWDS = {
 }
 
 
-def campaign(crowd: Crowd, random_share: float, rng: np.random.Generator) -> tuple[Floats, list[Hit]]:
+def campaign(crowd: Crowd, random_share: float, rng: np.random.Generator) -> tuple[Floats, list[AnsweredHit]]:
     """True scores, and HITs in rounds that show every item once."""
     truth = np.where(np.arange(ITEMS) < crowd.neutral * ITEMS, 0.5, rng.beta(2, 2, ITEMS))
     bias, scale = rng.normal(0, crowd.bias, ANNOTATORS), np.exp(rng.normal(0, crowd.scale, ANNOTATORS))
@@ -84,11 +84,11 @@ def campaign(crowd: Crowd, random_share: float, rng: np.random.Generator) -> tup
             y = 0.5 + bias[who] + scale[who] * (truth[items] - 0.5) + noise[who] * rng.normal(size=N)
             if at_random[who]:
                 y = rng.random(N) if crowd.always is None else np.full(N, crowd.always)
-            hits.append(Hit(who, items, np.round(y.clip(0, 1), 2).tolist()))
+            hits.append(AnsweredHit(who, items, np.round(y.clip(0, 1), 2).tolist()))
     return truth, hits
 
 
-def flat(hits: list[Hit]) -> tuple[Numbers, Numbers, Floats]:
+def flat(hits: list[AnsweredHit]) -> tuple[Numbers, Numbers, Floats]:
     """Items, annotators and scores, one entry per judgment."""
     items = np.array([item for _, shown, _ in hits for item in shown])
     annotators = np.repeat([who for who, _, _ in hits], [len(shown) for _, shown, _ in hits])
@@ -99,11 +99,11 @@ def mean(items: Numbers, scores: Floats, n_items: int) -> Floats:
     return np.bincount(items, scores, n_items) / np.maximum(np.bincount(items, minlength=n_items), 1)
 
 
-def online(hits: list[Hit], n_items: int, snapshots: tuple[int, ...]) -> Iterator[Floats]:
+def online(hits: list[AnsweredHit], n_items: int, snapshots: tuple[int, ...]) -> Iterator[Floats]:
     """The scores after so many HITs."""
-    learned = LAW.begin([np.ones(n_items)] * 2, Parameters())
+    learned = LAW.initial_beliefs([np.ones(n_items)] * 2, LawParameters())
     for done, hit in enumerate(hits, start=1):
-        learned.apply(hit)
+        learned.apply_hit(hit)
         if done in snapshots:
             yield beta.score(*learned.state)
 
@@ -203,7 +203,7 @@ def with_random(arm: Arm, random_share: float, rng: np.random.Generator) -> Floa
     items, annotators, oracle = arm.items, arm.annotators, arm.oracle
     replaced = rng.permutation(arm.people) < round(random_share * arm.people)
     scores = np.where(replaced[annotators], rng.random(len(items)).round(2), arm.scores)
-    hits = [Hit(int(j), [int(i)], [float(y)]) for i, j, y in zip(items, annotators, scores, strict=True)]
+    hits = [AnsweredHit(int(j), [int(i)], [float(y)]) for i, j, y in zip(items, annotators, scores, strict=True)]
     fit = partial(annotator_aware.fit, items, annotators, scores, n_items=len(oracle))
     return np.array(
         [

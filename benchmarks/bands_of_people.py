@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.experiments.arms import EVERY, in_rounds
-from app.experiments.on_a_scale import lexical_frequency
-from app.experiments.replayed import ArmRecord, course, ends_of, figures_of, scores
+from app.experiments.arms import ALL_SCALE_ARMS, simulate_arm_rounds
+from app.experiments.on_a_scale import lexical_frequency_material
+from app.experiments.replayed import ArmRecord, checkpoint_hit_counts, figures_by_checkpoint, replay_arm, replay_scores
 from app.inference.ground.arrays import Array
-from app.inference.online.law import Parameters
-from app.inference.online.laws import ONLINE
-from app.simulation.annotators import POPULATIONS, MadeUp
+from app.inference.online.law import LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.simulation.annotators import POPULATIONS, HabitAnnotators
 from benchmarks.annotator_aware import a_process_per_core
 
 ARMS = ("da", "ra", "easl")
@@ -52,35 +52,35 @@ ROWS = tuple(Row(arm, people) for people in PEOPLE for arm in ARMS)
 
 def record(row: Row, seed: int) -> ArmRecord:
     """One campaign with annotators of its own."""
-    truth = np.array(lexical_frequency().truth)
-    people = POPULATIONS["mlqe-et-en"].people(row.people, np.random.default_rng([seed, row.people]))
-    arm = next(arm for arm in EVERY if arm.name == row.arm)
-    *_, mine = in_rounds(arm, MadeUp(people, truth), truth, [seed, row.people, 1])
-    law = ONLINE[arm.law]
-    begun = law.begin([np.full(len(truth), number) for number in law.family.default_prior], Parameters())
+    truth = np.array(lexical_frequency_material().truth)
+    people = POPULATIONS["mlqe-et-en"].draw_habits(row.people, np.random.default_rng([seed, row.people]))
+    arm = next(arm for arm in ALL_SCALE_ARMS if arm.name == row.arm)
+    *_, mine = simulate_arm_rounds(arm, HabitAnnotators(people, truth), truth, [seed, row.people, 1])
+    law = ONLINE_LAWS[arm.law]
+    begun = law.initial_beliefs([np.full(len(truth), number) for number in law.family.default_prior], LawParameters())
     return ArmRecord(law, begun, mine.hits, truth)
 
 
 def looked(row: Row, seed: int) -> Looked:
     """One experiment."""
     mine, at = record(row, seed), np.array(LOOKS) - 1
-    found = course(mine, LOOKS[-1])
+    found = replay_arm(mine, LOOKS[-1])
     drawn = np.array([drawn_again(mine, np.random.default_rng([seed, draw])) for draw in range(DRAWS)])
     figure, *band = found.band("spearman")
-    lines = (figure, found.error("spearman"), *band, *np.percentile(drawn, (2.5, 97.5), axis=0))
+    lines = (figure, found.standard_error_of("spearman"), *band, *np.percentile(drawn, (2.5, 97.5), axis=0))
     return Looked(*(line[at] for line in lines))
 
 
 def drawn_again(mine: ArmRecord, rng: np.random.Generator) -> Array:
     """Spearman at all looks, with the same number of annotators drawn from those there are."""
-    ends = ends_of(mine, LOOKS[-1])
+    ends = checkpoint_hit_counts(mine, LOOKS[-1])
     times = np.bincount(rng.choice(mine.people, len(mine.people)), minlength=max(mine.people) + 1)
     hits = [
         [hit for hit in mine.hits[start:end] for _ in range(times[hit.annotator])]
         for start, end in pairwise((0, *ends))
     ]
-    again = ArmRecord(mine.law, mine.begun, [*chain(*hits)], mine.truth)
-    return figures_of(mine.truth, scores(again, np.cumsum([*map(len, hits)]).tolist()))["spearman"]
+    again = ArmRecord(mine.law, mine.initial_beliefs, [*chain(*hits)], mine.truth)
+    return figures_by_checkpoint(mine.truth, replay_scores(again, np.cumsum([*map(len, hits)]).tolist()))["spearman"]
 
 
 def line_of(row: Row, found: Sequence[Looked], look: int) -> str:

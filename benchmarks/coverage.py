@@ -17,13 +17,13 @@ import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations import comparisons
-from app.inference.observations.coarsening import readable
+from app.inference.observations.coarsening import can_law_read
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Hit, Parameters
-from app.inference.online.laws import ONLINE
+from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
 from app.inference.preferences import elo
 from app.inference.ratings import annotator_aware, direct_assessment
-from app.inference.ratings.moderated import Moderated, moderated
+from app.inference.ratings.moderated import ModeratedMeans, moderate_means
 from benchmarks.annotator_aware import ANNOTATORS, ITEMS, Crowd, N, a_process_per_core
 
 CROWDS = {
@@ -101,10 +101,12 @@ def own_error(made: Judgments) -> tuple[Array, Array]:
 
 
 def law_interval(name: str, made: Judgments) -> tuple[Array, Array]:
-    family = ONLINE[name].family
-    beliefs = ONLINE[name].begin([np.full(ITEMS, number) for number in family.default_prior], Parameters())
+    family = ONLINE_LAWS[name].family
+    beliefs = ONLINE_LAWS[name].initial_beliefs(
+        [np.full(ITEMS, number) for number in family.default_prior], LawParameters()
+    )
     columns = (made.annotators[::N], made.items.reshape(-1, N), made.scores.reshape(-1, N))
-    beliefs.take([Hit(*row) for row in zip(*(column.tolist() for column in columns), strict=True)])
+    beliefs.apply_hits([AnsweredHit(*row) for row in zip(*(column.tolist() for column in columns), strict=True)])
     return family.interval(*beliefs.state)
 
 
@@ -115,8 +117,8 @@ def fitted(made: Judgments) -> tuple[Array, Array]:
 
 
 def rated(made: Judgments, resamples: int = 0, rng: np.random.Generator | None = None) -> elo.EloRatings:
-    first, second, outcomes, hits = comparisons.of_hits(made.hits, made.items, made.scores, tie_margin=0.0)
-    return elo.fit(first, second, outcomes, n_items=ITEMS, together=hits, resamples=resamples, rng=rng)
+    first, second, outcomes, hits = comparisons.pairs_from_hits(made.hits, made.items, made.scores, tie_margin=0.0)
+    return elo.fit(first, second, outcomes, n_items=ITEMS, dependence_blocks=hits, resamples=resamples, rng=rng)
 
 
 Row = tuple[float, float, float, float]  # share that hold the truth, mean width, and what `beside` tells of a law
@@ -134,25 +136,25 @@ def one_run(crowd: Crowd, random_share: float, per_item: int, seed: int) -> dict
     made = asked(people, per_item, rng)
     three = made.items, made.annotators, made.scores
     truth = all_scores.mean(axis=(0, 2))
-    known: Moderated = moderated(Tally.nothing(ITEMS).after(*three))
+    known: ModeratedMeans = moderate_means(Tally.empty(ITEMS).add_judgments(*three))
     rows = {
         "mean, bootstrap": row(*bootstrap(made, rng), truth),
         "mean -+ 1.96 errors of its own": row(*own_error(made), truth),
         "mean, calibrated": row(*known.interval(), truth),
     }
     points = np.rint(100 * made.scores).astype(np.intp)
-    median = direct_assessment.ordinal(made.items, made.annotators, points, n_labels=101)
+    median = direct_assessment.assess_labels(made.items, made.annotators, points, n_labels=101)
     middle = 100 * np.median(all_scores.transpose(1, 0, 2).reshape(ITEMS, -1), axis=1)
     rows["median, calibrated"] = row(median.low / 100, median.high / 100, middle / 100)
     z = (all_scores - all_scores.mean(axis=(0, 1))) / all_scores.std(axis=(0, 1))
-    scored = direct_assessment.standardised(*three, n_items=ITEMS).scores
+    scored = direct_assessment.assess_standardised_scores(*three, n_items=ITEMS).scores
     rows["z-scores, calibrated (in standard deviations)"] = row(scored.low, scored.high, z.mean(axis=(0, 2)))
     ratings = np.mean([rated(asked(people, per_item, rng)).score for _ in range(ELO_CAMPAIGNS)], axis=0)
     found = rated(made, RESAMPLES, rng)
     rows["Elo, HITs drawn again (in rating points)"] = row(found.low, found.high, ratings)
-    for name in (law.name for law in ONLINE.values() if readable(law.reads, "points", 0)):
+    for name in (law.name for law in ONLINE_LAWS.values() if can_law_read(law.reads, "points", 0)):
         ends = law_interval(name, made)
-        rows[f"{name}, posterior"] = row(*ends, truth, known.beside(*ends))
+        rows[f"{name}, posterior"] = row(*ends, truth, known.compare_intervals(*ends))
     rows["easl-aware, fit to all judgments"] = row(*fitted(made), truth)
     return rows
 

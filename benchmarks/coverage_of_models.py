@@ -152,7 +152,7 @@ def against_baseline(people: People, output: Array, number: int) -> graded_respo
     apart = theirs - baseline + output[segments, systems] - output[segments, SYSTEMS]
     apart = np.where(people.at_random[judges], theirs - baseline, apart)
     outcomes = np.where(np.abs(apart) < TIE, 0, np.sign(apart)).astype(np.int64)
-    return graded_response.fit(systems, judges, segments, outcomes, n_items=SYSTEMS, errors=False)
+    return graded_response.fit(systems, judges, segments, outcomes, n_items=SYSTEMS, with_errors=False)
 
 
 Measure = Callable[[Integers, Integers, Array, np.random.Generator, int], Agreement]
@@ -163,15 +163,15 @@ def alpha(items: Integers, annotators: Integers, scores: Array, rng: np.random.G
 
 
 def spearman(items: Integers, annotators: Integers, scores: Array, rng: np.random.Generator, draws: int) -> Agreement:
-    return score_agreement.correlation(items, annotators, scores, draws=draws, rng=rng)
+    return score_agreement.mean_annotator_correlation(items, annotators, scores, draws=draws, rng=rng)
 
 
 def halves(items: Integers, annotators: Integers, scores: Array, rng: np.random.Generator, draws: int) -> Agreement:
-    return score_agreement.split_half(items, annotators, scores, draws=draws, rng=rng)
+    return score_agreement.split_half_reliability(items, annotators, scores, draws=draws, rng=rng)
 
 
 def icc(items: Integers, annotators: Integers, scores: Array, rng: np.random.Generator, draws: int) -> Agreement:
-    return intraclass.one_way(items, annotators, scores, draws=draws, rng=rng)
+    return intraclass.one_way_icc(items, annotators, scores, draws=draws, rng=rng)
 
 
 def of_agreement(name: str, measure: Measure, case: Case) -> Row:

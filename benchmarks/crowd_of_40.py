@@ -29,11 +29,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.campaigns import items, lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import embedded
-from app.database.migrate import upgrade
+from app.database.migrate import upgrade_schema
 from app.main import create_app
 from app.quality import who_counts
-from app.quality.evidence import correlation as pearson
-from app.quality.look import LookedAt, look
+from app.quality.evidence import pearson_correlation_or_zero as pearson
+from app.quality.look import RuleScanPosition, scan_annotators
 from app.record import revisions
 from app.settings import Settings
 from app.web import get_now
@@ -131,9 +131,9 @@ async def begun(app: FastAPI, name: str, file: str, **settings: Any) -> Any:
         | settings
     )
     async with app.state.database.begin() as connection:
-        draft = await lifecycle.create(connection, chosen, now=BEGIN)
+        draft = await lifecycle.create_draft_campaign(connection, chosen, now=BEGIN)
         await items.import_items(connection, draft.slug, io.BytesIO(file.encode()), "items.csv", max_mb=1)
-        return await lifecycle.transition(connection, draft.slug, "launch", now=BEGIN)
+        return await lifecycle.apply_transition(connection, draft.slug, "launch", now=BEGIN)
 
 
 async def answer(
@@ -166,7 +166,7 @@ async def visited(
     """Everybody comes, and answers in rounds; each person's time goes on by itself."""
     clocks = [MadeUpClock() for _ in people]
     address = f"/link/{campaign.link_key}"
-    last: LookedAt | None = None
+    last: RuleScanPosition | None = None
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://easel.test", follow_redirects=True) as client:
         for number, someone in enumerate(people, start=1):
@@ -177,7 +177,9 @@ async def visited(
             for place in rng.permutation(len(people)).tolist():
                 app.dependency_overrides[get_now] = clocks[place].get
                 await answer(client, people[place], truth, clocks[place], rng)
-            last = await look(app.state.database, campaign.id, now=max(clock.now for clock in clocks), last=last)
+            last = await scan_annotators(
+                app.state.database, campaign.id, now=max(clock.now for clock in clocks), last=last
+            )
 
 
 HELD = text("""
@@ -203,8 +205,8 @@ async def without_the_held(engine: AsyncEngine, campaign: Any) -> None:
     """The same campaign without their answers."""
     async with engine.begin() as connection:
         for row in (await connection.execute(HELD, {"campaign": campaign.id})).all():
-            await who_counts.exclude(connection, campaign, row.id, reason="held by a rule", now=BEGIN)
-    await revisions.revise(engine, campaign.id, now=BEGIN)
+            await who_counts.exclude_annotator(connection, campaign, row.id, reason="held by a rule", now=BEGIN)
+    await revisions.revise_posteriors(engine, campaign.id, now=BEGIN)
 
 
 async def correlation(engine: AsyncEngine, campaign: Any, truth: dict[str, float]) -> float:
@@ -279,8 +281,11 @@ async def run(app: FastAPI, seeds: Sequence[int], *, with_those_alone: bool) -> 
 
 
 def main(first: int, seeds: int, *, with_those_alone: bool) -> None:
-    with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
-        upgrade(url)
+    with (
+        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
+        embedded.start_postgres(Path(directory)) as url,
+    ):
+        upgrade_schema(url)
         # They all come from one address, some at once.
         settings = Settings(
             database_url=url, visits_per_address=1000, untouched_per_address=1000, untouched_per_campaign=5000

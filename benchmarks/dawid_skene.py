@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.experiments.senses import sure, word
+from app.experiments.senses import fit_sense_word, share_of_sure_sentences
 from app.inference.labels import latent_classes
 from app.inference.labels.dawid_skene import fit
 from app.inference.labels.latent_classes import ClassParameters
@@ -64,9 +64,17 @@ def figures() -> None:
     votes = fit(*labels, alpha=1.0, beta=1.0)
     best = fit(*labels, alpha=1.0, beta=1.0, restarts=200, rng=np.random.default_rng(1979))
     rows = (
-        ("*add*: prevalence of sense 1", ".51", f"{word('add-v').by_model[0]:.3f}"),
-        ("*date*: items with a posterior of .99 or more", ".97", f"{sure(word('date-n').found):.3f}"),
-        ("*help*: items with a posterior of .99 or more", ".81", f"{sure(word('help-v').found):.3f}"),
+        ("*add*: prevalence of sense 1", ".51", f"{fit_sense_word('add-v').model_prevalence[0]:.3f}"),
+        (
+            "*date*: items with a posterior of .99 or more",
+            ".97",
+            f"{share_of_sure_sentences(fit_sense_word('date-n').fit_from_accuracy):.3f}",
+        ),
+        (
+            "*help*: items with a posterior of .99 or more",
+            ".81",
+            f"{share_of_sure_sentences(fit_sense_word('help-v').fit_from_accuracy):.3f}",
+        ),
         ("1979: log-likelihood from shares of votes", "-190.73", f"{votes.log_likelihood:.2f}"),
         ("1979: the best of 200 random starts", "-189.41", f"{best.log_likelihood:.3f}"),
     )
@@ -93,7 +101,7 @@ def run(python: Path, program: str, folder: Path) -> tuple[list[float], dict[str
 
 def speed(crowd_kit: Path) -> None:
     truth, labels = simulated(np.random.default_rng(2014))
-    data = latent_classes.labels_of(labels["items"], labels["annotators"], labels["labels"], ANNOTATORS, 2)
+    data = latent_classes.make_label_matrix(labels["items"], labels["annotators"], labels["labels"], ANNOTATORS, 2)
     programs = [("Easel, posteriors to 1e-6", Path(sys.executable), EASEL)]
     if crowd_kit.exists():
         programs.append(("crowd-kit 1.4.2, as it comes", crowd_kit, OTHER))
@@ -108,7 +116,7 @@ def speed(crowd_kit: Path) -> None:
         )
         for title, python, program in programs:
             (seconds, iterations, gigabytes), found = run(python, program, Path(name))
-            height = latent_classes.expectation(data, ClassParameters(found["prevalence"], found["response"]))[1]
+            height = latent_classes.class_posteriors(data, ClassParameters(found["prevalence"], found["response"]))[1]
             right = (found["consensus"] == truth).mean()
             print(f"| {title} | {seconds:.1f} | {iterations:.0f} | {gigabytes:.2f} | {height:,.1f} | {right:.4f} |")
     if not crowd_kit.exists():

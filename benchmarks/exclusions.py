@@ -31,8 +31,8 @@ import numpy.typing as npt
 from sqlalchemy import text
 
 from app.database import embedded
-from app.database.migrate import upgrade
-from app.record.revisions import begin_anew, keep_out
+from app.database.migrate import upgrade_schema
+from app.record.revisions import block_writers, rebuild_present_revision
 from benchmarks.large import Program, working
 from benchmarks.serving import HIT, HITS_EACH, SCORE, Http, Task, engine_on, server
 
@@ -169,10 +169,10 @@ async def answered(url: str, slug: str, answers: int, items: int) -> list[str]:
                 await connection.execute(text(f"SET LOCAL enable_{name} = on"))
             campaign = await connection.scalar(text("SELECT id FROM campaigns WHERE slug = :slug"), {"slug": slug})
             given = {"campaign": campaign, "others": OTHERS, "answers": answers, "items": items}
-            await keep_out(connection, campaign)
+            await block_writers(connection, campaign)
             for statement in (ANNOTATORS, ASSIGNMENTS, HITS, RESPONSES):
                 await connection.execute(statement, given)
-            await begin_anew(connection, campaign)
+            await rebuild_present_revision(connection, campaign)
         async with engine.connect() as connection:
             await (await connection.execution_options(isolation_level="AUTOCOMMIT")).execute(text("VACUUM ANALYZE"))
             return list((await connection.execute(OTHERS_NAMED, {"slug": slug})).scalars())
@@ -226,8 +226,11 @@ def main() -> None:
     parser.add_argument("--rules", default="off", help="the setting quality_preset")
     parser.add_argument("--port", type=int, default=8921)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
-        upgrade(url)
+    with (
+        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
+        embedded.start_postgres(Path(directory)) as url,
+    ):
+        upgrade_schema(url)
         with server(url, options.port, 1):
             print(
                 "| answers before | items | law | decisions | each took | calm: a request, ms p50 / longest / longest "

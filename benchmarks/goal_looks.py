@@ -11,19 +11,19 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from app.goals.evidence import MOST, GoalEvidence
-from app.goals.progress import progress
+from app.goals.evidence import MAX_FITTED_JUDGMENTS, GoalEvidence
+from app.goals.progress import goal_progress
 from app.inference.observations.tally import Tally
-from app.inference.online.laws import ONLINE
-from app.inference.ratings.moderated import Moderated, moderated
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.ratings.moderated import ModeratedMeans, moderate_means
 
 SIZES = (10_000, 100_000, 1_000_000)
 GOALS = ("best", "threshold", "intervals", "halves")
-FITTED = (1_000, 5_000, 10_000, MOST)  # judgments
+FITTED = (1_000, 5_000, 10_000, MAX_FITTED_JUDGMENTS)  # judgments
 EACH, MORE, CONTESTED, BEST = 10, 30, 300, 10
 
 
-def known(items: int, rng: np.random.Generator) -> Moderated:
+def known(items: int, rng: np.random.Generator) -> ModeratedMeans:
     """The best ones are somewhat better than all others, so the goal is near and no way is short."""
     truth = 0.8 * rng.beta(2, 2, items)
     truth[:BEST] = np.linspace(0.88, 0.97, BEST)
@@ -31,14 +31,14 @@ def known(items: int, rng: np.random.Generator) -> Moderated:
     contested = np.r_[np.argsort(-truth)[:CONTESTED], np.argsort(np.abs(truth - 0.5))[:CONTESTED]]
     shown = np.r_[np.repeat(np.arange(items), EACH), np.repeat(contested, MORE)]
     said = np.clip(truth[shown] + noise[shown] * rng.standard_normal(len(shown)), 0, 1)
-    return moderated(Tally.nothing(items).after(shown, rng.integers(2_000, size=len(shown)), said))
+    return moderate_means(Tally.empty(items).add_judgments(shown, rng.integers(2_000, size=len(shown)), said))
 
 
-def seconds(goal: str, of: Moderated) -> float:
+def seconds(goal: str, of: ModeratedMeans) -> float:
     settings = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
     campaign = SimpleNamespace(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **settings)
     begun = time.process_time()
-    progress(campaign, of, of.mean)
+    goal_progress(campaign, of, of.mean)
     return time.process_time() - begun
 
 
@@ -48,9 +48,9 @@ def fitting(judgments: int) -> float:
     shown, who = np.repeat(np.arange(items), EACH), rng.integers(people, size=items * EACH)
     careful = rng.beta(2, 2, items)[shown] + 0.1 * rng.standard_normal(len(shown))
     values = np.where(who % 3, np.clip(careful, 0, 1), rng.random(len(shown)))
-    of = GoalEvidence.nothing(ONLINE["easl-aware"], items).after(shown, who, values)
+    of = GoalEvidence.empty(ONLINE_LAWS["easl-aware"], items).with_judgments(shown, who, values)
     begun = time.process_time()
-    assert of.fitted is not None
+    assert of.law_estimates is not None
     return time.process_time() - begun
 
 

@@ -21,15 +21,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.experiments.arms import of_sides
+from app.experiments.arms import share_on_right_side
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import spearman
-from app.inference.online.law import Parameters
-from app.inference.online.laws import ONLINE
-from app.selection.registry import RULES
-from app.selection.rule import Asking
-from app.simulation.annotators import Answering, MadeUp, Population, Replayed
-from app.simulation.in_memory import InMemory
+from app.inference.online.law import LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
+from app.simulation.annotators import HabitAnnotators, Population, ReplayedAnnotators, SimulatedAnnotators
+from app.simulation.in_memory import SimulatedCampaign
 from benchmarks.annotator_aware import DATA, a_process_per_core
 
 ITEMS, ANNOTATORS, N, TOP, MOST = 150, 30, 5, 15, 10
@@ -45,19 +45,19 @@ class Data(NamedTuple):
     """Where answers come from: people and the truth, made for one run."""
 
     name: str
-    made: Callable[[np.random.Generator], tuple[Answering, Array]]
+    made: Callable[[np.random.Generator], tuple[SimulatedAnnotators, Array]]
 
 
-class HardItems(MadeUp):
+class HardItems(HabitAnnotators):
     """People who are alike, and items of which some are harder."""
 
     def __init__(self, truth: Array, noise: Array) -> None:
-        super().__init__(Population().people(ANNOTATORS, np.random.default_rng(0)), truth)
+        super().__init__(Population().draw_habits(ANNOTATORS, np.random.default_rng(0)), truth)
         self.noise = noise
 
     def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
         """Scores, (n,)."""
-        seen = self.truth[[*items]] + self.noise[[*items]] * rng.standard_normal(len(items))
+        seen = self.true_values[[*items]] + self.noise[[*items]] * rng.standard_normal(len(items))
         scores: Array = np.clip(np.round(seen, 2), 0, 1)
         return scores
 
@@ -67,10 +67,10 @@ def alike(noise_spread: float, rng: np.random.Generator) -> tuple[HardItems, Arr
     return HardItems(truth, 0.15 * np.exp(noise_spread * rng.standard_normal(ITEMS))), truth
 
 
-def their_own(at_random: float, rng: np.random.Generator) -> tuple[Answering, Array]:
+def their_own(at_random: float, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
     truth = rng.beta(2, 2, ITEMS)
     crowd = Population(0.15, 0.3, 0.15, 0.4, careless={"random": at_random})
-    return MadeUp(crowd.people(ANNOTATORS, rng), truth), truth
+    return HabitAnnotators(crowd.draw_habits(ANNOTATORS, rng), truth), truth
 
 
 def real_scores(languages: str) -> list[list[float]]:
@@ -83,8 +83,8 @@ def real_scores(languages: str) -> list[list[float]]:
     return list(scores.values())
 
 
-def repeated(scores: list[list[float]], rng: np.random.Generator) -> tuple[Answering, Array]:
-    people = Replayed([scores[item] for item in rng.permutation(len(scores))[:ITEMS]], ANNOTATORS)
+def repeated(scores: list[list[float]], rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
+    people = ReplayedAnnotators([scores[item] for item in rng.permutation(len(scores))[:ITEMS]], ANNOTATORS)
     return people, people.truth
 
 
@@ -97,9 +97,11 @@ def top(score: Array, truth: Array) -> float:
     return float(np.isin(best, np.argsort(-truth)[:TOP]).mean())
 
 
-def campaign(rule: str, law: str, truth: Array, rng: np.random.Generator) -> InMemory:
-    asking = Asking(wanted=10**6, n=N, gamma=0.1, best=TOP, threshold=float(np.median(truth)))
-    return InMemory(RULES[rule], ONLINE[law], asking, Parameters(), ITEMS, rng)
+def campaign(rule: str, law: str, truth: Array, rng: np.random.Generator) -> SimulatedCampaign:
+    asking = SelectionSettings(
+        judgments_per_item=10**6, items_per_hit=N, gamma=0.1, best_count=TOP, threshold=float(np.median(truth))
+    )
+    return SimulatedCampaign(SELECTION_RULES[rule], ONLINE_LAWS[law], asking, LawParameters(), ITEMS, rng)
 
 
 def course(data: Data, rule: str, law: str, reached: Reached, seed: int) -> Array:
@@ -108,12 +110,12 @@ def course(data: Data, rule: str, law: str, reached: Reached, seed: int) -> Arra
     people, truth = data.made(rng)
     mine = campaign("scores" if rule == "even" else rule, law, truth, np.random.default_rng([seed, 12]))
     found = []
-    hits = mine.answered_by(people)
+    hits = mine.generate_hits(people)
     for look in range(LOOKS * MOST):
         if rule != "even":
             list(islice(hits, PER_ROUND // LOOKS))
         elif look % LOOKS == 0:
-            mine.round_by(people)
+            mine.judge_each_item_once(people)
         found.append(reached(mine.score + 1e-9 * rng.random(ITEMS), truth))
     return np.array(found)
 
@@ -174,7 +176,7 @@ def main() -> None:
         mine = Runs(runs, pool)
         mine.show("Top 15: judgments an item", simulated + real, top, [("best", law, law) for law in LAWS])
         mine.show("Top 15, annotators with habits of their own", crowds, top, aware)
-        mine.show("Side of the median", simulated + real, of_sides, [("threshold", "easl", "easl")])
+        mine.show("Side of the median", simulated + real, share_on_right_side, [("threshold", "easl", "easl")])
         mine.show_losses(simulated + real, ["scores", "easl"])
 
 

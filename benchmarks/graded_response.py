@@ -21,10 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from app.experiments import judged_pairs
-from app.experiments.judged_pairs import JudgedPairs, ScoringMethod, graded_columns, skilled, wins
-from app.experiments.judges import FIGURES, SHARES, RandomJudges
-from app.experiments.judges_of_a_file import JudgesOfAFile
-from app.experiments.runs import by_arm
+from app.experiments.judged_pairs import (
+    JudgedPairs,
+    ScoringMethod,
+    graded_response_columns,
+    score_expected_wins,
+    score_trueskill,
+)
+from app.experiments.judges import AGREEMENT_FIGURES, RANDOM_JUDGE_PERCENTS, RandomJudgesExperiment
+from app.experiments.judges_of_a_file import ComparisonFile
+from app.experiments.runs import figure_by_arm
 from app.inference.ground import metrics
 from app.inference.systems import graded_response
 from benchmarks.systems import graded_response_online, two_stage
@@ -37,7 +43,7 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def load(path: Path) -> JudgesOfAFile:
+def load(path: Path) -> ComparisonFile:
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     names, system = np.unique([[row["left"], row["right"]] for row in rows], return_inverse=True)
@@ -45,37 +51,41 @@ def load(path: Path) -> JudgesOfAFile:
     outcome = np.array([OUTCOMES[row["winner"]] for row in rows])
     first, second = system.reshape(-1, 2).T
     pairs = JudgedPairs(first, second, judge, segment, outcome)
-    return JudgesOfAFile(names.tolist(), pairs, names.tolist().index(BASELINE), BUDGET)
+    return ComparisonFile(names.tolist(), pairs, names.tolist().index(BASELINE), BUDGET)
 
 
 def graded_live(judged: JudgedPairs, baseline: int, systems: int) -> Floats:
-    return graded_response_online.fit(*graded_columns(judged, baseline), n_items=systems).score
+    return graded_response_online.fit(*graded_response_columns(judged, baseline), n_items=systems).score
 
 
 def staged(judged: JudgedPairs, baseline: int, systems: int) -> Floats:
-    return two_stage.fit(*graded_columns(judged, baseline), n_items=systems).score
+    return two_stage.fit(*graded_response_columns(judged, baseline), n_items=systems).score
 
 
-METHODS = judged_pairs.METHODS | {
-    "graded-online": ScoringMethod("Graded response, online", graded_live, of_baseline=True),
-    "two-stage": ScoringMethod("Two-stage", staged, of_baseline=True),
-    "wins-same": ScoringMethod("Expected Wins, shown the baseline alone", wins, of_baseline=True),
-    "trueskill-same": ScoringMethod("TrueSkill, shown the baseline alone", skilled, of_baseline=True),
+METHODS = judged_pairs.SCORING_METHODS | {
+    "graded-online": ScoringMethod("Graded response, online", graded_live, uses_baseline_only=True),
+    "two-stage": ScoringMethod("Two-stage", staged, uses_baseline_only=True),
+    "wins-same": ScoringMethod("Expected Wins, shown the baseline alone", score_expected_wins, uses_baseline_only=True),
+    "trueskill-same": ScoringMethod("TrueSkill, shown the baseline alone", score_trueskill, uses_baseline_only=True),
 }
 
 
-def robustness(of: JudgesOfAFile) -> None:
-    print(f"{BASELINE} as baseline, {RUNS} runs of {BUDGET:,} judgments. {of.advice(of.baseline).sentence}\n")
-    experiment = RandomJudges(of, SEED, METHODS)
+def robustness(of: ComparisonFile) -> None:
+    print(f"{BASELINE} as baseline, {RUNS} runs of {BUDGET:,} judgments. {of.advice_for(of.baseline).sentence}\n")
+    experiment = RandomJudgesExperiment(of, SEED, METHODS)
     found = [experiment.run(k) for k in range(RUNS)]
-    for name, title in FIGURES.items():
-        table(title.replace("truth", "gold scores"), by_arm(found, name))
+    for name, title in AGREEMENT_FIGURES.items():
+        table(title.replace("truth", "gold scores"), figure_by_arm(found, name))
 
 
 def table(title: str, figures: dict[str, Floats]) -> None:
     """figures: (runs, shares) by method. Mean and the band of 95 % of the runs; last what 50 % random judges cost."""
-    print(f"| {title}, random judges: | " + " | ".join(f"{share} %" for share in SHARES) + " | lost at 50 % |")
-    print("|---|" + "---|" * (len(SHARES) + 1))
+    print(
+        f"| {title}, random judges: | "
+        + " | ".join(f"{share} %" for share in RANDOM_JUDGE_PERCENTS)
+        + " | lost at 50 % |"
+    )
+    print("|---|" + "---|" * (len(RANDOM_JUDGE_PERCENTS) + 1))
     for arm, values in figures.items():
         mean, low, high = values.mean(axis=0), *np.quantile(values, (0.025, 0.975), axis=0)
         cells = (f"{m:.3f} ({below:.2f} to {above:.2f})" for m, below, above in zip(mean, low, high, strict=True))
@@ -106,8 +116,11 @@ def speed() -> None:
     data, theta = drawn(100_000, 30, 1000, 1000, seed=1)
     for name, action in (
         ("100,000 judgments, 30 systems, 1,000 judges, 1,000 segments", lambda: graded_response.fit(*data)),
-        ("the same without standard errors of a and b", lambda: graded_response.fit(*data, errors=False)),
-        ("the same, nodes in common as in the paper", lambda: graded_response.fit(*data, errors=False, adaptive=False)),
+        ("the same without standard errors of a and b", lambda: graded_response.fit(*data, with_errors=False)),
+        (
+            "the same, nodes in common as in the paper",
+            lambda: graded_response.fit(*data, with_errors=False, adaptive=False),
+        ),
         ("the same, online, one judgment after another", lambda: graded_response_online.fit(*data)),
     ):
         start = time.perf_counter()

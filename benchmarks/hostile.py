@@ -26,7 +26,7 @@ from urllib.parse import quote, urlencode
 import uvloop
 
 from app.database import embedded
-from app.database.migrate import upgrade
+from app.database.migrate import upgrade_schema
 from benchmarks.large import MB, memory, server_processes
 from benchmarks.serving import Task, prepare, server
 
@@ -150,8 +150,11 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
     os.environ["EASEL_PROXIES"] = "127.0.0.1"
-    with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
-        upgrade(url)
+    with (
+        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
+        embedded.start_postgres(Path(directory)) as url,
+    ):
+        upgrade_schema(url)
         with server(url, options.port, 1):
             task = asyncio.run(prepare(url, options.port, items=1000, way="page", clients=1, seconds=0))
             processes = server_processes()

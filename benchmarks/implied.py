@@ -13,11 +13,16 @@ from itertools import combinations
 
 import numpy as np
 
-from app.experiments.transitive import ANYWAY, ITEMS, arguments, saving
-from app.inference.preferences.implied import Implications, ImpliedCounts, followed
-from app.selection.implied import NotAsked
+from app.experiments.transitive import (
+    ASKED_ANYWAY_SHARE,
+    TRANSITIVITY_ITEMS,
+    load_argument_judgments,
+    simulate_implied_pairs,
+)
+from app.inference.preferences.implied import Implications, ImpliedCounts, replay_implications
+from app.selection.implied import ImpliedPairFilter
 from app.selection.index import SelectionIndex
-from app.selection.rule import Asking
+from app.selection.rule import SelectionSettings
 
 
 class Closure:
@@ -46,7 +51,9 @@ def with_ties() -> None:
     orders: defaultdict[int, Closure] = defaultdict(Closure)
     met: set[tuple[int, int, int]] = set()
     counts = ImpliedCounts()
-    for first, second, outcome, annotator in zip(*(column.tolist() for column in arguments()), strict=True):
+    for first, second, outcome, annotator in zip(
+        *(column.tolist() for column in load_argument_judgments()), strict=True
+    ):
         pair = annotator, min(first, second), max(first, second)
         if pair not in met:
             met.add(pair)
@@ -63,28 +70,28 @@ def told(name: str, orders: dict[int, Implications]) -> None:
 
 
 def shown(name: str, tally: ImpliedCounts) -> None:
-    share, low, high = tally.wrong() or (np.nan,) * 3
-    reversed_ = tally.reversed / tally.asked_anyway
+    share, low, high = tally.wrong_share_interval() or (np.nan,) * 3
+    reversed_ = tally.answered_reversed / tally.asked_anyway
     print(f"| {name} | {tally.asked_anyway:,} | {share:.3f} ({low:.3f} to {high:.3f}) | {reversed_:.3f} |")
 
 
 def readings() -> None:
-    first, second, outcomes, annotators = (column.tolist() for column in arguments())
+    first, second, outcomes, annotators = (column.tolist() for column in load_argument_judgments())
     print(f"ukp_convarg1, {len(first):,} judgments\n")
     print("| implied by | pairs judged although implied | answered otherwise | the other way round |")
     print("|---|---:|---:|---:|")
-    told("preferences of the annotator", followed(first, second, outcomes, annotators)[0])
-    told("preferences of all annotators", followed(first, second, outcomes, [0] * len(first))[0])
+    told("preferences of the annotator", replay_implications(first, second, outcomes, annotators)[0])
+    told("preferences of all annotators", replay_implications(first, second, outcomes, [0] * len(first))[0])
     with_ties()
 
 
 def let_in(noise: float, rng: np.random.Generator) -> tuple[float, float]:
     """As `transitive.saving`, but that answers which contradict what is implied are let in."""
-    value, order, wrong = rng.random(ITEMS), Closure(), []
-    pairs = rng.permutation([*combinations(range(ITEMS), 2)]).tolist()
+    value, order, wrong = rng.random(TRANSITIVITY_ITEMS), Closure(), []
+    pairs = rng.permutation([*combinations(range(TRANSITIVITY_ITEMS), 2)]).tolist()
     for a, b in pairs:
         implied = order.implied(a, b) or None  # in a circle nothing is
-        if implied is not None and rng.random() >= ANYWAY:
+        if implied is not None and rng.random() >= ASKED_ANYWAY_SHARE:
             wrong.append(implied != (1 if value[a] > value[b] else -1))
         else:
             order.put(a, b, 1 if value[a] - value[b] + noise * rng.standard_normal() > 0 else -1)
@@ -97,7 +104,7 @@ def savings(runs: int = 3) -> None:
     print("|---:|---:|---:|---:|---:|")
     for noise in (0.0, 0.05, 0.15, 0.3):
         found = [
-            (*saving(noise, np.random.default_rng(seed)), *let_in(noise, np.random.default_rng(seed)))
+            (*simulate_implied_pairs(noise, np.random.default_rng(seed)), *let_in(noise, np.random.default_rng(seed)))
             for seed in range(runs)
         ]
         print(f"| {noise} | {' | '.join(f'{share:.3f}' for share in np.mean(found, axis=0))} |")
@@ -106,21 +113,21 @@ def savings(runs: int = 3) -> None:
 def speed(items: int, answers: int = 100_000) -> None:
     rng = np.random.default_rng(items)
     value = rng.random(items)
-    mine = NotAsked(Implications(), 1, 1, 10)
-    asking = Asking(wanted=10**6, n=2, gamma=0.1, fewest=2)
+    mine = ImpliedPairFilter(Implications(), 1, 1, 10)
+    asking = SelectionSettings(judgments_per_item=10**6, items_per_hit=2, gamma=0.1, min_items=2)
     index = SelectionIndex(value, rng.random(items) / 12 + 0.001, np.zeros(items), asking)
     pairs = rng.integers(items, size=(answers, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]].tolist()
     start = time.process_time()
     for a, b in pairs:
-        mine.known.add(a, b, 1 if value[a] > value[b] else -1)
+        mine.implications.add_outcome(a, b, 1 if value[a] > value[b] else -1)
     each = (time.process_time() - start) / len(pairs) * 1e6
     took = []
     for _ in range(200):
         start = time.process_time()
-        index.draw(2, seen=set(), full=set(), leading=set(), allow_seen=True, apart=mine, rng=rng)
+        index.draw(2, seen=set(), full=set(), leading=set(), allow_seen=True, pair_filter=mine, rng=rng)
         took.append((time.process_time() - start) * 1e6)
-    print(f"| {items:,} | {each:.0f} | {np.median(took):.0f} | {mine.known.nbytes / 1e6:.1f} |")
+    print(f"| {items:,} | {each:.0f} | {np.median(took):.0f} | {mine.implications.nbytes / 1e6:.1f} |")
 
 
 def main() -> None:

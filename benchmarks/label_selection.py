@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.online import dirichlet
-from app.selection.registry import RULES
-from app.selection.rule import Asking
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
 
 ITEMS, CLASSES, WANTED, RUNS = 300, 4, 10, 20
 BUDGETS = (2, 3, 4, 5)  # labels an item
 CROWD = np.array([[0.65, 0.25, 0.05, 0.05], [0.25, 0.65, 0.05, 0.05], [0.03, 0.03, 0.91, 0.03], [0.05, 0.05, 0.1, 0.8]])
-ASKING = Asking(wanted=WANTED, n=1, gamma=0.1)
-LAW = dirichlet.of_classes(CLASSES)
+ASKING = SelectionSettings(judgments_per_item=WANTED, items_per_hit=1, gamma=0.1)
+LAW = dirichlet.dirichlet_law(CLASSES)
 Counts = npt.NDArray[np.float64]
 Labelled = Callable[[np.random.Generator, npt.NDArray[np.int64], npt.NDArray[np.bool_]], dict[int, float]]
 
@@ -47,8 +47,10 @@ def asked(rule: str, truth: npt.NDArray[np.int64], chance: Counts, seed: int) ->
     states = np.full((ITEMS, CLASSES), 1.0 / CLASSES)
     judgments, shares = np.zeros(ITEMS, np.int64), []
     score, variance = LAW.family.score(*states.T), LAW.family.variance(*states.T)
-    more = {"states": states} if rule != "uniform" and RULES[rule].reads_labels else {}
-    index = RULES["easl" if rule == "uniform" else rule].index(score, variance, judgments, ASKING, **more)
+    more = {"states": states} if rule != "uniform" and SELECTION_RULES[rule].reads_labels else {}
+    index = SELECTION_RULES["easl" if rule == "uniform" else rule].make_index(
+        score, variance, judgments, ASKING, **more
+    )
     for given in range(ITEMS * BUDGETS[-1]):
         if rule == "uniform":
             item = int(rng.choice(np.flatnonzero(judgments == judgments.min())))
@@ -72,7 +74,7 @@ def table(divided: float, runs: int = RUNS) -> dict[str, npt.NDArray[np.float64]
     crowds = [crowd(seed, divided) for seed in range(runs)]
     return {
         rule: np.mean([asked(rule, *one, seed) for seed, one in enumerate(crowds)], axis=0)
-        for rule in ("uniform", *RULES)
+        for rule in ("uniform", *SELECTION_RULES)
     }
 
 

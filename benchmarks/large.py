@@ -28,7 +28,7 @@ from urllib.request import Request, urlopen
 import numpy as np
 
 from app.database import embedded
-from app.database.migrate import upgrade
+from app.database.migrate import upgrade_schema
 from benchmarks.serving import HIT, HITS_EACH, SCORE, Http, Task, prepare, server
 
 ANNOTATORS = 3  # of each campaign at once
@@ -251,8 +251,11 @@ def main() -> None:
     parser.add_argument("--only", choices=("results", "items"), help="one half of it")
     options = parser.parse_args()
     os.environ["EASEL_MAX_UPLOAD_MB"] = "256"
-    with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
-        upgrade(url)
+    with (
+        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
+        embedded.start_postgres(Path(directory)) as url,
+    ):
+        upgrade_schema(url)
         with server(url, options.port, 1):
             others = asyncio.run(working(url, options.port, items=ANOTHER))
             program = Program(options.port, others.bearer)

@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.designs.scale import POINTS
+from app.designs.scale import MAX_POINTS
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.metrics import spearman
-from app.inference.online.law import Parameters
-from app.inference.online.laws import ONLINE
-from app.selection.even import SCORES
+from app.inference.online.law import LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.selection.even import EVEN_RULE
 from app.selection.index import SelectionIndex
-from app.selection.rule import Asking, Rule
-from app.simulation.annotators import Answering
-from app.simulation.in_memory import InMemory
+from app.selection.rule import Rule, SelectionSettings
+from app.simulation.annotators import SimulatedAnnotators
+from app.simulation.in_memory import SimulatedCampaign
 from benchmarks.annotator_aware import a_process_per_core
 from benchmarks.goals import ITEMS, MLQE, RESAMPLED, Data, alike, real_scores, repeated
 from benchmarks.stopping import NOISE, cut
@@ -48,7 +48,7 @@ class Look(NamedTuple):
     evidence: float
 
 
-def simulated(spread: float, rng: np.random.Generator) -> tuple[Answering, Array]:
+def simulated(spread: float, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
     people, truth = alike(spread, rng)
     return people, cut(truth + people.noise * NOISE[:, None])
 
@@ -56,17 +56,19 @@ def simulated(spread: float, rng: np.random.Generator) -> tuple[Answering, Array
 def course(data: Data, rule: Rule, n: int, most: int, seed: int) -> list[Look]:
     """One run, up to `most` judgments an item."""
     people, truth = data.made(np.random.default_rng([seed, 21]))
-    asking = Asking(wanted=10**6, n=n, gamma=0.1)
-    mine = InMemory(rule, ONLINE["easl"], asking, Parameters(), ITEMS, np.random.default_rng([seed, 22]))
-    hits, looks = mine.answered_by(people), []
+    asking = SelectionSettings(judgments_per_item=10**6, items_per_hit=n, gamma=0.1)
+    mine = SimulatedCampaign(
+        rule, ONLINE_LAWS["easl"], asking, LawParameters(), ITEMS, np.random.default_rng([seed, 22])
+    )
+    hits, looks = mine.generate_hits(people), []
     for _ in range(LOOKS * most):
         list(islice(hits, ITEMS // (LOOKS * n)))
-        error = POINTS * float(np.sqrt(np.mean((mine.score - truth) ** 2)))
+        error = MAX_POINTS * float(np.sqrt(np.mean((mine.score - truth) ** 2)))
         looks.append(Look(spearman(truth, mine.score), error, evidence(mine)))
     return looks
 
 
-def evidence(mine: InMemory) -> float:
+def evidence(mine: SimulatedCampaign) -> float:
     """1 where it was found by a rule that looks for it."""
     leaders = mine.index.leaders if isinstance(mine.index, SelectionIndex) else None
     return float(isinstance(leaders, GainsMost) and variances_differ(leaders.tally))
@@ -113,7 +115,7 @@ def resampled(runs: int) -> Integers:
 
 def compared(data: Data, n: int, runs: int, pool: Executor) -> Pair:
     most = max(AT) + SPARE
-    courses = [pool.map(partial(course, data, rule, n, most), range(runs)) for rule in (SCORES, NEYMAN)]
+    courses = [pool.map(partial(course, data, rule, n, most), range(runs)) for rule in (EVEN_RULE, NEYMAN)]
     return Pair(*(np.array(list(found)) for found in courses))
 
 

@@ -22,8 +22,8 @@ from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import find_or_create_assignment
 from app.crowd.platform import Arrival
 from app.database import embedded, tables
-from app.database.migrate import upgrade
-from app.database.session import statements
+from app.database.migrate import upgrade_schema
+from app.database.session import borrow_autocommit_driver
 from app.serving import leases, standing
 from app.serving.posterior_cache import PosteriorCache
 from benchmarks.serving import NOW, engine_on
@@ -50,14 +50,14 @@ async def campaign_with(engine: AsyncEngine, open_hits: int, *, free: int, judgm
     """A campaign of so many judgments an item, whose items others hold but for so many."""
     settings = CampaignSettings(name="Open", question="How much?", items_per_hit=N, judgments_per_item=judgments)
     async with engine.begin() as connection:
-        campaign = await lifecycle.create(connection, settings, now=NOW)
+        campaign = await lifecycle.create_draft_campaign(connection, settings, now=NOW)
         rows = [
             {"campaign_id": campaign.id, "number": k, "external_id": str(k), "shown": f"item {k}", "fields": {}}
             for k in range(N * open_hits + free)
         ]
         for start in range(0, len(rows), 5000):
             await connection.execute(insert(tables.items), rows[start : start + 5000])
-        await lifecycle.transition(connection, campaign.slug, "launch", now=NOW)
+        await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
         await connection.execute(OTHERS, {"campaign": campaign.id, "many": open_hits, "n": N})
         return int(campaign.id)
 
@@ -66,7 +66,7 @@ async def asked(engine: AsyncEngine, campaign: int, names: Iterator[int]) -> lis
     """Milliseconds of each who asks, the first few left out: these find nothing in memory."""
     cache, times = PosteriorCache(), []
     for _ in range(ASKED):
-        async with statements(engine) as connection:
+        async with borrow_autocommit_driver(engine) as connection:
             arrival = Arrival(f"me {next(names)}", "visit")
             me = await find_or_create_assignment(connection, campaign, "link", arrival, now=NOW)
             began = time.perf_counter()
@@ -90,8 +90,11 @@ async def measure(url: str) -> None:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
-        upgrade(url)
+    with (
+        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
+        embedded.start_postgres(Path(directory)) as url,
+    ):
+        upgrade_schema(url)
         asyncio.run(measure(url))
 
 

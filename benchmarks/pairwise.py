@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from app.experiments.transitive import UKP, arguments
+from app.experiments.transitive import ARGUMENT_JUDGMENTS, load_argument_judgments
 from app.inference.ground import metrics
 from app.inference.preferences import bradley_terry, transitivity
 
@@ -67,8 +67,8 @@ def speed() -> None:
 
 
 def of_arguments() -> None:
-    first, second, outcomes, annotators = arguments()
-    with (UKP.parent / "arguments.csv").open(encoding="utf-8", newline="") as file:
+    first, second, outcomes, annotators = load_argument_judgments()
+    with (ARGUMENT_JUDGMENTS.parent / "arguments.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     topic = np.unique([row["topic"] for row in rows], return_inverse=True)[1]
     published = -np.array([float(row["rank"]) for row in rows])
@@ -79,7 +79,7 @@ def of_arguments() -> None:
     print("|---|---:|")
     print(f"| kappa of transitivity over {triads:,} triads ({seconds:.2f} s) | {fit.pooled_kappa:.3f} |")
     print(f"| over the {without_ties:,} without ties | {fit.pooled_kappa_without_ties:.3f} |")
-    for name, method in (("Bradley-Terry", bradley_terry.fit), ("Rao-Kupper", bradley_terry.rao_kupper)):
+    for name, method in (("Bradley-Terry", bradley_terry.fit), ("Rao-Kupper", bradley_terry.fit_rao_kupper)):
         score = method(first, second, outcomes, n_items=len(rows)).score
         rho = [metrics.spearman(published[topic == k], score[topic == k]) for k in range(topic.max() + 1)]
         print(

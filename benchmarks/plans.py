@@ -20,16 +20,16 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from app.goals.evidence import GoalEvidence
-from app.goals.progress import progress
+from app.goals.progress import goal_progress
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Hit, Parameters
-from app.inference.online.laws import ONLINE
-from app.inference.ratings.moderated import moderated
-from app.selection.registry import RULES, asking_of
-from app.simulation.annotators import MadeUp, Population
-from app.simulation.in_memory import InMemory
-from app.simulation.planned import RUNS
-from app.simulation.planner import MOST_JUDGMENTS, WITHOUT_END, forecast
+from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.ratings.moderated import moderate_means
+from app.selection.registry import SELECTION_RULES, selection_settings
+from app.simulation.annotators import HabitAnnotators, Population
+from app.simulation.in_memory import SimulatedCampaign
+from app.simulation.planned import DEFAULT_PLAN_RUNS
+from app.simulation.planner import MAX_NEW_JUDGMENTS_PER_ITEM, UNLIMITED_JUDGMENTS, forecast_goal
 from benchmarks.annotator_aware import a_process_per_core
 
 ITEMS, N = 25, 5
@@ -72,14 +72,16 @@ def planned(row: Row, seed: int) -> Planned:
     """One campaign, whose items are spread over the scale."""
     rng = np.random.default_rng([seed, 1])
     crowd = replace(PEOPLE, careless={"random": row.at_random})
-    people = MadeUp(crowd.people(row.annotators, rng), rng.beta(2, 2, ITEMS))
+    people = HabitAnnotators(crowd.draw_habits(row.annotators, rng), rng.beta(2, 2, ITEMS))
     campaign = settings_of(row)
-    mine = InMemory(RULES[campaign.rule], ONLINE[row.law], asking_of(campaign), Parameters(), ITEMS, rng)
+    mine = SimulatedCampaign(
+        SELECTION_RULES[campaign.rule], ONLINE_LAWS[row.law], selection_settings(campaign), LawParameters(), ITEMS, rng
+    )
     for _ in range(row.before):
-        mine.round_by(people)
-    known = with_answers(GoalEvidence.nothing(mine.law, ITEMS), mine.hits)
-    found = forecast(campaign, known, crowd, runs=RUNS, seed=seed, annotators=row.annotators)
-    return Planned(needed(campaign, mine, people, known, found.looks.tolist()), *found.band)
+        mine.judge_each_item_once(people)
+    known = with_answers(GoalEvidence.empty(mine.law, ITEMS), mine.hits)
+    found = forecast_goal(campaign, known, crowd, runs=DEFAULT_PLAN_RUNS, seed=seed, annotators=row.annotators)
+    return Planned(needed(campaign, mine, people, known, found.checkpoints.tolist()), *found.band)
 
 
 def settings_of(row: Row) -> Any:
@@ -92,30 +94,37 @@ def settings_of(row: Row) -> Any:
         "goal_width": 8,
         "goal_correlation": 0.9,
     }
-    asked = {"rule": RULE_FOR[row.goal], "judgments_per_item": WITHOUT_END, "items_per_hit": N, "fewest_items": 1}
+    asked = {
+        "rule": RULE_FOR[row.goal],
+        "judgments_per_item": UNLIMITED_JUDGMENTS,
+        "items_per_hit": N,
+        "fewest_items": 1,
+    }
     asked |= {"repeat_items": True, "hits_per_annotator": None}
     line = {"best_items": 4, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
     return SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
 
 
-def needed(campaign: Any, mine: InMemory, people: MadeUp, known: GoalEvidence, looks: list[int]) -> float:
+def needed(
+    campaign: Any, mine: SimulatedCampaign, people: HabitAnnotators, known: GoalEvidence, looks: list[int]
+) -> float:
     """Infinite where a campaign does not get there in the time of a plan."""
-    hits = mine.answered_by(people)
+    hits = mine.generate_hits(people)
     more = 0
     for look in looks:
-        new: list[Hit] = []
+        new: list[AnsweredHit] = []
         while more < look:
             new.append(next(hits))
             more += len(new[-1].items)
         known = with_answers(known, new)
-        measured = known.measured(campaign, moderated(known.tally))
-        found = progress(campaign, measured.known, mine.score, measured.by)
-        if found is not None and found.reached:
+        measured = known.goal_estimates(campaign, moderate_means(known.tally))
+        found = goal_progress(campaign, measured.estimates, mine.score, measured.source)
+        if found is not None and found.is_reached:
             return look
     return np.inf
 
 
-def with_answers(known: Known, hits: Sequence[Hit]) -> Known:
+def with_answers(known: Known, hits: Sequence[AnsweredHit]) -> Known:
     """With these answers too."""
     items = [item for hit in hits for item in hit.items]
     who = [hit.annotator for hit in hits for _ in hit.items]
@@ -143,7 +152,9 @@ def rows_of(law: str | None) -> list[Row]:
 def main() -> None:
     campaigns = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     rows = rows_of(sys.argv[2] if len(sys.argv) > 2 else None)
-    print(f"{campaigns} campaigns each, {RUNS} runs a plan, up to {MOST_JUDGMENTS} judgments an item\n")
+    print(
+        f"{campaigns} campaigns each, {DEFAULT_PLAN_RUNS} runs a plan, up to {MAX_NEW_JUDGMENTS_PER_ITEM} judgments an item\n"
+    )
     print("| law | at random | judgments before | goal | within | below | above | needed an item | plan / needed |")
     print("|---|---|---|---|---|---|---|---|---|")
     with a_process_per_core() as pool:

@@ -15,10 +15,10 @@ import numpy as np
 
 from app.goals.evidence import GoalEvidence
 from app.inference.ground.arrays import Array
-from app.inference.online.laws import ONLINE
+from app.inference.online.laws import ONLINE_LAWS
 from app.simulation.annotators import POPULATIONS
-from app.simulation.planned import USUAL
-from app.simulation.planner import WITHOUT_END, forecast
+from app.simulation.planned import DEFAULT_POPULATION
+from app.simulation.planner import UNLIMITED_JUDGMENTS, forecast_goal
 from benchmarks.annotator_aware import a_process_per_core
 
 ITEMS, RUNS = 2_000, 5
@@ -42,12 +42,17 @@ def planned(row: Row, seed: int) -> Array:
     begun = time.process_time()
     goal = {"goal": row.goal, "when_reached": "tell", "goal_percent": 95, "goal_within": 10}
     goal |= {"goal_width": 10, "goal_correlation": 0.9}
-    asked = {"rule": RULE_FOR[row.goal], "judgments_per_item": WITHOUT_END, "items_per_hit": 5, "fewest_items": 1}
+    asked = {
+        "rule": RULE_FOR[row.goal],
+        "judgments_per_item": UNLIMITED_JUDGMENTS,
+        "items_per_hit": 5,
+        "fewest_items": 1,
+    }
     asked |= {"repeat_items": True, "hits_per_annotator": None}
     line = {"best_items": row.best, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
     campaign: Any = SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
-    known = GoalEvidence.nothing(ONLINE["easl"], ITEMS)
-    found = forecast(campaign, known, POPULATIONS[USUAL], runs=RUNS, seed=seed, sample=row.simulated)
+    known = GoalEvidence.empty(ONLINE_LAWS["easl"], ITEMS)
+    found = forecast_goal(campaign, known, POPULATIONS[DEFAULT_POPULATION], runs=RUNS, seed=seed, sample=row.simulated)
     return np.array([*(each / ITEMS for each in found.band), (time.process_time() - begun) / RUNS])
 
 

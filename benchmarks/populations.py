@@ -12,7 +12,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array
 from app.inference.ratings import annotator_aware
-from app.simulation.annotators import STEPS, Population
+from app.simulation.annotators import SLIDER_STEPS, Population
 from benchmarks.annotator_aware import MLQE, judgments
 
 RUNS = 5
@@ -38,13 +38,13 @@ def mlqe(languages: str) -> Array:
         (1 + max(int(row["item"]) for row in rows), 1 + max(int(row["annotator"]) for row in rows)), np.nan
     )
     for row in rows:
-        scores[int(row["item"]), int(row["annotator"])] = float(row["score"]) / STEPS
+        scores[int(row["item"]), int(row["annotator"])] = float(row["score"]) / SLIDER_STEPS
     return scores
 
 
 def looks(scores: Array) -> Looks:
-    points: Array = np.round(STEPS * scores)
-    end, count = (points == 0) | (points == STEPS), scores.shape[1]
+    points: Array = np.round(SLIDER_STEPS * scores)
+    end, count = (points == 0) | (points == SLIDER_STEPS), scores.shape[1]
     together = np.asarray(np.corrcoef(scores.T))[np.triu_indices(count, 1)]
     return Looks(
         float(np.sqrt(scores.var(axis=1, ddof=1).mean())),
@@ -65,8 +65,8 @@ def fitted(scores: Array) -> Population:
     seen = 0.5 + fit.bias + fit.scale * (fit.score[:, None] - 0.5)
     count = scores.shape[1]
     noise = np.sqrt(((scores - seen) ** 2).mean(axis=0) * count / (count - 1))
-    points = np.round(STEPS * scores)
-    between = points[(points > 0) & (points < STEPS)]
+    points = np.round(SLIDER_STEPS * scores)
+    between = points[(points > 0) & (points < SLIDER_STEPS)]
     tens, fives = float((between % 10 == 0).mean()), float((between % 10 == 5).mean())
     to_10 = max(tens - fives, 0.0)
     return Population(
@@ -83,8 +83,8 @@ def simulated(population: Population, scores: Array, seed: int) -> Array:
     """As many answers of as many annotators, about items whose truth is their mean score; (items, annotators)."""
     rng = np.random.default_rng(seed)
     truth = scores.mean(axis=1)
-    people = population.people(scores.shape[1], rng)
-    return np.column_stack([one.says(truth, 0, rng) for one in people])
+    people = population.draw_habits(scores.shape[1], rng)
+    return np.column_stack([one.score_items(truth, 0, rng) for one in people])
 
 
 def main() -> None:

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.fits import Fits
+from app.analysis.fits import FitCache
 from app.campaigns import items, lifecycle, responses_import
 from app.campaigns.settings import CampaignSettings
 from app.database import embedded
-from app.database.migrate import upgrade
+from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
 from app.inference.labels import dawid_skene
 from examples import published
@@ -34,18 +34,18 @@ async def imported(engine: AsyncEngine, campaign: published.Campaign) -> tuple[s
     settings = CampaignSettings.model_validate(campaign.settings)
     shown = io.BytesIO(published.as_csv(campaign.columns, campaign.items).encode())
     async with engine.begin() as connection:
-        slug = (await lifecycle.create(connection, settings, now=now)).slug
+        slug = (await lifecycle.create_draft_campaign(connection, settings, now=now)).slug
         await items.import_items(connection, slug, shown, "items.csv", max_mb=MOST_MB)
-        await lifecycle.transition(connection, slug, "launch", now=now)
-        await lifecycle.transition(connection, slug, "pause", now=now)
+        await lifecycle.apply_transition(connection, slug, "launch", now=now)
+        await lifecycle.apply_transition(connection, slug, "pause", now=now)
     answers = io.BytesIO(published.as_csv(published.NEEDED, campaign.responses).encode())
     start = time.perf_counter()
-    await responses_import.import_results(engine, slug, answers, "responses.csv", now=now, max_mb=MOST_MB)
+    await responses_import.import_responses_from_file(engine, slug, answers, "responses.csv", now=now, max_mb=MOST_MB)
     return slug, time.perf_counter() - start
 
 
 async def table(engine: AsyncEngine, slug: str, name: str) -> list[dict[str, Any]]:
-    found = await Fits().table(engine, slug, name)
+    found = await FitCache().fit_table(engine, slug, name)
     return [dict(zip([column.name for column in found.columns], row, strict=True)) for row in found.rows]
 
 
@@ -61,7 +61,7 @@ async def of_senses(engine: AsyncEngine, slug: str) -> Figure:
 
 
 async def of_patients(engine: AsyncEngine, slug: str) -> Figure:
-    answers = await Fits().answers(engine, slug)
+    answers = await FitCache().load_answers(engine, slug)
     labels = np.asarray(answers.value, dtype=np.int64)
     found = dawid_skene.fit(answers.item, answers.annotator, labels, alpha=1.0, beta=1.0)
     return "log-likelihood from shares of votes", "-190.73", f"{found.log_likelihood:.2f}"
@@ -86,8 +86,11 @@ async def measure(url: str) -> None:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
-        upgrade(url)
+    with (
+        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
+        embedded.start_postgres(Path(directory)) as url,
+    ):
+        upgrade_schema(url)
         asyncio.run(measure(url))
 
 

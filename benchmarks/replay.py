@@ -14,28 +14,28 @@ from typing import Any
 
 import numpy as np
 
-from app.inference.observations.coarsening import readable
+from app.inference.observations.coarsening import can_law_read
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Beliefs, Hit, Law, Parameters
-from app.inference.online.laws import ONLINE
+from app.inference.online.law import AnsweredHit, Law, LawBeliefs, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # an escape in its source
     import trueskill
 
 ITEMS, PER_HIT, ANNOTATORS, CHECKED, BESIDE = 10_000, 5, 30, 20_000, 500
-PARAMETERS = Parameters()
+PARAMETERS = LawParameters()
 
 
-def hits_of(count: int, rng: np.random.Generator) -> list[Hit]:
+def hits_of(count: int, rng: np.random.Generator) -> list[AnsweredHit]:
     rounds = -(-count * PER_HIT // ITEMS)
     items = np.concatenate([rng.permutation(ITEMS) for _ in range(rounds)]).reshape(-1, PER_HIT)[:count]
     scores = rng.integers(101, size=items.shape) / 100
-    return [*map(Hit, (np.arange(count) % ANNOTATORS).tolist(), items.tolist(), scores.tolist())]
+    return [*map(AnsweredHit, (np.arange(count) % ANNOTATORS).tolist(), items.tolist(), scores.tolist())]
 
 
-def begun(law: Law) -> Beliefs:
-    return law.begin([np.full(ITEMS, number) for number in law.family.default_prior], PARAMETERS)
+def begun(law: Law) -> LawBeliefs:
+    return law.initial_beliefs([np.full(ITEMS, number) for number in law.family.default_prior], PARAMETERS)
 
 
 def seconds(action: Callable[..., Any], *arguments: Any) -> float:
@@ -44,23 +44,23 @@ def seconds(action: Callable[..., Any], *arguments: Any) -> float:
     return time.perf_counter() - start
 
 
-def one_by_one(beliefs: Beliefs, hits: list[Hit]) -> None:
+def one_by_one(beliefs: LawBeliefs, hits: list[AnsweredHit]) -> None:
     """As the server does it: an answer at a time."""
     for hit in hits:
-        beliefs.take([hit])
+        beliefs.apply_hits([hit])
 
 
-def live(law: ItemLaw, hits: list[Hit]) -> float:
+def live(law: ItemLaw, hits: list[AnsweredHit]) -> float:
     """Seconds for what answers change: the state, score and variance of their items."""
     columns = [column.tolist() for column in begun(law).state]
     start = time.perf_counter()
     for _, items, scores in hits:
         after = law.update(*([column[i] for i in items] for column in columns), scores, PARAMETERS)
-        law.family.estimates(*after)
+        law.family.scores_and_variances(*after)
     return time.perf_counter() - start
 
 
-def package(hits: list[Hit]) -> float:
+def package(hits: list[AnsweredHit]) -> float:
     """Seconds a HIT of the `trueskill` package, pair by pair."""
     env = trueskill.TrueSkill(mu=0.5, sigma=(1 / 12) ** 0.5, beta=PARAMETERS.gamma, tau=0.0, draw_probability=0.1)
     ratings = [env.create_rating() for _ in range(ITEMS)]
@@ -85,12 +85,12 @@ def main(count: int = 1_000_000) -> None:
     print("| law | replay, s | bits as live | one answer live, µs | beside it |")
     print("|---|---|---|---|---|")
     few = hits[:CHECKED]
-    for law in (law for law in ONLINE.values() if readable(law.reads, "points", 0)):
+    for law in (law for law in ONLINE_LAWS.values() if can_law_read(law.reads, "points", 0)):
         taken = hits if law.quick else few
         whole, part, single = begun(law), begun(law), begun(law)
-        took = seconds(whole.take, taken)
+        took = seconds(whole.apply_hits, taken)
         if len(taken) > len(few):
-            part.take(few)
+            part.apply_hits(few)
         else:
             part = whole
         each = seconds(one_by_one, single, few)

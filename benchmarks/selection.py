@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from app.selection.even import SCORES
-from app.selection.goals import BEST, THRESHOLD
+from app.selection.even import EVEN_RULE
+from app.selection.goals import BEST_ITEMS_RULE, THRESHOLD_RULE
 from app.selection.index import AlgorithmOne
 from app.selection.match_quality import match_quality
-from app.selection.neighbours import SYSTEMS
-from app.selection.rule import Asking, Draw
+from app.selection.neighbours import SYSTEMS_RULE
+from app.selection.rule import Draw, SelectionSettings
 
 N, WANTED, GAMMA = 5, 20, 0.1
 SYSTEMS_COMPARED = 40  # all of which one campaign compares
@@ -64,14 +64,16 @@ def measure(items: int, rule: AlgorithmOne, draws: int = 2000) -> None:
     rng = np.random.default_rng(items)
     alpha, beta, judgments = posteriors(items, rng)
     scores, variances = score(alpha, beta), variance(alpha, beta)
-    asking = Asking(wanted=WANTED, n=N, gamma=GAMMA, best=max(15, items // 100), threshold=0.5)
-    build, index = timed(rule.index, scores, variances, judgments, asking)
+    asking = SelectionSettings(
+        judgments_per_item=WANTED, items_per_hit=N, gamma=GAMMA, best_count=max(15, items // 100), threshold=0.5
+    )
+    build, index = timed(rule.make_index, scores, variances, judgments, asking)
     open_hits: deque[Draw] = deque(maxlen=8)
     draw_times, update_times = [], []
     for _ in range(draws):
         around = {
             "seen": set(rng.integers(items, size=seen).tolist()),
-            "full": index.full(dict.fromkeys((item for hit in open_hits for item in hit.items), 1)),
+            "full": index.full_items(dict.fromkeys((item for hit in open_hits for item in hit.items), 1)),
             "leading": {hit.leader for hit in open_hits},
         }
         took, hit = timed(index.draw, N, **around, allow_seen=True, rng=rng)
@@ -99,9 +101,9 @@ def main() -> None:
         f"{'items':>9} {'rule':<10}{'build':>8} {'draw p50':>10} {'p95':>8} {'update of 5':>13} {'full pass p50':>15}"
     )
     measure(SYSTEMS_COMPARED, AlgorithmOne())
-    measure(SYSTEMS_COMPARED, SYSTEMS)
+    measure(SYSTEMS_COMPARED, SYSTEMS_RULE)
     for items in (150, 10_000, 1_000_000):
-        for rule in (AlgorithmOne(), SCORES, BEST, THRESHOLD):
+        for rule in (AlgorithmOne(), EVEN_RULE, BEST_ITEMS_RULE, THRESHOLD_RULE):
             measure(items, rule)
 
 

@@ -33,13 +33,13 @@ from sqlalchemy import insert, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth.tokens import create_api_token
-from app.auth.users import first_user
+from app.auth.users import find_or_create_first_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import WorkerTokens, find_or_create_assignment
 from app.crowd.platform import Arrival
 from app.database import embedded, tables
-from app.database.migrate import upgrade
+from app.database.migrate import upgrade_schema
 from app.database.session import create_engine, driver_of
 from app.designs.design import Design
 from app.designs.registry import DESIGNS, design_of
@@ -135,7 +135,7 @@ async def two_calls(http: Http, task: Task, annotator: str) -> AsyncIterator[tup
         began = time.perf_counter()
         hit = json.loads(await http.call("POST", f"/api/v1/campaigns/{task.slug}/hits", who, headers))["hit"]
         leased = time.perf_counter()
-        scores = task.design.given([secrets.randbelow(1001) / 1000 for _ in hit["items"]])
+        scores = task.design.simulate_answer([secrets.randbelow(1001) / 1000 for _ in hit["items"]])
         answer = json.dumps({"annotator": annotator, "values": scores}).encode()
         await http.call("POST", f"/api/v1/hits/{hit['id']}/response", answer, headers)
         yield leased - began, time.perf_counter() - leased
@@ -209,14 +209,14 @@ async def prepare(
     chosen = CampaignSettings.model_validate({**usual, **settings})
     worker_tokens = WorkerTokens(SECRET, hours=1)
     async with engine_on(url) as engine, engine.begin() as connection:
-        campaign = await lifecycle.create(connection, chosen, now=NOW)
+        campaign = await lifecycle.create_draft_campaign(connection, chosen, now=NOW)
         rows = [
             {"campaign_id": campaign.id, "number": i, "external_id": str(i), "shown": f"item {i}", "fields": {}}
             for i in range(items)
         ]
         for start in range(0, items, 5000):
             await connection.execute(insert(tables.items), rows[start : start + 5000])
-        await lifecycle.transition(connection, campaign.slug, "launch", now=NOW)
+        await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
         names = [f"{way}-{clients}-{k}" for k in range(TURNS)]
         if way == "page":
             driver = await driver_of(connection)
@@ -225,14 +225,16 @@ async def prepare(
                 for name in names
             ]
             names = [worker_tokens.issue_token("link", campaign.link_key, visit) for visit in visits]
-        bearer = await create_api_token(connection, (await first_user(connection, now=NOW)).id, "bench", now=NOW)
+        bearer = await create_api_token(
+            connection, (await find_or_create_first_user(connection, now=NOW)).id, "bench", now=NOW
+        )
     return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, design_of(campaign))
 
 
 def pgbench(url: str, slug: str, clients: int, seconds: float) -> float:
     """Pairs per second of the bare transactions on the campaign's own rows."""
     address = make_url(url)
-    binaries = next(embedded.find_binaries())
+    binaries = next(embedded.find_binary_folders())
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(PGBENCH)
         script.flush()
@@ -290,8 +292,11 @@ def main() -> None:
     sizes = [(items, clients) for items in (150, 10_000) for clients in (1, 8, 32)]
     print("| way | items | clients | pairs/s | next p50 / p95 ms | submit p50 / p95 ms |")
     print("|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory(prefix="easel-bench-") as directory, embedded.start(Path(directory)) as url:
-        upgrade(url)
+    with (
+        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
+        embedded.start_postgres(Path(directory)) as url,
+    ):
+        upgrade_schema(url)
         with server(url, options.port, options.workers):
             if DESIGNS_TOO in options.ways:
                 size = {"items": 150, "clients": 8, "seconds": options.seconds}

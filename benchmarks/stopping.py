@@ -21,18 +21,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.designs.scale import POINTS
-from app.goals.progress import progress, settled
-from app.goals.settings import RELEASE
+from app.designs.scale import MAX_POINTS
+from app.goals.progress import goal_progress, settled_item_mask
+from app.goals.settings import RELEASE_ITEMS
 from app.inference.ground.arrays import Array, Mask
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Hit, Parameters
-from app.inference.online.laws import ONLINE
-from app.inference.ratings.moderated import Moderated, moderated
-from app.selection.registry import RULES
-from app.selection.rule import Asking
-from app.simulation.annotators import Answering, Habits, MadeUp, Population
-from app.simulation.in_memory import InMemory
+from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.ratings.moderated import ModeratedMeans, moderate_means
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
+from app.simulation.annotators import HabitAnnotators, Habits, Population, SimulatedAnnotators
+from app.simulation.in_memory import SimulatedCampaign
 from benchmarks.annotator_aware import a_process_per_core
 from benchmarks.goals import HardItems
 from benchmarks.plans import with_answers
@@ -97,17 +97,19 @@ class Released(NamedTuple):
 def ended(row: Row, truths: str, seed: int) -> End | None:
     """None where it did not end."""
     rng = np.random.default_rng([seed, 5])
-    people = MadeUp(PEOPLE.people(ANNOTATORS, rng), TRUTHS[truths](rng))
-    truth = np.mean([meant(habits, people.truth) for habits in people.people], axis=0)
-    asked = Asking(wanted=MOST, n=N, gamma=0.1, best=5, threshold=0.5)
-    mine = InMemory(RULES[row.rule], ONLINE["easl"], asked, Parameters(), ITEMS, np.random.default_rng([seed, 6]))
+    people = HabitAnnotators(PEOPLE.draw_habits(ANNOTATORS, rng), TRUTHS[truths](rng))
+    truth = np.mean([meant(habits, people.true_values) for habits in people.habits], axis=0)
+    asked = SelectionSettings(judgments_per_item=MOST, items_per_hit=N, gamma=0.1, best_count=5, threshold=0.5)
+    mine = SimulatedCampaign(
+        SELECTION_RULES[row.rule], ONLINE_LAWS["easl"], asked, LawParameters(), ITEMS, np.random.default_rng([seed, 6])
+    )
     campaign = SimpleNamespace(goal=row.goal, when_reached="tell", best_items=5, threshold=50, **PLAIN)
-    tally = Tally.nothing(ITEMS)
-    for hit in mine.answered_by(people):
+    tally = Tally.empty(ITEMS)
+    for hit in mine.generate_hits(people):
         tally = with_answers(tally, [hit])
-        known = moderated(tally)
-        found = progress(campaign, known, mine.score)
-        if found is not None and found.reached:
+        known = moderate_means(tally)
+        found = goal_progress(campaign, known, mine.score)
+        if found is not None and found.is_reached:
             return End(RIGHT[row.goal](known, mine.score, truth), tally.judgments.mean())
     return None
 
@@ -125,28 +127,33 @@ class Releasing:
     def __post_init__(self) -> None:
         rng = np.random.default_rng([self.seed, 7])
         self.people, self.truth = CROWDS[self.crowd](TRUTHS[self.truths](rng), rng)
-        asked, drawing = Asking(CAP, N, 0.1, best=5, threshold=0.5), np.random.default_rng([self.seed, 8])
-        self.mine = InMemory(RULES[self.rule], ONLINE["easl"], asked, Parameters(), ITEMS, drawing)
-        self.tally = Tally.nothing(ITEMS)
-        self.campaign = SimpleNamespace(goal=self.goal, when_reached=RELEASE, best_items=5, threshold=50, **PLAIN)
+        asked, drawing = (
+            SelectionSettings(CAP, N, 0.1, best_count=5, threshold=0.5),
+            np.random.default_rng([self.seed, 8]),
+        )
+        self.mine = SimulatedCampaign(
+            SELECTION_RULES[self.rule], ONLINE_LAWS["easl"], asked, LawParameters(), ITEMS, drawing
+        )
+        self.tally = Tally.empty(ITEMS)
+        self.campaign = SimpleNamespace(goal=self.goal, when_reached=RELEASE_ITEMS, best_items=5, threshold=50, **PLAIN)
 
-    def learn(self, hits: Sequence[Hit]) -> Mask:
+    def learn(self, hits: Sequence[AnsweredHit]) -> Mask:
         """From more answers: which items are settled now."""
         self.tally = with_answers(self.tally, hits)
-        self.known = moderated(self.tally)
-        return settled(self.campaign, self.known, self.mine.score)
+        self.known = moderate_means(self.tally)
+        return settled_item_mask(self.campaign, self.known, self.mine.score)
 
     def to_the_end(self) -> Mask:
         """With a look after every HIT, until nothing is asked: what is settled then."""
         out = np.zeros(ITEMS, bool)
-        for hit in self.mine.answered_by(self.people):
+        for hit in self.mine.generate_hits(self.people):
             out = self.learn([hit])
-            self.mine.release(out)
+            self.mine.release_items(out)
         return out
 
     def evenly(self, enough: int) -> int:
         """How many judgments of each item it takes until so many are settled; as many as may be, if more."""
-        hits = self.mine.answered_by(self.people)
+        hits = self.mine.generate_hits(self.people)
         for count in range(1, CAP):
             if self.learn(list(islice(hits, ITEMS // N))).sum() >= enough:
                 return count
@@ -162,17 +169,17 @@ def released(goal: str, crowd: str, truths: str, seed: int) -> Released:
     return Released(int(right.sum()), items, float(one.tally.judgments.mean()), evenly)
 
 
-def careless(share: float, items: Array, rng: np.random.Generator) -> tuple[Answering, Array]:
-    people = MadeUp(replace(PEOPLE, careless={"random": share}).people(ANNOTATORS, rng), items)
-    return people, np.mean([meant(habits, items) for habits in people.people], axis=0)
+def careless(share: float, items: Array, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
+    people = HabitAnnotators(replace(PEOPLE, careless={"random": share}).draw_habits(ANNOTATORS, rng), items)
+    return people, np.mean([meant(habits, items) for habits in people.habits], axis=0)
 
 
-def hard_items(items: Array, rng: np.random.Generator) -> tuple[Answering, Array]:
+def hard_items(items: Array, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
     noise = 0.1 * np.exp(0.5 * rng.standard_normal(ITEMS))
     return HardItems(items, noise), cut(items + noise * NOISE[:, None])
 
 
-CROWDS: dict[str, Callable[[Array, np.random.Generator], tuple[Answering, Array]]] = {
+CROWDS: dict[str, Callable[[Array, np.random.Generator], tuple[SimulatedAnnotators, Array]]] = {
     "alike": partial(careless, 0.0),
     "20 % at random": partial(careless, 0.2),
     "items differ": hard_items,
@@ -193,30 +200,30 @@ def cut(seen: Array) -> Array:
     return said
 
 
-def best_right(_known: Moderated, score: Array, truth: Array) -> float:
+def best_right(_known: ModeratedMeans, score: Array, truth: Array) -> float:
     order = np.argsort(-score)
-    return float(truth[order[5:]].max() <= truth[order[:5]].min() + PLAIN["goal_within"] / POINTS)
+    return float(truth[order[5:]].max() <= truth[order[:5]].min() + PLAIN["goal_within"] / MAX_POINTS)
 
 
-def places_right(_known: Moderated, score: Array, truth: Array) -> Mask:
+def places_right(_known: ModeratedMeans, score: Array, truth: Array) -> Mask:
     """Of each item, whether it is among the true best if it is among those of highest scores, and not if it is not."""
-    within, order = PLAIN["goal_within"] / POINTS, np.argsort(-score)
+    within, order = PLAIN["goal_within"] / MAX_POINTS, np.argsort(-score)
     fifth, sixth = np.sort(truth)[::-1][4:6]
     best = np.isin(np.arange(ITEMS), order[:5])
     return np.asarray(np.where(best, truth >= fifth - within, truth <= sixth + within))
 
 
-def sides_right(known: Moderated, _score: Array, truth: Array) -> Mask:
-    within = PLAIN["goal_within"] / POINTS
+def sides_right(known: ModeratedMeans, _score: Array, truth: Array) -> Mask:
+    within = PLAIN["goal_within"] / MAX_POINTS
     return np.asarray(np.where(known.mean > 0.5, truth >= 0.5 - within, truth <= 0.5 + within))
 
 
-def held(known: Moderated, _score: Array, truth: Array) -> Mask:
+def held(known: ModeratedMeans, _score: Array, truth: Array) -> Mask:
     low, high = known.interval()
     return (low <= truth) & (truth <= high)
 
 
-RIGHT: dict[str, Callable[[Moderated, Array, Array], float]] = {
+RIGHT: dict[str, Callable[[ModeratedMeans, Array, Array], float]] = {
     "best": best_right,
     "threshold": lambda *ended: float(sides_right(*ended).all()),
     "intervals": lambda *ended: float(held(*ended).mean()),

@@ -17,17 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.designs.scale import POINTS
+from app.designs.scale import MAX_POINTS
 from app.goals.evidence import GoalEvidence
-from app.goals.progress import progress
+from app.goals.progress import goal_progress
 from app.inference.ground.arrays import Array
-from app.inference.online.law import Hit, Parameters
-from app.inference.online.laws import ONLINE
-from app.inference.ratings.moderated import Moderated, moderated
-from app.selection.registry import RULES
-from app.selection.rule import Asking
-from app.simulation.annotators import MadeUp, Population
-from app.simulation.in_memory import InMemory
+from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.ratings.moderated import ModeratedMeans, moderate_means
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
+from app.simulation.annotators import HabitAnnotators, Population
+from app.simulation.in_memory import SimulatedCampaign
 from benchmarks.annotator_aware import a_process_per_core
 from benchmarks.stopping import PLAIN, meant
 
@@ -52,45 +52,47 @@ def ended(goal: str, at_random: float, seed: int) -> list[End]:
     """One campaign, by each of the ways."""
     rng = np.random.default_rng([seed, 5])
     crowd = Population(0.1, 0.2, 0.1, 0.3, careless={"random": at_random})
-    people = MadeUp(crowd.people(ANNOTATORS, rng), rng.beta(2, 2, ITEMS))
-    truth = np.mean([meant(habits, people.truth) for habits in people.people if habits.careless is None], axis=0)
-    asking = Asking(wanted=MOST, n=N, gamma=0.1, best=BEST, threshold=0.5)
-    mine = InMemory(RULES[GOALS[goal]], ONLINE["easl-aware"], asking, Parameters(), ITEMS, rng)
+    people = HabitAnnotators(crowd.draw_habits(ANNOTATORS, rng), rng.beta(2, 2, ITEMS))
+    truth = np.mean([meant(habits, people.true_values) for habits in people.habits if habits.careless is None], axis=0)
+    asking = SelectionSettings(judgments_per_item=MOST, items_per_hit=N, gamma=0.1, best_count=BEST, threshold=0.5)
+    mine = SimulatedCampaign(
+        SELECTION_RULES[GOALS[goal]], ONLINE_LAWS["easl-aware"], asking, LawParameters(), ITEMS, rng
+    )
     campaign = SimpleNamespace(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **SETTINGS)
     ends = [NEVER] * len(WAYS)
-    hits = mine.answered_by(people)
+    hits = mine.generate_hits(people)
     list(islice(hits, ITEMS // N))
     while NEVER in ends and list(islice(hits, ITEMS // N)):
-        said = GoalEvidence.nothing(mine.law, ITEMS).after(*columns(mine.hits))
+        said = GoalEvidence.empty(mine.law, ITEMS).with_judgments(*columns(mine.hits))
         for way, end in enumerate(ends):
             if end is NEVER:
                 known = WAYS_OF[way](said)
-                found = progress(campaign, known, mine.score)
-                if found is not None and found.reached:
+                found = goal_progress(campaign, known, mine.score)
+                if found is not None and found.is_reached:
                     ends[way] = End(right(goal, known, mine.score, truth), mine.judgments.mean())
     return ends
 
 
-def columns(hits: list[Hit]) -> tuple[Array, Array, Array]:
+def columns(hits: list[AnsweredHit]) -> tuple[Array, Array, Array]:
     items = np.array([item for hit in hits for item in hit.items])
     who = np.array([hit.annotator for hit in hits for _ in hit.items])
     return items, who, np.array([value for hit in hits for value in hit.values])
 
 
-def by_means(said: GoalEvidence) -> Moderated:
-    return moderated(said.tally)
+def by_means(said: GoalEvidence) -> ModeratedMeans:
+    return moderate_means(said.tally)
 
 
-def by_law(said: GoalEvidence) -> Moderated:
+def by_law(said: GoalEvidence) -> ModeratedMeans:
     """Also of a threshold, which campaigns measure by the means for what this shows."""
-    return said.fitted or by_means(said)
+    return said.law_estimates or by_means(said)
 
 
 WAYS_OF = (by_means, by_law)
 
 
-def right(goal: str, known: Moderated, score: Array, truth: Array) -> float:
-    within = SETTINGS["goal_within"] / POINTS
+def right(goal: str, known: ModeratedMeans, score: Array, truth: Array) -> float:
+    within = SETTINGS["goal_within"] / MAX_POINTS
     if goal == "best":
         order = np.argsort(-score)
         return float(truth[order[BEST:]].max() <= truth[order[:BEST]].min() + within)

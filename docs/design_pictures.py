@@ -12,9 +12,9 @@ from playwright.async_api import Browser, Locator, Page
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import items, lifecycle
-from app.campaigns.columns import Matching
+from app.campaigns.columns import ColumnMapping
 from app.campaigns.settings import CampaignSettings
-from app.cli.running import on_engine
+from app.cli.running import run_with_engine
 
 MOMENT = datetime(2026, 1, 5, tzinfo=UTC)
 BELOW = 20  # pixels under the last line
@@ -204,7 +204,7 @@ def make_campaigns() -> dict[str, str]:
         async with engine.begin() as connection:
             return {scene.file: await launched(connection, scene) for scene in SCENES}
 
-    return on_engine(work)
+    return run_with_engine(work)
 
 
 async def launched(connection: Any, scene: Scene) -> str:
@@ -216,13 +216,15 @@ async def launched(connection: Any, scene: Scene) -> str:
         items_per_hit=len(scene.texts),
         **scene.more,
     )
-    campaign = await lifecycle.create(connection, settings, now=MOMENT)
+    campaign = await lifecycle.create_draft_campaign(connection, settings, now=MOMENT)
     table = io.StringIO()
     rows = [(number, text, *scene.beside.values()) for number, text in enumerate(scene.texts, start=1)]
     csv.writer(table).writerows([("id", "text", *scene.beside), *rows])
     file = io.BytesIO(table.getvalue().encode())
-    await items.import_items(connection, campaign.slug, file, "items.csv", matching=Matching(shown="text"), max_mb=1)
-    return str((await lifecycle.transition(connection, campaign.slug, "launch", now=MOMENT)).link_key)
+    await items.import_items(
+        connection, campaign.slug, file, "items.csv", mapping=ColumnMapping(shown="text"), max_mb=1
+    )
+    return str((await lifecycle.apply_transition(connection, campaign.slug, "launch", now=MOMENT)).link_key)
 
 
 async def take(browser: Browser, base: str, keys: dict[str, str], pictures: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import NullPool, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.database.embedded import start
+from app.database.embedded import start_postgres
 
 
 def slim(data: Path) -> None:
@@ -14,7 +14,7 @@ def slim(data: Path) -> None:
 
     Nothing is made from the template databases here, which are two thirds of its files. No test cuts the power.
     """
-    with start(data, {"fsync": "off", "autovacuum": "off"}) as url:
+    with start_postgres(data, {"fsync": "off", "autovacuum": "off"}) as url:
         asyncio.run(_slimmed(url))
 
 

@@ -27,9 +27,9 @@ from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.auth import login, passwords, users
-from app.auth.secret import csrf_token
+from app.auth.secret import csrf_token_of_session
 from app.database import embedded, quality_tables, session  # noqa: F401  (a part of the metadata that nothing else imports)
-from app.database.migrate import upgrade
+from app.database.migrate import upgrade_schema
 from app.database.schema import metadata
 from app.database.session import create_engine
 from app.main import create_app
@@ -66,7 +66,7 @@ OBJECTS = text("""
          + (SELECT count(*) FROM pg_trigger)
 """)
 STARTS_SERVERS = {"test_server.py", "test_crash.py", "test_embedded.py", "test_secrets_in_logs.py"}
-PEOPLES_HASHER = passwords.HASHER  # before `cheap_passwords`
+PEOPLES_HASHER = passwords.PASSWORD_HASHER  # before `cheap_passwords`
 SERVER = pytest.StashKey[str]()
 RUNNING = pytest.StashKey[ExitStack]()
 
@@ -78,11 +78,11 @@ def _server() -> Iterator[str]:
         server = Settings().database_url
         if server is None:
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="easel-tests-", dir="/tmp"))
-            server = stack.enter_context(embedded.start(Path(directory), FAST))
+            server = stack.enter_context(embedded.start_postgres(Path(directory), FAST))
         template = f"easel_template_{secrets.token_hex(4)}"
         asyncio.run(_command(server, f"CREATE DATABASE {template}"))
         stack.callback(lambda: asyncio.run(_command(server, f"DROP DATABASE {template} WITH (FORCE)")))
-        upgrade(_database(server, template))
+        upgrade_schema(_database(server, template))
         yield _database(server, template)
 
 
@@ -148,7 +148,7 @@ def template_url(pytestconfig: pytest.Config) -> str:
 def cheap_passwords() -> Iterator[None]:
     """Hashes as strong as people's need 64 MiB and tens of milliseconds each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passwords, "HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        patch.setattr(passwords, "PASSWORD_HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
         yield
 
 
@@ -257,9 +257,9 @@ async def researcher(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     """`admin`, logged in, whose requests carry the CSRF token."""
     async with app.state.database.begin() as connection:
         now = datetime.now(UTC)
-        admin = await users.first_user(connection, now=now)
-        session = await login.log_in(connection, admin.id, now=now, hours=12)
+        admin = await users.find_or_create_first_user(connection, now=now)
+        session = await login.start_session(connection, admin.id, now=now, hours=12)
     async with browser_of(app) as client:
         client.cookies.set(app.state.cookie_name, session)
-        client.headers["X-CSRF-Token"] = csrf_token(session)
+        client.headers["X-CSRF-Token"] = csrf_token_of_session(session)
         yield client

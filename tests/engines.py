@@ -14,7 +14,7 @@ from sqlalchemy import AsyncAdaptedQueuePool
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from app.database.session import LOST, driver_of
+from app.database.session import LOST_CONNECTION_ERRORS, driver_of
 
 FEW = 2  # connections that an engine may keep: PostgreSQL has room for a hundred, and all processes share it
 
@@ -86,6 +86,6 @@ async def _reset(connection: AsyncConnection) -> int | None:
         driver = await driver_of(connection)
         await driver.reset()
         return driver.get_server_pid()
-    except (DBAPIError, *LOST):
+    except (DBAPIError, *LOST_CONNECTION_ERRORS):
         await connection.invalidate()
         return None

@@ -7,7 +7,7 @@ from typing import Self
 
 from sqlalchemy import make_url
 
-from app.postgres_address import parse_address
+from app.postgres_address import parse_postgres_address
 
 NEVER = 10_000
 
@@ -77,7 +77,7 @@ class Proxy:
 
     async def connect(self, startup: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Return a connection to the server that has got a client's first message."""
-        ((host, port),) = parse_address(self.database_url).hosts
+        ((host, port),) = parse_postgres_address(self.database_url).hosts
         if host and host.startswith("/"):
             reader, writer = await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
         else:

@@ -20,10 +20,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from app import server
 from app.campaigns.settings import CampaignSettings
 from app.cli import rehearsal
-from app.cli.campaigns import importing
+from app.cli.campaigns import show_import_progress
 from app.cli.commands import easel as command
 from app.errors import StartupProblem
-from app.settings import Settings, easel_command
+from app.settings import Settings, easel_command_line
 from tests.database.test_embedded import query, wait_until
 from tests.media.files import png, table, zipped
 
@@ -186,7 +186,7 @@ def test_a_bar_shows_progress_on_a_terminal_only(files, monkeypatch):
 
     for stderr, drawn in ((io.StringIO(), False), (Terminal(), True)):
         monkeypatch.setattr(sys, "stderr", stderr)
-        with (files / "items.csv").open("rb") as file, importing(file) as progress:
+        with (files / "items.csv").open("rb") as file, show_import_progress(file) as progress:
             file.readline()
             progress(1)
             file.read()
@@ -334,7 +334,7 @@ def test_a_launch_asks_first_where_somebody_can_answer(easel, files, monkeypatch
     goal = ("--goal", "best", "--rule", "best", "--best-items", 3)
     easel("campaign", "create", "--name", "Verbs", "--question", "Q?", "--checks-percent", 10, *goal)
     easel("campaign", "import", "verbs", files / "items.csv")
-    monkeypatch.setattr("app.cli.campaigns.at_terminal", lambda: True)
+    monkeypatch.setattr("app.cli.campaigns.is_at_terminal", lambda: True)
     asked = easel("campaign", "launch", "verbs", typed="n\n")
     assert asked.exit_code == 1
     assert "Fixed from then on: the items that are there" in asked.output
@@ -471,7 +471,7 @@ def test_a_database_that_does_not_exist_is_one_line(easel, database_url, monkeyp
 @pytest.mark.own_database
 def test_a_database_without_tables_asks_for_migrate(easel, database_url):
     query(database_url, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
-    assert f"Run `{easel_command()} migrate` first" in easel("campaign", "list").stderr
+    assert f"Run `{easel_command_line()} migrate` first" in easel("campaign", "list").stderr
     assert easel("migrate").output == "The database has the newest schema.\n"
     assert easel("campaign", "list").output.startswith("There are no campaigns yet.")
 
@@ -590,18 +590,18 @@ def test_the_version_is_that_of_the_package(easel):
     ],
 )
 def test_the_address_is_one_that_a_browser_can_open(host, public_url, expected):
-    assert server.address(Settings(host=host, public_url=public_url), 80) == expected
+    assert server.server_url(Settings(host=host, public_url=public_url), 80) == expected
 
 
 def test_a_host_that_is_not_ours_is_named():
-    with pytest.raises(StartupProblem, match="EASEL_HOST"), server.bound("192.0.2.1", 0, 1):
+    with pytest.raises(StartupProblem, match="EASEL_HOST"), server.bind_worker_sockets("192.0.2.1", 0, 1):
         pass
-    with pytest.raises(StartupProblem, match="EASEL_HOST"), server.bound("no such host", 0, 1):
+    with pytest.raises(StartupProblem, match="EASEL_HOST"), server.bind_worker_sockets("no such host", 0, 1):
         pass
 
 
 def test_a_port_that_needs_more_rights_is_said():
-    problem = server.cannot_listen("127.0.0.1", 80, PermissionError(13, "Permission denied"))
+    problem = server.listen_problem("127.0.0.1", 80, PermissionError(13, "Permission denied"))
     assert "from 1024 on" in str(problem)
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from sqlalchemy import make_url
 
-from app.database.migrate import newest_revision
+from app.database.migrate import newest_schema_revision
 from tests.database.test_embedded import query
 from tests.test_cli import easel, files, running  # noqa: F401  (fixtures)
 
@@ -16,7 +16,7 @@ COMMANDS = [("serve", "--port", "0"), ("migrate",), ("campaign", "list"), ("veri
 
 @pytest.mark.own_database
 def test_a_schema_that_this_easel_cannot_work_on_is_a_sentence_for_every_command(easel, database_url):
-    newest = newest_revision()
+    newest = newest_schema_revision()
     cases = {
         "9999": f"is at revision 9999, and this Easel knows revisions up to {newest}: a newer Easel has upgraded it",
         "abc": f"is at revision abc, which no Easel up to {newest} has made",
@@ -37,7 +37,7 @@ def test_an_older_schema_asks_for_migrate(easel, database_url):
     for arguments in COMMANDS[2:]:
         result = easel(*arguments)
         assert result.exit_code == 1
-        assert f"is at revision 0050, and this Easel needs {newest_revision()}. Run `" in result.stderr
+        assert f"is at revision 0050, and this Easel needs {newest_schema_revision()}. Run `" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from app.campaigns.campaign_file import About, CampaignFile, ItemsOfFile
 from app.cli.commands import easel
 from app.designs.criteria import Criterion
 from app.designs.registry import DESIGNS
-from app.settings import Settings, environment_name
+from app.settings import Settings, environment_variable_name
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -23,7 +23,7 @@ def documented_settings():
 
 
 def test_the_settings_table_is_the_settings():
-    expected = {environment_name(name): field.description for name, field in Settings.model_fields.items()}
+    expected = {environment_variable_name(name): field.description for name, field in Settings.model_fields.items()}
     assert documented_settings() == expected
 
 

@@ -4,7 +4,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from app.email_address import email_address, is_email_address
+from app.email_address import is_email_address, parse_email_address
 
 ORDINARY = [
     "ada@example.org",
@@ -52,7 +52,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("address", ORDINARY)
 def test_ordinary_addresses_are_taken_as_they_are_and_fit_into_a_mail(address):
-    assert email_address(f"  {address}\t") == address
+    assert parse_email_address(f"  {address}\t") == address
     message = EmailMessage()
     message["To"] = address
     assert message["To"].addresses[0].addr_spec == address
@@ -62,10 +62,10 @@ def test_ordinary_addresses_are_taken_as_they_are_and_fit_into_a_mail(address):
 def test_other_texts_are_refused_with_a_sentence(address):
     assert not is_email_address(address)
     with pytest.raises(ValueError, match="is not an e-mail address such as"):
-        email_address(address)
+        parse_email_address(address)
 
 
 def test_a_long_text_is_neither_repeated_whole_nor_slow():
     with pytest.raises(ValueError, match="is not an e-mail address") as refusal:
-        email_address("a." * 500_000 + "@" + "b-" * 500_000)
+        parse_email_address("a." * 500_000 + "@" + "b-" * 500_000)
     assert len(str(refusal.value)) < 250

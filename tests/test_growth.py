@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from app.campaigns import documents
-from app.campaigns.template import from_template
-from app.designs.content import Cells, Content
-from app.designs.differences import differences
-from app.designs.numbers import decimal
+from app.campaigns.template import text_maker_of_template
+from app.designs.content import Content, ItemTexts
+from app.designs.differences import mark_word_differences
+from app.designs.numbers import parse_strict_decimal
 from app.errors import Refusal
 from app.latex import mark_formulas
-from app.templating import sanitised, with_formulas
-from app.upload import as_number, read
+from app.templating import markdown_to_safe_html, markdown_with_formulas_to_html
+from app.upload import parse_finite_number, read_table
 from tests.growth import grows_too_fast, hostile
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -92,8 +92,8 @@ def item_in(kind: str) -> Work:
     content = Content(kind, source="s")
 
     def draw(text: str) -> object:
-        drawn = content.draw([Cells(text, text)], {})
-        return drawn.beginning(0), drawn.is_wide, [beside.length for beside in drawn.common]
+        drawn = content.render_items([ItemTexts(text, text)], {})
+        return drawn.beginning(0), drawn.is_wide, [beside.length for beside in drawn.shared_context]
 
     return draw
 
@@ -102,7 +102,7 @@ def uploaded(name: str) -> Work:
     """Reads a text as a file of this name."""
 
     def rows(text: str) -> object:
-        return [*read(BytesIO(text.encode()), name, max_mb=1).records]
+        return [*read_table(BytesIO(text.encode()), name, max_mb=1).rows]
 
     return refusing(rows)
 
@@ -125,17 +125,19 @@ WORK: dict[str, Work] = {
     "HTML": item_in("html"),
     "an image": item_in("image"),
     "formulas": mark_formulas,
-    "formulas in Markdown": with_formulas,
-    "instructions": sanitised,
-    "differences": lambda text: differences(text, text[: len(text) // 2] + "x" + text[len(text) // 2 :], both=True),
-    "differences from little": lambda text: differences(text, "other", both=True),
-    "a number": refusing(decimal),
-    "a number of a table": as_number,
-    "a template": refusing(lambda text: from_template(["a", "text"], text)({"a": "x", "text": "y"})),
+    "formulas in Markdown": markdown_with_formulas_to_html,
+    "instructions": markdown_to_safe_html,
+    "differences": lambda text: mark_word_differences(
+        text, text[: len(text) // 2] + "x" + text[len(text) // 2 :], show_deletions=True
+    ),
+    "differences from little": lambda text: mark_word_differences(text, "other", show_deletions=True),
+    "a number": refusing(parse_strict_decimal),
+    "a number of a table": parse_finite_number,
+    "a template": refusing(lambda text: text_maker_of_template(["a", "text"], text)({"a": "x", "text": "y"})),
     "a table": uploaded("a.csv"),
     "a table of tabs": uploaded("a.tsv"),
     "JSON lines": uploaded("a.jsonl"),
-    "a campaign file": refusing(lambda text: documents.read(text.encode())),
+    "a campaign file": refusing(lambda text: documents.parse_yaml(text.encode())),
 }
 
 

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from app.designs.content import Cells, Content
-from app.latex import formulas, mark_formulas
+from app.designs.content import Content, ItemTexts
+from app.latex import find_formulas, mark_formulas
 
 SPAN = re.compile(r'<span class="math(?: display)?">(.*?)</span>', re.DOTALL)
 PATHS = {"a.png": "/media/1"}
 
 
 def found(text):
-    return [text[formula.start : formula.end] for formula in formulas(text)]
+    return [text[formula.start : formula.end] for formula in find_formulas(text)]
 
 
 def marked_in(html):
@@ -26,7 +26,7 @@ def marked_in(html):
 
 
 def drawn(kind, text, **how):
-    (item,) = Content(kind, latex=True, **how).draw([Cells(text)], PATHS).items
+    (item,) = Content(kind, latex=True, **how).render_items([ItemTexts(text)], PATHS).items
     return str(item)
 
 
@@ -49,7 +49,7 @@ def test_formulas_are_what_stands_between_their_signs(text, expected):
 
 
 def test_formulas_on_lines_of_their_own_are_told_from_others():
-    assert [formula.is_displayed for formula in formulas(r"$a$ $$b$$ \(c\) \[d\]")] == [False, True, False, True]
+    assert [formula.is_displayed for formula in find_formulas(r"$a$ $$b$$ \(c\) \[d\]")] == [False, True, False, True]
 
 
 @given(st.text(alphabet="$\\()[]ab <>&`\n", max_size=40))
@@ -102,11 +102,11 @@ def test_html_has_formulas_in_its_words_alone():
 
 def test_formulas_stand_in_sources_references_and_differences_too():
     content = Content(source="s", reference="r", differences="reference", latex=True)
-    items = content.draw([Cells("$a$ cat", "$b$", "$a$ dog")], {})
-    assert [marked_in(str(beside.drawn)) for beside in items.common] == [["$b$"], ["$a$"]]
+    items = content.render_items([ItemTexts("$a$ cat", "$b$", "$a$ dog")], {})
+    assert [marked_in(str(beside.html)) for beside in items.shared_context] == [["$b$"], ["$a$"]]
     assert "cat" in items.beginning(0)
 
 
 def test_without_the_setting_nothing_is_marked():
-    assert Content("text").draw([Cells("$a$")], {}).items == ["$a$"]
-    assert "math" not in str(Content("markdown").draw([Cells("$a$")], {}).items[0])
+    assert Content("text").render_items([ItemTexts("$a$")], {}).items == ["$a$"]
+    assert "math" not in str(Content("markdown").render_items([ItemTexts("$a$")], {}).items[0])

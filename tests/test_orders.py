@@ -11,11 +11,11 @@ import pytest
 from scipy.stats import spearmanr
 from sqlalchemy import text
 
-from app.campaigns.lifecycle import transition
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
-from app.record.replay import verify
-from app.simulation.annotators import plain
+from app.campaigns.lifecycle import apply_transition
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.record.replay import verify_by_replay
+from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.serving.campaigns import NOW, running, values
@@ -31,14 +31,21 @@ async def rehearsed(engine, hits=60, **settings):
     campaign = await running(engine, items=20, launched=False, judgments_per_item=40, **settings)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('truth', number)"))
-        campaign = await transition(connection, campaign.slug, "launch", now=NOW)
+        campaign = await apply_transition(connection, campaign.slug, "launch", now=NOW)
     minutes, rng = count(), np.random.default_rng(3)
 
     def clock():
         return NOW + timedelta(minutes=next(minutes))
 
     await simulate(
-        engine, campaign, hits=hits, annotators=5, population=plain(0.1), truth_column="truth", rng=rng, clock=clock
+        engine,
+        campaign,
+        hits=hits,
+        annotators=5,
+        population=plain_population(0.1),
+        truth_column="truth",
+        rng=rng,
+        clock=clock,
     )
     return campaign
 
@@ -49,8 +56,8 @@ async def test_a_made_up_crowd_is_recovered_and_replays_to_the_bit(engine, desig
     campaign = await rehearsed(engine, update_law=law, **SETTINGS[design])
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert spearmanr(scores, np.arange(20)).statistic > 0.9
-    async with snapshot(engine) as connection:
-        found = await verify(connection, await campaign_by_slug(connection, campaign.slug))
+    async with open_snapshot(engine) as connection:
+        found = await verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
     assert (found.mismatches, found.responses) == ([], 60)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.postgres_address import AddressProblem, parse_address
+from app.postgres_address import AddressProblem, parse_postgres_address
 
 TWO = (("h1", 5433), ("h2", 5434))
 WRITES = {"target_session_attrs": "read-write"}
@@ -47,22 +47,22 @@ ANY = {"target_session_attrs": "any"}
     ],
 )
 def test_every_form_is_understood_and_means_the_same_when_it_is_written_again(url, hosts, parameters):
-    address = parse_address(url)
+    address = parse_postgres_address(url)
     assert (address.hosts, address.parameters, address.database) == (hosts, parameters, "d")
-    assert parse_address(address.as_url()) == address
+    assert parse_postgres_address(address.sqlalchemy_url()) == address
 
 
 def test_names_and_passwords_are_decoded_and_encoded():
-    address = parse_address("postgresql://lab%20admin:p%40ss%2F%3A@h/my%20data")
+    address = parse_postgres_address("postgresql://lab%20admin:p%40ss%2F%3A@h/my%20data")
     assert (address.user, address.password, address.database) == ("lab admin", "p@ss/:", "my data")
-    assert parse_address(address.as_url()) == address
-    other = parse_address("postgresql:///?user=lab%20admin&password=p%40ss%2F%3A&dbname=my%20data&host=h")
+    assert parse_postgres_address(address.sqlalchemy_url()) == address
+    other = parse_postgres_address("postgresql:///?user=lab%20admin&password=p%40ss%2F%3A&dbname=my%20data&host=h")
     assert other == address
 
 
 def test_an_address_for_people_has_no_secrets():
-    address = parse_address("postgresql://someone:geheim@h1,[::1]:5433/d?sslpassword=geheim")
-    assert address.in_words() == "postgresql://h1:5432,[::1]:5433/d"
+    address = parse_postgres_address("postgresql://someone:geheim@h1,[::1]:5433/d?sslpassword=geheim")
+    assert address.url_without_secrets() == "postgresql://h1:5432,[::1]:5433/d"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_address_for_people_has_no_secrets():
 )
 def test_what_cannot_be_followed_is_a_sentence_that_repeats_no_value(url, said):
     with pytest.raises(AddressProblem) as problem:
-        parse_address(url)
+        parse_postgres_address(url)
     assert said in str(problem.value)
     assert "geheim" not in str(problem.value)
     assert "\n" not in str(problem.value)

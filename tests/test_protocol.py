@@ -9,7 +9,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from app import protocol, server
-from app.protocol import LARGEST_HEAD, MOST_HEADERS, MOST_WAITING, LimitedProtocol
+from app.protocol import MAX_HEAD_BYTES, MAX_PIPELINED_REQUESTS, MAX_REQUEST_HEADERS, LimitedHttpProtocol
 
 GET = b"GET / HTTP/1.1\r\nhost: easel.test\r\n"
 PATIENCE = 30  # only a test that fails waits so long
@@ -33,11 +33,11 @@ async def echo(scope, receive, send):
 @asynccontextmanager
 async def connected(app=echo, connections=1):
     """A server, and (reader, writer) for each of some connections to it."""
-    configuration = uvicorn.Config(app, http=LimitedProtocol, lifespan="off", log_level="critical")
+    configuration = uvicorn.Config(app, http=LimitedHttpProtocol, lifespan="off", log_level="critical")
     configuration.load()
     state = ServerState()
     listening = await asyncio.get_running_loop().create_server(
-        lambda: LimitedProtocol(configuration, state, {}), "127.0.0.1", 0
+        lambda: LimitedHttpProtocol(configuration, state, {}), "127.0.0.1", 0
     )
     port = listening.sockets[0].getsockname()[1]
     pairs = [await asyncio.open_connection("127.0.0.1", port) for _ in range(connections)]
@@ -63,8 +63,8 @@ async def reply_to(*pieces, app=echo):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(protocol, "SILENCE_SECONDS", 0.2)
-    monkeypatch.setattr(protocol, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(protocol, "REQUEST_SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "TIMEOUT_CHECK_SECONDS", 0.05)
 
 
 async def test_a_usual_request_is_answered():
@@ -75,12 +75,12 @@ async def test_a_usual_request_is_answered():
 
 
 async def test_a_large_body_is_not_a_large_head():
-    body = b"x" * 40 * LARGEST_HEAD
+    body = b"x" * 40 * MAX_HEAD_BYTES
     head = b"POST / HTTP/1.1\r\nhost: easel.test\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
     assert (await reply_to(head, body)).endswith(b"%d bytes" % len(body))
 
 
-MANY = b"".join(b"h%d: v\r\n" % k for k in range(MOST_HEADERS + 1))
+MANY = b"".join(b"h%d: v\r\n" % k for k in range(MAX_REQUEST_HEADERS + 1))
 CHUNKED = b"POST / HTTP/1.1\r\nhost: easel.test\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
@@ -88,13 +88,13 @@ CHUNKED = b"POST / HTTP/1.1\r\nhost: easel.test\r\ntransfer-encoding: chunked\r\
     "request_",
     [
         GET + MANY + b"\r\n",
-        GET + b"h: " + b"v" * LARGEST_HEAD + b"\r\n\r\n",
-        GET + b"h: " + b"v" * LARGEST_HEAD,  # without an end
-        GET + b"h" * LARGEST_HEAD,
-        b"GET /" + b"u" * LARGEST_HEAD,
-        b"GET /" + b"u" * LARGEST_HEAD + b" HTTP/1.1\r\n\r\n",
+        GET + b"h: " + b"v" * MAX_HEAD_BYTES + b"\r\n\r\n",
+        GET + b"h: " + b"v" * MAX_HEAD_BYTES,  # without an end
+        GET + b"h" * MAX_HEAD_BYTES,
+        b"GET /" + b"u" * MAX_HEAD_BYTES,
+        b"GET /" + b"u" * MAX_HEAD_BYTES + b" HTTP/1.1\r\n\r\n",
         CHUNKED + b"1\r\nx\r\n0\r\n" + MANY + b"\r\n",  # trailers
-        CHUNKED + b"1;" + b"e" * LARGEST_HEAD,  # the extension of a chunk
+        CHUNKED + b"1;" + b"e" * MAX_HEAD_BYTES,  # the extension of a chunk
     ],
 )
 async def test_too_much_of_a_head_is_refused_and_the_connection_closed(request_):
@@ -107,7 +107,7 @@ async def test_a_head_that_comes_in_many_pieces_is_counted_as_one():
 
 
 async def test_requests_on_one_connection_are_counted_each():
-    one = GET + b"h: " + b"v" * (LARGEST_HEAD // 2) + b"\r\n"
+    one = GET + b"h: " + b"v" * (MAX_HEAD_BYTES // 2) + b"\r\n"
     async with connected() as (reader, writer), asyncio.timeout(PATIENCE):
         for _ in range(5):
             writer.write(one + b"\r\n")
@@ -117,10 +117,10 @@ async def test_requests_on_one_connection_are_counted_each():
 @pytest.mark.parametrize(
     "more",
     [
-        pytest.param((GET + b"\r\n") * (MOST_WAITING + 1), id="too many requests"),
+        pytest.param((GET + b"\r\n") * (MAX_PIPELINED_REQUESTS + 1), id="too many requests"),
         pytest.param(b"nonsense\r\n\r\n", id="no request"),
         pytest.param(GET + MANY + b"\r\n", id="too many headers"),
-        pytest.param(GET + b"h: " + b"v" * LARGEST_HEAD, id="a head without an end"),
+        pytest.param(GET + b"h: " + b"v" * MAX_HEAD_BYTES, id="a head without an end"),
         pytest.param(CHUNKED + b"no size\r\n", id="a broken body"),
     ],
 )
@@ -168,7 +168,7 @@ async def test_a_request_that_trickles_in_is_not_waited_for():
 
 
 async def test_a_slow_line_has_the_time_that_its_upload_takes(monkeypatch, impatient):
-    monkeypatch.setattr(protocol, "SLOWEST_LINE", 100)
+    monkeypatch.setattr(protocol, "MIN_BYTES_PER_SECOND", 100)
     async with connected() as (reader, writer), asyncio.timeout(PATIENCE):
         writer.write(b"POST / HTTP/1.1\r\nhost: easel.test\r\ncontent-length: 500\r\n\r\n")
         for _ in range(10):
@@ -195,7 +195,7 @@ async def test_whoever_waits_for_us_is_not_sent_away():
 
 
 async def test_whoever_takes_nothing_of_a_reply_is_not_waited_for(monkeypatch, impatient):
-    monkeypatch.setattr(protocol, "UNREAD_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "MAX_UNREAD_REPLY_SECONDS", 0.2)
     ended = asyncio.Event()
 
     async def endless(_scope, _receive, send):
@@ -221,14 +221,14 @@ def test_the_server_may_open_as_many_files_as_the_system_allows(monkeypatch):
     asked = []
     for limits, wanted in (
         [(256, 4096), (4096, 4096)],
-        [(1024, resource.RLIM_INFINITY), (server.OPEN_FILES, resource.RLIM_INFINITY)],
+        [(1024, resource.RLIM_INFINITY), (server.WANTED_OPEN_FILES, resource.RLIM_INFINITY)],
         [(resource.RLIM_INFINITY, resource.RLIM_INFINITY), None],
         [(100_000, 200_000), None],
     ):
         monkeypatch.setattr(resource, "getrlimit", lambda _, limits=limits: limits)
         monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
         asked.clear()
-        server.allow_open_files()
+        server.raise_open_file_limit()
         assert asked == ([wanted] if wanted else [])
 
 

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from app.background.state import CheckResult
 from app.main import create_app
-from app.readiness import Readiness
+from app.readiness import ReadinessChecks
 from app.settings import Settings
 from tests.conftest import browser_of
 
@@ -74,14 +74,14 @@ async def test_a_check_that_breaks_or_hangs_fails_alone():
     async def works():
         return CheckResult(ok=True)
 
-    readiness = Readiness(seconds=0.05)
+    readiness = ReadinessChecks(seconds=0.05)
     for name, check in (("hangs", hangs), ("breaks", breaks), ("works", works)):
-        readiness.register(name, check)
+        readiness.register_check(name, check)
     for _ in range(2):
-        results = await readiness.report()
-        assert readiness.failed(results) == ["hangs", "breaks"]
+        results = await readiness.run_checks()
+        assert readiness.failed_required_checks(results) == ["hangs", "breaks"]
         assert "secret" not in results["breaks"].detail
     never.set()
     await asyncio.sleep(0)
-    assert readiness.failed(await readiness.report()) == ["breaks"]
+    assert readiness.failed_required_checks(await readiness.run_checks()) == ["breaks"]
     await readiness.stop()

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app import redaction
 from app.errors import NotFound
-from app.record.apart import apart
+from app.record.apart import run_in_process
 
 SECRET = "planted secret"
 
@@ -53,7 +53,7 @@ def raised(work):
     ids=str,
 )
 def test_an_error_is_described_without_what_it_quotes(error, described):
-    found = redaction.describe(error)
+    found = redaction.describe_exception_without_values(error)
     assert SECRET not in found
     assert found == (described or "DataError (22000): invalid input for query argument $1: …")
 
@@ -64,14 +64,14 @@ async def test_a_key_that_is_there_already_is_described_by_its_constraint(engine
         await connection.execute(statement, {"name": SECRET})
         with pytest.raises(DBAPIError) as problem:
             await connection.execute(statement, {"name": SECRET})
-    assert redaction.describe(problem.value) == (
+    assert redaction.describe_exception_without_values(problem.value) == (
         'UniqueViolationError (23505, users_name_key): duplicate key value violates unique constraint "users_name_key"'
     )
-    assert SECRET not in redaction.format_exception(problem.value)
+    assert SECRET not in redaction.format_redacted_traceback(problem.value)
 
 
 def test_a_traceback_says_where_and_not_with_what(caplog):
-    redaction.install()
+    redaction.install_log_redaction()
     try:
         try:
             int(SECRET)
@@ -87,7 +87,7 @@ def test_a_traceback_says_where_and_not_with_what(caplog):
 
 
 async def test_a_task_whose_error_nobody_asks_for_is_logged_without_values(caplog):
-    redaction.install()
+    redaction.install_log_redaction()
 
     async def fail():
         raise ValueError(f"'{SECRET}'")
@@ -106,9 +106,9 @@ async def fail_apart():
 
 async def test_work_in_another_process_fails_with_its_traceback_but_no_values():
     with pytest.raises(RuntimeError, match=r"(?s)in fail_apart.*ValueError: …") as problem:
-        await apart(fail_apart)
-    assert SECRET not in redaction.describe(problem.value)
-    assert "in fail_apart" in redaction.describe(problem.value)
+        await run_in_process(fail_apart)
+    assert SECRET not in redaction.describe_exception_without_values(problem.value)
+    assert "in fail_apart" in redaction.describe_exception_without_values(problem.value)
 
 
 @pytest.mark.parametrize("thread", [False, True])

@@ -26,8 +26,8 @@ from sqlalchemy import text
 
 from app import server as servers
 from app import workers as processes
-from app.database.postmaster import command_line
-from app.protocol import LimitedProtocol
+from app.database.postmaster import process_command_line
+from app.protocol import LimitedHttpProtocol
 from tests.database.test_embedded import postmaster_pid, runs, wait_until
 from tests.servers import COMMAND, ENVIRONMENT, PATIENT_SECONDS, EaselServer, easel_serving
 
@@ -73,7 +73,7 @@ def easel(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def workers_of(pid: int) -> list[int]:
     """The server processes below the main one."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if "spawn_main" in command_line(int(child))]
+    return [int(child) for child in children if "spawn_main" in process_command_line(int(child))]
 
 
 def get(url: str, **how: Any) -> httpx.Response:
@@ -203,15 +203,15 @@ def test_visitors_who_come_at_once_are_spread_over_the_workers(served):
 
 
 @contextmanager
-def two_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[processes.Workers]:
+def two_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[processes.WorkerSupervisor]:
     """A supervisor with two workers that have started; nothing but the test looks after them."""
-    with servers.bound("127.0.0.1", 0, 2) as listeners, ExitStack() as stack:
+    with servers.bind_worker_sockets("127.0.0.1", 0, 2) as listeners, ExitStack() as stack:
         for listener in listeners:
             listener.listen()
         configuration = uvicorn.Config("tests.servers:hello", lifespan="off", workers=2, log_level="critical")
         with monkeypatch.context() as patched:
             patched.setattr(signal, "signal", lambda *_: None)
-            workers = processes.Workers(configuration, listeners)
+            workers = processes.WorkerSupervisor(configuration, listeners)
         stack.enter_context(workers.port)
         workers.init_processes()
         stack.callback(workers.join_all)
@@ -220,7 +220,7 @@ def two_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[processes.Workers]:
         yield workers
 
 
-def said_to_visitors(workers: processes.Workers) -> set[str]:
+def said_to_visitors(workers: processes.WorkerSupervisor) -> set[str]:
     """What many visitors get, one after another. The kernel chooses a worker for each by chance."""
     port = workers.port.getsockname()[1]
     return {get(f"http://127.0.0.1:{port}").text for _ in range(32)}
@@ -264,18 +264,18 @@ def restored_signals():
 
 @pytest.mark.usefixtures("restored_signals")
 async def test_visitors_whom_the_kernel_has_let_in_are_served_by_a_server_that_ends():
-    with servers.bound("127.0.0.1", 0, 1) as (listener,):
+    with servers.bind_worker_sockets("127.0.0.1", 0, 1) as (listener,):
         listener.listen()
         address = listener.getsockname()
         configuration = uvicorn.Config(
             "tests.servers:hello",
             lifespan="off",
-            http=LimitedProtocol,
+            http=LimitedHttpProtocol,
             log_level="critical",
             timeout_graceful_shutdown=60,
         )
         configuration.load()
-        server = processes.Server(configuration)
+        server = processes.OrderlyServer(configuration)
         server.lifespan = configuration.lifespan_class(configuration)
         await server.startup(sockets=[listener])
         with ExitStack() as stack:  # the event loop accepts none of them: it does not run meanwhile
@@ -357,7 +357,7 @@ def test_a_busy_port_is_said_before_anything_else_is_done(tmp_path):
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
     assert f"Port {port} on 127.0.0.1 is in use" in result.stderr
-    assert f"EASEL_PORT={servers.another(port)} make run" in result.stderr
+    assert f"EASEL_PORT={servers.neighbouring_port(port)} make run" in result.stderr
     assert not (tmp_path / "data").exists()
 
 
@@ -372,7 +372,7 @@ def test_a_second_server_on_the_same_data_is_refused_in_one_line(served):
 def test_what_a_server_imports_is_never_looked_through_for_garbage(monkeypatch):
     collecting: list[bool] = []
     monkeypatch.setattr(gc, "freeze", lambda: collecting.append(gc.isenabled()))
-    processes.Configuration("tests.servers:hello").load()
+    processes.WorkerConfig("tests.servers:hello").load()
     assert collecting == [False]
     assert gc.isenabled()
 
@@ -380,7 +380,7 @@ def test_what_a_server_imports_is_never_looked_through_for_garbage(monkeypatch):
 def test_a_worker_without_a_parent_watches_nobody(monkeypatch):
     started: list[object] = []
     monkeypatch.setattr(threading, "Thread", started.append)
-    processes.end_with_parent()
+    processes.terminate_with_parent()
     assert started == []
 
 
@@ -415,7 +415,7 @@ def test_workers_that_a_signal_ends_in_their_start_are_not_waited_for(data):
     ) as process:
         wait_until(lambda: len(workers_of(process.pid)) == 2)
         os.killpg(process.pid, signal.SIGTERM)  # as Ctrl-C and a service manager do
-        assert process.wait(processes.SILENCE_SECONDS / 2) == 0
+        assert process.wait(processes.WORKER_SILENCE_SECONDS / 2) == 0
 
 
 SIGNAL_IN_A_DESTRUCTOR = """
@@ -444,15 +444,21 @@ def test_a_signal_whose_exception_python_drops_ends_it_too(data, how, workers):
 
 @pytest.mark.parametrize("to_a_person", [True, False])
 async def test_a_login_link_is_printed_to_a_terminal_and_into_no_log(database_url, to_a_person):
-    words, _ = await servers.welcome(database_url, "http://easel.test", with_demo=False, to_a_person=to_a_person)
+    words, _ = await servers.prepare_database_and_welcome(
+        database_url, "http://easel.test", with_demo=False, is_terminal=to_a_person
+    )
     assert ("http://easel.test/login?token=" in words) is to_a_person
     assert ("easel login" in words) is not to_a_person
 
 
 async def test_only_campaigns_that_run_are_named_at_the_start(database_url, engine):
-    first, _ = await servers.welcome(database_url, "http://easel.test", with_demo=True, to_a_person=False)
+    first, _ = await servers.prepare_database_and_welcome(
+        database_url, "http://easel.test", with_demo=True, is_terminal=False
+    )
     assert re.search(r"^  Annotators   http://easel\.test/link/\S+  \(Lexical frequency\)$", first, re.MULTILINE)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE campaigns SET status = 'finished', finished_at = now()"))
-    later, _ = await servers.welcome(database_url, "http://easel.test", with_demo=True, to_a_person=False)
+    later, _ = await servers.prepare_database_and_welcome(
+        database_url, "http://easel.test", with_demo=True, is_terminal=False
+    )
     assert "Annotators" not in later

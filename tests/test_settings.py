@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Settings, SettingsProblem, environment_name, read_settings
+from app.settings import Settings, SettingsProblem, environment_variable_name, read_settings
 
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for field in Settings.model_fields:
-        monkeypatch.delenv(environment_name(field), raising=False)
+        monkeypatch.delenv(environment_variable_name(field), raising=False)
 
 
 def problem(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:

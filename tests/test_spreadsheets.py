@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.spreadsheets import is_changed, protect, unprotect
+from app.spreadsheets import is_changed_by_spreadsheet, protect_cell, unprotect_cell
 
 CHANGED = (
     *("001", "1e5", "1E-2", "2024-01-05", "3/4", "1 1/2", "MARCH1", "SEPT2", "5-Jan", "Jan 5", "5. Mai", "DEC-07"),
@@ -21,30 +21,30 @@ KEPT = (
 
 @pytest.mark.parametrize("text", CHANGED)
 def test_what_a_spreadsheet_program_would_change_gets_an_apostrophe(text):
-    assert protect(text) == f"'{text}"
+    assert protect_cell(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("text", KEPT)
 def test_what_it_would_keep_stays_as_it_is(text):
-    assert protect(text) == text
+    assert protect_cell(text) == text
 
 
 @pytest.mark.parametrize("text", ["1.50", "1e-05", "0.10"])
 def test_a_number_that_is_no_id_stays_a_number(text):
-    assert is_changed(text)
-    assert protect(text, identifier=False) == text
+    assert is_changed_by_spreadsheet(text)
+    assert protect_cell(text, is_identifier=False) == text
 
 
 @pytest.mark.parametrize("text", ["001", "2024-01-05", "1234567890123456", "=1", "1,5"])
 def test_other_cells_are_protected_in_any_column(text):
-    assert protect(text, identifier=False) == f"'{text}"
+    assert protect_cell(text, is_identifier=False) == f"'{text}"
 
 
 @given(st.text().filter(lambda text: not text.startswith("'")))
 def test_every_text_comes_back(text):
-    assert unprotect(protect(text)) == text
+    assert unprotect_cell(protect_cell(text)) == text
 
 
 @pytest.mark.parametrize("text", ["0" * 5000, " " * 5000 + "x", "1," * 2500 + "x", "Jan" + "-" * 5000, "9" * 39 + "e"])
 def test_long_texts_are_decided_at_once(text):
-    assert unprotect(protect(text)) == text
+    assert unprotect_cell(protect_cell(text)) == text

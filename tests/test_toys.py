@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from app.analysis import scores
-from app.analysis.methods import SCORES
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
+from app.analysis.methods import SCORE_METHODS
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
 from app.record import replay, revisions
-from app.templating import templates
+from app.templating import english_environment
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.commands import outputs
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
@@ -34,14 +34,16 @@ RESULTS = "annotator,hit,item,value\n" + "".join(
 def toys(monkeypatch):
     """Registered in this process."""
     register(monkeypatch.setitem)
-    monkeypatch.setitem(SCORES, SMILES.name, scores.of_law(SMILES))  # as if the law had been there from the start
-    loader: Any = templates.loader
+    monkeypatch.setitem(
+        SCORE_METHODS, SMILES.name, scores.score_method_of_law(SMILES)
+    )  # as if the law had been there from the start
+    loader: Any = english_environment.loader
     monkeypatch.setattr(loader, "searchpath", [*loader.searchpath, TEMPLATES])
 
 
 async def verified(engine, slug):
-    async with snapshot(engine) as connection:
-        return await replay.verify(connection, await campaign_by_slug(connection, slug))
+    async with open_snapshot(engine) as connection:
+        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, slug))
 
 
 async def test_commands_set_up_import_simulate_verify_analyse_and_export(engine, database_url, tmp_path):
@@ -162,7 +164,9 @@ async def test_decisions_about_its_answers_are_followed(engine):
         await submit(engine, who, await hit_of(engine, who), scores=[0.0, 1.0, 2.0])
     first = await value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
-        await revisions.decide(connection, campaign, "exclude", "annotator", first, reason="", by="ada", now=NOW)
-    await revisions.revise(engine, campaign.id, now=NOW)
+        await revisions.record_decision(
+            connection, campaign, "exclude", "annotator", first, reason="", actor="ada", now=NOW
+        )
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 3
     assert await verified(engine, campaign.slug) == replay.Verification(1, 6, 0, [])

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from app.errors import Refusal, TooLarge
-from app.upload import LONGEST_CELL, MOST_ROWS, limited, read
+from app.upload import MAX_UPLOAD_ROWS, MAX_UPLOADED_CELL_CHARACTERS, limit_rows, read_table
 
 
 def table(content: str | bytes, name: str = "items.csv", *, max_mb: int = 1) -> tuple[Any, list[Any]]:
     raw = content.encode() if isinstance(content, str) else content
-    upload = read(io.BytesIO(raw), name, max_mb=max_mb)
-    return upload, list(upload.records)
+    upload = read_table(io.BytesIO(raw), name, max_mb=max_mb)
+    return upload, list(upload.rows)
 
 
 def values(content: str | bytes, name: str = "items.csv") -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ def test_values_of_json_keep_their_kind():
         ("id,,text\n1,2,3\n", "column_unnamed", 1),
         ("id,text,text\n1,2,3\n", "column_twice", 1),
         ("id," * 500 + "id\n", "too_many_columns", 1),
-        ("id,text\n1," + "x" * (LONGEST_CELL + 1) + "\n", "cell_too_long", 2),
+        ("id,text\n1," + "x" * (MAX_UPLOADED_CELL_CHARACTERS + 1) + "\n", "cell_too_long", 2),
         ("id,text\n1," + "x" * 140_000 + "\n", "cell_too_long", 2),
         ('id,text\n1,"' + "x" * 140_000 + '"\n', "csv_unreadable", 2),
     ],
@@ -107,7 +107,7 @@ def test_what_is_wrong_with_csv_is_said_with_its_line(content, code, line):
         ('{"id": ' + "[" * 100_000 + "]" * 100_000 + "}", "json_unreadable", 1),
         ('{"id": 1, "deep": ' + "[" * 100 + "]" * 100 + "}", "json_unreadable", 1),
         ('{"id": {"a": ["\\u0000"]}}', "nul_byte", 1),
-        ('{"id": "' + "x" * (LONGEST_CELL + 1) + '"}', "cell_too_long", 1),
+        ('{"id": "' + "x" * (MAX_UPLOADED_CELL_CHARACTERS + 1) + '"}', "cell_too_long", 1),
         ('{"": 1}', "column_unnamed", 1),
         (b'{"id": "\xff"}', "not_utf8", 1),
     ],
@@ -124,7 +124,7 @@ def test_the_size_is_looked_at_first():
 
 def test_more_rows_than_a_campaign_can_have_are_refused_while_reading():
     record = table("id\n1\n")[1][0]
-    endless = limited(record for _ in range(MOST_ROWS + 1))
+    endless = limit_rows(record for _ in range(MAX_UPLOAD_ROWS + 1))
     with pytest.raises(TooLarge) as problem:
         for _ in endless:
             pass

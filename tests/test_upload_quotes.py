@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from app.errors import Invalid
-from app.upload import ReadAs, Upload, read
+from app.upload import ReadOptions, UploadedTable, read_table
 
 
-def table(content: str, name: str = "items.tsv", *, quotes: str | None = None) -> tuple[Upload, list[dict[str, Any]]]:
-    upload = read(io.BytesIO(content.encode()), name, max_mb=1, read_as=ReadAs(quotes=quotes))
-    return upload, [record.values for record in upload.records]
+def table(
+    content: str, name: str = "items.tsv", *, quotes: str | None = None
+) -> tuple[UploadedTable, list[dict[str, Any]]]:
+    upload = read_table(io.BytesIO(content.encode()), name, max_mb=1, read_options=ReadOptions(quotes=quotes))
+    return upload, [record.values for record in upload.rows]
 
 
 def texts(content: str, name: str = "items.tsv", column: str = "text") -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.errors import Refusal, TooLarge
-from app.upload import ReadAs, Upload, read
+from app.upload import ReadOptions, UploadedTable, read_table
 
 TEXTS = ["Der Hund schläft.", "Die Katze läuft über die Straße.", "Ein schöner Tag.", "Grüße aus Köln.", "Naïve café."]
 ROWS = [{"id": f"s{k}", "text": text} for k, text in enumerate(TEXTS, start=1)]
@@ -22,10 +22,10 @@ JSONL = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
 
 def table(
     content: str | bytes, name: str = "items.csv", *, max_mb: int = 1, encoding: str | None = None
-) -> tuple[Upload, list[dict[str, Any]]]:
+) -> tuple[UploadedTable, list[dict[str, Any]]]:
     raw = content.encode() if isinstance(content, str) else content
-    upload = read(io.BytesIO(raw), name, max_mb=max_mb, read_as=ReadAs(encoding))
-    return upload, [record.values for record in upload.records]
+    upload = read_table(io.BytesIO(raw), name, max_mb=max_mb, read_options=ReadOptions(encoding))
+    return upload, [record.values for record in upload.rows]
 
 
 def rows(content: str | bytes, name: str = "items.csv", **more: Any) -> list[dict[str, Any]]:
@@ -252,8 +252,8 @@ def test_a_list_may_be_in_a_file_named_for_lines_and_lines_in_one_named_for_a_li
 
 
 def test_the_rows_of_a_list_have_the_lines_of_an_editor():
-    upload = read(io.BytesIO(json.dumps(ROWS, indent=2).encode()), "a.json", max_mb=1)
-    assert [record.line for record in upload.records] == [2, 6, 10, 14, 18]
+    upload = read_table(io.BytesIO(json.dumps(ROWS, indent=2).encode()), "a.json", max_mb=1)
+    assert [record.line for record in upload.rows] == [2, 6, 10, 14, 18]
 
 
 def test_several_lists_of_objects_are_refused_with_their_names():

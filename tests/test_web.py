@@ -12,7 +12,7 @@ from starlette.types import Message
 
 from app import web
 from app.database.session import ServingConnections, create_engine
-from app.fields import LARGEST_ID
+from app.fields import MAX_ROW_ID
 from app.main import create_app
 from app.middleware import BodyLimits
 from app.settings import Settings
@@ -37,7 +37,7 @@ async def test_who_loses_a_deadlock_is_asked_to_try_again(engine):
         lock_two(engine, 0, 1, both_have_one), lock_two(engine, 1, 0, both_have_one), return_exceptions=True
     )
     (error,) = [outcome for outcome in outcomes if isinstance(outcome, DBAPIError)]
-    response = web.on_database_error(PROGRAM, error)
+    response = web.handle_database_error(PROGRAM, error)
     assert response.status_code == 503
     assert b"database_unavailable" in response.body
 
@@ -77,14 +77,14 @@ async def test_a_database_that_cannot_greet_now_is_asked_again_later(said):
         engine = create_engine(f"postgresql+asyncpg://someone@127.0.0.1:{port}/easel?ssl=disable", pool_size=1)
         with pytest.raises((DBAPIError, OSError)) as problem:
             await engine.connect()
-    assert web.on_database_error(PROGRAM, problem.value).status_code == 503
+    assert web.handle_database_error(PROGRAM, problem.value).status_code == 503
 
 
 async def test_a_connection_that_is_ended_in_the_middle_is_asked_again_later(engine):
     with pytest.raises(DBAPIError) as problem:
         async with engine.connect() as connection:
             await connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
-    assert web.on_database_error(PROGRAM, problem.value).status_code == 503
+    assert web.handle_database_error(PROGRAM, problem.value).status_code == 503
 
 
 CANCEL = text("""
@@ -292,9 +292,9 @@ async def test_a_static_file_that_is_not_there_is_not_kept(client):
 @pytest.mark.parametrize("of", ["/admin/campaigns/verbs", "/api/v1/campaigns/verbs"])
 def test_a_zip_of_media_may_come_with_items_and_with_their_preview_and_nowhere_else(app, of):
     limits = BodyLimits(app, upload_mb=1, media_mb=100)
-    roomy = {limits.limit(of + end) > 100 * 2**20 for end in ("/items", "/items/preview")}
+    roomy = {limits.max_body_bytes(of + end) > 100 * 2**20 for end in ("/items", "/items/preview")}
     assert roomy == {True}
-    assert limits.limit(of + "/responses") < 2 * 2**20
+    assert limits.max_body_bytes(of + "/responses") < 2 * 2**20
 
 
 def test_a_number_in_an_address_is_one_that_a_row_can_have(app):
@@ -307,4 +307,4 @@ def test_a_number_in_an_address_is_one_that_a_row_can_have(app):
         if one.field_info.annotation is int
     ]
     assert len(numbers) > 10
-    assert [(path, name) for path, name, limits in numbers if LARGEST_ID not in limits] == []
+    assert [(path, name) for path, name, limits in numbers if MAX_ROW_ID not in limits] == []

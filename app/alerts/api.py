@@ -6,17 +6,19 @@ from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field
 
 from app.alerts import shown
-from app.auth.guards import program
-from app.database.alerts import said
-from app.database.audit_log import ACTING
-from app.database.campaign import campaign_by_slug
-from app.web import Now, RowId, Transaction, refusals
+from app.auth.guards import require_program
+from app.database.alerts import alert_sentence
+from app.database.audit_log import CURRENT_ACTOR
+from app.database.campaign import load_campaign_by_slug
+from app.web import Now, RowId, Transaction, document_refusals
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}/alerts",
     tags=["Alerts"],
-    dependencies=[Depends(program)],
-    responses=refusals({401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`", 422: "`invalid`"}),
+    dependencies=[Depends(require_program)],
+    responses=document_refusals(
+        {401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`", 422: "`invalid`"}
+    ),
 )
 
 
@@ -36,12 +38,16 @@ class Alert(BaseModel):
 @router.get("")
 async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) -> list[Alert]:
     """The newest 50 alerts that nobody has seen yet, or that somebody has, newest first."""
-    campaign = await campaign_by_slug(connection, slug)
-    rows = await shown.listed(connection, campaign.id, seen=seen)
-    return [Alert(said=said(row.kind, row.about), **row._asdict()) for row in rows]
+    campaign = await load_campaign_by_slug(connection, slug)
+    rows = await shown.list_alerts(connection, campaign.id, seen=seen)
+    return [Alert(said=alert_sentence(row.kind, row.about), **row._asdict()) for row in rows]
 
 
-@router.post("/{alert}/seen", status_code=204, responses=refusals({404: "`campaign_not_found`, `alert_not_found`"}))
+@router.post(
+    "/{alert}/seen", status_code=204, responses=document_refusals({404: "`campaign_not_found`, `alert_not_found`"})
+)
 async def note_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> None:
     """Say that an alert was seen."""
-    await shown.note_seen(connection, await campaign_by_slug(connection, slug), alert, by=ACTING.get().name, now=now)
+    await shown.mark_alert_seen(
+        connection, await load_campaign_by_slug(connection, slug), alert, user_name=CURRENT_ACTOR.get().name, now=now
+    )

@@ -6,13 +6,13 @@ from email.message import EmailMessage
 from urllib.parse import unquote, urlsplit
 
 from app.alerts.settings import is_loopback_name
-from app.alerts.webhook import Undelivered
+from app.alerts.webhook import DeliveryFailed
 
-SECONDS = 20.0
-LONGEST_SUBJECT = 200
+MAIL_TIMEOUT_SECONDS = 20.0
+MAX_MAIL_SUBJECT_CHARACTERS = 200
 
 
-def send(server: str, sender: str, receiver: str, subject: str, words: str) -> None:
+def send_mail(server_url: str, sender: str, receiver: str, subject: str, body: str) -> None:
     """Send a mail to one receiver. It blocks.
 
     Args:
@@ -27,40 +27,42 @@ def send(server: str, sender: str, receiver: str, subject: str, words: str) -> N
 
     """
     try:
-        message = mail_of(sender, receiver, subject, words)
-        with connected(server) as client:
+        message = build_mail(sender, receiver, subject, body)
+        with connect_to_mail_server(server_url) as client:
             client.send_message(message)
-    except Undelivered:
+    except DeliveryFailed:
         raise
     except Exception as problem:
-        raise Undelivered(f"The mail was not taken ({type(problem).__name__}).") from problem
+        raise DeliveryFailed(f"The mail was not taken ({type(problem).__name__}).") from problem
 
 
-def mail_of(sender: str, receiver: str, subject: str, words: str) -> EmailMessage:
+def build_mail(sender: str, receiver: str, subject: str, body: str) -> EmailMessage:
     """Return the mail. Raises what the mail library raises."""
     message = EmailMessage()
     # What looks like an encoded word would be decoded, perhaps to a line break.
-    message["Subject"] = " ".join(subject.replace("=?", "= ?").split())[:LONGEST_SUBJECT]
+    message["Subject"] = " ".join(subject.replace("=?", "= ?").split())[:MAX_MAIL_SUBJECT_CHARACTERS]
     message["From"], message["To"] = sender, receiver
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(words, cte="quoted-printable")  # which every server passes on
+    message.set_content(body, cte="quoted-printable")  # which every server passes on
     return message
 
 
-def connected(server: str) -> smtplib.SMTP:
+def connect_to_mail_server(server_url: str) -> smtplib.SMTP:
     """With TLS from the start (smtps), or as soon as the server offers it."""
-    parts = urlsplit(server)
-    host, tls = parts.hostname or "", ssl.create_default_context()
+    parts = urlsplit(server_url)
+    host, tls_context = parts.hostname or "", ssl.create_default_context()
     if parts.scheme == "smtps":
-        client: smtplib.SMTP = smtplib.SMTP_SSL(host, parts.port or 465, timeout=SECONDS, context=tls)
+        client: smtplib.SMTP = smtplib.SMTP_SSL(
+            host, parts.port or 465, timeout=MAIL_TIMEOUT_SECONDS, context=tls_context
+        )
     else:
-        client = smtplib.SMTP(host, parts.port or 587, timeout=SECONDS)
+        client = smtplib.SMTP(host, parts.port or 587, timeout=MAIL_TIMEOUT_SECONDS)
         client.ehlo_or_helo_if_needed()
         if client.has_extn("starttls"):
-            client.starttls(context=tls)
+            client.starttls(context=tls_context)
         elif parts.username and not is_loopback_name(host):
             client.close()
-            raise Undelivered("The mail server offers no TLS, so it was not told the password.")
+            raise DeliveryFailed("The mail server offers no TLS, so it was not told the password.")
     if parts.username:
         client.login(unquote(parts.username), unquote(parts.password or ""))
     return client

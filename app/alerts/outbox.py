@@ -19,22 +19,22 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.alerts import mail, webhook
-from app.alerts.quiet import raise_quiet
-from app.alerts.settings import deliverable
-from app.alerts.webhook import Undelivered
+from app.alerts.quiet import raise_quiet_alerts
+from app.alerts.settings import deliverable_addresses
+from app.alerts.webhook import DeliveryFailed
 from app.background.tasks import KeyedTasks
-from app.background.threads import in_daemon_thread
-from app.database.alerts import said
+from app.background.threads import run_in_daemon_thread
+from app.database.alerts import alert_sentence
 from app.settings import Settings
 
 log = logging.getLogger(__name__)
 
-PAUSE_SECONDS = 5.0
-TRIES = 6  # after 1, 4, 16, 64 and 256 minutes
-MAX_SENDING = 20  # messages at a time
-MAX_SENDING_OF_CAMPAIGN = 4
+OUTBOX_PAUSE_SECONDS = 5.0
+MAX_TRIES_PER_MESSAGE = 6  # after 1, 4, 16, 64 and 256 minutes
+MAX_MESSAGES_IN_FLIGHT = 20  # messages at a time
+MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN = 4
 
-TAKE = text("""
+TAKE_DUE_MESSAGES = text("""
     WITH due AS (
         SELECT campaign_id, alert_id, way, receiver, tries, next_try_at,
                row_number() OVER (PARTITION BY campaign_id ORDER BY tries, next_try_at) AS place
@@ -58,9 +58,9 @@ TAKE = text("""
               c.alert_emails, c.alert_webhook
 """)
 
-THIS_MESSAGE = "campaign_id = :campaign AND alert_id = :alert AND way = :way AND receiver = :receiver"
-SENT = text(f"UPDATE alert_messages SET sent_at = :now, problem = NULL WHERE {THIS_MESSAGE}")  # noqa: S608  (constants)
-FAILED = text(f"UPDATE alert_messages SET problem = :problem WHERE {THIS_MESSAGE}")  # noqa: S608  (constants)
+IS_MESSAGE_SQL = "campaign_id = :campaign AND alert_id = :alert AND way = :way AND receiver = :receiver"
+MARK_MESSAGE_SENT = text(f"UPDATE alert_messages SET sent_at = :now, problem = NULL WHERE {IS_MESSAGE_SQL}")  # noqa: S608  (constants)
+MARK_MESSAGE_FAILED = text(f"UPDATE alert_messages SET problem = :problem WHERE {IS_MESSAGE_SQL}")  # noqa: S608  (constants)
 
 
 class Outbox:
@@ -75,13 +75,13 @@ class Outbox:
         self.clock = clock
         self.sending = KeyedTasks[tuple[int, int, str, str]]("alert messages")
 
-    async def round(self) -> None:
+    async def run_round(self) -> None:
         """Raise alerts of silence, and begin to send all messages that are due."""
         now = await self.clock()
-        await raise_quiet(self.database, now=now)
-        while await self.begin_to_send(now=now):
-            if len(self.sending) >= MAX_SENDING:
-                await self.sending.wait(for_one=True)
+        await raise_quiet_alerts(self.database, now=now)
+        while await self.start_sending_due(now=now):
+            if len(self.sending) >= MAX_MESSAGES_IN_FLIGHT:
+                await self.sending.wait(first_only=True)
 
     async def stop(self) -> None:
         """Break off what is under way; another process or the next start tries it again."""
@@ -89,79 +89,83 @@ class Outbox:
 
     async def send_due(self, *, now: datetime) -> int:
         """Try to send messages that are due, as many as go at a time, to the end. Return their number."""
-        count = await self.begin_to_send(now=now)
+        count = await self.start_sending_due(now=now)
         await self.sending.wait()
         return count
 
-    async def begin_to_send(self, *, now: datetime) -> int:
+    async def start_sending_due(self, *, now: datetime) -> int:
         """Take messages that are due, as many as there is room for, and send each beside the others."""
         busy = Counter(campaign for campaign, *_ in self.sending)
         parameters = {
             "now": now,
-            "tries": TRIES,
+            "tries": MAX_TRIES_PER_MESSAGE,
             "ways": ["webhook", "email"] if self.settings.smtp_url else ["webhook"],
             "busy": [*busy.keys()],
             "sending": [*busy.values()],
-            "most_of_one": MAX_SENDING_OF_CAMPAIGN,
-            "most": MAX_SENDING - len(self.sending),
+            "most_of_one": MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN,
+            "most": MAX_MESSAGES_IN_FLIGHT - len(self.sending),
         }
         async with self.database.begin() as connection:
-            due = (await connection.execute(TAKE, parameters)).all()
+            due = (await connection.execute(TAKE_DUE_MESSAGES, parameters)).all()
         for message in due:
             key = message.campaign_id, message.alert_id, message.way, message.receiver
             if key not in self.sending:  # else its last try takes longer than the pause until this one
-                self.sending.start(key, partial(self.send, message, now=now))
+                self.sending.start(key, partial(self.send_message, message, now=now))
         return len(due)
 
-    async def send(self, message: Row[Any], *, now: datetime) -> None:
+    async def send_message(self, message: Row[Any], *, now: datetime) -> None:
         """Send a message, in no transaction, and note how it went."""
         key = {"campaign": message.campaign_id, "alert": message.alert_id}
         key |= {"way": message.way, "receiver": message.receiver}
-        deliver = self.by_mail if message.way == "email" else self.by_webhook
+        deliver = self.deliver_by_mail if message.way == "email" else self.deliver_by_webhook
         try:
-            await in_daemon_thread(partial(deliver, message, now), "alert")
+            await run_in_daemon_thread(partial(deliver, message, now), "alert")
         except Exception as problem:
-            words = str(problem) if isinstance(problem, Undelivered) else f"It failed ({type(problem).__name__})."
-            trace = None if isinstance(problem, Undelivered) else problem
-            log.warning("an alert of %s was not sent by %s: %s", message.slug, message.way, words, exc_info=trace)
-            statement, parameters = FAILED, key | {"problem": words}
+            error_text = (
+                str(problem) if isinstance(problem, DeliveryFailed) else f"It failed ({type(problem).__name__})."
+            )
+            traceback_error = None if isinstance(problem, DeliveryFailed) else problem
+            log.warning(
+                "an alert of %s was not sent by %s: %s", message.slug, message.way, error_text, exc_info=traceback_error
+            )
+            statement, parameters = MARK_MESSAGE_FAILED, key | {"problem": error_text}
         else:
-            statement, parameters = SENT, key | {"now": now}
+            statement, parameters = MARK_MESSAGE_SENT, key | {"now": now}
         async with self.database.begin() as connection:
             await connection.execute(statement, parameters)
 
-    def by_mail(self, message: Row[Any], _now: datetime) -> None:
+    def deliver_by_mail(self, message: Row[Any], _now: datetime) -> None:
         """Raises `Undelivered`. It blocks."""
         if message.receiver not in message.alert_emails:
-            raise Undelivered("The address is not in the settings any more.")
-        if not deliverable([message.receiver]):
-            raise Undelivered("This is no address that mails can go to. Replace it in the settings.")
-        words = said(message.kind, message.about)
-        page = self.page_of(message.slug)
-        lines = [words, message.because, f"{message.raised_at:%Y-%m-%d %H:%M} UTC", page]
+            raise DeliveryFailed("The address is not in the settings any more.")
+        if not deliverable_addresses([message.receiver]):
+            raise DeliveryFailed("This is no address that mails can go to. Replace it in the settings.")
+        sentence = alert_sentence(message.kind, message.about)
+        page = self.campaign_url(message.slug)
+        lines = [sentence, message.because, f"{message.raised_at:%Y-%m-%d %H:%M} UTC", page]
         assert self.settings.smtp_url is not None  # noqa: S101  (no mails are taken without it)
         server = self.settings.smtp_url.get_secret_value()
         body = "\n\n".join(line for line in lines if line) + "\n"
-        mail.send(server, self.settings.smtp_from, message.receiver, f"{message.name}: {words}", body)
+        mail.send_mail(server, self.settings.smtp_from, message.receiver, f"{message.name}: {sentence}", body)
 
-    def by_webhook(self, message: Row[Any], now: datetime) -> None:
+    def deliver_by_webhook(self, message: Row[Any], now: datetime) -> None:
         """Raises `Undelivered`. It blocks."""
         if message.alert_webhook is None:
-            raise Undelivered("There is no address any more.")
+            raise DeliveryFailed("There is no address any more.")
         document = {
             "id": message.alert_id,
             "kind": message.kind,
             "campaign": message.slug,
             "about": message.about,
             "because": message.because,
-            "said": said(message.kind, message.about),
+            "said": alert_sentence(message.kind, message.about),
             "raised_at": message.raised_at.isoformat(),
-            "page": self.page_of(message.slug),
+            "page": self.campaign_url(message.slug),
         }
-        key = webhook.key_of(self.secret, message.campaign_id)
-        inside = self.settings.webhooks_inside
-        webhook.post(message.alert_webhook, document, key, int(now.timestamp()), inside=inside)
+        key = webhook.webhook_signing_key(self.secret, message.campaign_id)
+        allow_private = self.settings.webhooks_inside
+        webhook.post_webhook(message.alert_webhook, document, key, int(now.timestamp()), allow_private=allow_private)
 
-    def page_of(self, slug: str) -> str:
+    def campaign_url(self, slug: str) -> str:
         """A link to the campaign where the server knows its own address; else the path."""
         return f"{self.settings.public_url or ''}/admin/campaigns/{slug}"

@@ -9,34 +9,34 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from app.email_address import EmailAddress, is_email_address
-from app.fields import OPEN, PRIVATE
+from app.fields import EDITABLE, PRIVATE
 
-Address = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
-ADDRESS = re.compile(r"https?://[!-~]+")
+WebhookAddress = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
+WEBHOOK_ADDRESS_PATTERN = re.compile(r"https?://[!-~]+")
 
 
 class AlertSettings(BaseModel):
     """A column of a campaign for each."""
 
     alert_emails: Annotated[list[EmailAddress], Field(max_length=10)] = Field(
-        default=[], title="E-mail addresses for alerts", json_schema_extra=OPEN | PRIVATE,
+        default=[], title="E-mail addresses for alerts", json_schema_extra=EDITABLE | PRIVATE,
         description="Optional, one per line, up to 10. They get a mail when a rule holds somebody, an item is "
         "flagged, no answers come, the goal is reached, or the campaign is finished, perhaps without it.",
     )  # fmt: skip
-    alert_webhook: Address | None = Field(
-        default=None, title="Webhook for alerts", json_schema_extra=OPEN | PRIVATE,
+    alert_webhook: WebhookAddress | None = Field(
+        default=None, title="Webhook for alerts", json_schema_extra=EDITABLE | PRIVATE,
         description="Optional. An https:// address to which the same is posted as JSON, signed so that the receiver "
         "can check where it comes from.",
     )  # fmt: skip
     alert_quiet_minutes: int | None = Field(
-        default=None, ge=5, le=10_080, title="Alert after silence (minutes)", json_schema_extra=OPEN,
+        default=None, ge=5, le=10_080, title="Alert after silence (minutes)", json_schema_extra=EDITABLE,
         description="Optional. Raise an alert when the campaign runs and no answer came for so many minutes. Empty: "
         "silence is no alert.",
     )  # fmt: skip
 
     @field_validator("alert_emails", mode="before")
     @classmethod
-    def one_address_a_line(cls, addresses: object) -> object:
+    def split_address_lines(cls, addresses: object) -> object:
         """A text of lines, as forms and the command line send it."""
         if isinstance(addresses, str):
             return [line for line in addresses.splitlines() if line.strip()]
@@ -44,21 +44,21 @@ class AlertSettings(BaseModel):
 
     @field_validator("alert_webhook")
     @classmethod
-    def webhook_names_a_host(cls, webhook: str | None) -> str | None:
+    def check_webhook_host(cls, webhook: str | None) -> str | None:
         """Raises ValueError."""
         if webhook is not None:
-            parts = urlsplit(webhook if ADDRESS.fullmatch(webhook) else "")
+            parts = urlsplit(webhook if WEBHOOK_ADDRESS_PATTERN.fullmatch(webhook) else "")
             if not parts.hostname or parts.username or parts.password or parts.port == 0:
                 raise ValueError("must be an address such as https://example.org/hook, without a name or password")
         return webhook
 
 
-def deliverable(addresses: Sequence[str]) -> list[str]:
+def deliverable_addresses(addresses: Sequence[str]) -> list[str]:
     """Return those of a campaign's stored addresses that a mail can go to; earlier versions took others, too."""
     return [address for address in addresses if is_email_address(address)]
 
 
-def undeliverable(addresses: Sequence[str]) -> list[str]:
+def undeliverable_addresses(addresses: Sequence[str]) -> list[str]:
     """Return the others, which the page of alerts names."""
     return [address for address in addresses if not is_email_address(address)]
 

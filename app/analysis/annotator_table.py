@@ -5,27 +5,27 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from app.analysis import annotator_picture
-from app.analysis.coarsened import labels_of, reached, read_as
+from app.analysis.coarsened import can_read_answers_as, judgment_labels, reading_notes
 from app.analysis.contracts import TableMethod, TableSection
-from app.analysis.findings import Answers, Column, Options, ResultTable, Values, rows_of
-from app.analysis.pairwise import pairs_of
+from app.analysis.findings import Answers, AnyArray, Column, Options, ResultTable, to_cell_rows
+from app.analysis.pairwise import preference_pairs
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import sums
+from app.inference.ground.long_form import sum_by_number
 from app.inference.ground.notes import Note
-from app.inference.observations.coarsening import Reads
+from app.inference.observations.coarsening import JudgmentKind
 from app.inference.preferences import transitivity
 from app.inference.ratings import annotator_aware
 from app.inference.ratings import with_others as correlations
 
-COUNTED = (
+ANNOTATOR_COUNT_COLUMNS = (
     Column("annotator", "Pseudonym", "text"),
     Column("name", "Annotator", "text"),
     Column("hits", "HITs", "count"),
     Column("judgments", "Judgments", "count"),
 )
-OF_SCORES = (
+SCALE_USE_COLUMNS = (
     Column("mean", "Mean score (points)"),
     Column("spread", "Standard deviation (points)"),
     Column("correlation", "Correlation with the others’ means"),
@@ -35,93 +35,124 @@ OF_SCORES = (
     Column("bias", "Bias (points above the others)"),
     Column("scale", "Width of scale (1: as the others)"),
 )
-OF_ORDER = (
+TRANSITIVITY_COLUMNS = (
     Column("kappa", "Transitivity kappa"),
     Column("triads", "Triads", "count"),
     Column("kappa_without_ties", "Transitivity kappa without ties"),
     Column("triads_without_ties", "Triads without ties", "count"),
 )
-OF_UNJUDGED = (Column("unjudged", "Share that could not be judged"),)
-OF_LABELS = (Column("agreement", "Share of labels that another gave too"),)
+UNJUDGED_SHARE_COLUMNS = (Column("unjudged", "Share that could not be judged"),)
+LABEL_AGREEMENT_COLUMNS = (Column("agreement", "Share of labels that another gave too"),)
 
-Part = tuple[tuple[Column, ...], tuple[Values, ...], tuple[Note, ...]]
+AnnotatorTablePart = tuple[tuple[Column, ...], tuple[AnyArray, ...], tuple[Note, ...]]
 
 
-def fit(answers: Answers, _options: Options) -> ResultTable:
+def build_annotator_table(answers: Answers, _options: Options) -> ResultTable:
     """The table, with the columns that the answers reach; each part that cannot be estimated leaves its cells empty and
     a note.
     """
     require_answers(answers)
     judgments = np.bincount(answers.annotator, minlength=answers.n_annotators)
     hits = np.bincount(answers.annotator_of_hit, minlength=answers.n_annotators)
-    parts = [part(answers) for kind, part in PARTS.items() if reached(kind, answers.yields)]
-    parts = parts or [labels_shared(answers)]
-    parts += [said_of_themselves(answers)] if answers.asked else []
-    parts += [] if answers.unjudged is None else [not_judged(answers.unjudged, judgments, answers.judged_nothing)]
+    parts = [
+        part(answers) for kind, part in ANNOTATOR_PARTS_BY_KIND.items() if can_read_answers_as(kind, answers.value_kind)
+    ]
+    parts = parts or [label_agreement_part(answers)]
+    parts += [profile_answers_part(answers)] if answers.profile_answers else []
+    parts += (
+        []
+        if answers.unjudged_counts is None
+        else [unjudged_share_part(answers.unjudged_counts, judgments, answers.names_without_judgment)]
+    )
     columns = answers.annotators, answers.names, hits, judgments, *(one for _, some, _ in parts for one in some)
-    heads = (*COUNTED, *(head for some, _, _ in parts for head in some))
-    return ResultTable(heads, rows_of(*columns), tuple(note for _, _, notes in parts for note in notes))
+    table_columns = (*ANNOTATOR_COUNT_COLUMNS, *(head for some, _, _ in parts for head in some))
+    return ResultTable(table_columns, to_cell_rows(*columns), tuple(note for _, _, notes in parts for note in notes))
 
 
-def said_of_themselves(answers: Answers) -> Part:
+def profile_answers_part(answers: Answers) -> AnnotatorTablePart:
     """What each annotator answered before the start; empty where they gave no answer."""
-    heads = tuple(Column(f"asked_{name}", name, "text") for name in answers.asked)
-    return heads, tuple(np.array([said or "" for said in column]) for column in answers.asked.values()), ()
+    answer_columns = tuple(Column(f"asked_{name}", name, "text") for name in answers.profile_answers)
+    return (
+        answer_columns,
+        tuple(np.array([said or "" for said in column]) for column in answers.profile_answers.values()),
+        (),
+    )
 
 
-def not_judged(unjudged: Integers, judgments: Integers, judged_nothing: Sequence[str]) -> Part:
+def unjudged_share_part(
+    unjudged_counts: Integers, judgment_counts: Integers, names_without_judgment: Sequence[str]
+) -> AnnotatorTablePart:
     """Of the items that each annotator judged or could not judge, the share of the latter, (A,)."""
-    note = Note("judged_nothing", f"Not in the table, since they could judge nothing: {', '.join(judged_nothing)}.")
-    return OF_UNJUDGED, (unjudged / (unjudged + judgments),), (note,) if judged_nothing else ()
+    note = Note(
+        "judged_nothing", f"Not in the table, since they could judge nothing: {', '.join(names_without_judgment)}."
+    )
+    return (
+        UNJUDGED_SHARE_COLUMNS,
+        (unjudged_counts / (unjudged_counts + judgment_counts),),
+        (note,) if names_without_judgment else (),
+    )
 
 
-def use_of_scale(answers: Answers) -> Part:
+def scale_use_part(answers: Answers) -> AnnotatorTablePart:
     """How each annotator scores, and what can be learned of them from the others."""
-    learned, notes = learned_of(answers)
-    return OF_SCORES, (*spread_of(answers), with_others(answers), *learned), (*read_as(answers, "points"), *notes)
+    columns, notes = reliability_and_bias(answers)
+    return (
+        SCALE_USE_COLUMNS,
+        (*score_mean_and_deviation(answers), correlation_with_others(answers), *columns),
+        (*reading_notes(answers, "points"), *notes),
+    )
 
 
-def order_of(answers: Answers) -> Part:
+def transitivity_part(answers: Answers) -> AnnotatorTablePart:
     """Whether each annotator's preferences fit together."""
-    consistent, notes = transitivity_of(answers)
-    return OF_ORDER, consistent, (*read_as(answers, "order"), *notes)
+    columns, notes = transitivity_by_annotator(answers)
+    return TRANSITIVITY_COLUMNS, columns, (*reading_notes(answers, "order"), *notes)
 
 
-PARTS: dict[Reads, Callable[[Answers], Part]] = {"points": use_of_scale, "order": order_of}
+ANNOTATOR_PARTS_BY_KIND: dict[JudgmentKind, Callable[[Answers], AnnotatorTablePart]] = {
+    "points": scale_use_part,
+    "order": transitivity_part,
+}
 
 
-def labels_shared(answers: Answers) -> Part:
+def label_agreement_part(answers: Answers) -> AnnotatorTablePart:
     """How far each annotator's labels are those that others gave the same items: of all pairs of one of theirs and one
     of somebody else's, the share that is the same; NaN where nobody else labelled an item of theirs.
     """
-    n, labels = answers.n_annotators, labels_of(answers, 0)
-    cell = answers.item * len(answers.classes) + labels
-    mine, own = (np.unique(of * n + answers.annotator, return_inverse=True)[1] for of in (answers.item, cell))
-    alike = np.bincount(cell)[cell] - np.bincount(own)[own]
-    others = np.bincount(answers.item)[answers.item] - np.bincount(mine)[mine]
-    total = sums(answers.annotator, others.astype(np.float64), n)
-    shared = sums(answers.annotator, alike.astype(np.float64), n) / np.where(total > 0, total, np.nan)
-    return OF_LABELS, (shared,), ()
+    n, labels = answers.n_annotators, judgment_labels(answers, 0)
+    item_label = answers.item * len(answers.classes) + labels
+    annotator_item, annotator_item_label = (
+        np.unique(of * n + answers.annotator, return_inverse=True)[1] for of in (answers.item, item_label)
+    )
+    equal_labels_by_others = (
+        np.bincount(item_label)[item_label] - np.bincount(annotator_item_label)[annotator_item_label]
+    )
+    labels_by_others = np.bincount(answers.item)[answers.item] - np.bincount(annotator_item)[annotator_item]
+    total = sum_by_number(answers.annotator, labels_by_others.astype(np.float64), n)
+    shared = sum_by_number(answers.annotator, equal_labels_by_others.astype(np.float64), n) / np.where(
+        total > 0, total, np.nan
+    )
+    return LABEL_AGREEMENT_COLUMNS, (shared,), ()
 
 
-def spread_of(answers: Answers) -> tuple[Array, Array]:
+def score_mean_and_deviation(answers: Answers) -> tuple[Array, Array]:
     """Mean and standard deviation of each annotator's scores, (A,); no deviation for a single judgment."""
     count = np.bincount(answers.annotator, minlength=answers.n_annotators)
-    mean = sums(answers.annotator, answers.score, len(count)) / count
-    squares = sums(answers.annotator, (answers.score - mean[answers.annotator]) ** 2, len(count))
+    mean = sum_by_number(answers.annotator, answers.score, len(count)) / count
+    squares = sum_by_number(answers.annotator, (answers.score - mean[answers.annotator]) ** 2, len(count))
     return mean, np.sqrt(squares / np.where(count > 1, count - 1.0, np.nan))
 
 
-def with_others(answers: Answers) -> Array:
+def correlation_with_others(answers: Answers) -> Array:
     """Return each annotator's correlation with the means of the others, (A,), as their own page shows it."""
     sizes = {"n_items": answers.n_items, "n_annotators": answers.n_annotators}
     return correlations.fit(answers.item, answers.annotator, answers.unit_score, **sizes).correlation
 
 
-def learned_of(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
+def reliability_and_bias(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
     """Reliability, chance of answering at random, weight, bias in points and scale, (A,) each, with notes."""
     try:
-        found = annotator_aware.fit(
+        fit = annotator_aware.fit(
             answers.item,
             answers.annotator,
             answers.unit_score,
@@ -131,36 +162,36 @@ def learned_of(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
     except Inestimable as reason:
         note = Note("no_reliability", f"No reliability, bias or scale: {reason}")
         return (np.full(answers.n_annotators, np.nan),) * 5, (note,)
-    columns = (found.reliability, found.random, found.annotator_weight, 100.0 * found.bias, found.scale)
-    return columns, found.notes
+    columns = (fit.reliability, fit.random, fit.annotator_weight, 100.0 * fit.bias, fit.scale)
+    return columns, fit.notes
 
 
-def transitivity_of(answers: Answers) -> tuple[tuple[Values, ...], tuple[Note, ...]]:
+def transitivity_by_annotator(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
     """Kappa and number of triads, with ties and without, (A,) each, with notes."""
     try:
-        found = transitivity_fit(answers)
+        fit = fit_transitivity(answers)
     except Inestimable as reason:
-        nothing = np.full(answers.n_annotators, np.nan)
-        return (nothing, nothing, nothing, nothing), (Note("no_transitivity", f"No transitivity: {reason}"),)
-    columns = (found.kappa, found.triads, found.kappa_without_ties, found.triads_without_ties)
-    return columns, found.notes
+        missing = np.full(answers.n_annotators, np.nan)
+        return (missing, missing, missing, missing), (Note("no_transitivity", f"No transitivity: {reason}"),)
+    columns = (fit.kappa, fit.triads, fit.kappa_without_ties, fit.triads_without_ties)
+    return columns, fit.notes
 
 
-def transitivity_fit(answers: Answers) -> transitivity.Transitivity:
+def fit_transitivity(answers: Answers) -> transitivity.Transitivity:
     """Over triads whose pairs come from three HITs; raises `Inestimable` if nobody has one."""
-    first, second, outcomes, hits = pairs_of(answers)
-    who = answers.annotator_of_hit[hits]
-    return transitivity.fit(first, second, outcomes, who, n_annotators=answers.n_annotators, hits=hits)
+    first, second, outcomes, hits = preference_pairs(answers)
+    annotators = answers.annotator_of_hit[hits]
+    return transitivity.fit(first, second, outcomes, annotators, n_annotators=answers.n_annotators, hits=hits)
 
 
-ANNOTATORS = TableMethod(
+ANNOTATOR_TABLE = TableMethod(
     TableSection("annotators", "Annotators"),
     "Annotators",
     "How much each annotator did, how their answers are spread, and how far they go with the others and fit together. "
     "Going with the others is no proof of being right, and somebody who differs may know better.",
-    fit,
+    build_annotator_table,
     reads=("points", "order", "classes"),
-    of_people=True,
-    picture=annotator_picture.scatter,
-    room=lambda expected: expected.annotators,
+    shows_annotators=True,
+    draw_picture=annotator_picture.draw_reliability_over_bias,
+    estimated_rows=lambda expected: expected.annotators,
 )

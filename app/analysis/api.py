@@ -9,30 +9,30 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from app.analysis import posteriors
-from app.analysis.export import export
-from app.analysis.findings import MOST_CLASSES, Options, ResultTable
-from app.analysis.groups import LONGEST_GROUP
-from app.analysis.methods import SCORES, TABLES, every_export
-from app.analysis.offer import offered
-from app.analysis.routes import KeptFits, require_people, streamed
-from app.analysis.score_tables import one_table, two_table
-from app.auth.guards import Who, program
+from app.analysis.export import open_export
+from app.analysis.findings import MAX_CLASSES, Options, ResultTable
+from app.analysis.groups import MAX_GROUP_CHARACTERS
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS, all_method_exports
+from app.analysis.offer import load_available_methods
+from app.analysis.routes import ProcessFits, export_response, require_access_to_annotators
+from app.analysis.score_tables import build_comparison_table, build_method_score_table
+from app.auth.guards import CurrentAccess, require_program
 from app.auth.roles import SEE_PEOPLE
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
-from app.designs.criteria import named
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.designs.criteria import find_criterion
 from app.designs.registry import design_of
 from app.inference.ground.notes import Note
-from app.inference.observations.coarsening import Reads
+from app.inference.observations.coarsening import JudgmentKind
 from app.record import replay
 from app.record.law import law_of
-from app.web import Database, Now, ReadingDatabase, Transaction, refusals
+from app.web import Database, Now, ReadingDatabase, Transaction, document_refusals
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
     tags=["Results"],
-    dependencies=[Depends(program), Depends(require_people)],
-    responses=refusals(
+    dependencies=[Depends(require_program), Depends(require_access_to_annotators)],
+    responses=document_refusals(
         {
             401: "`token_missing`, `token_invalid`",
             404: "`campaign_not_found`, `criterion_not_found`",
@@ -42,19 +42,19 @@ router = APIRouter(
 )
 
 
-Offset = Annotated[int, Query(ge=0, le=2**31)]
-Limit = Annotated[int, Query(ge=1, le=10_000)]
-Classes = Annotated[
+RowOffsetQuery = Annotated[int, Query(ge=0, le=2**31)]
+RowLimitQuery = Annotated[int, Query(ge=1, le=10_000)]
+ClassCountQuery = Annotated[
     int,
     Query(
         ge=2,
-        le=MOST_CLASSES,
+        le=MAX_CLASSES,
         description="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
     ),
 ]
 
 
-Criterion = Annotated[
+CriterionQuery = Annotated[
     str,
     Query(
         max_length=200, description="One of the campaign's criteria by its name, where it has any; default: the first."
@@ -62,17 +62,17 @@ Criterion = Annotated[
 ]
 
 
-Group = Annotated[
+GroupQuery = Annotated[
     str,
     Query(
-        max_length=LONGEST_GROUP,
+        max_length=MAX_GROUP_CHARACTERS,
         description="Only annotators who gave an answer to a question that was asked once, as `question=answer`, or "
         "another one, as `question!=answer`; default: all.",
     ),
 ]
 
 
-class PosteriorAsShown(BaseModel):
+class DisplayedPosteriorSchema(BaseModel):
     """A posterior's numbers as pages and exported files show them."""
 
     score: float = Field(description="In `unit` of the reply.")
@@ -85,7 +85,7 @@ class PosteriorAsShown(BaseModel):
     calibrated_high_95: float | None
 
 
-class Posterior(BaseModel):
+class PosteriorSchema(BaseModel):
     """The numbers of an item. Those outside `as_shown` are fractions of the scale, 0 to 1, whatever pages show."""
 
     id: str
@@ -119,47 +119,47 @@ class Posterior(BaseModel):
         description="The likeliest label, where labels are counted; null before the first one, and where others are as "
         "likely."
     )
-    as_shown: PosteriorAsShown
+    as_shown: DisplayedPosteriorSchema
 
 
-class Posteriors(BaseModel):
+class PosteriorPageSchema(BaseModel):
     total: int = Field(description="Of the whole campaign; 0 before the launch.")
     unit: str = Field(description="Of scores in `as_shown`, in words, such as `score, points`.")
     unit_of_means: str | None = Field(description="Of means in `as_shown`; null of labels, which have none.")
-    posteriors: list[Posterior]
+    posteriors: list[PosteriorSchema]
 
 
 @router.get("/posteriors")
 async def list_posteriors(
     database: Database,
-    fits: KeptFits,
+    fits: ProcessFits,
     slug: str,
     *,
-    offset: Offset = 0,
-    limit: Limit = 1000,
-    order: Annotated[posteriors.Order, Query(description="`-` for descending.")] = "number",
+    offset: RowOffsetQuery = 0,
+    limit: RowLimitQuery = 1000,
+    order: Annotated[posteriors.PosteriorOrder, Query(description="`-` for descending.")] = "number",
     level: Annotated[float, Query(gt=0, lt=1, description="Mass of the posterior's interval.")] = 0.95,
-    criterion: Criterion = "",
-) -> Posteriors:
+    criterion: CriterionQuery = "",
+) -> PosteriorPageSchema:
     """A page of the items' newest posteriors, each with the calibrated interval of the `items` export beside it."""
-    async with fits.reading(database) as connection:
-        campaign = named(await campaign_by_slug(connection, slug), criterion)
-        known = await fits.intervals(connection, campaign)
-        total, found = await posteriors.estimates(
-            connection, campaign, known, offset=offset, limit=limit, order=order, level=level
+    async with fits.open_reader(database) as connection:
+        campaign = find_criterion(await load_campaign_by_slug(connection, slug), criterion)
+        intervals = await fits.load_calibrated_intervals(connection, campaign)
+        total, estimates = await posteriors.load_posterior_page(
+            connection, campaign, intervals, offset=offset, limit=limit, order=order, level=level
         )
     design = design_of(campaign)
     units = {
-        "unit": design.unit_of(law_of(campaign)).axis,
-        "unit_of_means": design.unit.axis if design.ordered else None,
+        "unit": design.score_unit(law_of(campaign)).axis_title,
+        "unit_of_means": design.unit.axis_title if design.is_ordered else None,
     }
-    return Posteriors.model_validate({"total": total, "posteriors": found} | units, from_attributes=True)
+    return PosteriorPageSchema.model_validate({"total": total, "posteriors": estimates} | units, from_attributes=True)
 
 
-EXPORTED = (
+EXPORT_NAMES_HELP = (
     "`items`, `responses`, `unanswered`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` (CSV), or what "
     "needs a fit: "
-    f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in every_export())}, where the campaign's answers "
+    f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in all_method_exports())}, where the campaign's answers "
     "reach it."
 )
 
@@ -167,7 +167,7 @@ EXPORTED = (
 @router.get(
     "/export/{what}",
     response_class=StreamingResponse,
-    responses=refusals(
+    responses=document_refusals(
         {
             404: "`campaign_not_found`, `criterion_not_found`, `export_not_found`",
             409: "`not_launched`, `no_beta_posterior`; of a fit such as `no_judgments`, `no_overlap`, "
@@ -177,26 +177,26 @@ EXPORTED = (
 )
 async def get_export(
     database: ReadingDatabase,
-    fits: KeptFits,
+    fits: ProcessFits,
     slug: str,
-    what: Annotated[str, Field(description=EXPORTED)],
+    what: Annotated[str, Field(description=EXPORT_NAMES_HELP)],
     format: Literal["csv", "jsonl"] = "csv",  # noqa: A002  (a parameter's word)
     *,
     now: Now,
     spreadsheet: Annotated[
         bool, Query(description="Put an apostrophe before cells that spreadsheet programs would change: 001, =1+1.")
     ] = False,
-    classes: Classes = 2,
-    criterion: Criterion = "",
+    classes: ClassCountQuery = 2,
+    criterion: CriterionQuery = "",
 ) -> StreamingResponse:
     """A download of everything, streamed from one snapshot. Annotators appear under pseudonyms. Of several criteria,
     items, responses and segments have a row for each; what needs a fit, and the EASL file, is of one.
     """
-    how: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
-    return streamed(await export(database, slug, what, format, fits=fits, **how), now)
+    export_options: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
+    return export_response(await open_export(database, slug, what, format, fits=fits, **export_options), now)
 
 
-class Mismatch(BaseModel):
+class MismatchSchema(BaseModel):
     number: int
     external_id: str
     column: str
@@ -205,8 +205,8 @@ class Mismatch(BaseModel):
     criterion: str | None = Field(default=None, description="By which it is; null where there are no criteria.")
 
 
-class Verification(BaseModel):
-    clean: bool = Field(description="Every posterior is bit for bit what the responses lead to.")
+class VerificationSchema(BaseModel):
+    is_clean: bool = Field(description="Every posterior is bit for bit what the responses lead to.")
     responses: int
     items: int
     mismatch_count: int
@@ -214,79 +214,90 @@ class Verification(BaseModel):
         description="How many of them differ by more than the rounding of an earlier version, or of another system's "
         "mathematics library. If none does, `easel verify CAMPAIGN --replay` stores the posteriors again."
     )
-    mismatches: list[Mismatch] = Field(description="The first 20.")
+    mismatches: list[MismatchSchema] = Field(description="The first 20.")
 
 
-@router.get("/verify", responses=refusals({409: "`not_launched`, `not_replayable`"}))
-async def verify(database: ReadingDatabase, slug: str) -> Verification:
+@router.get("/verify", responses=document_refusals({409: "`not_launched`, `not_replayable`"}))
+async def get_verification(database: ReadingDatabase, slug: str) -> VerificationSchema:
     """Replay all responses from the prior and compare every posterior."""
-    async with snapshot(database) as connection:
-        campaign = await campaign_by_slug(connection, slug)
-        found = await replay.verify(connection, campaign)
-    return Verification.model_validate(found, from_attributes=True)
+    async with open_snapshot(database) as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+        verification = await replay.verify_by_replay(connection, campaign)
+    return VerificationSchema.model_validate(verification, from_attributes=True)
 
 
-class ScoreMethod(BaseModel):
+class ScoreMethodSchema(BaseModel):
     name: str
     title: str
     assumes: str = Field(description="What it takes for granted, in a sentence.")
     unit: str = Field(description="Of its scores, in words.")
-    reads: Reads = Field(description="The kind of answers that it takes.")
+    reads: JudgmentKind = Field(description="The kind of answers that it takes.")
 
 
-class TableMethod(BaseModel):
+class TableMethodSchema(BaseModel):
     name: str
     section: str = Field(description="The part of the analysis page that it belongs to.")
     title: str
     explanation: str
     per_item: bool = Field(description="Whether there is a row for each item.")
-    reads: list[Reads] = Field(description="The kinds of answers that it takes, of which one is enough.")
+    reads: list[JudgmentKind] = Field(description="The kinds of answers that it takes, of which one is enough.")
 
 
-class Analysis(BaseModel):
+class AnalysisMethodsSchema(BaseModel):
     """What can be asked for."""
 
-    answers: Reads = Field(description="The kind that annotators give.")
-    scores: list[ScoreMethod]
-    tables: list[TableMethod]
+    answers: JudgmentKind = Field(description="The kind that annotators give.")
+    scores: list[ScoreMethodSchema]
+    tables: list[TableMethodSchema]
 
 
 @router.get("/analysis")
-async def list_methods(connection: Transaction, who: Who, slug: str, criterion: Criterion = "") -> Analysis:
+async def list_analysis_methods(
+    connection: Transaction, access: CurrentAccess, slug: str, criterion: CriterionQuery = ""
+) -> AnalysisMethodsSchema:
     """The methods that score items, and the tables, which the campaign's way of asking and its items' columns reach.
     Whether there are answers enough for one is known when it is asked. Tables that tell of single annotators are only
     for those whose role may see people (`role_forbids`), and so is `group`.
     """
-    campaign = named(await campaign_by_slug(connection, slug), criterion)
-    offer = (await offered(connection, campaign)).seen(people=who.may(SEE_PEOPLE))
-    return Analysis(
-        answers=design_of(campaign).yields,
-        scores=[score_method(name) for name in offer.scores],
-        tables=[table_method(name) for name in offer.tables],
+    campaign = find_criterion(await load_campaign_by_slug(connection, slug), criterion)
+    available = (await load_available_methods(connection, campaign)).visible_methods(
+        can_see_annotators=access.can(SEE_PEOPLE)
+    )
+    return AnalysisMethodsSchema(
+        answers=design_of(campaign).value_kind,
+        scores=[score_method_schema(name) for name in available.scores],
+        tables=[table_method_schema(name) for name in available.tables],
     )
 
 
-def score_method(name: str) -> ScoreMethod:
-    of = SCORES[name]
-    return ScoreMethod(name=name, title=of.title, assumes=of.assumes, unit=of.unit, reads=of.reads)
+def score_method_schema(method_name: str) -> ScoreMethodSchema:
+    method = SCORE_METHODS[method_name]
+    return ScoreMethodSchema(
+        name=method_name, title=method.title, assumes=method.assumes, unit=method.unit, reads=method.reads
+    )
 
 
-def table_method(name: str) -> TableMethod:
-    of = TABLES[name]
-    told = {"title": of.title, "explanation": of.explanation, "per_item": of.per_item, "reads": [*of.reads]}
-    return TableMethod.model_validate({"name": name, "section": of.section.name} | told)
+def table_method_schema(table_name: str) -> TableMethodSchema:
+    method = TABLE_METHODS[table_name]
+    fields = {
+        "title": method.title,
+        "explanation": method.explanation,
+        "per_item": method.per_item,
+        "reads": [*method.reads],
+    }
+    return TableMethodSchema.model_validate({"name": table_name, "section": method.section.name} | fields)
 
 
 CellValue = str | int | float | None
 
 
-class Column(BaseModel):
+class ColumnSchema(BaseModel):
     name: str
     title: str = Field(description="For people, with the unit.")
     kind: Literal["text", "sentence", "count", "number"]
 
 
-MOST_TOLD = 100  # of the things that a note speaks of, which may be most items of a campaign
+MAX_NOTE_SUBJECTS = 100  # of the things that a note speaks of, which may be most items of a campaign
 NOTE_CODES = (
     "`all_tied`, `annotators_set_aside`, `annotators_without_label`, `baseline`, `baseline_advice`, "
     "`confidence_too_high`, `counted_as_typical`, `counts_depend_on_company`, `cycle`, `dependent_pairs`, "
@@ -314,23 +325,23 @@ NOTE_CODES = (
 )
 
 
-class NoteFacts(BaseModel):
+class NoteSchema(BaseModel):
     code: str = Field(description=f"Stable, whatever the words: {NOTE_CODES}.")
     about: dict[str, list[str] | list[int]] = Field(
-        description=f"By kind, such as `item`, the first {MOST_TOLD} of those that it speaks of: their names, or else "
+        description=f"By kind, such as `item`, the first {MAX_NOTE_SUBJECTS} of those that it speaks of: their names, or else "
         "their numbers."
     )
 
 
-class Rows(BaseModel):
-    columns: list[Column]
+class TableRowsSchema(BaseModel):
+    columns: list[ColumnSchema]
     total: int = Field(description="Of all rows, whatever the page.")
     rows: list[dict[str, CellValue]] = Field(description="By the columns' names; null where there is no figure.")
     notes: list[str] = Field(description="What could not be estimated and why, and what to keep in mind.")
-    note_facts: list[NoteFacts] = Field(description="Of each note, in the same order: what programs can rely on.")
+    note_facts: list[NoteSchema] = Field(description="Of each note, in the same order: what programs can rely on.")
 
 
-def rows_of(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
+def table_rows_fields(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
     """A page of a table, for `Rows`."""
     names = [column.name for column in table.columns]
     return {
@@ -338,15 +349,15 @@ def rows_of(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
         "total": len(table.rows),
         "rows": [dict(zip(names, row, strict=True)) for row in table.rows[offset : offset + limit]],
         "notes": table.notes,
-        "note_facts": [facts_of(note) for note in table.notes],
+        "note_facts": [note_fields(note) for note in table.notes],
     }
 
 
-def facts_of(note: Note) -> dict[str, Any]:
-    return {"code": note.code, "about": {noun: told[:MOST_TOLD] for noun, told in note.about.items()}}
+def note_fields(note: Note) -> dict[str, Any]:
+    return {"code": note.code, "about": {noun: told[:MAX_NOTE_SUBJECTS] for noun, told in note.about.items()}}
 
 
-INESTIMABLE = {
+INESTIMABLE_RESPONSES = {
     409: "`method_reads_other_answers`: it cannot read those of this campaign; or nothing can be estimated, and the "
     "message says why, such as `no_judgments`, `no_pairs`, `one_annotator`, `no_shared_items`, `nothing_varies`, "
     "`all_ties`, `no_overlap`, `no_scale`, `no_systems`, `no_shared_segments`, `no_such_system`, "
@@ -354,32 +365,37 @@ INESTIMABLE = {
 }
 
 
-NOT_FOUND = "`campaign_not_found`, `criterion_not_found`, `group_not_found`, `{}`"
+ANALYSIS_NOT_FOUND_CODES = "`campaign_not_found`, `criterion_not_found`, `group_not_found`, `{}`"
 
 
-class Scores(Rows):
-    method: ScoreMethod
+class ScoresSchema(TableRowsSchema):
+    method: ScoreMethodSchema
 
 
-@router.get("/analysis/scores/{method}", responses=refusals({404: NOT_FOUND.format("method_not_found")} | INESTIMABLE))
+@router.get(
+    "/analysis/scores/{method}",
+    responses=document_refusals({404: ANALYSIS_NOT_FOUND_CODES.format("method_not_found")} | INESTIMABLE_RESPONSES),
+)
 async def get_scores(
     database: ReadingDatabase,
-    fits: KeptFits,
+    fits: ProcessFits,
     slug: str,
     method: str,
     *,
-    offset: Offset = 0,
-    limit: Limit = 1000,
-    criterion: Criterion = "",
-    group: Group = "",
-) -> Scores:
+    offset: RowOffsetQuery = 0,
+    limit: RowLimitQuery = 1000,
+    criterion: CriterionQuery = "",
+    group: GroupQuery = "",
+) -> ScoresSchema:
     """The scores of all items by one method, with 95 % intervals, from the newest answers."""
-    answers, found = await fits.scores(database, slug, method, criterion=criterion, group=group)
-    table = await asyncio.to_thread(one_table, answers, found)
-    return Scores.model_validate(rows_of(table, offset, limit) | {"method": score_method(method)})
+    answers, scores = await fits.fit_scores(database, slug, method, criterion=criterion, group=group)
+    table = await asyncio.to_thread(build_method_score_table, answers, scores)
+    return ScoresSchema.model_validate(
+        table_rows_fields(table, offset, limit) | {"method": score_method_schema(method)}
+    )
 
 
-class Figure(BaseModel):
+class FigureSchema(BaseModel):
     name: str = Field(description="`spearman`, `pearson`, `kendall` or `ndcg`.")
     title: str
     value: float | None
@@ -387,56 +403,64 @@ class Figure(BaseModel):
     high: float | None
 
 
-class Comparison(Rows):
-    one: ScoreMethod
-    other: ScoreMethod
+class ComparisonSchema(TableRowsSchema):
+    one: ScoreMethodSchema
+    other: ScoreMethodSchema
     n: int = Field(description="Items that both have a score for.")
-    figures: list[Figure] = Field(description="Empty if there are none.")
+    figures: list[FigureSchema] = Field(description="Empty if there are none.")
     refusal: str = Field(description="Why there are no figures, or empty.")
 
 
-@router.get("/analysis/compare", responses=refusals({404: NOT_FOUND.format("method_not_found")} | INESTIMABLE))
+@router.get(
+    "/analysis/compare",
+    responses=document_refusals({404: ANALYSIS_NOT_FOUND_CODES.format("method_not_found")} | INESTIMABLE_RESPONSES),
+)
 async def get_comparison(
     database: ReadingDatabase,
-    fits: KeptFits,
+    fits: ProcessFits,
     slug: str,
     *,
     one: Annotated[str, Query(description="A method that scores items; the reference for nDCG.")],
     other: str,
-    offset: Offset = 0,
-    limit: Limit = 1000,
-    criterion: Criterion = "",
-    group: Group = "",
-) -> Comparison:
+    offset: RowOffsetQuery = 0,
+    limit: RowLimitQuery = 1000,
+    criterion: CriterionQuery = "",
+    group: GroupQuery = "",
+) -> ComparisonSchema:
     """Two methods side by side: their correlations, and both scores of every item."""
-    answers, found = await fits.compare(database, slug, one, other, criterion=criterion, group=group)
-    of_both = score_method(one), score_method(other)
-    table = await asyncio.to_thread(two_table, answers, found, *(method.title for method in of_both))
-    of = {"one": of_both[0], "other": of_both[1], "n": found.n, "refusal": found.refusal}
-    figures = [asdict(figure) for figure in found.figures]
-    return Comparison.model_validate(rows_of(table, offset, limit) | of | {"figures": figures})
+    answers, comparison = await fits.compare_methods(database, slug, one, other, criterion=criterion, group=group)
+    method_schemas = score_method_schema(one), score_method_schema(other)
+    table = await asyncio.to_thread(
+        build_comparison_table, answers, comparison, *(method.title for method in method_schemas)
+    )
+    fields = {"one": method_schemas[0], "other": method_schemas[1], "n": comparison.n, "refusal": comparison.refusal}
+    figures = [asdict(figure) for figure in comparison.figures]
+    return ComparisonSchema.model_validate(table_rows_fields(table, offset, limit) | fields | {"figures": figures})
 
 
-class AnalysisTable(Rows):
-    table: TableMethod
+class AnalysisTableSchema(TableRowsSchema):
+    table: TableMethodSchema
     verdict: str = Field(description="What the figures say together, in a sentence; empty where nothing is said.")
 
 
-@router.get("/analysis/tables/{name}", responses=refusals({404: NOT_FOUND.format("table_not_found")} | INESTIMABLE))
-async def get_table(
+@router.get(
+    "/analysis/tables/{name}",
+    responses=document_refusals({404: ANALYSIS_NOT_FOUND_CODES.format("table_not_found")} | INESTIMABLE_RESPONSES),
+)
+async def get_analysis_table(
     database: ReadingDatabase,
-    fits: KeptFits,
+    fits: ProcessFits,
     slug: str,
     name: str,
     *,
-    classes: Classes = 2,
+    classes: ClassCountQuery = 2,
     baseline: Annotated[str | None, Query(description="Of tables of systems; default: the system judged most.")] = None,
-    offset: Offset = 0,
-    limit: Limit = 1000,
-    criterion: Criterion = "",
-    group: Group = "",
-) -> AnalysisTable:
+    offset: RowOffsetQuery = 0,
+    limit: RowLimitQuery = 1000,
+    criterion: CriterionQuery = "",
+    group: GroupQuery = "",
+) -> AnalysisTableSchema:
     """One of the tables that the analysis lists, from the newest answers."""
-    found = await fits.table(database, slug, name, Options(classes, baseline), criterion=criterion, group=group)
-    of = {"table": table_method(name), "verdict": found.verdict}
-    return AnalysisTable.model_validate(rows_of(found, offset, limit) | of)
+    table = await fits.fit_table(database, slug, name, Options(classes, baseline), criterion=criterion, group=group)
+    fields = {"table": table_method_schema(name), "verdict": table.verdict}
+    return AnalysisTableSchema.model_validate(table_rows_fields(table, offset, limit) | fields)

@@ -10,9 +10,9 @@ from typing import Literal
 from app.analysis.findings import Answers, Cell, Options, ResultTable, Scores
 from app.analysis.scatter import Scatter
 from app.drawing import Axis
-from app.inference.observations.coarsening import Reads
+from app.inference.observations.coarsening import JudgmentKind
 
-Option = Literal["classes", "baseline"]
+OptionName = Literal["classes", "baseline"]
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class ScoreMethod:
     assumes: str
     unit: str
     fit: Callable[[Answers], Scores]
-    usual: bool = False
-    reads: Reads = "points"
-    cuts: bool = True
+    is_default: bool = False
+    reads: JudgmentKind = "points"
+    can_cut_scores: bool = True
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class TableSection:
 
     name: str
     title: str
-    asks: tuple[Option, ...] = ()
+    options: tuple[OptionName, ...] = ()
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedRows:
     """How many rows a page will show of items and of annotators, and into how many classes scores are cut."""
 
     items: int
@@ -55,7 +55,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DotPlotColumn:
     """The column of a table whose figures are drawn as dots on a line.
 
     axis: of the line; None for one that holds all figures. measures: of a table in which each row is a quantity of its
@@ -64,16 +64,16 @@ class Drawn:
 
     column: str
     axis: Axis | None = None
-    measures: Mapping[str, Axis | None] = field(default_factory=dict)
+    axes_by_measure: Mapping[str, Axis | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class LongTable:
+class LazyTable:
     """A table whose rows are made as they are needed. rows: those from a place to before another; there are `count`."""
 
     columns: Sequence[str]
-    count: int
-    rows: Callable[[int, int], Sequence[tuple[Cell, ...]]]
+    row_count: int
+    make_rows: Callable[[int, int], Sequence[tuple[Cell, ...]]]
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ class MethodExport:
     name: str
     title: str
     contents: str
-    fit: Callable[[Answers, Options], LongTable] | None = None
-    cuts: bool = False
+    fit: Callable[[Answers, Options], LazyTable] | None = None
+    can_cut_scores: bool = False
 
 
-def no_rows(_expected: Expected) -> int:
+def estimate_no_rows(_expected: ExpectedRows) -> int:
     return 0
 
 
@@ -112,20 +112,20 @@ class TableMethod:
     title: str
     explanation: str
     fit: Callable[[Answers, Options], ResultTable]
-    reads: tuple[Reads, ...] = ("points",)
-    options: tuple[Option, ...] = ()
+    reads: tuple[JudgmentKind, ...] = ("points",)
+    options: tuple[OptionName, ...] = ()
     per_item: bool = False
-    of_systems: bool = False
-    of_criteria: bool = False
-    of_groups: bool = False
-    of_people: bool = False
-    needs: tuple[str, ...] = ()
-    of_pairs: bool = False
-    drawn: Drawn | None = None
-    picture: Callable[[ResultTable], Scatter | None] | None = None
-    room: Callable[[Expected], int] = no_rows
+    needs_systems: bool = False
+    needs_criteria: bool = False
+    needs_groups: bool = False
+    shows_annotators: bool = False
+    required_columns: tuple[str, ...] = ()
+    needs_free_pairs: bool = False
+    dot_plot: DotPlotColumn | None = None
+    draw_picture: Callable[[ResultTable], Scatter | None] | None = None
+    estimated_rows: Callable[[ExpectedRows], int] = estimate_no_rows
     exports: tuple[MethodExport, ...] = ()
 
-    def chosen(self, options: Options) -> Options:
+    def relevant_options(self, options: Options) -> Options:
         """The options that change this table; the others as if nobody had chosen."""
         return Options(**{name: getattr(options, name) for name in self.options})

@@ -6,29 +6,29 @@ from scipy.special import ndtri
 from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Scores
 from app.analysis.scores import require_answers
-from app.inference.ground.notes import named
+from app.inference.ground.notes import name_mentions
 from app.inference.preferences import best_worst_counts
 
 Z = float(ndtri(0.975))
 
 
-def counts(answers: Answers) -> Scores:
+def best_worst_scores(answers: Answers) -> Scores:
     """How often each item was the best of its HIT, less how often the worst."""
     require_answers(answers)
-    found = best_worst_counts.fit(
+    fit = best_worst_counts.fit(
         *(answers.hit, answers.item, answers.unit_score),
         n_items=answers.n_items,
         tie_margin=answers.parameters.tie_margin,
     )
-    low, high = (np.clip(found.score + side * Z * found.standard_error, -1.0, 1.0) for side in (-1.0, 1.0))
-    notes = named(found.notes, {"item": answers.ids})
-    return Scores(found.score, answers.judged, low, high, found.standard_error, notes)
+    low, high = (np.clip(fit.score + side * Z * fit.standard_error, -1.0, 1.0) for side in (-1.0, 1.0))
+    notes = name_mentions(fit.notes, {"item": answers.ids})
+    return Scores(fit.score, answers.has_judgments, low, high, fit.standard_error, notes)
 
 
-BEST_WORST = ScoreMethod(
+BEST_WORST_METHOD = ScoreMethod(
     "Best-worst counts",
     "An item is the better the more often it was the best of its HIT and not the worst, whatever stood beside it.",
     "share of HITs as the best less share as the worst, -1 to 1",
-    counts,
+    best_worst_scores,
     reads="order",
 )

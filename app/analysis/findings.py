@@ -14,18 +14,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from app.designs.design import Yields
-from app.designs.scale import POINTS
+from app.designs.design import ValueKind
+from app.designs.scale import MAX_POINTS
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note
-from app.inference.online.law import Parameters
+from app.inference.online.law import LawParameters
 
 Mask = npt.NDArray[np.bool_]
-Values = npt.NDArray[Any]
+AnyArray = npt.NDArray[Any]
 Cell = str | int | float | None
-Kind = Literal["text", "sentence", "count", "number"]
+ColumnKind = Literal["text", "sentence", "count", "number"]
 
-MOST_CLASSES = 10  # labels that scores are cut into
+MAX_CLASSES = 10  # labels that scores are cut into
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Answers:
     annotator: Integers
     score: Array
     value: Array
-    yields: Yields
+    value_kind: ValueKind
     ids: Sequence[str]
     shown: Sequence[str]
     systems: Sequence[str | None]
@@ -65,15 +65,15 @@ class Answers:
     law: str
     prior: Array
     state: Array | None
-    parameters: Parameters
+    parameters: LawParameters
     seed: int
     classes: Sequence[str] = ()
     always_shown: Sequence[int] = ()
     compares_pairs: bool = False
-    unjudged: Integers | None = None
-    judged_nothing: Sequence[str] = ()
-    criteria: Mapping[str, Array] = field(default_factory=dict)
-    asked: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    unjudged_counts: Integers | None = None
+    names_without_judgment: Sequence[str] = ()
+    scores_by_criterion: Mapping[str, Array] = field(default_factory=dict)
+    profile_answers: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
     @property
     def n_items(self) -> int:
@@ -91,31 +91,31 @@ class Answers:
         return len(self.seq)
 
     @property
-    def first_of_hit(self) -> Integers:
+    def first_judgment_of_hit(self) -> Integers:
         """(H,) where each HIT's judgments begin."""
         return np.flatnonzero(np.diff(self.hit, prepend=-1))
 
     @property
     def annotator_of_hit(self) -> Integers:
         """(H,) who answered it."""
-        return self.annotator[self.first_of_hit]
+        return self.annotator[self.first_judgment_of_hit]
 
     @property
     def unit_score(self) -> Array:
         """(J,) the scores on 0 to 1."""
-        return self.score / POINTS
+        return self.score / MAX_POINTS
 
     @property
-    def judgments(self) -> Integers:
+    def judgment_counts(self) -> Integers:
         """(N,) how many judgments each item has."""
         return np.bincount(self.item, minlength=self.n_items)
 
     @property
-    def judged(self) -> Mask:
+    def has_judgments(self) -> Mask:
         """(N,) which items have a judgment."""
-        return self.judgments > 0
+        return self.judgment_counts > 0
 
-    def rng(self) -> np.random.Generator:
+    def seeded_rng(self) -> np.random.Generator:
         """A fresh generator that starts the same for the same campaign."""
         return np.random.default_rng(self.seed)
 
@@ -124,15 +124,15 @@ Result = TypeVar("Result")
 Choice = TypeVar("Choice", bound=Hashable)
 
 
-def once(fit: Callable[[Answers, Choice], Result]) -> Callable[[Answers, Choice], Result]:
+def cache_last_result(fit: Callable[[Answers, Choice], Result]) -> Callable[[Answers, Choice], Result]:
     """`fit`, where several tables are made from one: the last result for each `Answers`, kept as long as they are."""
-    kept: WeakKeyDictionary[Answers, tuple[Choice, Result]] = WeakKeyDictionary()
+    last_results: WeakKeyDictionary[Answers, tuple[Choice, Result]] = WeakKeyDictionary()
 
     @wraps(fit)
     def fitted(answers: Answers, choice: Choice) -> Result:
-        last = kept.get(answers)
+        last = last_results.get(answers)
         if last is None or last[0] != choice:
-            last = kept[answers] = choice, fit(answers, choice)
+            last = last_results[answers] = choice, fit(answers, choice)
         return last[1]
 
     return fitted
@@ -158,7 +158,7 @@ class Scores:
     """
 
     values: Array
-    judged: Mask
+    has_judgments: Mask
     low: Array | None = None
     high: Array | None = None
     standard_error: Array | None = None
@@ -171,7 +171,7 @@ class Column:
 
     name: str
     title: str
-    kind: Kind = "number"
+    kind: ColumnKind = "number"
 
 
 @dataclass(frozen=True)
@@ -211,26 +211,26 @@ class Comparison:
     refusal: str = ""
 
 
-def cell(value: Any) -> Cell:
+def to_cell(value: Any) -> Cell:
     """A number or text of NumPy or Python as a cell: None for NaN and infinities."""
     plain = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
-def cells(values: Iterable[Any]) -> list[Cell]:
+def to_cells(values: Iterable[Any]) -> list[Cell]:
     """A column of cells."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         finite = np.isfinite(values)
         column: list[Cell] = (values if finite.all() else np.where(finite, values, np.array(None))).tolist()
         return column
-    return [cell(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
+    return [to_cell(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
 
 
-def columns_of(*columns: Iterable[Any]) -> list[list[Cell]]:
+def to_cell_columns(*columns: Iterable[Any]) -> list[list[Cell]]:
     """Columns of cells."""
-    return [cells(column) for column in columns]
+    return [to_cells(column) for column in columns]
 
 
-def rows_of(*columns: Iterable[Any]) -> list[tuple[Cell, ...]]:
+def to_cell_rows(*columns: Iterable[Any]) -> list[tuple[Cell, ...]]:
     """Rows from columns of equal length."""
-    return list(zip(*columns_of(*columns), strict=True))
+    return list(zip(*to_cell_columns(*columns), strict=True))

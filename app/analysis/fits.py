@@ -12,25 +12,25 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import answers as stored
 from app.analysis import calibrated
-from app.analysis.calibrated import Counted
+from app.analysis.calibrated import CalibratedEvidence
 from app.analysis.findings import Answers, Comparison, Options, ResultTable, Scores
-from app.analysis.groups import in_group
-from app.analysis.methods import SCORES, TABLES
-from app.analysis.offer import Offer, offered, scored, tabled
-from app.analysis.scores import compare
-from app.background.threads import in_daemon_thread
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
-from app.designs.criteria import key_of, named
-from app.errors import Conflict, NotFound, shortened
+from app.analysis.groups import answers_of_group
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.offer import AvailableMethods, apply_score_method, apply_table_method, load_available_methods
+from app.analysis.scores import compare_scores
+from app.background.threads import run_in_daemon_thread
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.designs.criteria import criterion_key, find_criterion
+from app.errors import Conflict, NotFound, shorten_echo
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ratings.moderated import Moderated
-from app.record.news import Watermark, look
+from app.inference.ratings.moderated import ModeratedMeans
+from app.record.news import Watermark, poll_changes
 
-MOST_CAMPAIGNS = 5  # each criterion of one counts as one
-MOST_RESULTS = 100  # of one campaign
-MOST_GROUPS = 6  # of one campaign
+MAX_CACHED_CAMPAIGNS = 5  # each criterion of one counts as one
+MAX_CACHED_RESULTS = 100  # of one campaign
+MAX_CACHED_GROUPS = 6  # of one campaign
 
 Result = TypeVar("Result")
 
@@ -46,13 +46,13 @@ class CampaignFits:
     campaign: Row[Any]
     watermark: Watermark
     answers: Answers
-    offer: Offer
+    available_methods: AvailableMethods
     results: dict[Hashable, Any] = field(default_factory=dict)
-    groups: dict[str, "CampaignFits"] = field(default_factory=dict)
+    fits_by_group: dict[str, "CampaignFits"] = field(default_factory=dict)
 
 
 @dataclass
-class Fits:
+class FitCache:
     """What this process has fitted. Asked again with no new answer, it gives the same objects; do not change them.
 
     criterion: the name of that by which the campaign is read; of several the first where it is empty. group: of
@@ -63,171 +63,202 @@ class Fits:
     `method_reads_other_answers`.
     """
 
-    kept: dict[tuple[int, int], CampaignFits] = field(default_factory=dict)
-    calibrated: dict[tuple[int, int], Counted] = field(default_factory=dict)
-    one_reader: asyncio.Lock = field(default_factory=asyncio.Lock)
-    one_fit: asyncio.Lock = field(default_factory=asyncio.Lock)
+    campaign_fits: dict[tuple[int, int], CampaignFits] = field(default_factory=dict)
+    calibrated_evidence: dict[tuple[int, int], CalibratedEvidence] = field(default_factory=dict)
+    reader_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    fit_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def answers(self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = "") -> Answers:
+    async def load_answers(self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = "") -> Answers:
         """The campaign's answers as of now."""
-        return (await self.newest(engine, slug, criterion=criterion, group=group)).answers
+        return (await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)).answers
 
-    async def offer(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> Offer:
+    async def load_available_methods(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> AvailableMethods:
         """What they reach."""
-        return (await self.newest(engine, slug, criterion=criterion)).offer
+        return (await self.load_campaign_fits(engine, slug, criterion=criterion)).available_methods
 
-    async def scores(
-        self, engine: AsyncEngine, slug: str, method: str, *, criterion: str = "", group: str = ""
+    async def fit_scores(
+        self, engine: AsyncEngine, slug: str, method_name: str, *, criterion: str = "", group: str = ""
     ) -> tuple[Answers, Scores]:
         """The scores of a method of `SCORES`, and the answers that they are made from."""
-        return await self.made(engine, slug, ("scores", method), scores_by(method), criterion=criterion, group=group)
+        return await self.fit_with_answers(
+            engine, slug, ("scores", method_name), score_function(method_name), criterion=criterion, group=group
+        )
 
-    async def some_scores(
-        self, engine: AsyncEngine, slug: str, names: Iterable[str], *, criterion: str = "", group: str = ""
+    async def fit_scores_by_methods(
+        self, engine: AsyncEngine, slug: str, method_names: Iterable[str], *, criterion: str = "", group: str = ""
     ) -> tuple[Answers, dict[str, Scores | None], tuple[Note, ...]]:
         """Those of several methods from the same answers; None for a method that cannot score any item, and why."""
-        newest = await self.newest(engine, slug, criterion=criterion, group=group)
-        found: dict[str, Scores | None] = {}
+        campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
+        scores_by_method: dict[str, Scores | None] = {}
         notes: list[Note] = []
-        for name in names:
-            fit, title = scores_by(name), SCORES[name].title
+        for name in method_names:
+            fit, title = score_function(name), SCORE_METHODS[name].title
             try:
-                scores = await self.fitted(newest, ("scores", name), fit)
-                found[name], more = scores, scores.notes
+                scores = await self.get_or_fit(campaign_fits, ("scores", name), fit)
+                scores_by_method[name], method_notes = scores, scores.notes
             except Conflict as refusal:
-                found[name], more = None, (Note(refusal.code, refusal.message),)
-            notes += [Note(note.code, f"{title}: {note}") for note in more]
-        return newest.answers, found, tuple(notes)
+                scores_by_method[name], method_notes = None, (Note(refusal.code, refusal.message),)
+            notes += [Note(note.code, f"{title}: {note}") for note in method_notes]
+        return campaign_fits.answers, scores_by_method, tuple(notes)
 
-    async def table(
+    async def fit_table(
         self,
         engine: AsyncEngine,
         slug: str,
-        name: str,
+        table_name: str,
         options: Options = Options(),
         *,
         criterion: str = "",
         group: str = "",
     ) -> ResultTable:
         """A table of `TABLES`."""
-        method = known(TABLES, name, "table_not_found")
-        chosen = method.chosen(options)
-        what = ("table", name, chosen)
-        fit = partial(tabled, method, options=chosen)
-        return (await self.made(engine, slug, what, fit, criterion=criterion, group=group))[1]
+        method = find_registered_method(TABLE_METHODS, table_name, "table_not_found")
+        relevant_options = method.relevant_options(options)
+        result_key = ("table", table_name, relevant_options)
+        fit = partial(apply_table_method, method, options=relevant_options)
+        return (await self.fit_with_answers(engine, slug, result_key, fit, criterion=criterion, group=group))[1]
 
-    async def compare(
-        self, engine: AsyncEngine, slug: str, one: str, other: str, *, criterion: str = "", group: str = ""
-    ) -> tuple[Answers, Comparison]:
-        """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""
-        fits = {method: scores_by(method) for method in (one, other)}
-        newest = await self.newest(engine, slug, criterion=criterion, group=group)
-        both = [await self.fitted(newest, ("scores", method), fits[method]) for method in (one, other)]
-        what = ("compare", one, other)
-        return newest.answers, await self.fitted(newest, what, lambda answers: compare(answers, *both))
-
-    async def made(
+    async def compare_methods(
         self,
         engine: AsyncEngine,
         slug: str,
-        what: Hashable,
+        method_name: str,
+        other_method_name: str,
+        *,
+        criterion: str = "",
+        group: str = "",
+    ) -> tuple[Answers, Comparison]:
+        """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""
+        fits = {method: score_function(method) for method in (method_name, other_method_name)}
+        campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
+        scores = [
+            await self.get_or_fit(campaign_fits, ("scores", method), fits[method])
+            for method in (method_name, other_method_name)
+        ]
+        result_key = ("compare", method_name, other_method_name)
+        return campaign_fits.answers, await self.get_or_fit(
+            campaign_fits, result_key, lambda answers: compare_scores(answers, *scores)
+        )
+
+    async def fit_with_answers(
+        self,
+        engine: AsyncEngine,
+        slug: str,
+        result_key: Hashable,
         fit: Callable[[Answers], Result],
         *,
         criterion: str = "",
         group: str = "",
     ) -> tuple[Answers, Result]:
         """What `fit` makes of the newest answers, kept under the name `what`."""
-        newest = await self.newest(engine, slug, criterion=criterion, group=group)
-        return newest.answers, await self.fitted(newest, what, fit)
+        campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
+        return campaign_fits.answers, await self.get_or_fit(campaign_fits, result_key, fit)
 
-    async def newest(self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = "") -> CampaignFits:
+    async def load_campaign_fits(
+        self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = ""
+    ) -> CampaignFits:
         """Those of a group, of all annotators if it is empty."""
-        newest = await self.of_all(engine, slug, criterion=criterion)
-        if group and group not in newest.groups:
-            own = await asyncio.to_thread(in_group, newest.answers, group)
-            keep(newest.groups, group, replace(newest, answers=own, results={}, groups={}), MOST_GROUPS)
-        return newest.groups[group] if group else newest
+        campaign_fits = await self.load_fits_of_all_annotators(engine, slug, criterion=criterion)
+        if group and group not in campaign_fits.fits_by_group:
+            group_answers = await asyncio.to_thread(answers_of_group, campaign_fits.answers, group)
+            store_in_bounded_cache(
+                campaign_fits.fits_by_group,
+                group,
+                replace(campaign_fits, answers=group_answers, results={}, groups={}),
+                MAX_CACHED_GROUPS,
+            )
+        return campaign_fits.fits_by_group[group] if group else campaign_fits
 
-    async def of_all(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
+    async def load_fits_of_all_annotators(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
         """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""
-        async with self.reading(engine) as connection:
-            campaign = await campaign_by_slug(connection, slug)
-            read_by = named(campaign, criterion)
-            newest = self.kept.get(key_of(read_by))
-            now, first, _ = await look(connection, campaign.id, newest.watermark if newest else None)
-            if newest is None or newest.campaign != campaign or first is not None:
-                answers = await stored.read(connection, read_by)
-                newest = CampaignFits(campaign, now, answers, await offered(connection, read_by))
-                keep(self.kept, key_of(read_by), newest, MOST_CAMPAIGNS)
-            newest.watermark = now
-            return newest
+        async with self.open_reader(engine) as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+            criterion_view = find_criterion(campaign, criterion)
+            campaign_fits = self.campaign_fits.get(criterion_key(criterion_view))
+            now, first, _ = await poll_changes(
+                connection, campaign.id, campaign_fits.watermark if campaign_fits else None
+            )
+            if campaign_fits is None or campaign_fits.campaign != campaign or first is not None:
+                answers = await stored.load_campaign_answers(connection, criterion_view)
+                campaign_fits = CampaignFits(
+                    campaign, now, answers, await load_available_methods(connection, criterion_view)
+                )
+                store_in_bounded_cache(
+                    self.campaign_fits, criterion_key(criterion_view), campaign_fits, MAX_CACHED_CAMPAIGNS
+                )
+            campaign_fits.watermark = now
+            return campaign_fits
 
     @asynccontextmanager
-    async def reading(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    async def open_reader(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
         """A snapshot to read a campaign's answers from: one at a time, and whoever waits for it has no connection."""
-        async with self.one_reader, snapshot(engine) as connection:
+        async with self.reader_lock, open_snapshot(engine) as connection:
             yield connection
 
-    async def intervals(self, connection: AsyncConnection, campaign: Any) -> Moderated:
+    async def load_calibrated_intervals(self, connection: AsyncConnection, campaign: Any) -> ModeratedMeans:
         """The calibrated intervals as of now, of which only the newest answers are read; `connection` is `reading`."""
-        return (await self.counted(connection, campaign)).intervals
+        return (await self.load_calibrated_evidence(connection, campaign)).intervals
 
-    async def counted(self, connection: AsyncConnection, campaign: Any) -> Counted:
+    async def load_calibrated_evidence(self, connection: AsyncConnection, campaign: Any) -> CalibratedEvidence:
         """What the answers as of now add up to, likewise."""
-        newest = await calibrated.newest(connection, campaign, self.calibrated.get(key_of(campaign)))
-        keep(self.calibrated, key_of(campaign), newest, MOST_CAMPAIGNS)
-        return newest
+        evidence = await calibrated.load_calibrated_evidence(
+            connection, campaign, self.calibrated_evidence.get(criterion_key(campaign))
+        )
+        store_in_bounded_cache(self.calibrated_evidence, criterion_key(campaign), evidence, MAX_CACHED_CAMPAIGNS)
+        return evidence
 
-    async def fitted(self, newest: CampaignFits, what: Hashable, fit: Callable[[Answers], Result]) -> Result:
+    async def get_or_fit(
+        self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Result]
+    ) -> Result:
         """The result kept under this name, or that of `fit`, run in a thread when no other fit runs.
 
         That nothing can be estimated is a result too. Whoever stops waiting does not stop the fit, which would go on in
         its thread beside the next one.
         """
-        if what not in newest.results:
-            await asyncio.shield(asyncio.create_task(self.run(newest, what, fit)))
-        found = newest.results[what]
-        if isinstance(found, Inestimable):
-            raise Conflict(str(found), code=found.code)
-        return cast("Result", found)
+        if result_key not in campaign_fits.results:
+            await asyncio.shield(asyncio.create_task(self.run_fit(campaign_fits, result_key, fit)))
+        result = campaign_fits.results[result_key]
+        if isinstance(result, Inestimable):
+            raise Conflict(str(result), code=result.code)
+        return cast("Result", result)
 
-    async def run(self, newest: CampaignFits, what: Hashable, fit: Callable[[Answers], Any]) -> None:
-        async with self.one_fit:
-            if what not in newest.results:
-                keep(
-                    newest.results,
-                    what,
-                    await in_daemon_thread(partial(tried, fit, newest.answers), "fit"),
-                    MOST_RESULTS,
+    async def run_fit(self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Any]) -> None:
+        async with self.fit_lock:
+            if result_key not in campaign_fits.results:
+                store_in_bounded_cache(
+                    campaign_fits.results,
+                    result_key,
+                    await run_in_daemon_thread(partial(fit_or_inestimable, fit, campaign_fits.answers), "fit"),
+                    MAX_CACHED_RESULTS,
                 )
 
 
-def scores_by(name: str) -> Callable[[Answers], Scores]:
+def score_function(method_name: str) -> Callable[[Answers], Scores]:
     """What makes the scores of a method; raises `NotFound` (`method_not_found`)."""
-    return partial(scored, known(SCORES, name, "method_not_found"))
+    return partial(apply_score_method, find_registered_method(SCORE_METHODS, method_name, "method_not_found"))
 
 
-def tried(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:
+def fit_or_inestimable(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:
     try:
         return fit(answers)
     except Inestimable as reason:
         return reason
 
 
-def keep(kept: dict[Any, Any], key: Hashable, value: Any, most: int) -> None:
+def store_in_bounded_cache(cache: dict[Any, Any], key: Hashable, value: Any, max_entries: int) -> None:
     """As the newest; what was kept first goes if there is too much."""
-    kept.pop(key, None)
-    kept[key] = value
-    while len(kept) > most:
-        del kept[next(iter(kept))]
+    cache.pop(key, None)
+    cache[key] = value
+    while len(cache) > max_entries:
+        del cache[next(iter(cache))]
 
 
 Method = TypeVar("Method")
 
 
-def known(registry: dict[str, Method], name: str, code: str) -> Method:
+def find_registered_method(registry: dict[str, Method], name: str, code: str) -> Method:
     """The entry of this name; raises `NotFound` with this code, naming those that there are."""
     if name not in registry:
-        there = ", ".join(registry)
-        raise NotFound(f"There is no “{shortened(name)}” here; there are {there}.", code=code, names=[*registry])
+        names = ", ".join(registry)
+        raise NotFound(f"There is no “{shorten_echo(name)}” here; there are {names}.", code=code, names=[*registry])
     return registry[name]

@@ -6,81 +6,100 @@ from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.coarsened import refuse_other_answers
-from app.analysis.contracts import LongTable, MethodExport, ScoreMethod
+from app.analysis.coarsened import refuse_unreadable_answers
+from app.analysis.contracts import LazyTable, MethodExport, ScoreMethod
 from app.analysis.findings import Answers, Options
-from app.analysis.fits import Fits
-from app.analysis.formats import Cells, TableFile
-from app.analysis.methods import ALL_SCORES, SCORES, TABLES, exports_of
-from app.analysis.score_tables import wide_columns, wide_rows
+from app.analysis.fits import FitCache
+from app.analysis.formats import RowCells, TableStream
+from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, exports_of_tables
+from app.analysis.score_tables import all_scores_columns, all_scores_rows
 from app.analysis.scores import require_answers
 
-ROWS_AT_ONCE = 1_000
-IN_EXPORTS = {"text": "shown"}  # columns that go by another name there
+FITTED_ROWS_PER_BATCH = 1_000
+EXPORT_COLUMN_NAMES = {"text": "shown"}  # columns that go by another name there
 
 
 @dataclass(frozen=True)
-class Fitting:
+class FitRequest:
     """What a fit is made of: whose answers, by which criterion, and what was chosen."""
 
-    fits: Fits
+    fits: FitCache
     engine: AsyncEngine
     slug: str
     options: Options
     criterion: str = ""
 
 
-def fitted() -> Mapping[str, Callable[[Fitting], Awaitable[TableFile]]]:
+def fitted_export_openers() -> Mapping[str, Callable[[FitRequest], Awaitable[TableStream]]]:
     """What makes each of them, by name."""
-    return {ALL_SCORES.name: scores_table} | {
-        one.name: partial(table_export, table=table, export=one) for table, one in exports_of(TABLES)
+    return {ALL_SCORES_EXPORT.name: export_scores} | {
+        one.name: partial(export_fitted_table, table=table, export=one)
+        for table, one in exports_of_tables(TABLE_METHODS)
     }
 
 
-async def scores_table(of: Fitting) -> TableFile:
+async def export_scores(request: FitRequest) -> TableStream:
     """One row per item, three columns per method: score and 95 % interval, empty where a method has none."""
-    methods = (await of.fits.offer(of.engine, of.slug, criterion=of.criterion)).scores
-    require = partial(require_scores, methods)
-    await of.fits.made(of.engine, of.slug, "answered", require, criterion=of.criterion)
+    methods = (
+        await request.fits.load_available_methods(request.engine, request.slug, criterion=request.criterion)
+    ).scores
+    require_fit = partial(require_score_methods, methods)
+    await request.fits.fit_with_answers(
+        request.engine, request.slug, "answered", require_fit, criterion=request.criterion
+    )
 
-    async def chunks() -> AsyncIterator[list[Cells]]:
-        answers, found, _ = await of.fits.some_scores(of.engine, of.slug, methods, criterion=of.criterion)
-        for start in range(0, answers.n_items, ROWS_AT_ONCE):
-            yield [*wide_rows(answers, found, start, start + ROWS_AT_ONCE)]
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        answers, found, _ = await request.fits.fit_scores_by_methods(
+            request.engine, request.slug, methods, criterion=request.criterion
+        )
+        for start in range(0, answers.n_items, FITTED_ROWS_PER_BATCH):
+            yield [*all_scores_rows(answers, found, start, start + FITTED_ROWS_PER_BATCH)]
 
-    return TableFile([column.name for column in wide_columns(methods)], chunks())
+    return TableStream([column.name for column in all_scores_columns(methods)], chunks())
 
 
-def require_scores(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:
+def require_score_methods(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:
     """Raises `Inestimable` (`method_reads_other_answers`, `no_judgments`) unless there may be some."""
     if not methods:
-        refuse_other_answers(ALL_SCORES.title, [method.reads for method in SCORES.values()], answers)
+        refuse_unreadable_answers(ALL_SCORES_EXPORT.title, [method.reads for method in SCORE_METHODS.values()], answers)
     require_answers(answers)
 
 
-async def table_export(of: Fitting, table: str, export: MethodExport) -> TableFile:
+async def export_fitted_table(request: FitRequest, table_name: str, export: MethodExport) -> TableStream:
     """The rows that the export has of its own, else those of its table."""
-    rows = await (of_its_own(of, table, export.name, export.fit) if export.fit else of_table(of, table))
+    lazy_table = await (
+        fit_export_rows(request, table_name, export.name, export.fit)
+        if export.fit
+        else fit_table_rows(request, table_name)
+    )
 
-    async def chunks() -> AsyncIterator[list[Cells]]:
-        for start in range(0, rows.count, ROWS_AT_ONCE):
-            yield [*rows.rows(start, start + ROWS_AT_ONCE)]
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        for start in range(0, lazy_table.row_count, FITTED_ROWS_PER_BATCH):
+            yield [*lazy_table.make_rows(start, start + FITTED_ROWS_PER_BATCH)]
 
-    return TableFile([IN_EXPORTS.get(name, name) for name in rows.columns], chunks())
-
-
-async def of_its_own(of: Fitting, table: str, name: str, fit: Callable[[Answers, Options], LongTable]) -> LongTable:
-    method = TABLES[table]
-    chosen = method.chosen(of.options)
-
-    def rows(answers: Answers) -> LongTable:
-        refuse_other_answers(method.title, method.reads, answers)
-        return fit(answers, chosen)
-
-    return (await of.fits.made(of.engine, of.slug, ("export", name, chosen), rows, criterion=of.criterion))[1]
+    return TableStream([EXPORT_COLUMN_NAMES.get(name, name) for name in lazy_table.columns], chunks())
 
 
-async def of_table(of: Fitting, table: str) -> LongTable:
-    found = await of.fits.table(of.engine, of.slug, table, of.options, criterion=of.criterion)
-    names = [column.name for column in found.columns]
-    return LongTable(names, len(found.rows), lambda start, stop: found.rows[start:stop])
+async def fit_export_rows(
+    request: FitRequest, table_name: str, export_name: str, fit: Callable[[Answers, Options], LazyTable]
+) -> LazyTable:
+    method = TABLE_METHODS[table_name]
+    relevant_options = method.relevant_options(request.options)
+
+    def rows(answers: Answers) -> LazyTable:
+        refuse_unreadable_answers(method.title, method.reads, answers)
+        return fit(answers, relevant_options)
+
+    return (
+        await request.fits.fit_with_answers(
+            request.engine, request.slug, ("export", export_name, relevant_options), rows, criterion=request.criterion
+        )
+    )[1]
+
+
+async def fit_table_rows(request: FitRequest, table_name: str) -> LazyTable:
+    result_table = await request.fits.fit_table(
+        request.engine, request.slug, table_name, request.options, criterion=request.criterion
+    )
+    names = [column.name for column in result_table.columns]
+    return LazyTable(names, len(result_table.rows), lambda start, stop: result_table.rows[start:stop])

@@ -12,79 +12,80 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.spreadsheets import ID_COLUMNS, protect
+from app.spreadsheets import ID_COLUMNS, protect_cell
 
-Cells = Sequence[Any]
-ROWS_AT_ONCE = 2_000
+RowCells = Sequence[Any]
+EXPORT_ROWS_PER_BATCH = 2_000
 
 
 @dataclass(frozen=True)
-class TableFile:
+class TableStream:
     """Named columns and their rows, many at a time."""
 
     columns: Sequence[str]
-    chunks: AsyncIterator[list[Cells]]
+    chunks: AsyncIterator[list[RowCells]]
 
 
-FLOATS, FLAGS = frozenset({float, type(None)}), frozenset({bool, type(None)})
-WRITTEN_FLAGS = {True: "true", False: "false", None: ""}
-QUOTED = re.compile('[",\r\n]')  # a cell with one of these stands in quotation marks
-EMPTY = '""'
+FLOAT_CELL_TYPES, FLAG_CELL_TYPES = frozenset({float, type(None)}), frozenset({bool, type(None)})
+FLAG_CELL_TEXTS = {True: "true", False: "false", None: ""}
+NEEDS_CSV_QUOTES = re.compile('[",\r\n]')  # a cell with one of these stands in quotation marks
+EMPTY_CSV_LINE = '""'
 BYTE_ORDER_MARK = "\ufeff"  # by it Excel knows that a CSV file is UTF-8
 
 
-def csv_lines(_columns: Sequence[str], rows: Iterable[Cells]) -> str:
+def format_csv_rows(_columns: Sequence[str], rows: Iterable[RowCells]) -> str:
     """As the module `csv` writes them, and faster: that one looks at every character."""
-    columns = [csv_column(cells) for cells in zip(*rows, strict=True)]
+    columns = [format_csv_column(cells) for cells in zip(*rows, strict=True)]
     # A row of one empty cell would else be no row.
-    return "".join([f"{line or EMPTY}\r\n" for line in map(",".join, zip(*columns, strict=True))])
+    return "".join([f"{line or EMPTY_CSV_LINE}\r\n" for line in map(",".join, zip(*columns, strict=True))])
 
 
-def csv_column(cells: Cells) -> list[str]:
+def format_csv_column(cells: RowCells) -> list[str]:
     kinds = set(map(type, cells))
-    if kinds <= FLAGS:
-        return [WRITTEN_FLAGS[cell] for cell in cells]
-    if kinds <= FLOATS:
+    if kinds <= FLAG_CELL_TYPES:
+        return [FLAG_CELL_TEXTS[cell] for cell in cells]
+    if kinds <= FLOAT_CELL_TYPES:
         # Few are different, and to write one takes longest of all. But 0.0 and -0.0 are equal.
-        written = {cell: repr(cell) for cell in set(cells) if cell}
-        return [written[cell] if cell else in_csv(cell) for cell in cells]
-    return list(map(in_csv, cells))
+        text_by_number = {cell: repr(cell) for cell in set(cells) if cell}
+        return [text_by_number[cell] if cell else format_csv_cell(cell) for cell in cells]
+    return list(map(format_csv_cell, cells))
 
 
-def spreadsheet_lines(columns: Sequence[str], rows: Iterable[Cells]) -> str:
-    ids = [name in ID_COLUMNS for name in columns]
-    return csv_lines(
+def format_spreadsheet_rows(columns: Sequence[str], rows: Iterable[RowCells]) -> str:
+    is_id_column = [name in ID_COLUMNS for name in columns]
+    return format_csv_rows(
         columns,
         (
             tuple(
-                protect(cell, identifier=is_id) if isinstance(cell, str) else cell
-                for cell, is_id in zip(row, ids, strict=True)
+                protect_cell(cell, is_identifier=is_id) if isinstance(cell, str) else cell
+                for cell, is_id in zip(row, is_id_column, strict=True)
             )
             for row in rows
         ),
     )
 
 
-def json_lines(columns: Sequence[str], rows: Iterable[Cells]) -> str:
+def format_json_lines(columns: Sequence[str], rows: Iterable[RowCells]) -> str:
     return "".join(
-        json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=as_text) + "\n" for row in rows
+        json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=format_utc_time) + "\n"
+        for row in rows
     )
 
 
-def in_csv(cell: Any) -> str:
+def format_csv_cell(cell: Any) -> str:
     """A cell as CSV: nothing for None, numbers with all their digits, booleans and lists as JSON."""
     if isinstance(cell, str):
-        return in_quotation_marks(cell) if QUOTED.search(cell) else cell
+        return quote_csv_text(cell) if NEEDS_CSV_QUOTES.search(cell) else cell
     if cell is None:
         return ""
     if isinstance(cell, datetime):
-        return as_text(cell)
-    return in_csv(json.dumps(cell, ensure_ascii=False)) if isinstance(cell, bool | list | dict) else str(cell)
+        return format_utc_time(cell)
+    return format_csv_cell(json.dumps(cell, ensure_ascii=False)) if isinstance(cell, bool | list | dict) else str(cell)
 
 
-def in_quotation_marks(text: str) -> str:
+def quote_csv_text(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def as_text(moment: datetime) -> str:
+def format_utc_time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()

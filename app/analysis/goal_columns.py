@@ -12,39 +12,41 @@ import numpy.typing as npt
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated
-from app.analysis.calibrated import Counted
-from app.analysis.findings import columns_of
-from app.database.bulk import Numbers, numbers_of
-from app.database.pool import judgeable
+from app.analysis.calibrated import CalibratedEvidence
+from app.analysis.findings import to_cell_columns
+from app.database.bulk import NumberColumn, fetch_arrays_on_driver
+from app.database.pool import is_judgeable_sql
 from app.database.session import driver_of
-from app.designs.scale import POINTS, in_points
-from app.goals.evidence import MEANS, Measured, law_may
-from app.goals.progress import chances, counting
-from app.goals.settings import NONE
+from app.designs.scale import MAX_POINTS, shares_to_points
+from app.goals.evidence import MEASURED_BY_MEANS, GoalEstimates, can_measure_goal_by_law
+from app.goals.progress import counted_items, settled_probabilities
+from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ratings.moderated import Moderated
+from app.inference.ratings.moderated import ModeratedMeans
 from app.record.law import law_of
-from app.record.store import present
-from app.selection.cut import best_among
+from app.record.store import present_posteriors_condition
+from app.selection.cut import count_best_items
 
-MOST_CHANCES = 100_000  # items, whose chances take up to two seconds
-SIDES = {"best": "among_best", "threshold": "above_threshold"}  # goals that draw a line
-IN_CELLS = (False, True, None)
-CHANCE = "side_probability"
-OF_LAW = ("goal_score", "goal_standard_error", "goal_low_95", "goal_high_95")
+MAX_ITEMS_WITH_CHANCE = 100_000  # items, whose chances take up to two seconds
+SIDE_COLUMN_BY_GOAL = {"best": "among_best", "threshold": "above_threshold"}  # goals that draw a line
+SIDE_CELLS = (False, True, None)
+CHANCE_COLUMN = "side_probability"
+LAW_SCORE_COLUMNS = ("goal_score", "goal_standard_error", "goal_low_95", "goal_high_95")
 
-SCORES = f"""
-    SELECT p.score, CASE WHEN {judgeable("p", people="$2::int")} THEN 1 ELSE 0 END AS in_pool
-    FROM posteriors p WHERE {present("$1")} ORDER BY p.subject
+FIND_POSTERIOR_SCORES = f"""
+    SELECT p.score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} THEN 1 ELSE 0 END AS in_pool
+    FROM posteriors p WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
 """  # noqa: S608  (made of constants)
 
 
-async def posterior_scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
+async def load_goal_item_scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
     """The numbers of the items that count for a goal, and their scores, (n,)."""
     driver = await driver_of(connection)
-    found = await numbers_of(driver, SCORES, (campaign.id, campaign.unjudged_people), score="f8", in_pool="i4")
-    items = counting(campaign, found["in_pool"] > 0)
-    score: Array = found["score"]
+    columns = await fetch_arrays_on_driver(
+        driver, FIND_POSTERIOR_SCORES, (campaign.id, campaign.unjudged_people), score="f8", in_pool="i4"
+    )
+    items = counted_items(campaign, columns["in_pool"] > 0)
+    score: Array = columns["score"]
     return items, score[items]
 
 
@@ -59,49 +61,54 @@ class GoalColumns:
     def names(self) -> tuple[str, ...]:
         return (*self.sides, *self.numbers)
 
-    def cells(self, items: Numbers) -> list[list[Any]]:
+    def cells(self, item_numbers: NumberColumn) -> list[list[Any]]:
         """Columns of cells, of the items with these numbers."""
-        sides = [[IN_CELLS[side] for side in of_all[items].tolist()] for of_all in self.sides.values()]
-        return sides + columns_of(*(of_all[items] for of_all in self.numbers.values()))
+        sides = [[SIDE_CELLS[side] for side in of_all[item_numbers].tolist()] for of_all in self.sides.values()]
+        return sides + to_cell_columns(*(of_all[item_numbers] for of_all in self.numbers.values()))
 
 
-NOTHING = GoalColumns({}, {})
+NO_GOAL_COLUMNS = GoalColumns({}, {})
 
 
-async def goal_columns(connection: AsyncConnection, campaign: Any, counted: Counted) -> GoalColumns:
+async def load_goal_columns(connection: AsyncConnection, campaign: Any, evidence: CalibratedEvidence) -> GoalColumns:
     """Of all items; nothing without a goal, and of a goal that says nothing of single items. Give it the snapshot of
     which `counted` is.
     """
-    by_law = law_of(campaign).fit is not None and law_may(campaign)
-    if campaign.goal == NONE or not (by_law or campaign.goal in SIDES):
-        return NOTHING
-    measured = await counted.measured(campaign)
-    fitted = of_law(measured) if by_law else {}
-    if campaign.goal not in SIDES:
-        return GoalColumns({}, fitted)
-    items, score = await posterior_scores(connection, campaign)
-    return await asyncio.to_thread(sides, campaign, measured.known, items, score, fitted)
+    has_law_scores = law_of(campaign).fit is not None and can_measure_goal_by_law(campaign)
+    if campaign.goal == NO_GOAL or not (has_law_scores or campaign.goal in SIDE_COLUMN_BY_GOAL):
+        return NO_GOAL_COLUMNS
+    goal_estimates = await evidence.estimate_goal(campaign)
+    law_scores = law_score_columns(goal_estimates) if has_law_scores else {}
+    if campaign.goal not in SIDE_COLUMN_BY_GOAL:
+        return GoalColumns({}, law_scores)
+    items, score = await load_goal_item_scores(connection, campaign)
+    return await asyncio.to_thread(side_columns, campaign, goal_estimates.estimates, items, score, law_scores)
 
 
-def of_law(measured: Measured) -> dict[str, Array]:
+def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
     """Return the law's scores in points; nothing in them as long as the goal is measured by plain means."""
-    found = map(in_points, calibrated.columns(measured.known))
-    empty = np.full(len(measured.known.mean), np.nan)
-    return {name: empty if measured.by == MEANS else of_all for name, of_all in zip(OF_LAW, found, strict=True)}
+    columns = map(shares_to_points, calibrated.calibrated_columns(goal_estimates.estimates))
+    empty = np.full(len(goal_estimates.estimates.mean), np.nan)
+    return {
+        name: empty if goal_estimates.source == MEASURED_BY_MEANS else of_all
+        for name, of_all in zip(LAW_SCORE_COLUMNS, columns, strict=True)
+    }
 
 
-def sides(campaign: Any, known: Moderated, items: Integers, score: Array, fitted: Mapping[str, Array]) -> GoalColumns:
+def side_columns(
+    campaign: Any, intervals: ModeratedMeans, item_numbers: Integers, scores: Array, law_scores: Mapping[str, Array]
+) -> GoalColumns:
     """known: of all N items. items, score: of those that count, (n,)."""
-    mine, above = known.of(items), np.zeros(len(items), np.int8)
+    item_intervals, item_sides = intervals.select_items(item_numbers), np.zeros(len(item_numbers), np.int8)
     if campaign.goal == "best":
-        above[np.argsort(-score, kind="stable")[: best_among(campaign.best_items, len(items))]] = 1
+        item_sides[np.argsort(-scores, kind="stable")[: count_best_items(campaign.best_items, len(item_numbers))]] = 1
     else:
-        above[mine.mean > campaign.threshold / POINTS] = 1
-        above[np.isnan(mine.mean)] = -1
-    side = np.full(len(known.mean), -1, np.int8)
-    side[items] = above
+        item_sides[item_intervals.mean > campaign.threshold / MAX_POINTS] = 1
+        item_sides[np.isnan(item_intervals.mean)] = -1
+    sides_of_all = np.full(len(intervals.mean), -1, np.int8)
+    sides_of_all[item_numbers] = item_sides
     chance = {}
-    if len(items) <= MOST_CHANCES:
-        chance[CHANCE] = np.full(len(side), np.nan)
-        chance[CHANCE][items] = chances(campaign, mine, score)
-    return GoalColumns({SIDES[campaign.goal]: side}, chance | dict(fitted))
+    if len(item_numbers) <= MAX_ITEMS_WITH_CHANCE:
+        chance[CHANCE_COLUMN] = np.full(len(sides_of_all), np.nan)
+        chance[CHANCE_COLUMN][item_numbers] = settled_probabilities(campaign, item_intervals, scores)
+    return GoalColumns({SIDE_COLUMN_BY_GOAL[campaign.goal]: sides_of_all}, chance | dict(law_scores))

@@ -6,27 +6,33 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.analysis.agreement_table import ALPHAS, MEASURES, OF_PAIRS, judged_as, tried
-from app.analysis.coarsened import reached, read_as
-from app.analysis.contracts import Drawn, TableMethod, TableSection
-from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cells, rows_of
-from app.analysis.groups import groups_among, in_group
+from app.analysis.agreement_table import (
+    AGREEMENT_MEASURES,
+    ALPHA_MEASURE_NAMES,
+    PREFERENCE_AGREEMENT_MEASURES,
+    agreement_data,
+    estimate_measure,
+)
+from app.analysis.coarsened import can_read_answers_as, reading_notes
+from app.analysis.contracts import DotPlotColumn, TableMethod, TableSection
+from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, to_cell_rows, to_cells
+from app.analysis.groups import answers_of_group, count_group_members
 from app.analysis.scores import require_answers
-from app.drawing import COEFFICIENTS
-from app.errors import shortened
+from app.drawing import COEFFICIENT_AXIS
+from app.errors import shorten_echo
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import sums
+from app.inference.ground.long_form import sum_by_number
 from app.inference.ground.notes import Note
 
-MOST_ROWS = 50  # each is an estimate of its own
-MOST_COLUMNS = 6  # groups whose means stand beside each other
-FEWEST = 2  # annotators of a group in a column
-LEAST_SHARED = 3  # items that a group and the others have judged, so that their means are compared
+MAX_GROUP_ROWS = 50  # each is an estimate of its own
+MAX_GROUP_COLUMNS = 6  # groups whose means stand beside each other
+MIN_ANNOTATORS_PER_GROUP = 2  # annotators of a group in a column
+MIN_SHARED_ITEMS_OF_GROUPS = 3  # items that a group and the others have judged, so that their means are compared
 
-SECTION = TableSection("groups", "Groups of annotators")
+GROUPS_SECTION = TableSection("groups", "Groups of annotators")
 
-COLUMNS = (
+GROUP_COLUMNS = (
     Column("question", "Question", "text"),
     Column("answer", "Answer", "text"),
     Column("annotators", "Annotators", "count"),
@@ -40,124 +46,140 @@ COLUMNS = (
 )
 
 
-def fit(answers: Answers, options: Options) -> ResultTable:
+def build_group_table(answers: Answers, options: Options) -> ResultTable:
     """One row for each answer to each question. Raises `Inestimable` (`no_groups`, `no_judgments`)."""
-    found = groups_of(answers)
-    rows = [row(answers, options, *group) for group in found[:MOST_ROWS]]
-    notes = [*read_as(answers, "points" if has_points(answers) else answers.yields, options.classes)]
-    if len(found) > MOST_ROWS:
-        notes.append(not_all(f"The first {MOST_ROWS} answers are shown, of {len(found):,}."))
-    return ResultTable(COLUMNS, rows, tuple(notes))
+    groups = require_groups(answers)
+    rows = [group_row(answers, options, *group) for group in groups[:MAX_GROUP_ROWS]]
+    notes = [*reading_notes(answers, "points" if can_read_points(answers) else answers.value_kind, options.classes)]
+    if len(groups) > MAX_GROUP_ROWS:
+        notes.append(omitted_groups_note(f"The first {MAX_GROUP_ROWS} answers are shown, of {len(groups):,}."))
+    return ResultTable(GROUP_COLUMNS, rows, tuple(notes))
 
 
-def not_all(words: str) -> Note:
+def omitted_groups_note(text: str) -> Note:
     """That there are more groups than are shown."""
-    return Note("most_groups", words)
+    return Note("most_groups", text)
 
 
-def groups_of(answers: Answers) -> list[tuple[str, str, int]]:
+def require_groups(answers: Answers) -> list[tuple[str, str, int]]:
     """Question, answer and how many annotators gave it. Raises `Inestimable`."""
     require_answers(answers)
-    found = groups_among(answers.asked)
-    if not found:
+    groups = count_group_members(answers.profile_answers)
+    if not groups:
         raise Inestimable("No annotator has answered a question that was asked once.", code="no_groups")
-    return found
+    return groups
 
 
-def has_points(answers: Answers) -> bool:
-    return reached("points", answers.yields)
+def can_read_points(answers: Answers) -> bool:
+    return can_read_answers_as("points", answers.value_kind)
 
 
-def row(answers: Answers, options: Options, question: str, answer: str, count: int) -> tuple[Cell, ...]:
+def group_row(answers: Answers, options: Options, question: str, answer: str, annotator_count: int) -> tuple[Cell, ...]:
     """What a group says alone, and beside those who gave another answer."""
-    own = in_group(answers, f"{question}={answer}")
-    measures = [one for one in (*MEASURES, *OF_PAIRS) if one.name in ALPHAS and reached(one.reads, answers.yields)]
-    alpha = tried(measures[0], judged_as(measures[0].reads, own, options.classes), own)
-    none = isinstance(alpha, Inestimable)
+    group_answers = answers_of_group(answers, f"{question}={answer}")
+    measures = [
+        one
+        for one in (*AGREEMENT_MEASURES, *PREFERENCE_AGREEMENT_MEASURES)
+        if one.name in ALPHA_MEASURE_NAMES and can_read_answers_as(one.reads, answers.value_kind)
+    ]
+    alpha = estimate_measure(
+        measures[0], agreement_data(measures[0].reads, group_answers, options.classes), group_answers
+    )
+    is_missing = isinstance(alpha, Inestimable)
     figures = (np.nan,) * 3 if isinstance(alpha, Inestimable) else (alpha.value, alpha.low, alpha.high)
-    mean, beside = np.nan, np.nan
-    if has_points(answers):
-        mean, beside = float(own.score.mean()), with_others(answers, own, question, answer)
-    told = str(alpha) if none else None
-    return question, answer, count, len(own.item), *cells((mean, *figures, beside)), told
+    mean, correlation = np.nan, np.nan
+    if can_read_points(answers):
+        mean, correlation = (
+            float(group_answers.score.mean()),
+            correlation_with_other_groups(answers, group_answers, question, answer),
+        )
+    reason = str(alpha) if is_missing else None
+    return question, answer, annotator_count, len(group_answers.item), *to_cells((mean, *figures, correlation)), reason
 
 
-def with_others(answers: Answers, own: Answers, question: str, answer: str) -> float:
+def correlation_with_other_groups(answers: Answers, group_answers: Answers, question: str, answer: str) -> float:
     """Pearson's correlation of the group's item means with those of whoever gave another answer; NaN where too few
     items have both, or either side does not vary.
     """
-    said = answers.asked[question]
-    if all(one in (None, answer) for one in said):
+    question_answers = answers.profile_answers[question]
+    if all(one in (None, answer) for one in question_answers):
         return float("nan")
-    x, y = item_means(own), item_means(in_group(answers, f"{question}!={answer}"))
+    x, y = item_mean_scores(group_answers), item_mean_scores(answers_of_group(answers, f"{question}!={answer}"))
     both = ~np.isnan(x) & ~np.isnan(y)
     x, y = x[both], y[both]
-    if len(x) < LEAST_SHARED or min(np.ptp(x), np.ptp(y)) < 1e-9:
+    if len(x) < MIN_SHARED_ITEMS_OF_GROUPS or min(np.ptp(x), np.ptp(y)) < 1e-9:
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def item_means(answers: Answers) -> Array:
+def item_mean_scores(answers: Answers) -> Array:
     """(N,) of the scores in points, NaN of items without any."""
-    counts = answers.judgments
-    return sums(answers.item, answers.score, answers.n_items) / np.where(counts > 0, counts, np.nan)
+    counts = answers.judgment_counts
+    return sum_by_number(answers.item, answers.score, answers.n_items) / np.where(counts > 0, counts, np.nan)
 
 
-def fit_items(answers: Answers, _options: Options) -> ResultTable:
+def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
     """One row for each item that was judged, with a mean and a count for each group. Raises `Inestimable`."""
-    found = groups_of(answers)
-    shown = [group for group in found if group[2] >= FEWEST][:MOST_COLUMNS]
-    if not shown:
-        words = f"No answer was given by {FEWEST} annotators, so there are no groups to put side by side."
+    groups = require_groups(answers)
+    shown_groups = [group for group in groups if group[2] >= MIN_ANNOTATORS_PER_GROUP][:MAX_GROUP_COLUMNS]
+    if not shown_groups:
+        words = (
+            f"No answer was given by {MIN_ANNOTATORS_PER_GROUP} annotators, so there are no groups to put side by side."
+        )
         raise Inestimable(words, code="no_groups")
-    judged = np.flatnonzero(answers.judged)
-    those = judged.tolist()
+    judged = np.flatnonzero(answers.has_judgments)
+    item_numbers = judged.tolist()
     heads, columns = [], []
-    for question, answer, _ in shown:
-        own, title = in_group(answers, f"{question}={answer}"), f"{question.replace('_', ' ')} {shortened(answer)}"
+    for question, answer, _ in shown_groups:
+        group_answers, title = (
+            answers_of_group(answers, f"{question}={answer}"),
+            f"{question.replace('_', ' ')} {shorten_echo(answer)}",
+        )
         heads += [
             Column(f"mean_{question}_{answer}", f"{title}: mean"),
             Column(f"judgments_{question}_{answer}", f"{title}: judgments", "count"),
         ]
-        columns += [item_means(own)[judged], own.judgments[judged]]
-    names = [answers.ids[item] for item in those], [answers.shown[item] for item in those]
-    notes = [*read_as(answers, "points")]
-    if len(shown) < len(found):
-        notes.append(not_all(said(shown)))
-    return ResultTable((*ITEM, *heads), rows_of(*names, *columns), tuple(notes))
+        columns += [item_mean_scores(group_answers)[judged], group_answers.judgment_counts[judged]]
+    names = [answers.ids[item] for item in item_numbers], [answers.shown[item] for item in item_numbers]
+    notes = [*reading_notes(answers, "points")]
+    if len(shown_groups) < len(groups):
+        notes.append(omitted_groups_note(describe_shown_groups(shown_groups)))
+    return ResultTable((*GROUP_ITEM_COLUMNS, *heads), to_cell_rows(*names, *columns), tuple(notes))
 
 
-ITEM = (Column("id", "Item", "text"), Column("text", "Text", "text"))
+GROUP_ITEM_COLUMNS = (Column("id", "Item", "text"), Column("text", "Text", "text"))
 
 
-def said(shown: Sequence[tuple[str, str, int]]) -> str:
-    given = ", ".join(f"{question}: {answer}" for question, answer, _ in shown)
-    return f"Side by side stand the first answers that at least {FEWEST} annotators gave: {given}."
+def describe_shown_groups(groups: Sequence[tuple[str, str, int]]) -> str:
+    group_names = ", ".join(f"{question}: {answer}" for question, answer, _ in groups)
+    return (
+        f"Side by side stand the first answers that at least {MIN_ANNOTATORS_PER_GROUP} annotators gave: {group_names}."
+    )
 
 
-GROUPS = TableMethod(
-    SECTION,
+GROUP_TABLE = TableMethod(
+    GROUPS_SECTION,
     "Groups",
     "Annotators by what they answered before they began: how far those of a group agree with each other, with the 95 % "
     "interval over items, and how far the means of their items go with those of whoever answered otherwise. Groups may "
     "have judged other items, so their means can differ for that alone.",
-    fit,
+    build_group_table,
     reads=("points", "classes", "order"),
     options=("classes",),
-    of_groups=True,
-    of_people=True,
-    drawn=Drawn("value", COEFFICIENTS),
-    room=lambda _: 4,
+    needs_groups=True,
+    shows_annotators=True,
+    dot_plot=DotPlotColumn("value", COEFFICIENT_AXIS),
+    estimated_rows=lambda _: 4,
 )
 
-ITEMS = TableMethod(
-    SECTION,
+GROUP_ITEM_TABLE = TableMethod(
+    GROUPS_SECTION,
     "Items by group",
     "Every item that was judged, with the mean score of each group and from how many judgments. A few judgments differ "
     "by chance: a difference is not yet a disagreement.",
-    fit_items,
-    of_groups=True,
-    of_people=True,
+    build_group_item_table,
+    needs_groups=True,
+    shows_annotators=True,
     per_item=True,
-    room=lambda expected: expected.items,
+    estimated_rows=lambda expected: expected.items,
 )

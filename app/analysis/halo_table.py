@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.analysis.coarsened import reached
-from app.analysis.contracts import Drawn, MethodExport, TableMethod, TableSection
-from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, cells
-from app.analysis.scores import draws, require_answers
-from app.analysis.view import between
-from app.drawing import COEFFICIENTS, written
+from app.analysis.coarsened import can_read_answers_as
+from app.analysis.contracts import DotPlotColumn, MethodExport, TableMethod, TableSection
+from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, to_cells
+from app.analysis.scores import bootstrap_draws, require_answers
+from app.analysis.view import format_interval
+from app.drawing import COEFFICIENT_AXIS, format_with_places
 from app.inference.agreement import halo
-from app.inference.agreement.halo import HaloFigure
+from app.inference.agreement.halo import HaloEstimate
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 
-COLUMNS = (
+HALO_COLUMNS = (
     Column("one", "Criterion", "text"),
     Column("other", "and", "text"),
     Column("within", "Within items"),
@@ -31,111 +31,133 @@ COLUMNS = (
     Column("items", "Items", "count"),
 )
 
-SAME_ITEMS = Note(
+SAME_ITEMS_NOTE = Note(
     "same_items_side_by_side",
     "An order tells of items beside others: within items, only answers about the same items side by side are compared.",
 )
 
 
-class TwoCriteria(NamedTuple):
+class CriterionPair(NamedTuple):
     """Two criteria, how far they move together within items, and the correlation of the items' means."""
 
-    one: str
-    other: str
-    within: HaloFigure
-    of_means: HaloFigure
+    criterion: str
+    other_criterion: str
+    within_items: HaloEstimate
+    item_means: HaloEstimate
 
     @property
-    def names(self) -> str:
-        return f"“{self.one}” and “{self.other}”"
+    def quoted_names(self) -> str:
+        return f"“{self.criterion}” and “{self.other_criterion}”"
 
     @property
-    def enough(self) -> bool:
-        return self.within.judgments >= halo.LEAST_JUDGMENTS and bool(np.isfinite(self.within.value))
+    def is_estimable(self) -> bool:
+        return self.within_items.judgments >= halo.MIN_HALO_JUDGMENTS and bool(np.isfinite(self.within_items.value))
 
     @property
-    def alike(self) -> bool:
-        return halo.is_much(self.within.value, self.within.judgments)
+    def has_halo(self) -> bool:
+        return halo.is_strong_halo(self.within_items.value, self.within_items.judgments)
 
 
-def fit(answers: Answers, _options: Options) -> ResultTable:
+def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
     """One row for each two criteria. Raises `Inestimable` (`one_criterion`, `no_judgments`)."""
     require_answers(answers)
-    if len(answers.criteria) < 2:
+    if len(answers.scores_by_criterion) < 2:
         sentence = "Annotators judge by one criterion, so there are no two to compare."
         raise Inestimable(sentence, code="one_criterion")
-    kept, items = compared(answers)
-    found = [pair_of(answers, two, kept, items) for two in combinations(answers.criteria, 2)]
-    rows = [
-        (two.one, two.other, *figures(two.within), two.within.judgments, *figures(two.of_means), two.of_means.items)
-        for two in found
+    compared_judgments, item_groups = comparable_judgments(answers)
+    criterion_pairs = [
+        compare_criteria(answers, two, compared_judgments, item_groups)
+        for two in combinations(answers.scores_by_criterion, 2)
     ]
-    notes = [] if reached("points", answers.yields) else [SAME_ITEMS]
-    notes += [note for two in found for note in told(two)]
-    return ResultTable(COLUMNS, rows, tuple(dict.fromkeys(notes)), verdict(found))
+    rows = [
+        (
+            two.criterion,
+            two.other_criterion,
+            *halo_cells(two.within_items),
+            two.within_items.judgments,
+            *halo_cells(two.item_means),
+            two.item_means.items,
+        )
+        for two in criterion_pairs
+    ]
+    notes = [] if can_read_answers_as("points", answers.value_kind) else [SAME_ITEMS_NOTE]
+    notes += [note for two in criterion_pairs for note in halo_notes(two)]
+    return ResultTable(HALO_COLUMNS, rows, tuple(dict.fromkeys(notes)), halo_verdict(criterion_pairs))
 
 
-def pair_of(answers: Answers, names: tuple[str, str], kept: Integers, items: Integers) -> TwoCriteria:
-    one, other = (answers.criteria[name] for name in names)
-    times = draws(len(answers.item))
-    within = halo.within(items, one[kept], other[kept], draws=times, rng=answers.rng())
-    of_means = halo.of_means(answers.item, one, other, draws=times, rng=answers.rng())
-    return TwoCriteria(*names, within, of_means)
+def compare_criteria(
+    answers: Answers, criterion_names: tuple[str, str], compared_judgments: Integers, item_groups: Integers
+) -> CriterionPair:
+    scores, other_scores = (answers.scores_by_criterion[name] for name in criterion_names)
+    draw_count = bootstrap_draws(len(answers.item))
+    within = halo.measure_halo(
+        item_groups,
+        scores[compared_judgments],
+        other_scores[compared_judgments],
+        draws=draw_count,
+        rng=answers.seeded_rng(),
+    )
+    of_means = halo.correlate_item_means(answers.item, scores, other_scores, draws=draw_count, rng=answers.seeded_rng())
+    return CriterionPair(*criterion_names, within, of_means)
 
 
-def compared(answers: Answers) -> tuple[Integers, Integers]:
+def comparable_judgments(answers: Answers) -> tuple[Integers, Integers]:
     """Which judgments are compared, and what those are of that differ in nothing but who gave them, (K,) each: items,
     or of orders, items beside the same others. Of a HIT's places the last follows from the others, and is left out.
     """
-    if reached("points", answers.yields):
+    if can_read_answers_as("points", answers.value_kind):
         return np.arange(len(answers.item)), answers.item
-    bounds = [*answers.first_of_hit.tolist(), len(answers.item)]
-    shown = [tuple(sorted(answers.item[start:end].tolist())) for start, end in pairwise(bounds)]
-    numbers = {items: number for number, items in enumerate(dict.fromkeys(shown))}
-    company = np.array([numbers[items] for items in shown], np.intp)[answers.hit]
-    last = np.array([items[-1] for items in shown], np.intp)[answers.hit]
-    kept = np.flatnonzero(answers.item != last)
-    return kept, np.unique((company * answers.n_items + answers.item)[kept], return_inverse=True)[1]
+    bounds = [*answers.first_judgment_of_hit.tolist(), len(answers.item)]
+    items_of_hits = [tuple(sorted(answers.item[start:end].tolist())) for start, end in pairwise(bounds)]
+    numbers = {items: number for number, items in enumerate(dict.fromkeys(items_of_hits))}
+    company = np.array([numbers[items] for items in items_of_hits], np.intp)[answers.hit]
+    last = np.array([items[-1] for items in items_of_hits], np.intp)[answers.hit]
+    compared_judgments = np.flatnonzero(answers.item != last)
+    return compared_judgments, np.unique(
+        (company * answers.n_items + answers.item)[compared_judgments], return_inverse=True
+    )[1]
 
 
-def figures(found: HaloFigure) -> list[Cell]:
-    return cells((found.value, found.low, found.high))
+def halo_cells(figure: HaloEstimate) -> list[Cell]:
+    return to_cells((figure.value, figure.low, figure.high))
 
 
-def told(two: TwoCriteria) -> list[Note]:
+def halo_notes(criterion_pair: CriterionPair) -> list[Note]:
     """The warning, or why there can be none."""
-    within = two.within
-    if within.judgments < halo.LEAST_JUDGMENTS:
+    within = criterion_pair.within_items
+    if within.judgments < halo.MIN_HALO_JUDGMENTS:
         sentence = (
-            f"To tell halo it takes {halo.LEAST_JUDGMENTS} judgments of items that were judged twice or more; there "
+            f"To tell halo it takes {halo.MIN_HALO_JUDGMENTS} judgments of items that were judged twice or more; there "
             f"are {within.judgments}."
         )
         return [Note("too_few_for_halo", sentence)]
-    if not two.enough:
-        sentence = f"By one of {two.names} everybody says the same of an item, so nothing can move together."
+    if not criterion_pair.is_estimable:
+        sentence = (
+            f"By one of {criterion_pair.quoted_names} everybody says the same of an item, so nothing can move together."
+        )
         return [Note("no_halo_figure", sentence)]
-    if not two.alike:
+    if not criterion_pair.has_halo:
         return [*within.notes]
-    ends = between(within.low, within.high, 2)
+    ends = format_interval(within.low, within.high, 2)
     sentence = (
-        f"Halo: whoever finds an item better than others do by one of {two.names} finds it better by the other, too "
-        f"(correlation {written(within.value, 2)}, 95 % interval {ends}). What these scores have in common may be one "
+        f"Halo: whoever finds an item better than others do by one of {criterion_pair.quoted_names} finds it better by the other, too "
+        f"(correlation {format_with_places(within.value, 2)}, 95 % interval {ends}). What these scores have in common may be one "
         "impression, and not the items."
     )
     return [Note("halo", sentence), *within.notes]
 
 
-def verdict(found: Sequence[TwoCriteria]) -> str:
+def halo_verdict(criterion_pairs: Sequence[CriterionPair]) -> str:
     """Which criteria were hardly judged apart, in a sentence; empty where it cannot be told."""
-    known = [two for two in found if two.enough]
-    if alike := [two.names for two in known if two.alike]:
+    estimable_pairs = [two for two in criterion_pairs if two.is_estimable]
+    if alike := [two.quoted_names for two in estimable_pairs if two.has_halo]:
         return f"Hardly judged apart: {'; '.join(alike)}."
-    if not known:
+    if not estimable_pairs:
         return ""
-    return f"The criteria were judged apart: within items no two of them correlate by {written(halo.MUCH, 1)} or more."
+    return f"The criteria were judged apart: within items no two of them correlate by {format_with_places(halo.STRONG_HALO, 1)} or more."
 
 
-HALO = TableMethod(
+HALO_TABLE = TableMethod(
     TableSection("criteria", "Criteria"),
     "Halo",
     "How far two criteria move together. Item means correlate where items that are good by one are good by the other; "
@@ -144,11 +166,11 @@ HALO = TableMethod(
     "better by the other, too. From .5 on, of 30 judgments or more, that is a warning: people gave one impression "
     "twice (Thorndike 1920), or some are strict by all criteria; the figure cannot tell which. Intervals are over "
     "items.",
-    fit,
+    build_halo_table,
     reads=("points", "order"),
-    of_criteria=True,
-    drawn=Drawn("within", COEFFICIENTS),
-    room=lambda _: 1,
+    needs_criteria=True,
+    dot_plot=DotPlotColumn("within", COEFFICIENT_AXIS),
+    estimated_rows=lambda _: 1,
     exports=(
         MethodExport(
             "halo",

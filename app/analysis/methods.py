@@ -22,71 +22,71 @@ from app.analysis import (
     system_table,
 )
 from app.analysis.contracts import MethodExport, ScoreMethod, TableMethod, TableSection
-from app.inference.online.laws import ONLINE
+from app.inference.online.laws import ONLINE_LAWS
 
-SCORES: dict[str, ScoreMethod] = {
-    "mean": scores.MEAN,
-    "ordinal_median": scores.MEDIAN,
-    "z_scores": scores.Z_SCORES,
-    "geometric_mean": scores.GEOMETRIC_MEAN,
+SCORE_METHODS: dict[str, ScoreMethod] = {
+    "mean": scores.MEAN_METHOD,
+    "ordinal_median": scores.MEDIAN_METHOD,
+    "z_scores": scores.Z_SCORES_METHOD,
+    "geometric_mean": scores.GEOMETRIC_MEAN_METHOD,
     # Where classes are counted, the score is how sure the likeliest one is, which is no place on a scale.
-    **{law.name: scores.of_law(law) for law in ONLINE.values() if not law.family.counts_classes},
+    **{law.name: scores.score_method_of_law(law) for law in ONLINE_LAWS.values() if not law.family.counts_classes},
     "bradley_terry": pairwise.BRADLEY_TERRY,
     "rao_kupper": pairwise.RAO_KUPPER,
     "thurstone": pairwise.THURSTONE,
     "elo": pairwise.ELO,
     "expected_wins": pairwise.EXPECTED_WINS,
     "hopkins_may": pairwise.HOPKINS_MAY,
-    "best_worst_counts": counts.BEST_WORST,
+    "best_worst_counts": counts.BEST_WORST_METHOD,
 }
 
-TABLES: dict[str, TableMethod] = {
-    "systems": system_table.SYSTEMS,
-    "agreement": agreement_table.AGREEMENT,
-    "annotators": annotator_table.ANNOTATORS,
-    "groups": group_tables.GROUPS,
-    "group_items": group_tables.ITEMS,
-    "consistency": consistency.CONSISTENCY,
-    "scale": consistency.SCALE,
-    "halo": halo_table.HALO,
-    "implied": implied.IMPLIED,
-    "labels": labels.PREVALENCE,
-    "label_annotators": labels.ANNOTATORS,
-    "label_items": labels.ITEMS,
-    "graded_response": graded.SYSTEMS,
-    "graded_response_annotators": graded.ANNOTATORS,
-    "graded_response_segments": graded.SEGMENTS,
+TABLE_METHODS: dict[str, TableMethod] = {
+    "systems": system_table.SYSTEM_RANK_TABLE,
+    "agreement": agreement_table.AGREEMENT_TABLE,
+    "annotators": annotator_table.ANNOTATOR_TABLE,
+    "groups": group_tables.GROUP_TABLE,
+    "group_items": group_tables.GROUP_ITEM_TABLE,
+    "consistency": consistency.CONSISTENCY_TABLE,
+    "scale": consistency.PREFERENCE_SCALE_TABLE,
+    "halo": halo_table.HALO_TABLE,
+    "implied": implied.IMPLIED_PAIRS_TABLE,
+    "labels": labels.PREVALENCE_TABLE,
+    "label_annotators": labels.LABEL_ANNOTATOR_TABLE,
+    "label_items": labels.LABEL_ITEM_TABLE,
+    "graded_response": graded.GRADED_SYSTEM_TABLE,
+    "graded_response_annotators": graded.GRADED_ANNOTATOR_TABLE,
+    "graded_response_segments": graded.GRADED_SEGMENT_TABLE,
 }
 
 
-ALL_SCORES = MethodExport(
+ALL_SCORES_EXPORT = MethodExport(
     "scores",
     "Scores",
     "Every item with its score and 95 % interval by every method of analysis. Large campaigns take minutes.",
 )
 
 
-def every_export() -> list[MethodExport]:
+def all_method_exports() -> list[MethodExport]:
     """Every download that needs a fit, whatever a campaign reaches."""
-    return [ALL_SCORES, *(one for _, one in exports_of(TABLES))]
+    return [ALL_SCORES_EXPORT, *(one for _, one in exports_of_tables(TABLE_METHODS))]
 
 
-def tells_of_people(name: str) -> bool:
+def is_about_annotators(table_or_section: str) -> bool:
     """Whether a table, or all tables of a part of the page, are `of_people`."""
-    those = [table for own, table in TABLES.items() if name in (own, table.section.name)]
-    return bool(those) and all(table.of_people for table in those)
+    tables = [table for own, table in TABLE_METHODS.items() if table_or_section in (own, table.section.name)]
+    return bool(tables) and all(table.shows_annotators for table in tables)
 
 
-def sections_of(tables: Mapping[str, TableMethod]) -> dict[TableSection, dict[str, TableMethod]]:
+def tables_by_section(tables: Mapping[str, TableMethod]) -> dict[TableSection, dict[str, TableMethod]]:
     """The tables of each section, in the order in which the sections first come."""
-    found: dict[TableSection, dict[str, TableMethod]] = {}
+    sections: dict[TableSection, dict[str, TableMethod]] = {}
     for name, method in tables.items():
-        found.setdefault(method.section, {})[name] = method
-    return found
+        sections.setdefault(method.section, {})[name] = method
+    return sections
 
 
-def exports_of(tables: Mapping[str, TableMethod]) -> Iterator[tuple[str, MethodExport]]:
+def exports_of_tables(tables: Mapping[str, TableMethod]) -> Iterator[tuple[str, MethodExport]]:
     """Every export of these tables, with the table's name."""
     for name, method in tables.items():
-        for one in method.exports:
-            yield name, one
+        for export in method.exports:
+            yield name, export

@@ -4,6 +4,6 @@ import math
 import re
 
 
-def in_order(name: str) -> tuple[float, str]:
+def natural_sort_key(name: str) -> tuple[float, str]:
     """By this, names are sorted: whole numbers first and as numbers, then the others without regard to capitals."""
     return (float(name) if re.fullmatch(r"-?\d+", name) else math.inf, name.casefold())

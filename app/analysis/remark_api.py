@@ -6,22 +6,22 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 
-from app.analysis.remark_routes import Asked, Number
-from app.auth.guards import program
-from app.database.campaign import campaign_by_slug
+from app.analysis.remark_routes import PageNumberQuery, RemarkFilterQuery
+from app.auth.guards import require_program
+from app.database.campaign import load_campaign_by_slug
 from app.record import remarks
-from app.record.remarks import FoundRemarks
-from app.web import Transaction, refusals
+from app.record.remarks import RemarksPage
+from app.web import Transaction, document_refusals
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
     tags=["Annotators"],
-    dependencies=[Depends(program)],
-    responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
+    dependencies=[Depends(require_program)],
+    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
 )
 
 
-class RemarkFound(BaseModel):
+class RemarkSchema(BaseModel):
     """What an annotator said beside an answer, of one item or of the HIT."""
 
     number: int = Field(description="Of the answer: `seq` in exports.")
@@ -37,25 +37,34 @@ class RemarkFound(BaseModel):
     counts: bool = Field(description="False where the answer is left out.")
 
 
-class RemarksFound(BaseModel):
+class RemarkPageSchema(BaseModel):
     total: int
-    remarks: list[RemarkFound]
+    remarks: list[RemarkSchema]
 
     @classmethod
-    def of(cls, some: FoundRemarks) -> Self:
+    def from_page(cls, remarks_page: RemarksPage) -> Self:
         """From a page of them."""
-        named = {"number": "seq", "hit": "hit_id", "annotator": "name", "check": "of_check"}
-        lines = [{name: getattr(row, named.get(name, name)) for name in RemarkFound.model_fields} for row in some.lines]
-        return cls.model_validate({"total": some.total, "remarks": lines})
+        row_fields = {"number": "seq", "hit": "hit_id", "annotator": "name", "check": "of_check"}
+        lines = [
+            {name: getattr(row, row_fields.get(name, name)) for name in RemarkSchema.model_fields}
+            for row in remarks_page.lines
+        ]
+        return cls.model_validate({"total": remarks_page.total, "remarks": lines})
 
 
-Size = Annotated[int, Query(ge=1, le=1000, description="Remarks of a page.")]
+RemarksPerPageQuery = Annotated[int, Query(ge=1, le=1000, description="Remarks of a page.")]
 
 
-@router.get("/remarks", responses=refusals({404: "`campaign_not_found`"}))
+@router.get("/remarks", responses=document_refusals({404: "`campaign_not_found`"}))
 async def list_remarks(
-    connection: Transaction, slug: str, asked: Asked, number: Number = 1, size: Size = 100
-) -> RemarksFound:
+    connection: Transaction,
+    slug: str,
+    remark_filter: RemarkFilterQuery,
+    page_number: PageNumberQuery = 1,
+    size: RemarksPerPageQuery = 100,
+) -> RemarkPageSchema:
     """Comments and flags of annotators, newest first; those of answers that their annotators changed are left out."""
-    campaign = await campaign_by_slug(connection, slug)
-    return RemarksFound.of(await remarks.page_of(connection, campaign.id, asked, number, size))
+    campaign = await load_campaign_by_slug(connection, slug)
+    return RemarkPageSchema.from_page(
+        await remarks.load_remarks_page(connection, campaign.id, remark_filter, page_number, size)
+    )

@@ -6,31 +6,31 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.formats import ROWS_AT_ONCE, Cells, TableFile
-from app.record.remarks import ALL
-from app.spreadsheets import guarded
+from app.analysis.formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
+from app.record.remarks import FIND_ALL_REMARKS
+from app.spreadsheets import guard_against_formula
 
-REMARK_COLUMNS = (
+REMARK_EXPORT_COLUMNS = (
     *("seq", "annotator", "name", "received_at", "hit", "segment", "item", "check", "flagged", "flag", "comment"),
     "counts",
 )
 
 
-async def remarks_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
+async def export_remarks(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
     """In the order in which answers came. A comment on the HIT has no item; `check` is true where the item is a gold or
     attention item. What people typed is guarded against spreadsheet programs.
     """
 
-    async def chunks() -> AsyncIterator[list[Cells]]:
-        result = await connection.stream(ALL, {"campaign": campaign.id})
-        async for rows in result.partitions(ROWS_AT_ONCE):
-            yield [line_cells(row) for row in rows]
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        result = await connection.stream(FIND_ALL_REMARKS, {"campaign": campaign.id})
+        async for rows in result.partitions(EXPORT_ROWS_PER_BATCH):
+            yield [remark_row_cells(row) for row in rows]
 
-    return TableFile(REMARK_COLUMNS, chunks())
+    return TableStream(REMARK_EXPORT_COLUMNS, chunks())
 
 
-def line_cells(row: Row[Any]) -> Cells:
+def remark_row_cells(row: Row[Any]) -> RowCells:
     return (
         *(row.seq, row.pseudonym, row.name, row.received_at, row.hit_id, row.segment, row.item, row.of_check),
-        *(row.flag is not None, guarded(row.flag), guarded(row.comment), row.counts),
+        *(row.flag is not None, guard_against_formula(row.flag), guard_against_formula(row.comment), row.counts),
     )

@@ -9,178 +9,194 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from app.analysis.answers import has_answers, size
-from app.analysis.contracts import Expected, MethodExport
-from app.analysis.export import MEDIA_TYPES, Export, Format, export, has_beta
-from app.analysis.findings import MOST_CLASSES, Options
-from app.analysis.fits import Fits
-from app.analysis.formats import csv_lines
-from app.analysis.groups import LONGEST_GROUP, choices
-from app.analysis.methods import tells_of_people
-from app.analysis.offer import EVERYTHING, offered
-from app.analysis.sections import parts, picture_of
-from app.analysis.view import ROWS, AnalysisView, between, criterion_in_address
+from app.analysis.answers import count_items_and_annotators, has_answers
+from app.analysis.contracts import ExpectedRows, MethodExport
+from app.analysis.export import EXPORT_MEDIA_TYPES, ExportFile, ExportFormat, has_beta_posteriors, open_export
+from app.analysis.findings import MAX_CLASSES, Options
+from app.analysis.fits import FitCache
+from app.analysis.formats import format_csv_rows
+from app.analysis.groups import MAX_GROUP_CHARACTERS, load_group_choices
+from app.analysis.methods import is_about_annotators
+from app.analysis.offer import ALL_METHODS, load_available_methods
+from app.analysis.sections import analysis_page_parts, load_analysis_picture
+from app.analysis.view import ROWS_PER_ANALYSIS_PAGE, AnalysisView, criterion_query_fields, format_interval
 from app.auth.access import require_need
-from app.auth.guards import Who, researcher
+from app.auth.guards import CurrentAccess, require_researcher
 from app.auth.roles import SEE_PEOPLE
-from app.database.campaign import campaign_of_page
-from app.designs.criteria import named
+from app.database.campaign import load_campaign_for_page
+from app.designs.criteria import find_criterion
 from app.designs.design import Design
 from app.designs.registry import design_of
-from app.designs.scale import POINTS
-from app.drawing import COEFFICIENTS, interval, written
-from app.errors import NotFound, shortened
+from app.designs.scale import MAX_POINTS
+from app.drawing import COEFFICIENT_AXIS, format_with_places, interval_percents
+from app.errors import NotFound, shorten_echo
 from app.inference.online.law import Law
 from app.media import store as media
 from app.record import remarks
 from app.record.law import law_of
-from app.templating import templates
-from app.web import Now, ReadingDatabase, Transaction, download_headers, fetched, page
+from app.templating import english_environment
+from app.web import Now, ReadingDatabase, Transaction, download_headers, is_script_request, render_page
 
-router = APIRouter(prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(researcher)], include_in_schema=False)
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
 
 
-async def get_fits(request: Request) -> Fits:
-    fits: Fits = request.app.state.fits
+async def get_fit_cache(request: Request) -> FitCache:
+    fits: FitCache = request.app.state.fits
     return fits
 
 
-KeptFits = Annotated[Fits, Depends(get_fits)]
+ProcessFits = Annotated[FitCache, Depends(get_fit_cache)]
 
-CriterionName = Annotated[str, Query(max_length=200)]
+CriterionNameQuery = Annotated[str, Query(max_length=200)]
 
-FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
+DOWNLOAD_FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
 
 
-def downloads(
-    campaign: Any, exports: Iterable[MethodExport], *, remarked: bool
+def list_downloads(
+    campaign: Any, exports: Iterable[MethodExport], *, has_remarks: bool
 ) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """(title, contents, [(file, words)]) of what this campaign can export now. exports: those that need a fit, which
     are of the criterion by which the campaign is read. remarked: whether there are comments and flags, or can be.
     """
-    design, of_each = design_of(campaign), " A row for each criterion." * bool(campaign.criteria)
-    of_one = "?" + urlencode({"criterion": campaign.criterion_name}) if campaign.criteria else ""
+    design, each_criterion_text = design_of(campaign), " A row for each criterion." * bool(campaign.criteria)
+    criterion_query = "?" + urlencode({"criterion": campaign.criterion_name}) if campaign.criteria else ""
     if campaign.status != "draft":
-        words = items_words(design, law_of(campaign)) + of_each
-        yield "Items", words, [(f"items.{end}", title) for end, title in FORMATS]
-    told = f"score ({design.possible}){', label' * bool(design.classes)}{', rank' * design.ordered}"
-    words = f"One row for each item of each answer: annotator, {told}, HIT, position, times, kind of input.{of_each}"
-    yield "Responses", words, [(f"responses.{end}", title) for end, title in FORMATS]
+        contents = describe_items_file(design, law_of(campaign)) + each_criterion_text
+        yield "Items", contents, [(f"items.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    value_text = f"score ({design.allowed_values_text}){', label' * bool(design.classes)}{', rank' * design.is_ordered}"
+    contents = f"One row for each item of each answer: annotator, {value_text}, HIT, position, times, kind of input.{each_criterion_text}"
+    yield "Responses", contents, [(f"responses.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if campaign.segment_count:
-        words = f"Every output with its system, segment, source and reference, its judgments and their mean.{of_each}"
-        yield "Segments", words, [(f"segments.{end}", title) for end, title in FORMATS]
-    words = (
+        contents = f"Every output with its system, segment, source and reference, its judgments and their mean.{each_criterion_text}"
+        yield "Segments", contents, [(f"segments.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    contents = (
         "One row for each item that was shown and not answered: annotator, HIT, whether it is open, expired or given "
         "up, when it was shown and when its lease ends."
     )
-    yield "Shown, not answered", words, [(f"unanswered.{end}", title) for end, title in FORMATS]
-    words = (
+    yield "Shown, not answered", contents, [(f"unanswered.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    contents = (
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
     )
-    yield "Assignments", words, [(f"assignments.{end}", title) for end, title in FORMATS]
+    yield "Assignments", contents, [(f"assignments.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if campaign.visit_version:
-        words = "What each annotator did before the work, such as who agreed to which version of the consent, and when."
-        yield "Visits", words, [(f"visits.{end}", title) for end, title in FORMATS]
-    if remarked:
-        words = "What annotators said of items and HITs beside their answers: comments, flags with what they chose."
-        yield "Comments and flags", words, [(f"remarks.{end}", title) for end, title in FORMATS]
-    for one in exports:
-        words = one.contents + f" {cut_words(design)}" * (one.cuts and not design.classes)
-        yield one.title, words, [(f"{one.name}.{end}{of_one}", title) for end, title in FORMATS]
+        contents = (
+            "What each annotator did before the work, such as who agreed to which version of the consent, and when."
+        )
+        yield "Visits", contents, [(f"visits.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    if has_remarks:
+        contents = "What annotators said of items and HITs beside their answers: comments, flags with what they chose."
+        yield "Comments and flags", contents, [(f"remarks.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    for method_export in exports:
+        contents = method_export.contents + f" {describe_label_cut(design)}" * (
+            method_export.can_cut_scores and not design.classes
+        )
+        yield (
+            method_export.title,
+            contents,
+            [(f"{method_export.name}.{end}{criterion_query}", title) for end, title in DOWNLOAD_FORMATS],
+        )
     yield "Settings", "All settings by name, and how far the campaign is, for programs.", [("settings.json", "JSON")]
-    if campaign.status != "draft" and has_beta(campaign):
+    if campaign.status != "draft" and has_beta_posteriors(campaign):
         yield (
             "EASL file",
             "The item file of the released EASL program: your columns, then alpha, beta, mode, var.",
-            [(f"easl.csv{of_one}", "CSV")],
+            [(f"easl.csv{criterion_query}", "CSV")],
         )
 
 
-def items_words(design: Design, law: Law) -> str:
+def describe_items_file(design: Design, law: Law) -> str:
     """What the file of items has in its columns."""
-    score = design.unit_of(law).title.lower()
+    score = design.score_unit(law).title.lower()
     if law.family.counts_classes:
         score = f"likeliest label and its {score}"
-    mean = f", and the {design.unit.mean_words} with its calibrated interval" * design.ordered
+    mean = f", and the {design.unit.mean_phrase} with its calibrated interval" * design.is_ordered
     return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
 
 
-def cut_words(design: Design) -> str:
+def describe_label_cut(design: Design) -> str:
     """Where labels come from that nobody chose."""
-    middle = f"{design.unit.rounded(POINTS / 2)} {design.unit.sign}"
+    middle = f"{design.unit.format_rounded(MAX_POINTS / 2)} {design.unit.sign}"
     return f"The {design.noun}s that annotators gave are cut at {middle}."
 
 
 @router.get("")
-async def export_page(
-    request: Request, connection: Transaction, slug: str, criterion: CriterionName = ""
+async def show_export_page(
+    request: Request, connection: Transaction, slug: str, criterion: CriterionNameQuery = ""
 ) -> HTMLResponse:
-    campaign = named(await campaign_of_page(connection, slug), criterion)
+    campaign = find_criterion(await load_campaign_for_page(connection, slug), criterion)
     answered = await has_answers(connection, campaign)
-    exports = (await offered(connection, campaign)).exports if answered else []
-    context = of_criterion(campaign) | {"view": AnalysisView(criterion=criterion)}
-    files = [*downloads(campaign, exports, remarked=await remarks.are_there(connection, campaign))]
-    context |= {"has_files": await media.has_files(connection, campaign.id)}
-    return page(request, "admin/export.html", context | {"downloads": files})
+    exports = (await load_available_methods(connection, campaign)).exports if answered else []
+    context = campaign_page_context(campaign) | {"view": AnalysisView(criterion=criterion)}
+    files = [*list_downloads(campaign, exports, has_remarks=await remarks.should_show_remarks(connection, campaign))]
+    context |= {"has_files": await media.has_media_files(connection, campaign.id)}
+    return render_page(request, "admin/export.html", context | {"downloads": files})
 
 
-def of_criterion(campaign: Any) -> dict[str, Any]:
+def campaign_page_context(campaign: Any) -> dict[str, Any]:
     """A campaign for a page, and what addresses on it say of the criterion by which it is read."""
-    said = criterion_in_address(campaign)
-    return {"campaign": campaign, "of_criterion": said, "by": "?" + urlencode(said) if said else ""}
+    criterion_query = criterion_query_fields(campaign)
+    return {
+        "campaign": campaign,
+        "of_criterion": criterion_query,
+        "by": "?" + urlencode(criterion_query) if criterion_query else "",
+    }
 
 
 @router.get("/{file}")
-async def download(
-    database: ReadingDatabase, fits: KeptFits, slug: str, file: str, *, now: Now, criterion: CriterionName = ""
+async def download_export(
+    database: ReadingDatabase, fits: ProcessFits, slug: str, file: str, *, now: Now, criterion: CriterionNameQuery = ""
 ) -> StreamingResponse:
     """`items.csv`, `responses.jsonl`, ...; `.xl.csv` protects cells that a spreadsheet program would change."""
-    what, _, end = file.partition(".")
-    if end not in (("json",) if what == "settings" else ("csv", "xl.csv", "jsonl")):
-        raise NotFound(f"There is no export “{shortened(file)}”.", code="export_not_found")
-    format_: Format = "jsonl" if end == "jsonl" else "csv"
-    how: dict[str, Any] = {"spreadsheet": end == "xl.csv", "fits": fits, "criterion": criterion}
-    return streamed(await export(database, slug, what, format_, **how), now)
+    export_name, _, extension = file.partition(".")
+    if extension not in (("json",) if export_name == "settings" else ("csv", "xl.csv", "jsonl")):
+        raise NotFound(f"There is no export “{shorten_echo(file)}”.", code="export_not_found")
+    format_: ExportFormat = "jsonl" if extension == "jsonl" else "csv"
+    export_options: dict[str, Any] = {"spreadsheet": extension == "xl.csv", "fits": fits, "criterion": criterion}
+    return export_response(await open_export(database, slug, export_name, format_, **export_options), now)
 
 
-def streamed(file: Export, now: datetime) -> StreamingResponse:
+def export_response(export_file: ExportFile, now: datetime) -> StreamingResponse:
     """A download that is written while it is read."""
-    headers = download_headers(file.slug, file.kind, file.ending, file.criterion, now=now)
-    return StreamingResponse(file.chunks, media_type=file.media_type, headers=headers)
+    headers = download_headers(
+        export_file.slug, export_file.name, export_file.extension, export_file.criterion, now=now
+    )
+    return StreamingResponse(export_file.chunks, media_type=export_file.media_type, headers=headers)
 
 
 # The analysis page
 
 
-async def require_people(request: Request, who: Who) -> None:
+async def require_access_to_annotators(request: Request, access: CurrentAccess) -> None:
     """What tells of single annotators, or sorts them by what they said of themselves, takes more than the address says.
 
     Raises `Forbidden` (`role_forbids`).
     """
-    named_in = request.path_params.get("name") or request.path_params.get("section", "")
-    if request.query_params.get("group") or tells_of_people(named_in):
-        require_need(who, SEE_PEOPLE)
+    table_or_section = request.path_params.get("name") or request.path_params.get("section", "")
+    if request.query_params.get("group") or is_about_annotators(table_or_section):
+        require_need(access, SEE_PEOPLE)
 
 
 analysis = APIRouter(
     prefix="/admin/campaigns/{slug}/analysis",
-    dependencies=[Depends(researcher), Depends(require_people)],
+    dependencies=[Depends(require_researcher), Depends(require_access_to_annotators)],
     include_in_schema=False,
 )
 
-Name = Annotated[str, Query(max_length=100)]
+MethodNameQuery = Annotated[str, Query(max_length=100)]
 
 
-async def view_of(
+async def parse_analysis_view(
     *,
-    one: Name = "",
-    other: Name = "",
-    classes: Annotated[int, Query(ge=2, le=MOST_CLASSES)] = 2,
+    one: MethodNameQuery = "",
+    other: MethodNameQuery = "",
+    classes: Annotated[int, Query(ge=2, le=MAX_CLASSES)] = 2,
     baseline: Annotated[str, Query(max_length=1000)] = "",
-    criterion: CriterionName = "",
-    group: Annotated[str, Query(max_length=LONGEST_GROUP)] = "",
-    table: Name = "",
-    sort: Annotated[str, Query(max_length=LONGEST_GROUP + 20)] = "",
+    criterion: CriterionNameQuery = "",
+    group: Annotated[str, Query(max_length=MAX_GROUP_CHARACTERS)] = "",
+    table: MethodNameQuery = "",
+    sort: Annotated[str, Query(max_length=MAX_GROUP_CHARACTERS + 20)] = "",
     order: Literal["up", "down"] = "down",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     search: Annotated[str, Query(max_length=200)] = "",
@@ -188,88 +204,113 @@ async def view_of(
     return AnalysisView(one, other, classes, baseline, criterion, group, table, sort, order, page, search.strip())
 
 
-Seen = Annotated[AnalysisView, Depends(view_of)]
+AnalysisViewQuery = Annotated[AnalysisView, Depends(parse_analysis_view)]
 
 
 @analysis.get("")
-async def analysis_page(request: Request, database: ReadingDatabase, who: Who, slug: str, view: Seen) -> HTMLResponse:
+async def show_analysis_page(
+    request: Request, database: ReadingDatabase, access: CurrentAccess, slug: str, view: AnalysisViewQuery
+) -> HTMLResponse:
     """All parts, empty, without a fit: our script fetches each, or one follows its link."""
-    return page(request, "admin/analysis.html", await frame(database, slug, view, people=who.may(SEE_PEOPLE)))
+    return render_page(
+        request,
+        "admin/analysis.html",
+        await load_analysis_context(database, slug, view, can_see_annotators=access.can(SEE_PEOPLE)),
+    )
 
 
-async def frame(
-    database: ReadingDatabase, slug: str, view: AnalysisView, alone: str = "", *, people: bool
+async def load_analysis_context(
+    database: ReadingDatabase, slug: str, view: AnalysisView, single_part: str = "", *, can_see_annotators: bool
 ) -> dict[str, Any]:
     """What stands around the parts; `alone` is the one that is shown by itself. people: whether who asks may see single
     annotators.
     """
     async with database.connect() as connection:
-        campaign = named(await campaign_of_page(connection, slug), view.criterion)
+        campaign = find_criterion(await load_campaign_for_page(connection, slug), view.criterion)
         answered = await has_answers(connection, campaign)
-        seen = await size(connection, campaign, ROWS)
-        offer = (await offered(connection, campaign)).seen(people=people)
-        groups = await choices(connection, campaign) if people else []
-    expected = Expected(min(seen.items, ROWS), min(seen.annotators, ROWS), min(offer.classes or view.classes, ROWS))
-    shown = parts(offer)
-    shown |= {alone: parts()[alone]} if alone and alone not in shown else {}
-    return of_criterion(campaign) | {
+        sizes = await count_items_and_annotators(connection, campaign, ROWS_PER_ANALYSIS_PAGE)
+        available = (await load_available_methods(connection, campaign)).visible_methods(
+            can_see_annotators=can_see_annotators
+        )
+        groups = await load_group_choices(connection, campaign) if can_see_annotators else []
+    expected = ExpectedRows(
+        min(sizes.items, ROWS_PER_ANALYSIS_PAGE),
+        min(sizes.annotators, ROWS_PER_ANALYSIS_PAGE),
+        min(available.label_count or view.classes, ROWS_PER_ANALYSIS_PAGE),
+    )
+    shown_parts = analysis_page_parts(available)
+    shown_parts |= (
+        {single_part: analysis_page_parts()[single_part]} if single_part and single_part not in shown_parts else {}
+    )
+    return campaign_page_context(campaign) | {
         "answered": answered,
         "view": view,
         "groups": groups,
-        "alone": alone,
-        "titles": {name: part.title for name, part in shown.items()},
-        "rows": {name: part.room(expected) for name, part in shown.items()},
+        "alone": single_part,
+        "titles": {name: part.title for name, part in shown_parts.items()},
+        "rows": {name: part.estimated_rows(expected) for name, part in shown_parts.items()},
     }
 
 
 @analysis.get("/figures/{name}.svg")
-async def analysis_figure(
-    fits: KeptFits, database: ReadingDatabase, slug: str, name: str, *, view: Seen, now: Now
+async def download_figure_svg(
+    fits: ProcessFits, database: ReadingDatabase, slug: str, name: str, *, view: AnalysisViewQuery, now: Now
 ) -> Response:
     """A picture of the page for papers. Refused: `figure_not_found`."""
-    picture = await picture_of(fits, database, slug, name, view)
+    picture = await load_analysis_picture(fits, database, slug, name, view)
     if picture is None:
-        raise NotFound(f"There is no picture of {shortened(name)} for these answers.", code="figure_not_found")
-    drawn = templates.get_template("admin/_analysis_figure.xml").render(picture=picture)
-    headers = download_headers(slug, name, "svg", *view.reads.values(), now=now, inline=True)
-    return Response(drawn, media_type="image/svg+xml", headers=headers)
+        raise NotFound(f"There is no picture of {shorten_echo(name)} for these answers.", code="figure_not_found")
+    svg = english_environment.get_template("admin/_analysis_figure.xml").render(picture=picture)
+    headers = download_headers(slug, name, "svg", *view.answer_filters.values(), now=now, inline=True)
+    return Response(svg, media_type="image/svg+xml", headers=headers)
 
 
 @analysis.get("/tables/{name}.csv")
-async def analysis_table(
-    fits: KeptFits, database: ReadingDatabase, slug: str, name: str, *, view: Seen, now: Now
+async def download_table_csv(
+    fits: ProcessFits, database: ReadingDatabase, slug: str, name: str, *, view: AnalysisViewQuery, now: Now
 ) -> Response:
     """A table with all its rows and digits."""
     options = Options(view.classes, view.baseline or None)
-    table = await fits.table(database, slug, name, options, **view.reads)
+    table = await fits.fit_table(database, slug, name, options, **view.answer_filters)
     columns = [column.name for column in table.columns]
-    body = await asyncio.to_thread(csv_lines, columns, [columns, *table.rows])
-    headers = download_headers(slug, name, "csv", *view.reads.values(), now=now)
-    return Response(body, media_type=MEDIA_TYPES["csv"], headers=headers)
+    body = await asyncio.to_thread(format_csv_rows, columns, [columns, *table.rows])
+    headers = download_headers(slug, name, "csv", *view.answer_filters.values(), now=now)
+    return Response(body, media_type=EXPORT_MEDIA_TYPES["csv"], headers=headers)
 
 
 # What the templates of all parts may use.
-WORDS = {
-    "written": written,
-    "between": between,
-    "interval": interval,
-    "correlation_axis": COEFFICIENTS,
-    "most_classes": MOST_CLASSES,
+ANALYSIS_TEMPLATE_HELPERS = {
+    "written": format_with_places,
+    "between": format_interval,
+    "interval": interval_percents,
+    "correlation_axis": COEFFICIENT_AXIS,
+    "most_classes": MAX_CLASSES,
 }
 
 
 @analysis.get("/{section}")
-async def analysis_part(
-    *, request: Request, fits: KeptFits, database: ReadingDatabase, who: Who, slug: str, section: str, view: Seen
+async def show_analysis_part(
+    *,
+    request: Request,
+    fits: ProcessFits,
+    database: ReadingDatabase,
+    access: CurrentAccess,
+    slug: str,
+    section: str,
+    view: AnalysisViewQuery,
 ) -> HTMLResponse:
     """One part: for our script as it stands on the page, else as a page of its own. Refused: `part_not_found`."""
-    people = who.may(SEE_PEOPLE)
-    part = parts(EVERYTHING.seen(people=people)).get(section)
+    can_see_annotators = access.can(SEE_PEOPLE)
+    part = analysis_page_parts(ALL_METHODS.visible_methods(can_see_annotators=can_see_annotators)).get(section)
     if part is None:
-        raise NotFound(f"The analysis has no part “{shortened(section)}”.", code="part_not_found")
-    context = await frame(database, slug, view, alone=section, people=people)
+        raise NotFound(f"The analysis has no part “{shorten_echo(section)}”.", code="part_not_found")
+    context = await load_analysis_context(
+        database, slug, view, single_part=section, can_see_annotators=can_see_annotators
+    )
     if not context["answered"]:
-        return page(request, "admin/analysis.html", context)
-    context |= WORDS | {"own": part.reads, "template": part.template}
-    context |= await part.content(fits, database, slug, view)
-    return page(request, "admin/_analysis_part.html" if fetched(request) else "admin/analysis.html", context)
+        return render_page(request, "admin/analysis.html", context)
+    context |= ANALYSIS_TEMPLATE_HELPERS | {"own": part.address_fields, "template": part.template}
+    context |= await part.load_context(fits, database, slug, view)
+    return render_page(
+        request, "admin/_analysis_part.html" if is_script_request(request) else "admin/analysis.html", context
+    )

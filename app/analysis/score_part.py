@@ -10,15 +10,22 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.contracts import ScoreMethod
 from app.analysis.findings import Answers, Column, Comparison, Scores
-from app.analysis.fits import Fits, known
-from app.analysis.methods import SCORES
-from app.analysis.naming import in_order
-from app.analysis.scatter import MOST_DOTS, Dot, Scatter, squares, upside_down
-from app.analysis.view import AnalysisView, ShownRows, between, cut, decimals
-from app.drawing import Array, Axis, around, interval, known_ends, written
-from app.errors import Conflict, plural
+from app.analysis.fits import FitCache, find_registered_method
+from app.analysis.methods import SCORE_METHODS
+from app.analysis.naming import natural_sort_key
+from app.analysis.scatter import MAX_SCATTER_DOTS, Dot, Scatter, count_dots_in_squares, percent_from_top
+from app.analysis.view import AnalysisView, TablePage, cut_table_page, decimals_for_values, format_interval
+from app.drawing import (
+    Axis,
+    DrawnArray,
+    axis_around_intervals,
+    format_with_places,
+    interval_ends_or_values,
+    interval_percents,
+)
+from app.errors import Conflict, pluralize
 
-COLUMNS = {
+SCORE_PAGE_COLUMNS = {
     "item": Column("item", "Item", "text"),
     "one": Column("one", "First method"),
     "other": Column("other", "Second method"),
@@ -26,23 +33,25 @@ COLUMNS = {
 }
 
 
-def chosen(view: AnalysisView, law: str, methods: Mapping[str, ScoreMethod], beside: str = "") -> tuple[str, str]:
+def choose_two_methods(
+    view: AnalysisView, law_name: str, methods: Mapping[str, ScoreMethod], default_method: str = ""
+) -> tuple[str, str]:
     """The two methods to show: those of the address, else of those that the campaign reaches its own law, beside the
     one that its design names, or else one that rests on order alone.
 
     Raises `NotFound` (`method_not_found`).
     """
-    usual = [name for name, method in methods.items() if method.usual]
-    one = view.one or (law if law in methods else [*usual, *methods][0])
-    first = [beside] if beside in methods else []
-    other = view.other or next((name for name in (*first, *reversed(usual), *methods) if name != one), one)
+    default_names = [name for name, method in methods.items() if method.is_default]
+    one = view.one or (law_name if law_name in methods else [*default_names, *methods][0])
+    first = [default_method] if default_method in methods else []
+    other = view.other or next((name for name in (*first, *reversed(default_names), *methods) if name != one), one)
     for name in (one, other):
-        known(SCORES, name, "method_not_found")
+        find_registered_method(SCORE_METHODS, name, "method_not_found")
     return one, other
 
 
 @dataclass(frozen=True)
-class Side:
+class MethodSide:
     """One of the two methods. scores: None if there are none, and `refusal` says why; places: 1 is the highest."""
 
     name: str
@@ -51,7 +60,7 @@ class Side:
     refusal: str
     axis: Axis
     decimals: int
-    places: Array
+    ranks: DrawnArray
 
 
 @dataclass(frozen=True)
@@ -79,161 +88,182 @@ class ScoresPart:
 
     view: AnalysisView
     basis: str
-    sides: tuple[Side, Side]
+    sides: tuple[MethodSide, MethodSide]
     comparison: Comparison | None
     picture: Scatter | None
-    page: ShownRows
+    page: TablePage
 
 
-async def content(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> dict[str, Any]:
+async def load_scores_context(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> dict[str, Any]:
     """What the template needs."""
-    methods = (await fits.offer(engine, slug, criterion=view.criterion)).scores or SCORES
-    return {"part": await scores_part(fits, engine, slug, view), "methods": methods, "columns": COLUMNS}
+    methods = (await fits.load_available_methods(engine, slug, criterion=view.criterion)).scores or SCORE_METHODS
+    return {"part": await load_scores_part(fits, engine, slug, view), "methods": methods, "columns": SCORE_PAGE_COLUMNS}
 
 
-async def picture(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> Scatter | None:
+async def load_scores_picture(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> Scatter | None:
     """What a file of the picture shows."""
-    return (await scores_part(fits, engine, slug, view)).picture
+    return (await load_scores_part(fits, engine, slug, view)).picture
 
 
-async def scores_part(fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
+async def load_scores_part(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
     """Two methods side by side; where one has no scores, the other is shown alone."""
-    answers = await fits.answers(engine, slug, **view.reads)
-    offer = await fits.offer(engine, slug, criterion=view.criterion)
-    names = chosen(view, answers.law, offer.scores or SCORES, offer.usual)
-    found = [await scores_or_reason(fits, engine, slug, view, name) for name in names]
+    answers = await fits.load_answers(engine, slug, **view.answer_filters)
+    offer = await fits.load_available_methods(engine, slug, criterion=view.criterion)
+    names = choose_two_methods(view, answers.law, offer.scores or SCORE_METHODS, offer.default_method)
+    results = [await scores_or_refusal(fits, engine, slug, view, name) for name in names]
     comparison = None
-    if not any(isinstance(one, Conflict) for one in found):
-        answers, comparison = await fits.compare(engine, slug, *names, **view.reads)
-        found = [comparison.one, comparison.other]
-    return await asyncio.to_thread(composed, view.of("scores"), answers, names, found, comparison)
+    if not any(isinstance(one, Conflict) for one in results):
+        answers, comparison = await fits.compare_methods(engine, slug, *names, **view.answer_filters)
+        results = [comparison.one, comparison.other]
+    return await asyncio.to_thread(
+        compose_scores_part, view.view_of_table("scores"), answers, names, results, comparison
+    )
 
 
-async def scores_or_reason(
-    fits: Fits, engine: AsyncEngine, slug: str, view: AnalysisView, name: str
+async def scores_or_refusal(
+    fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView, name: str
 ) -> Scores | Conflict:
     try:
-        return (await fits.scores(engine, slug, name, **view.reads))[1]
+        return (await fits.fit_scores(engine, slug, name, **view.answer_filters))[1]
     except Conflict as reason:
         return reason
 
 
-def composed(
+def compose_scores_part(
     view: AnalysisView,
     answers: Answers,
     names: tuple[str, str],
-    found: list[Scores | Conflict],
+    results: list[Scores | Conflict],
     comparison: Comparison | None,
 ) -> ScoresPart:
-    nothing = np.full(answers.n_items, np.nan)
-    scores = [Scores(nothing, answers.judged) if isinstance(one, Conflict) else one for one in found]
-    refusals = ["" if isinstance(one, Scores) else str(one) for one in found]
+    missing = np.full(answers.n_items, np.nan)
+    scores = [Scores(missing, answers.has_judgments) if isinstance(one, Conflict) else one for one in results]
+    refusals = ["" if isinstance(one, Scores) else str(one) for one in results]
     one, other = (
-        Side(
-            *(name, SCORES[name], mine, refusal, axis, decimals(largest(mine.values))),
-            places_of(mine.values),
+        MethodSide(
+            *(name, SCORE_METHODS[name], mine, refusal, axis, decimals_for_values(largest_magnitude(mine.values))),
+            descending_ranks(mine.values),
         )
-        for name, mine, refusal, axis in zip(names, scores, refusals, axes(names, scores), strict=True)
+        for name, mine, refusal, axis in zip(names, scores, refusals, score_axes(names, scores), strict=True)
     )
-    picture = None if comparison is None or not comparison.n else scatter(answers, one, other)
-    return ScoresPart(view, basis(answers), (one, other), comparison, picture, score_page(view, answers, one, other))
+    picture = None if comparison is None or not comparison.n else draw_two_methods(answers, one, other)
+    return ScoresPart(
+        view,
+        describe_judgment_counts(answers),
+        (one, other),
+        comparison,
+        picture,
+        cut_score_rows(view, answers, one, other),
+    )
 
 
-def places_of(values: Array) -> Array:
+def descending_ranks(values: DrawnArray) -> DrawnArray:
     """1 for the highest; equal values share the better place, and NaN has none."""
     seen = np.isfinite(values)
     return np.where(seen, np.searchsorted(np.sort(-values[seen]), -values) + 1.0, np.nan)
 
 
-def largest(values: Array) -> list[float]:
+def largest_magnitude(values: DrawnArray) -> list[float]:
     """The largest size, if there is any, as a number that is not whole."""
     sizes = np.abs(values[np.isfinite(values)])
     return [float(np.nextafter(sizes.max(), np.inf))] if len(sizes) else []
 
 
-def basis(answers: Answers) -> str:
+def describe_judgment_counts(answers: Answers) -> str:
     counts = (len(answers.item), "judgment"), (answers.n_hits, "HIT"), (answers.n_annotators, "annotator")
-    judgments, hits, annotators = (plural(*count) for count in counts)
-    seen, items = int(answers.judged.sum()), plural(answers.n_items, "item")
+    judgments, hits, annotators = (pluralize(*count) for count in counts)
+    seen, items = int(answers.has_judgments.sum()), pluralize(answers.n_items, "item")
     return f"From {judgments} in {hits} by {annotators}; {seen:,} of {items} judged."
 
 
-def axes(names: tuple[str, str], scores: list[Scores]) -> list[Axis]:
+def score_axes(names: tuple[str, str], scores: list[Scores]) -> list[Axis]:
     """One scale for both if they have the same unit."""
-    parts = [tuple(known_ends(mine.values, ends) for ends in (mine.values, mine.low, mine.high)) for mine in scores]
-    if same_unit(*names):
+    parts = [
+        tuple(interval_ends_or_values(mine.values, ends) for ends in (mine.values, mine.low, mine.high))
+        for mine in scores
+    ]
+    if has_same_unit(*names):
         parts = [tuple(np.concatenate(column) for column in zip(*parts, strict=True))] * 2
-    titles = [f"{SCORES[name].title}: {SCORES[name].unit}" for name in names]
-    return [around(title, *part) for title, part in zip(titles, parts, strict=True)]
+    titles = [f"{SCORE_METHODS[name].title}: {SCORE_METHODS[name].unit}" for name in names]
+    return [axis_around_intervals(title, *part) for title, part in zip(titles, parts, strict=True)]
 
 
-def same_unit(one: str, other: str) -> bool:
-    return SCORES[one].unit == SCORES[other].unit
+def has_same_unit(one: str, other: str) -> bool:
+    return SCORE_METHODS[one].unit == SCORE_METHODS[other].unit
 
 
-def scatter(answers: Answers, one: Side, other: Side) -> Scatter:
+def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Scatter:
     """Every item that both have a score for: as a dot with its intervals, or counted in squares if there are many."""
-    title, level = f"{one.method.title} and {other.method.title}", same_unit(one.name, other.name)
-    both = np.flatnonzero(np.isfinite(one.scores.values) & np.isfinite(other.scores.values))
-    if len(both) <= MOST_DOTS:
-        dots = [dot(answers.shown[i], mark(one, i), mark(other, i), one, other) for i in both.tolist()]
-        return told(Scatter(title, one.axis, other.axis, dots, level=level))
-    counted = squares(one.axis, other.axis, one.scores.values[both], other.scores.values[both])
-    readout = f"{plural(len(both), 'item')}, counted in small fields: the darker, the more."
-    return Scatter(title, one.axis, other.axis, squares=counted, level=level, readout=readout)
+    title, level = f"{one.method.title} and {other.method.title}", has_same_unit(one.name, other.name)
+    scored_items = np.flatnonzero(np.isfinite(one.scores.values) & np.isfinite(other.scores.values))
+    if len(scored_items) <= MAX_SCATTER_DOTS:
+        dots = [
+            item_score_dot(answers.shown[i], item_score_mark(one, i), item_score_mark(other, i), one, other)
+            for i in scored_items.tolist()
+        ]
+        return add_scatter_readout(Scatter(title, one.axis, other.axis, dots, has_diagonal=level))
+    square_counts = count_dots_in_squares(
+        one.axis, other.axis, one.scores.values[scored_items], other.scores.values[scored_items]
+    )
+    readout = f"{pluralize(len(scored_items), 'item')}, counted in small fields: the darker, the more."
+    return Scatter(title, one.axis, other.axis, squares=square_counts, has_diagonal=level, readout=readout)
 
 
-def told(picture: Scatter) -> Scatter:
+def add_scatter_readout(picture: Scatter) -> Scatter:
     """With words on what its dots and lines are."""
-    lines = "; thin lines are 95 % intervals, and go on beyond the frame where they reach it" * picture.intervals
-    level = "; on the dotted line both scores are the same" * picture.level
+    lines = "; thin lines are 95 % intervals, and go on beyond the frame where they reach it" * picture.has_intervals
+    level = "; on the dotted line both scores are the same" * picture.has_diagonal
     return replace(picture, readout=f"Each dot is an item{lines}{level}.")
 
 
-def dot(shown: str, across: ScoreMark, upright: ScoreMark, one: Side, other: Side) -> Dot:
-    words = [f"{side.method.title} {at.value} ({at.between})" for side, at in ((one, across), (other, upright))]
-    ends = None if upright.ends is None else (upside_down(upright.ends[0]), upside_down(upright.ends[1]))
-    x, y = across.at or 0.0, upside_down(upright.at or 0.0)
-    return Dot(x, y, f"{shortened(shown)}: {'; '.join(words)}", across.ends, ends)
+def item_score_dot(shown: str, mark: ScoreMark, other_mark: ScoreMark, one: MethodSide, other: MethodSide) -> Dot:
+    words = [f"{side.method.title} {at.value} ({at.between})" for side, at in ((one, mark), (other, other_mark))]
+    ends = (
+        None
+        if other_mark.ends is None
+        else (percent_from_top(other_mark.ends[0]), percent_from_top(other_mark.ends[1]))
+    )
+    x, y = mark.at or 0.0, percent_from_top(other_mark.at or 0.0)
+    return Dot(x, y, f"{shorten_dot_text(shown)}: {'; '.join(words)}", mark.ends, ends)
 
 
-LONGEST = 60  # letters of an item's text beside a dot
+MAX_DOT_TEXT_CHARACTERS = 60  # letters of an item's text beside a dot
 
 
-def shortened(words: str) -> str:
-    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+def shorten_dot_text(words: str) -> str:
+    return words if len(words) <= MAX_DOT_TEXT_CHARACTERS else words[: MAX_DOT_TEXT_CHARACTERS - 1] + "…"
 
 
-def mark(side: Side, i: int) -> ScoreMark:
+def item_score_mark(side: MethodSide, item_number: int) -> ScoreMark:
     """An item's score by one method."""
-    value = float(side.scores.values[i])
-    low, high = (None if ends is None else float(ends[i]) for ends in (side.scores.low, side.scores.high))
-    seen = bool(np.isfinite(value))
+    value = float(side.scores.values[item_number])
+    low, high = (None if ends is None else float(ends[item_number]) for ends in (side.scores.low, side.scores.high))
+    is_scored = bool(np.isfinite(value))
     return ScoreMark(
-        written(value, side.decimals),
-        between(low, high, side.decimals),
-        f"{side.places[i]:,.0f}" if seen else written(None, 0),
-        side.axis.at(value) if seen else None,
-        interval(side.axis, low, high) if seen else None,
+        format_with_places(value, side.decimals),
+        format_interval(low, high, side.decimals),
+        f"{side.ranks[item_number]:,.0f}" if is_scored else format_with_places(None, 0),
+        side.axis.percent_of(value) if is_scored else None,
+        interval_percents(side.axis, low, high) if is_scored else None,
     )
 
 
-def score_page(view: AnalysisView, answers: Answers, one: Side, other: Side) -> ShownRows:
+def cut_score_rows(view: AnalysisView, answers: Answers, one: MethodSide, other: MethodSide) -> TablePage:
     """The rows of the table of items, by the first method unless the view says otherwise."""
-    shift = one.places - other.places
+    shift = one.ranks - other.ranks
 
     def row(i: int) -> ScoreRow:
-        moved = "+" * bool(shift[i] > 0) + written(float(shift[i]), 0)
-        return ScoreRow(answers.ids[i], answers.shown[i], (mark(one, i), mark(other, i)), moved)
+        moved = "+" * bool(shift[i] > 0) + format_with_places(float(shift[i]), 0)
+        return ScoreRow(answers.ids[i], answers.shown[i], (item_score_mark(one, i), item_score_mark(other, i)), moved)
 
     columns = {"one": one.scores.values, "other": other.scores.values, "shift": abs(shift)}
-    return cut(view, order_of(view, answers, columns), row)
+    return cut_table_page(view, matching_items_in_order(view, answers, columns), row)
 
 
-def order_of(view: AnalysisView, answers: Answers, columns: dict[str, Array]) -> Any:
+def matching_items_in_order(view: AnalysisView, answers: Answers, columns: dict[str, DrawnArray]) -> Any:
     """The items that are searched for, in the view's order; those without a figure come last."""
     if view.sort == "item":
-        order = np.array(sorted(range(answers.n_items), key=lambda i: in_order(answers.shown[i])), np.intp)
+        order = np.array(sorted(range(answers.n_items), key=lambda i: natural_sort_key(answers.shown[i])), np.intp)
         order = order if view.order == "up" else order[::-1]
     else:
         values = columns.get(view.sort, columns["one"])

@@ -5,27 +5,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.analysis.coarsened import has_labels, reached
+from app.analysis.coarsened import can_read_answers_as, has_class_labels
 from app.analysis.contracts import ScoreMethod
-from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, cell
-from app.designs.scale import POINTS, in_points
-from app.designs.unit import RATIO, by_order
+from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, to_cell
+from app.designs.scale import MAX_POINTS, shares_to_points
+from app.designs.unit import RATIO_UNIT, order_unit
 from app.inference.agreement import side_by_side
 from app.inference.ground.arrays import Array
-from app.inference.ground.bootstrap import DRAWS
+from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.observations.coarsening import CLASSES, readable
+from app.inference.observations.coarsening import CLASS_KINDS, can_law_read
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Hit, Law
-from app.inference.online.laws import ONLINE
+from app.inference.online.law import AnsweredHit, Law
+from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings import direct_assessment
 from app.inference.ratings import geometric_mean as geometric
 from app.inference.ratings.direct_assessment import DirectAssessment
-from app.inference.ratings.moderated import moderated
+from app.inference.ratings.moderated import moderate_means
 
-DRAWN_JUDGMENTS = 100_000_000  # drawn again in all: some seconds; a large campaign needs fewer draws for steady ends
-LEAST_DRAWS = 100
+MAX_RESAMPLED_JUDGMENTS = (
+    100_000_000  # drawn again in all: some seconds; a large campaign needs fewer draws for steady ends
+)
+MIN_BOOTSTRAP_DRAWS = 100
 
 
 def require_answers(answers: Answers) -> None:
@@ -34,29 +36,29 @@ def require_answers(answers: Answers) -> None:
         raise Inestimable("There are no judgments yet.", code="no_judgments")
 
 
-def draws(drawn: int, at_most: int = DRAWS) -> int:
+def bootstrap_draws(steps_per_draw: int, max_draws: int = BOOTSTRAP_DRAWS) -> int:
     """How often to draw again when a draw costs `drawn` steps."""
-    return int(np.clip(DRAWN_JUDGMENTS // max(drawn, 1), LEAST_DRAWS, at_most))
+    return int(np.clip(MAX_RESAMPLED_JUDGMENTS // max(steps_per_draw, 1), MIN_BOOTSTRAP_DRAWS, max_draws))
 
 
-def mean(answers: Answers) -> Scores:
+def mean_scores(answers: Answers) -> Scores:
     """The mean of an item's judgments, in points."""
-    found = direct_assessment.fit(
+    assessment = direct_assessment.fit(
         answers.item,
         answers.annotator,
         answers.score,
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
-        scale=(0.0, POINTS),
+        scale=(0.0, MAX_POINTS),
     )
-    return of_assessment(found)
+    return scores_of_assessment(assessment)
 
 
-def median(answers: Answers) -> Scores:
+def median_scores(answers: Answers) -> Scores:
     """The median of an item's judgments: of scores in whole points, of classes the points of their place."""
-    last = len(answers.classes) - 1 if has_labels(answers) else int(POINTS)
-    labels = answers.value if has_labels(answers) else np.rint(answers.score)
-    found = direct_assessment.ordinal(
+    last = len(answers.classes) - 1 if has_class_labels(answers) else int(MAX_POINTS)
+    labels = answers.value if has_class_labels(answers) else np.rint(answers.score)
+    medians = direct_assessment.assess_labels(
         answers.item,
         answers.annotator,
         labels.astype(np.intp),
@@ -64,16 +66,16 @@ def median(answers: Answers) -> Scores:
         n_annotators=answers.n_annotators,
         n_labels=last + 1,
     )
-    told = (found.median, found.low, found.high, found.standard_error)
-    points, low, high, error = (values * (POINTS / last) for values in told)
-    return Scores(points, found.mean.estimable, low, high, error, (*how_medians_stand(answers), *found.mean.notes))
+    columns = (medians.median, medians.low, medians.high, medians.standard_error)
+    points, low, high, error = (values * (MAX_POINTS / last) for values in columns)
+    return Scores(points, medians.mean.estimable, low, high, error, (*median_notes(answers), *medians.mean.notes))
 
 
-def how_medians_stand(answers: Answers) -> tuple[Note, ...]:
+def median_notes(answers: Answers) -> tuple[Note, ...]:
     """How a median stands for what annotators gave."""
-    if has_labels(answers):
+    if has_class_labels(answers):
         first, *_, last = answers.classes
-        sentence = f"Medians are labels, shown by their place, “{first}” at 0 points and “{last}” at {POINTS:g}."
+        sentence = f"Medians are labels, shown by their place, “{first}” at 0 points and “{last}” at {MAX_POINTS:g}."
         return (Note("labels_in_points", sentence),)
     rounded = (np.rint(answers.score) != answers.score).any()
     return (Note("rounded_to_points", "Scores were rounded to whole points."),) if rounded else ()
@@ -81,51 +83,58 @@ def how_medians_stand(answers: Answers) -> tuple[Note, ...]:
 
 def z_scores(answers: Answers) -> Scores:
     """The mean of an item's judgments, each in standard deviations above its annotator's mean."""
-    found = direct_assessment.standardised(
+    assessment = direct_assessment.assess_standardised_scores(
         answers.item,
         answers.annotator,
         answers.score,
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
     )
-    return replace(of_assessment(found.scores), judged=answers.judged)
+    return replace(scores_of_assessment(assessment.scores), judged=answers.has_judgments)
 
 
-def geometric_mean(answers: Answers) -> Scores:
+def geometric_mean_scores(answers: Answers) -> Scores:
     """The geometric mean of an item's ratios to the reference."""
     require_answers(answers)
-    found = geometric.fit(
+    assessment = geometric.fit(
         answers.item,
         answers.annotator,
         answers.unit_score / (1.0 - answers.unit_score),
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
     )
-    return of_assessment(found)
+    return scores_of_assessment(assessment)
 
 
-def of_assessment(found: DirectAssessment) -> Scores:
+def scores_of_assessment(assessment: DirectAssessment) -> Scores:
     """The same in the form that all methods share."""
-    return Scores(found.score, found.estimable, found.low, found.high, found.standard_error, found.notes)
+    return Scores(
+        assessment.score,
+        assessment.estimable,
+        assessment.low,
+        assessment.high,
+        assessment.standard_error,
+        assessment.notes,
+    )
 
 
-MEAN = ScoreMethod(
+MEAN_METHOD = ScoreMethod(
     "Mean",
     "All judgments count alike, and 20 points mean the same to every annotator and everywhere on the scale.",
     "points, 0 to 100",
-    mean,
-    usual=True,
+    mean_scores,
+    is_default=True,
 )
 
-MEDIAN = ScoreMethod(
+MEDIAN_METHOD = ScoreMethod(
     "Median",
     "Only the order of the points matters, not how far apart they are, and it is the same for every annotator.",
     "points, 0 to 100",
-    median,
+    median_scores,
     reads="ordered_classes",
 )
 
-Z_SCORES = ScoreMethod(
+Z_SCORES_METHOD = ScoreMethod(
     "Mean of z-scores",
     "Annotators differ in strictness and in how much of the scale they use, but have seen items that are alike on the "
     "whole.",
@@ -133,37 +142,37 @@ Z_SCORES = ScoreMethod(
     z_scores,
 )
 
-GEOMETRIC_MEAN = ScoreMethod(
+GEOMETRIC_MEAN_METHOD = ScoreMethod(
     "Geometric mean",
     "All judgments count alike, and twice the reference is as far above it as half of it is below.",
     "times the reference",
-    geometric_mean,
+    geometric_mean_scores,
     reads="ratio",
 )
 
 # The online laws
 
 
-MOST_HITS_LEARNED = 10_000  # a law that learns of annotators takes about a millisecond for each
+MAX_HITS_TO_REPLAY = 10_000  # a law that learns of annotators takes about a millisecond for each
 
 
-ASKED = Note(
+INTERVAL_OF_ASKING_NOTE = Note(
     "interval_of_asking",
     "The interval tells how much has been asked, not how much people agree. So it is as a rule wider than that of the "
     "mean from the same answers.",
 )
 
 
-def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
+def interval_coverage_notes(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
     """A sentence about the intervals of a law of orders beside the calibrated ones, with the campaign page's figures;
     none while no two annotators differ, and none where annotators give no scores that could have a mean.
 
     Where annotators are biased the share is too low; `Moderated.beside` says why.
     """
-    if not reached("points", answers.yields):
+    if not can_read_answers_as("points", answers.value_kind):
         return ()
-    tally = Tally.nothing(answers.n_items).after(answers.item, answers.annotator, answers.unit_score)
-    share, times = moderated(tally).beside(low, high)
+    tally = Tally.empty(answers.n_items).add_judgments(answers.item, answers.annotator, answers.unit_score)
+    share, times = moderate_means(tally).compare_intervals(low, high)
     if not np.isfinite(share):
         return ()
     wide = f"{times:.1f} times as wide" if f"{times:.1f}" != "1.0" else "about as wide"
@@ -176,8 +185,8 @@ def how_far_off(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
     return (Note("intervals_too_narrow", sentence),)
 
 
-def online(
-    name: str, *notes: Note, told: Callable[[Answers, Array, Array], tuple[Note, ...]] = lambda *_: ()
+def online_score_function(
+    law_name: str, *notes: Note, make_notes: Callable[[Answers, Array, Array], tuple[Note, ...]] = lambda *_: ()
 ) -> Callable[[Answers], Scores]:
     """The scores of an update law: stored if it is the campaign's own, else what it makes of the same answers.
 
@@ -186,104 +195,123 @@ def online(
 
     def fit(answers: Answers) -> Scores:
         require_answers(answers)
-        law = for_its_classes(name, answers)
-        state, family = posteriors(law, answers), law.family
+        law = law_for_answers(law_name, answers)
+        state, family = final_posterior_state(law, answers), law.family
         low, high = family.interval(*state)
-        seen = answers.judged
+        has_judgments = answers.has_judgments
         shares = (family.score(*state), low, high, np.sqrt(family.variance(*state)))
-        columns = as_ratios(*shares) if law.reads == "ratio" else tuple(map(in_points, shares))
-        values, low, high, error = (np.where(seen, column, np.nan) for column in columns)
-        return Scores(values, seen, low, high, error, (*notes, *told(answers, low, high), *unseen_notes(seen)))
+        columns = shares_to_ratios(*shares) if law.reads == "ratio" else tuple(map(shares_to_points, shares))
+        values, low, high, error = (np.where(has_judgments, column, np.nan) for column in columns)
+        return Scores(
+            values,
+            has_judgments,
+            low,
+            high,
+            error,
+            (*notes, *make_notes(answers, low, high), *unscored_items_notes(has_judgments)),
+        )
 
     return fit
 
 
-def as_ratios(score: Array, low: Array, high: Array, error: Array) -> tuple[Array, Array, Array, Array]:
+def shares_to_ratios(share: Array, low: Array, high: Array, error: Array) -> tuple[Array, Array, Array, Array]:
     """Shares s = r / (1 + r) of a ratio as ratios r; an error is that of s times the slope, (1 + r)^2."""
-    ratio, low, high = map(RATIO.in_files, (score, low, high))
+    ratio, low, high = map(RATIO_UNIT.to_file_values, (share, low, high))
     return ratio, low, high, error * (1.0 + ratio) ** 2
 
 
-def for_its_classes(name: str, answers: Answers) -> Law:
+def law_for_answers(law_name: str, answers: Answers) -> Law:
     """The law of this name, for the classes of these answers if they have any."""
-    law = ONLINE[name]
-    return law.of_classes(len(answers.classes)) if readable(law.reads, answers.yields, len(answers.classes)) else law
+    law = ONLINE_LAWS[law_name]
+    return (
+        law.for_class_count(len(answers.classes))
+        if can_law_read(law.reads, answers.value_kind, len(answers.classes))
+        else law
+    )
 
 
-def posteriors(law: Law, answers: Answers) -> Array:
+def final_posterior_state(law: Law, answers: Answers) -> Array:
     """The numbers of every item's posterior after all answers, (numbers, N)."""
     if law.name == answers.law and answers.state is not None:
         return answers.state
-    if not law.quick and answers.n_hits > MOST_HITS_LEARNED:
+    if not law.quick and answers.n_hits > MAX_HITS_TO_REPLAY:
         raise Inestimable(
             f"{answers.n_hits:,} HITs are too many to be replayed with {law.name}, which learns of annotators with "
             "each one. Its scores are there for a campaign that has it as its update law.",
             code="too_many_hits",
         )
-    beliefs = law.begin([*priors(law, answers)], answers.parameters)
-    beliefs.take(hits_of(answers, values_of(law, answers)))
+    beliefs = law.initial_beliefs([*prior_state_for_law(law, answers)], answers.parameters)
+    beliefs.apply_hits(answered_hits(answers, values_read_by_law(law, answers)))
     return beliefs.state
 
 
-def priors(law: Law, answers: Answers) -> Array:
+def prior_state_for_law(law: Law, answers: Answers) -> Array:
     """The campaign's priors where they are of the law's kind, else the law's own, (numbers, N)."""
-    own, family = answers.prior, law.family
-    if for_its_classes(answers.law, answers).family is family and all(map(family.valid_prior, *own.tolist())):
-        return own
+    campaign_prior, family = answers.prior, law.family
+    if law_for_answers(answers.law, answers).family is family and all(
+        map(family.is_valid_prior, *campaign_prior.tolist())
+    ):
+        return campaign_prior
     return np.repeat(np.array(family.default_prior)[:, None], answers.n_items, axis=1)
 
 
-def values_of(law: Law, answers: Answers) -> Array:
+def values_read_by_law(law: Law, answers: Answers) -> Array:
     """(J,) what the law reads."""
-    return answers.value if law.reads in CLASSES else answers.unit_score
+    return answers.value if law.reads in CLASS_KINDS else answers.unit_score
 
 
-def hits_of(answers: Answers, values: Array) -> list[Hit]:
+def answered_hits(answers: Answers, values: Array) -> list[AnsweredHit]:
     """HIT after HIT: who answered it, its items as presented, and their values of these, (J,)."""
-    starts = answers.first_of_hit.tolist()
+    starts = answers.first_judgment_of_hit.tolist()
     items, scores = answers.item.tolist(), values.tolist()
     ends = zip(answers.annotator_of_hit.tolist(), starts, [*starts[1:], len(items)], strict=True)
-    return [Hit(annotator, items[start:stop], scores[start:stop]) for annotator, start, stop in ends]
+    return [AnsweredHit(annotator, items[start:stop], scores[start:stop]) for annotator, start, stop in ends]
 
 
-def unseen_notes(seen: Mask) -> tuple[Note, ...]:
+def unscored_items_notes(has_judgments: Mask) -> tuple[Note, ...]:
     """A sentence about items without a judgment, if there are any."""
-    unseen = int(np.count_nonzero(~seen))
-    sentence = f"{unseen:,} of {len(seen):,} items have no judgment, and so no score."
-    return (Note("items_unscored", sentence),) if unseen else ()
+    unscored_count = int(np.count_nonzero(~has_judgments))
+    sentence = f"{unscored_count:,} of {len(has_judgments):,} items have no judgment, and so no score."
+    return (Note("items_unscored", sentence),) if unscored_count else ()
 
 
-def of_law(law: Law) -> ScoreMethod:
+def score_method_of_law(law: Law) -> ScoreMethod:
     """The method that an update law is."""
-    bounded = np.isfinite(law.family.support).all()
-    unit = by_order(law).axis if law.reads == "order" else MEAN.unit
+    is_bounded = np.isfinite(law.family.support).all()
+    unit = order_unit(law).axis_title if law.reads == "order" else MEAN_METHOD.unit
     if law.reads == "ratio":
-        unit = GEOMETRIC_MEAN.unit
-    fit = online(law.name, ASKED) if bounded else online(law.name, told=how_far_off)
-    return ScoreMethod(law.title.partition(":")[0], law.assumes, unit, fit, reads=law.reads, cuts=False)
+        unit = GEOMETRIC_MEAN_METHOD.unit
+    fit = (
+        online_score_function(law.name, INTERVAL_OF_ASKING_NOTE)
+        if is_bounded
+        else online_score_function(law.name, make_notes=interval_coverage_notes)
+    )
+    return ScoreMethod(law.title.partition(":")[0], law.assumes, unit, fit, reads=law.reads, can_cut_scores=False)
 
 
 # Side by side
 
-TITLES = {"spearman": "Spearman", "pearson": "Pearson", "kendall": "Kendall’s tau-b", "ndcg": "nDCG"}
+CORRELATION_TITLES = {"spearman": "Spearman", "pearson": "Pearson", "kendall": "Kendall’s tau-b", "ndcg": "nDCG"}
 
 
-def compare(answers: Answers, one: Scores, other: Scores) -> Comparison:
+def compare_scores(answers: Answers, scores: Scores, other_scores: Scores) -> Comparison:
     """How far two sets of scores go together. Never raises: where there are no figures, `refusal` says why."""
-    n = int(np.count_nonzero(np.isfinite(one.values) & np.isfinite(other.values)))
+    n = int(np.count_nonzero(np.isfinite(scores.values) & np.isfinite(other_scores.values)))
     try:
-        found = side_by_side.compare(one.values, other.values, draws=draws(200 * n), rng=answers.rng())
+        coefficients = side_by_side.correlate_with_intervals(
+            scores.values, other_scores.values, draws=bootstrap_draws(200 * n), rng=answers.seeded_rng()
+        )
     except Inestimable as reason:
-        return Comparison(one, other, n, (), (), str(reason))
+        return Comparison(scores, other_scores, n, (), (), str(reason))
     figures = tuple(
-        Figure(name, title, *(number(value) for value in (figure.value, figure.low, figure.high)))
-        for name, title in TITLES.items()
-        for figure in (getattr(found, name),)
+        Figure(name, title, *(finite_or_none(value) for value in (figure.value, figure.low, figure.high)))
+        for name, title in CORRELATION_TITLES.items()
+        for figure in (getattr(coefficients, name),)
     )
-    return Comparison(one, other, n, figures, found.notes)
+    return Comparison(scores, other_scores, n, figures, coefficients.notes)
 
 
-def number(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """The number, or None where there is none."""
-    found = cell(value)
-    return found if isinstance(found, float) else None
+    plain = to_cell(value)
+    return plain if isinstance(plain, float) else None

@@ -8,13 +8,13 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis import score_part, table_part
-from app.analysis.contracts import Expected, TableMethod, TableSection
-from app.analysis.fits import Fits
-from app.analysis.offer import EVERYTHING, Offer
+from app.analysis.contracts import ExpectedRows, TableMethod, TableSection
+from app.analysis.fits import FitCache
+from app.analysis.offer import ALL_METHODS, AvailableMethods
 from app.analysis.scatter import Scatter
 from app.analysis.view import AnalysisView
 
-Content = Callable[[Fits, AsyncEngine, str, AnalysisView], Awaitable[dict[str, Any]]]
+ContextLoader = Callable[[FitCache, AsyncEngine, str, AnalysisView], Awaitable[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -26,44 +26,46 @@ class PagePart:
     """
 
     title: str
-    reads: tuple[str, ...]
+    address_fields: tuple[str, ...]
     template: str
-    content: Content
-    room: Callable[[Expected], int]
-    picture: Callable[[Fits, AsyncEngine, str, AnalysisView], Awaitable[Scatter | None]] | None = None
+    load_context: ContextLoader
+    estimated_rows: Callable[[ExpectedRows], int]
+    load_picture: Callable[[FitCache, AsyncEngine, str, AnalysisView], Awaitable[Scatter | None]] | None = None
 
 
-SCORES = PagePart(
+SCORES_PART = PagePart(
     "Scores",
     ("one", "other"),
     "admin/_analysis_scores.html",
-    score_part.content,
+    score_part.load_scores_context,
     lambda expected: expected.items,
-    score_part.picture,
+    score_part.load_scores_picture,
 )
 
 
-def parts(offer: Offer = EVERYTHING) -> dict[str, PagePart]:
+def analysis_page_parts(available: AvailableMethods = ALL_METHODS) -> dict[str, PagePart]:
     """Those that a campaign reaches; without an offer, all that there are."""
-    scores = {"scores": SCORES} if offer.scores else {}
-    return scores | {section.name: of_tables(section, tables) for section, tables in offer.sections.items()}
+    scores = {"scores": SCORES_PART} if available.scores else {}
+    return scores | {section.name: part_of_tables(section, tables) for section, tables in available.sections.items()}
 
 
-def of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
+def part_of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
     reads = tuple({name: None for table in tables.values() for name in table.options})
-    content = partial(table_part.content, section=section, tables=tables)
+    content = partial(table_part.load_tables_context, section=section, tables=tables)
     return PagePart(
         section.title,
         reads,
         "admin/_analysis_tables.html",
         content,
-        lambda expected: sum(table.room(expected) for table in tables.values()),
+        lambda expected: sum(table.estimated_rows(expected) for table in tables.values()),
     )
 
 
-async def picture_of(fits: Fits, engine: AsyncEngine, slug: str, name: str, view: AnalysisView) -> Scatter | None:
+async def load_analysis_picture(
+    fits: FitCache, engine: AsyncEngine, slug: str, part_or_table: str, view: AnalysisView
+) -> Scatter | None:
     """That of a part or of a table. Raises `NotFound` (`table_not_found`)."""
-    part = parts().get(name)
-    if part is not None and part.picture is not None:
-        return await part.picture(fits, engine, slug, view)
-    return (await table_part.table_part(fits, engine, slug, name, view)).picture
+    part = analysis_page_parts().get(part_or_table)
+    if part is not None and part.load_picture is not None:
+        return await part.load_picture(fits, engine, slug, view)
+    return (await table_part.load_table_part(fits, engine, slug, part_or_table, view)).picture

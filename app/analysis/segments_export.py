@@ -7,19 +7,19 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.formats import Cells, TableFile
-from app.analysis.responses_export import CRITERION
-from app.designs.criteria import criteria_of
+from app.analysis.formats import RowCells, TableStream
+from app.analysis.responses_export import CRITERION_COLUMN
+from app.designs.criteria import criterion_views
 from app.designs.registry import design_of
 from app.designs.unit import Unit
-from app.record.outputs import OutputMean, means
+from app.record.outputs import OutputMean, load_output_means
 
-SEGMENTS_AT_ONCE = 200
-SEGMENT_COLUMNS = ("segment", "system", "output", "source", "reference", "judgments")
-STEPS = 100  # of the scale, in which means are told
-NOT_JUDGED = OutputMean(0, None)
+SEGMENTS_PER_BATCH = 200
+SEGMENT_EXPORT_COLUMNS = ("segment", "system", "output", "source", "reference", "judgments")
+MEAN_STEPS_OF_SCALE = 100  # of the scale, in which means are told
+UNJUDGED_OUTPUT_MEAN = OutputMean(0, None)
 
-OUTPUTS = text("""
+FIND_OUTPUTS_TO_EXPORT = text("""
     SELECT o.segment, o.item, s.external_id AS named, i.external_id AS system, o.shown, s.source, s.reference
     FROM outputs o
     JOIN segments s ON s.campaign_id = o.campaign_id AND s.number = o.segment
@@ -28,30 +28,39 @@ OUTPUTS = text("""
 """)
 
 
-async def segments_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
+async def export_segments(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
     """One row per output, with the mean in the unit of the design; where values have no order, there is none. Of
     several criteria, a row for each.
     """
     design = design_of(campaign)
 
-    async def chunks() -> AsyncIterator[list[Cells]]:
-        for start in range(0, campaign.segment_count, SEGMENTS_AT_ONCE):
-            segments = [*range(start, min(start + SEGMENTS_AT_ONCE, campaign.segment_count))]
-            rows = (await connection.execute(OUTPUTS, {"campaign": campaign.id, "segments": segments})).all()
-            for one in criteria_of(campaign):
-                judged = await means(connection, one, segments)
-                got = [judged.get((row.segment, row.item), NOT_JUDGED) for row in rows]
-                mean = [[number] for number in in_unit(design.unit, got)] if design.ordered else [[]] * len(rows)
-                by = [one.criterion_name] if campaign.criteria else []
-                yield [(*row[2:], *by, it.judgments, *more) for row, it, more in zip(rows, got, mean, strict=True)]
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        for start in range(0, campaign.segment_count, SEGMENTS_PER_BATCH):
+            segments = [*range(start, min(start + SEGMENTS_PER_BATCH, campaign.segment_count))]
+            rows = (
+                await connection.execute(FIND_OUTPUTS_TO_EXPORT, {"campaign": campaign.id, "segments": segments})
+            ).all()
+            for criterion_view in criterion_views(campaign):
+                means_by_output = await load_output_means(connection, criterion_view, segments)
+                output_means = [means_by_output.get((row.segment, row.item), UNJUDGED_OUTPUT_MEAN) for row in rows]
+                mean_cells = (
+                    [[number] for number in output_means_in_unit(design.unit, output_means)]
+                    if design.is_ordered
+                    else [[]] * len(rows)
+                )
+                criterion_cells = [criterion_view.criterion_name] if campaign.criteria else []
+                yield [
+                    (*row[2:], *criterion_cells, it.judgments, *more)
+                    for row, it, more in zip(rows, output_means, mean_cells, strict=True)
+                ]
 
-    before, counted = SEGMENT_COLUMNS[:-1], SEGMENT_COLUMNS[-1:]
-    criterion = [CRITERION] if campaign.criteria else []
-    mean_column = [design.unit.mean_column] if design.ordered else []
-    return TableFile((*before, *criterion, *counted, *mean_column), chunks())
+    before, counted = SEGMENT_EXPORT_COLUMNS[:-1], SEGMENT_EXPORT_COLUMNS[-1:]
+    criterion = [CRITERION_COLUMN] if campaign.criteria else []
+    mean_column = [design.unit.mean_column] if design.is_ordered else []
+    return TableStream((*before, *criterion, *counted, *mean_column), chunks())
 
 
-def in_unit(unit: Unit, got: Sequence[OutputMean]) -> list[float | None]:
+def output_means_in_unit(unit: Unit, output_means: Sequence[OutputMean]) -> list[float | None]:
     """Means as files have them."""
-    shares = np.array([np.nan if one.mean is None else one.mean / STEPS for one in got])
-    return [None if np.isnan(number) else number for number in unit.in_files(shares).tolist()]
+    shares = np.array([np.nan if one.mean is None else one.mean / MEAN_STEPS_OF_SCALE for one in output_means])
+    return [None if np.isnan(number) else number for number in unit.to_file_values(shares).tolist()]

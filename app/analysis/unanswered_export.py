@@ -6,16 +6,16 @@ from typing import Any
 from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.formats import ROWS_AT_ONCE, Cells, TableFile
-from app.analysis.responses_export import IDS, OF_SEGMENTS, SEGMENT, segment_cells
+from app.analysis.formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
+from app.analysis.responses_export import HIT_SEGMENT_COLUMNS, SEGMENT_USE_COLUMNS, SHOWN_ITEM_IDS_COLUMN, segment_cells
 
-UNANSWERED_COLUMNS = (
+UNANSWERED_EXPORT_COLUMNS = (
     *("annotator", "name", "platform", "hit", "state", "iteration", "position", "item", "leader"),
     *("issued_at", "expires_at", "closed_at", "entered", "drawn_because", "leader_probability"),
 )
 
 
-def unanswered_hits(segment: str) -> TextClause:
+def unanswered_hits_sql(segment_columns: str) -> TextClause:
     """Return SQL for the HITs of a campaign without a response, and what became of them. An imported HIT in which every
     item was marked N/A was answered.
     """
@@ -24,7 +24,7 @@ def unanswered_hits(segment: str) -> TextClause:
            h.issued_at, h.expires_at, h.closed_at, h.draft IS NOT NULL AS entered, h.drawn_because,
            h.leader_probability,
            CASE WHEN h.closed_at IS NOT NULL THEN 'given_up'
-                WHEN h.expires_at > statement_timestamp() THEN 'open' ELSE 'expired' END AS state,{IDS},{segment}
+                WHEN h.expires_at > statement_timestamp() THEN 'open' ELSE 'expired' END AS state,{SHOWN_ITEM_IDS_COLUMN},{segment_columns}
     FROM hits h
     JOIN annotators ON annotators.campaign_id = h.campaign_id AND annotators.id = h.annotator_id
     JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
@@ -35,27 +35,27 @@ def unanswered_hits(segment: str) -> TextClause:
 
 
 # The first is for campaigns of items, the second for campaigns of systems.
-UNANSWERED = [unanswered_hits(segment) for segment in (" NULL AS segment", SEGMENT)]
+FIND_UNANSWERED_HITS = [unanswered_hits_sql(segment) for segment in (" NULL AS segment", HIT_SEGMENT_COLUMNS)]
 
 
-async def unanswered_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
+async def export_unanswered_hits(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
     """One row per item of each HIT that was shown and not answered, in the order in which HITs were handed out.
 
     `state` is `open` while its annotator can still answer, `expired` once the lease has ended (`expires_at`), and
     `given_up` where the annotator, or a newer HIT, closed it. `entered`: whether something was entered and not sent. In
     campaigns of systems also the segment, and the system under which a shared output was shown.
     """
-    of_systems = campaign.segment_count > 0
+    has_systems = campaign.segment_count > 0
 
-    async def chunks() -> AsyncIterator[list[Cells]]:
-        result = await connection.stream(UNANSWERED[of_systems], {"campaign": campaign.id})
-        async for rows in result.partitions(ROWS_AT_ONCE):
-            yield [cells for row in rows for cells in shown_items(row, of_systems=of_systems)]
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        result = await connection.stream(FIND_UNANSWERED_HITS[has_systems], {"campaign": campaign.id})
+        async for rows in result.partitions(EXPORT_ROWS_PER_BATCH):
+            yield [cells for row in rows for cells in unanswered_hit_rows(row, has_systems=has_systems)]
 
-    return TableFile((*UNANSWERED_COLUMNS, *(OF_SEGMENTS if of_systems else ())), chunks())
+    return TableStream((*UNANSWERED_EXPORT_COLUMNS, *(SEGMENT_USE_COLUMNS if has_systems else ())), chunks())
 
 
-def shown_items(row: Row[Any], *, of_systems: bool) -> Iterator[Cells]:
+def unanswered_hit_rows(row: Row[Any], *, has_systems: bool) -> Iterator[RowCells]:
     """Yield an unanswered HIT as `UNANSWERED_COLUMNS`, one tuple per item."""
     ids = dict(zip(row.shown, row.ids, strict=True))
     for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
@@ -63,5 +63,5 @@ def shown_items(row: Row[Any], *, of_systems: bool) -> Iterator[Cells]:
             *(row.pseudonym, row.name, row.platform, row.hit_id, row.state, row.iteration, position, item),
             *(None if row.leader is None else number == row.leader, row.issued_at, row.expires_at, row.closed_at),
             *(row.entered, row.drawn_because, row.leader_probability),
-            *(segment_cells(row, ids, position - 1) if of_systems else ()),
+            *(segment_cells(row, ids, position - 1) if has_systems else ()),
         )

@@ -8,26 +8,26 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.record import unjudged
 
-UNJUDGED_COLUMNS = ("unjudged_by", "unjudged_reasons", "left_pool")
+UNJUDGED_EXPORT_COLUMNS = ("unjudged_by", "unjudged_reasons", "left_pool")
 
 
-async def unjudged_cells(
+async def load_unjudged_cells(
     connection: AsyncConnection, campaign: Row[Any]
 ) -> Callable[[Sequence[int]], Sequence[Sequence[Any]]] | None:
     """What fills `UNJUDGED_COLUMNS` for items of these numbers; None where annotators are not asked."""
     if not campaign.cannot_be_judged:
         return None
-    people = await unjudged.people(connection, campaign)
-    reasons = await unjudged.reasons(connection, campaign.id)
-    gone = {item for item, count in people.items() if count >= campaign.unjudged_people}.difference(
-        campaign.always_shown
-    )
+    annotators_by_item = await unjudged.count_unjudged(connection, campaign)
+    reasons = await unjudged.count_unjudged_reasons(connection, campaign.id)
+    items_out_of_pool = {
+        item for item, count in annotators_by_item.items() if count >= campaign.unjudged_people
+    }.difference(campaign.always_shown)
 
-    def why(item: int) -> str:
+    def format_reasons(item: int) -> str:
         return "; ".join(f"{reason}: {count}" for reason, count in reasons.get(item, {}).items() if reason)
 
     return lambda numbers: [
-        [people.get(item, 0) for item in numbers],
-        [why(item) for item in numbers],
-        [item in gone for item in numbers],
+        [annotators_by_item.get(item, 0) for item in numbers],
+        [format_reasons(item) for item in numbers],
+        [item in items_out_of_pool for item in numbers],
     ]

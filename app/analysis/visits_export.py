@@ -7,13 +7,13 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.formats import Cells, TableFile
-from app.spreadsheets import guarded
+from app.analysis.formats import RowCells, TableStream
+from app.spreadsheets import guard_against_formula
 
-ROWS_AT_ONCE = 2_000
-VISIT_COLUMNS = ("annotator", "name", "platform", "step", "version", "outcome", "said", "sha256", "taken_at")
+VISIT_ROWS_PER_BATCH = 2_000
+VISIT_EXPORT_COLUMNS = ("annotator", "name", "platform", "step", "version", "outcome", "said", "sha256", "taken_at")
 
-VISITS = text("""
+FIND_VISITS_TO_EXPORT = text("""
     SELECT a.pseudonym, named.name, a.platform, v.step, v.version, v.outcome, v.said, v.taken_at,
            CASE WHEN v.step = 'consent' THEN t.sha256 END AS sha256
     FROM visits v JOIN annotators a ON a.campaign_id = v.campaign_id AND a.id = v.annotator_id
@@ -23,19 +23,22 @@ VISITS = text("""
 """)
 
 
-async def visits_table(connection: AsyncConnection, campaign: Row[Any]) -> TableFile:
+async def export_visits(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
     """One row per annotator and step; of a consent with the hash of its text, of which the campaign keeps all."""
 
-    async def chunks() -> AsyncIterator[list[Cells]]:
-        result = await connection.stream(VISITS, {"campaign": campaign.id})
-        async for rows in result.partitions(ROWS_AT_ONCE):
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        result = await connection.stream(FIND_VISITS_TO_EXPORT, {"campaign": campaign.id})
+        async for rows in result.partitions(VISIT_ROWS_PER_BATCH):
             yield [
                 (
                     *(row.pseudonym, row.name, row.platform, row.step, row.version, row.outcome),
-                    *(guarded(json.dumps(row.said, ensure_ascii=False)) if row.said else None, row.sha256),
+                    *(
+                        guard_against_formula(json.dumps(row.said, ensure_ascii=False)) if row.said else None,
+                        row.sha256,
+                    ),
                     row.taken_at,
                 )
                 for row in rows
             ]
 
-    return TableFile(VISIT_COLUMNS, chunks())
+    return TableStream(VISIT_EXPORT_COLUMNS, chunks())

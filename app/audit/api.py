@@ -7,24 +7,24 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 
 from app.audit import found
-from app.audit.found import Found
-from app.audit.routes import Asked, Page, of
-from app.auth.guards import program
-from app.database.campaign import campaign_by_slug
-from app.web import Transaction, refusals
+from app.audit.found import AuditLogPage
+from app.audit.routes import LogFilterQuery, LogPageNumber, limit_log_to_campaign
+from app.auth.guards import require_program
+from app.database.campaign import load_campaign_by_slug
+from app.web import Transaction, document_refusals
 
 router = APIRouter(
     prefix="/api/v1",
     tags=["Audit log"],
-    dependencies=[Depends(program)],
-    responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
+    dependencies=[Depends(require_program)],
+    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
 )
 
 
 class Line(BaseModel):
     """A change, as it was written down in the transaction that made it."""
 
-    at: datetime
+    position: datetime
     who: str = Field(description="A login name; it stays when the researcher is removed.")
     way: str = Field(description="page, api, command or server: how they did it.")
     campaign: str | None = Field(description="The slug of the campaign, if it is of one.")
@@ -39,25 +39,29 @@ class Lines(BaseModel):
     lines: list[Line]
 
     @classmethod
-    def of(cls, some: Found) -> Self:
+    def from_log_page(cls, log_page: AuditLogPage) -> Self:
         """From a page of them."""
-        named = [{"at": row.noted_at} | row._asdict() for row in some.lines]
-        return cls.model_validate({"total": some.total, "lines": named})
+        lines = [{"at": row.noted_at} | row._asdict() for row in log_page.lines]
+        return cls.model_validate({"total": log_page.total, "lines": lines})
 
 
-Size = Annotated[int, Query(ge=1, le=1000, description="Lines of a page.")]
+LogPageSize = Annotated[int, Query(ge=1, le=1000, description="Lines of a page.")]
 
 
 @router.get("/log")
-async def get_log(connection: Transaction, asked: Asked, page: Page = 1, size: Size = 100) -> Lines:
+async def get_log(
+    connection: Transaction, log_filter: LogFilterQuery, page: LogPageNumber = 1, size: LogPageSize = 100
+) -> Lines:
     """Who changed what on the whole server, newest first."""
-    return Lines.of(await found.page_of(connection, asked, page, size))
+    return Lines.from_log_page(await found.load_log_page(connection, log_filter, page, size))
 
 
-@router.get("/campaigns/{slug}/log", responses=refusals({404: "`campaign_not_found`"}))
+@router.get("/campaigns/{slug}/log", responses=document_refusals({404: "`campaign_not_found`"}))
 async def get_log_of_campaign(
-    connection: Transaction, slug: str, asked: Asked, page: Page = 1, size: Size = 100
+    connection: Transaction, slug: str, log_filter: LogFilterQuery, page: LogPageNumber = 1, size: LogPageSize = 100
 ) -> Lines:
     """Who changed what in a campaign, newest first."""
-    campaign = await campaign_by_slug(connection, slug)
-    return Lines.of(await found.page_of(connection, of(campaign, asked), page, size))
+    campaign = await load_campaign_by_slug(connection, slug)
+    return Lines.from_log_page(
+        await found.load_log_page(connection, limit_log_to_campaign(campaign, log_filter), page, size)
+    )

@@ -7,90 +7,106 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from app.analysis.export import MEDIA_TYPES, streamed
+from app.analysis.export import EXPORT_MEDIA_TYPES, stream_table_from_snapshot
 from app.audit import found
-from app.audit.found import Wanted
-from app.auth.guards import researcher
-from app.database.audit_log import KINDS, changes, said
-from app.database.campaign import campaign_by_slug, campaign_of_page
-from app.web import Now, ReadingDatabase, Transaction, download_headers, page
+from app.audit.found import AuditLogFilter
+from app.auth.guards import require_researcher
+from app.database.audit_log import ACTION_KIND_TITLES, describe_log_line, displayed_changes
+from app.database.campaign import load_campaign_by_slug, load_campaign_for_page
+from app.web import Now, ReadingDatabase, Transaction, download_headers, render_page
 
-router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
+router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
 
-Page = Annotated[int, Query(ge=1, le=10_000_000)]
-Ending = Literal["csv", "jsonl"]
+LogPageNumber = Annotated[int, Query(ge=1, le=10_000_000)]
+LogFileEnding = Literal["csv", "jsonl"]
 
 
-async def wanted(
+async def read_log_filter(
     *,
     who: Annotated[str, Query(max_length=200, description="Who did it, by login name.")] = "",
-    kind: Annotated[Literal["", *KINDS], Query(description="Of what kind.")] = "",  # type: ignore[valid-type]
+    kind: Annotated[Literal["", *ACTION_KIND_TITLES], Query(description="Of what kind.")] = "",  # type: ignore[valid-type]
     words: Annotated[str, Query(max_length=200, description="Somewhere in what it is about, was or is.")] = "",
     since: Annotated[date | Literal[""], Query(description="The first day, in UTC.")] = "",
     until: Annotated[date | Literal[""], Query(description="The last day, in UTC.")] = "",
-) -> Wanted:
+) -> AuditLogFilter:
     """What a form or a program asks for."""
-    return Wanted(None, who.strip(), kind, words.strip(), since or None, until or None)
+    return AuditLogFilter(None, who.strip(), kind, words.strip(), since or None, until or None)
 
 
-Asked = Annotated[Wanted, Depends(wanted)]
+LogFilterQuery = Annotated[AuditLogFilter, Depends(read_log_filter)]
 
 
 @router.get("/log")
-async def log_of_server(request: Request, connection: Transaction, asked: Asked, page: Page = 1) -> HTMLResponse:
-    return await log_page(request, connection, asked, page)
+async def server_log_page(
+    request: Request, connection: Transaction, log_filter: LogFilterQuery, page: LogPageNumber = 1
+) -> HTMLResponse:
+    return await render_log_page(request, connection, log_filter, page)
 
 
 @router.get("/log.{ending}")
-async def export_of_server(database: ReadingDatabase, asked: Asked, ending: Ending, now: Now) -> StreamingResponse:
-    return download(database, asked, ending, "easel", now)
+async def export_server_log(
+    database: ReadingDatabase, log_filter: LogFilterQuery, ending: LogFileEnding, now: Now
+) -> StreamingResponse:
+    return log_download(database, log_filter, ending, "easel", now)
 
 
 @router.get("/campaigns/{slug}/log")
-async def log_of_campaign(
-    request: Request, connection: Transaction, slug: str, asked: Asked, page: Page = 1
+async def campaign_log_page(
+    request: Request, connection: Transaction, slug: str, log_filter: LogFilterQuery, page: LogPageNumber = 1
 ) -> HTMLResponse:
-    campaign = await campaign_of_page(connection, slug)
-    return await log_page(request, connection, of(campaign, asked), page, campaign)
+    campaign = await load_campaign_for_page(connection, slug)
+    return await render_log_page(request, connection, limit_log_to_campaign(campaign, log_filter), page, campaign)
 
 
 @router.get("/campaigns/{slug}/log.{ending}")
-async def export_of_campaign(
-    connection: Transaction, database: ReadingDatabase, slug: str, asked: Asked, *, ending: Ending, now: Now
+async def export_campaign_log(
+    connection: Transaction,
+    database: ReadingDatabase,
+    slug: str,
+    log_filter: LogFilterQuery,
+    *,
+    ending: LogFileEnding,
+    now: Now,
 ) -> StreamingResponse:
-    campaign = await campaign_by_slug(connection, slug)
-    return download(database, of(campaign, asked), ending, slug, now)
+    campaign = await load_campaign_by_slug(connection, slug)
+    return log_download(database, limit_log_to_campaign(campaign, log_filter), ending, slug, now)
 
 
-def of(campaign: Any, asked: Wanted) -> Wanted:
-    return Wanted(campaign.id, asked.who, asked.kind, asked.words, asked.since, asked.until)
+def limit_log_to_campaign(campaign: Any, log_filter: AuditLogFilter) -> AuditLogFilter:
+    return AuditLogFilter(
+        campaign.id, log_filter.who, log_filter.kind, log_filter.words, log_filter.since, log_filter.until
+    )
 
 
-async def log_page(
-    request: Request, connection: Transaction, asked: Wanted, number: int, campaign: Any = None
+async def render_log_page(
+    request: Request, connection: Transaction, log_filter: AuditLogFilter, page_number: int, campaign: Any = None
 ) -> HTMLResponse:
     address = f"/admin/campaigns/{campaign.slug}/log" if campaign else "/admin/log"
-    kept = [(name, value) for name in ("who", "kind", "words", "since", "until") if (value := getattr(asked, name))]
+    query_fields = [
+        (name, value) for name in ("who", "kind", "words", "since", "until") if (value := getattr(log_filter, name))
+    ]
     context = {
         "campaign": campaign,
-        "asked": asked,
-        "found": await found.page_of(connection, asked, number),
-        "people": await found.people(connection, asked),
-        "kinds": KINDS,
+        "asked": log_filter,
+        "found": await found.load_log_page(connection, log_filter, page_number),
+        "people": await found.load_log_actor_names(connection, log_filter),
+        "kinds": ACTION_KIND_TITLES,
         "address": address,
-        "kept": kept,
-        "query": urlencode(kept),
-        "said": said,
-        "changes": changes,
-        "ways": found.AS_PEOPLE_SAY,
+        "kept": query_fields,
+        "query": urlencode(query_fields),
+        "said": describe_log_line,
+        "changes": displayed_changes,
+        "ways": found.WAY_PHRASES,
     }
-    return page(request, "admin/log.html", context)
+    return render_page(request, "admin/log.html", context)
 
 
-def download(database: ReadingDatabase, asked: Wanted, ending: Ending, name: str, now: datetime) -> StreamingResponse:
+def log_download(
+    database: ReadingDatabase, log_filter: AuditLogFilter, ending: LogFileEnding, name: str, now: datetime
+) -> StreamingResponse:
     async def table_of(connection: Transaction, _campaign: Any) -> Any:
-        return await found.table(connection, asked)
+        return await found.log_export_table(connection, log_filter)
 
-    pieces = streamed(database, None, table_of, ending, spreadsheet=False)
+    chunks = stream_table_from_snapshot(database, None, table_of, ending, spreadsheet=False)
     headers = download_headers(name, "log", ending, now=now)
-    return StreamingResponse(pieces, media_type=MEDIA_TYPES[ending], headers=headers)
+    return StreamingResponse(chunks, media_type=EXPORT_MEDIA_TYPES[ending], headers=headers)

@@ -6,22 +6,22 @@ from typing import Self
 from sqlalchemy import ColumnElement, exists, func, true
 
 from app.auth.roles import (
-    IN_CAMPAIGN,
-    OF_NO_CAMPAIGN,
-    SCOPE_OF,
-    SEE,
-    gives,
-    grants,
-    role_forbids,
-    scope_forbids,
-    stronger,
+    NEEDS_BY_CAMPAIGN_ROLE,
+    SCOPE_BY_NEED,
+    SEE_CAMPAIGN,
+    SERVER_NEEDS,
+    campaign_roles_allowing,
+    granted_needs,
+    role_forbids_error,
+    scope_forbids_error,
+    stronger_role,
 )
 from app.database.sharing_tables import campaign_members
 from app.database.tables import campaigns
 from app.errors import Forbidden
 
 # A rehearsal is reached by whoever reaches its campaign.
-SHARED_AS = func.coalesce(campaigns.c.rehearsal_of, campaigns.c.id)
+SHARING_CAMPAIGN_ID = func.coalesce(campaigns.c.rehearsal_of, campaigns.c.id)
 
 
 @dataclass(frozen=True)
@@ -37,52 +37,60 @@ class Access:
     role: str
     member: str | None = None
     scopes: tuple[str, ...] | None = None
-    only: int | None = None
-    reaches: bool = True
+    only_campaign_id: int | None = None
+    token_reaches_campaign: bool = True
 
-    def may(self, need: str) -> bool:
+    def can(self, need: str) -> bool:
         """Whether their roles allow it, and the token's scopes."""
-        return self.allowed(need) and (self.scopes is None or SCOPE_OF.get(need) in self.scopes)
+        return self.role_allows(need) and (self.scopes is None or SCOPE_BY_NEED.get(need) in self.scopes)
 
-    def allowed(self, need: str) -> bool:
+    def role_allows(self, need: str) -> bool:
         """Whether their roles allow it."""
-        return need in grants(self.role, self.member) and not (self.only is not None and need in OF_NO_CAMPAIGN)
+        return need in granted_needs(self.role, self.member) and not (
+            self.only_campaign_id is not None and need in SERVER_NEEDS
+        )
 
     @property
-    def sees(self) -> bool:
+    def can_see_campaign(self) -> bool:
         """Whether the campaign that the request names is there for them."""
-        return self.reaches and self.allowed(SEE)
+        return self.token_reaches_campaign and self.role_allows(SEE_CAMPAIGN)
 
     @property
-    def role_here(self) -> str:
+    def effective_role(self) -> str:
         """What they are called in the campaign that the request names, or on the server."""
-        everywhere = self.role if self.role in IN_CAMPAIGN else None
-        return stronger(self.member, everywhere or self.member) if self.member else self.role
+        server_role = self.role if self.role in NEEDS_BY_CAMPAIGN_ROLE else None
+        return stronger_role(self.member, server_role or self.member) if self.member else self.role
 
-    def in_campaign(self, member: str | None) -> Self:
+    def with_member_role(self, member: str | None) -> Self:
         """The same in a campaign in which they have this role."""
         return replace(self, member=member)
 
 
-def require_need(who: Access, need: str) -> None:
+def require_need(access: Access, need: str) -> None:
     """Raises `Forbidden`: `role_forbids`, `token_of_one_campaign`, `scope_forbids`."""
-    if who.may(need):
+    if access.can(need):
         return
-    if who.only is not None and need in OF_NO_CAMPAIGN & grants(who.role, who.member):
+    if access.only_campaign_id is not None and need in SERVER_NEEDS & granted_needs(access.role, access.member):
         raise Forbidden(
             "This token is for one campaign, and this is about the whole server. Nothing was changed.",
             code="token_of_one_campaign",
         )
-    if who.scopes is not None and who.allowed(need):
-        raise scope_forbids(list(who.scopes), need)
-    raise role_forbids(who.role_here, need)
+    if access.scopes is not None and access.role_allows(need):
+        raise scope_forbids_error(list(access.scopes), need)
+    raise role_forbids_error(access.effective_role, need)
 
 
-def visible(who: Access | None, need: str = SEE) -> ColumnElement[bool]:
+def visible_campaigns_condition(access: Access | None, need: str = SEE_CAMPAIGN) -> ColumnElement[bool]:
     """SQL: the rows of `campaigns` of which somebody may do what has this need; None for who may do everything."""
-    if who is None:
+    if access is None:
         return true()
-    theirs = campaign_members.c
-    of_them = (theirs.campaign_id == SHARED_AS, theirs.user_id == who.user_id)
-    found = true() if need in grants(who.role) else exists().where(*of_them, theirs.role.in_(gives(need)))
-    return found if who.only is None else found & (who.only == SHARED_AS)
+    member_columns = campaign_members.c
+    is_member = (member_columns.campaign_id == SHARING_CAMPAIGN_ID, member_columns.user_id == access.user_id)
+    condition = (
+        true()
+        if need in granted_needs(access.role)
+        else exists().where(*is_member, member_columns.role.in_(campaign_roles_allowing(need)))
+    )
+    return (
+        condition if access.only_campaign_id is None else condition & (access.only_campaign_id == SHARING_CAMPAIGN_ID)
+    )

@@ -7,28 +7,28 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from app.auth import login, passwords, tokens
 from app.auth.access import Access
-from app.auth.roles import SCOPES
-from app.database.audit_log import ACTING, Actor
-from app.web import Database, Now, address_of, refusals
+from app.auth.roles import NEEDS_BY_SCOPE
+from app.database.audit_log import CURRENT_ACTOR, Actor
+from app.web import Database, Now, client_network, document_refusals
 
 router = APIRouter(prefix="/api/v1", tags=["Tokens"])
 
 
 # A length also makes Pydantic look whether a text is one that UTF-8 can say.
-Words = Annotated[str, StringConstraints(max_length=200)]
+CredentialText = Annotated[str, StringConstraints(max_length=200)]
 
 
 class Credentials(BaseModel):
-    name: Words = Field(description="Login name.")
-    password: Annotated[str, StringConstraints(max_length=passwords.LONGEST)]
-    token_name: Words = Field(default="API", description="What the token is for; shown on the account page.")
-    scopes: list[Literal[tuple(SCOPES)]] = Field(  # type: ignore[valid-type]
-        default=list(SCOPES),
-        max_length=len(SCOPES),
+    name: CredentialText = Field(description="Login name.")
+    password: Annotated[str, StringConstraints(max_length=passwords.MAX_PASSWORD_CHARACTERS)]
+    token_name: CredentialText = Field(default="API", description="What the token is for; shown on the account page.")
+    scopes: list[Literal[tuple(NEEDS_BY_SCOPE)]] = Field(  # type: ignore[valid-type]
+        default=list(NEEDS_BY_SCOPE),
+        max_length=len(NEEDS_BY_SCOPE),
         description="What it may be used for, as far as your role allows it: `read`, `collect` (get HITs and answer "
         "them), `manage` (change and create).",
     )
-    campaign: Words | None = Field(default=None, description="The one campaign that it is for, by its slug.")
+    campaign: CredentialText | None = Field(default=None, description="The one campaign that it is for, by its slug.")
 
 
 class Token(BaseModel):
@@ -38,7 +38,7 @@ class Token(BaseModel):
 @router.post(
     "/tokens",
     status_code=201,
-    responses=refusals(
+    responses=document_refusals(
         {
             401: "`wrong_password`",
             404: "`campaign_not_found`",
@@ -49,12 +49,12 @@ class Token(BaseModel):
 )
 async def create_token(request: Request, database: Database, now: Now, credentials: Credentials) -> Token:
     """Make an API token. Tokens last until they are revoked on the account page."""
-    address = address_of(request)
-    user = await login.authenticated(database, credentials.name, credentials.password, address, now=now)
-    ACTING.set(Actor(user.name, "api", user.id))
+    address = client_network(request)
+    user = await login.authenticate(database, credentials.name, credentials.password, address, now=now)
+    CURRENT_ACTOR.set(Actor(user.name, "api", user.id))
     async with database.begin() as connection:
-        who, slug = Access(user.id, user.role), credentials.campaign
-        campaign = None if slug is None else await tokens.campaign_for_token(connection, who, slug)
+        access, slug = Access(user.id, user.role), credentials.campaign
+        campaign = None if slug is None else await tokens.find_campaign_for_token(connection, access, slug)
         return Token(
             token=await tokens.create_api_token(
                 connection, user.id, credentials.token_name, now=now, scopes=credentials.scopes, campaign=campaign

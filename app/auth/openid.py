@@ -28,17 +28,31 @@ from app.email_address import is_email_address
 from app.errors import BadGateway, Unauthenticated
 
 # What a signature is made with that only the provider can make: never none, nor a secret that we share.
-SIGNATURES = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
-SCOPE = "openid email"
-SECONDS = 10.0  # for each request, from its beginning to the last byte of the reply
-REST_SECONDS = 5.0  # for which a provider that could not be reached is not asked for its addresses and keys again
-LARGEST_REPLY = 256 * 1024  # bytes
-KNOWN_SECONDS = 3600.0  # for which a provider's addresses and keys are kept
-LONGEST_SUBJECT = 255  # characters; OpenID Connect Core 1.0, section 2
-LEEWAY_SECONDS = 60  # by which clocks may differ
+SIGNATURE_ALGORITHMS = [
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+    "Ed25519",
+]
+OPENID_SCOPE = "openid email"
+PROVIDER_TIMEOUT_SECONDS = 10.0  # for each request, from its beginning to the last byte of the reply
+PROVIDER_REST_SECONDS = (
+    5.0  # for which a provider that could not be reached is not asked for its addresses and keys again
+)
+MAX_REPLY_BYTES = 256 * 1024  # bytes
+PROVIDER_CACHE_SECONDS = 3600.0  # for which a provider's addresses and keys are kept
+MAX_SUBJECT_CHARACTERS = 255  # characters; OpenID Connect Core 1.0, section 2
+CLOCK_LEEWAY_SECONDS = 60  # by which clocks may differ
 
 
-class Addresses(BaseModel):
+class ProviderAddresses(BaseModel):
     """Of a provider, as its discovery document has them, and how it wants to be told the client's secret."""
 
     issuer: str
@@ -48,7 +62,7 @@ class Addresses(BaseModel):
     token_endpoint_auth_methods_supported: list[str] = ["client_secret_basic"]
 
 
-class Begun(BaseModel):
+class LoginState(BaseModel):
     """A login that somebody has begun, as their browser keeps it. user: the researcher who connects it to their
     account, a row's id; None for who logs in. to: the page to go on to.
     """
@@ -60,7 +74,7 @@ class Begun(BaseModel):
     user: int | None = None
 
     @classmethod
-    def anew(cls, to: str, user: int | None = None) -> "Begun":
+    def new(cls, to: str, user: int | None = None) -> "LoginState":
         return cls(
             state=secrets.token_urlsafe(32),
             nonce=secrets.token_urlsafe(32),
@@ -70,7 +84,7 @@ class Begun(BaseModel):
         )
 
 
-class Told(BaseModel):
+class IdentityClaims(BaseModel):
     """Who somebody is, as a provider says: `subject` is theirs for good, an address of mail may change hands.
 
     email: a plain address in lower case, which the provider has verified; so it never matches a login name without @.
@@ -82,7 +96,7 @@ class Told(BaseModel):
 
 
 @cache
-def authorities() -> ssl.SSLContext:
+def trusted_authorities() -> ssl.SSLContext:
     """Whose certificates are trusted: read once, for it takes tens of milliseconds."""
     return httpx.create_ssl_context()
 
@@ -99,152 +113,157 @@ class Provider:
     client_secret: str
     transport: httpx.AsyncBaseTransport | None = None
     clock: Callable[[], float] = time.monotonic
-    _known: dict[str, tuple[float, Any]] = field(default_factory=dict)
-    _rests_until: float = 0.0
+    _documents: dict[str, tuple[float, Any]] = field(default_factory=dict)
+    _resting_until: float = 0.0
 
-    async def login_address(self, begun: Begun, redirect_uri: str) -> str:
+    async def login_url(self, login_state: LoginState, redirect_uri: str) -> str:
         """Where a browser is sent. Raises `BadGateway` (`provider_unreachable`)."""
-        challenge = hashlib.sha256(begun.verifier.encode()).digest()
+        challenge = hashlib.sha256(login_state.verifier.encode()).digest()
         query = {
             "response_type": "code",
             "client_id": self.client_id,
             "redirect_uri": redirect_uri,
-            "scope": SCOPE,
-            "state": begun.state,
-            "nonce": begun.nonce,
+            "scope": OPENID_SCOPE,
+            "state": login_state.state,
+            "nonce": login_state.nonce,
             "code_challenge": base64.urlsafe_b64encode(challenge).decode().rstrip("="),
             "code_challenge_method": "S256",
         }
-        address = (await self.addresses()).authorization_endpoint
+        address = (await self.load_addresses()).authorization_endpoint
         return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(query)}"
 
-    async def who(self, code: str, begun: Begun, redirect_uri: str) -> Told:
+    async def exchange_code(self, code: str, login_state: LoginState, redirect_uri: str) -> IdentityClaims:
         """Who came back with this code. Raises `BadGateway` (`provider_unreachable`) and `Unauthenticated`
         (`provider_refused`).
         """
-        addresses = await self.addresses()
+        addresses = await self.load_addresses()
         form = {
             "grant_type": "authorization_code",
             "code": code,
             "redirect_uri": redirect_uri,
-            "code_verifier": begun.verifier,
+            "code_verifier": login_state.verifier,
         }
-        by_header = "client_secret_basic" in addresses.token_endpoint_auth_methods_supported
+        sends_secret_in_header = "client_secret_basic" in addresses.token_endpoint_auth_methods_supported
         secret = {"client_id": self.client_id, "client_secret": self.client_secret}
-        reply = await self._asked(
+        reply = await self._request_json(
             "POST",
             addresses.token_endpoint,
-            data=form if by_header else form | secret,
-            auth=httpx.BasicAuth(self.client_id, self.client_secret) if by_header else None,
+            data=form if sends_secret_in_header else form | secret,
+            auth=httpx.BasicAuth(self.client_id, self.client_secret) if sends_secret_in_header else None,
         )
-        return self.told(await self._claims(str(reply.get("id_token", ""))), begun)
+        return self.verify_claims(await self._decode_claims(str(reply.get("id_token", ""))), login_state)
 
-    def told(self, claims: dict[str, Any], begun: Begun) -> Told:
+    def verify_claims(self, claims: dict[str, Any], login_state: LoginState) -> IdentityClaims:
         """What claims say, whose signature is good. Raises `Unauthenticated` (`provider_refused`)."""
         registry = jwt.JWTClaimsRegistry(
-            leeway=LEEWAY_SECONDS,
+            leeway=CLOCK_LEEWAY_SECONDS,
             iss={"essential": True, "value": self.issuer},
             aud={"essential": True, "value": self.client_id},
             sub={"essential": True},
             exp={"essential": True},
             iat={"essential": True},
-            nonce={"essential": True, "value": begun.nonce},
+            nonce={"essential": True, "value": login_state.nonce},
         )
         try:
             registry.validate(claims)
         except (JoseError, TypeError, ValueError, OverflowError) as problem:
-            raise refused() from problem
-        several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
-        if (several or "azp" in claims) and claims.get("azp") != self.client_id:
-            raise refused()
+            raise provider_refused_error() from problem
+        has_several_audiences = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
+        if (has_several_audiences or "azp" in claims) and claims.get("azp") != self.client_id:
+            raise provider_refused_error()
         subject, mail, verified = claims["sub"], claims.get("email"), claims.get("email_verified") is True
-        if not is_plain(subject) or len(subject) > LONGEST_SUBJECT:
-            raise refused()
+        if not is_plain_claim(subject) or len(subject) > MAX_SUBJECT_CHARACTERS:
+            raise provider_refused_error()
         # Checked as it came: to lower a letter of another alphabet can make one of ours of it.
         email = mail.lower() if verified and isinstance(mail, str) and is_email_address(mail) else None
-        return Told(issuer=self.issuer, subject=subject, email=email)
+        return IdentityClaims(issuer=self.issuer, subject=subject, email=email)
 
-    async def addresses(self) -> Addresses:
+    async def load_addresses(self) -> ProviderAddresses:
         """Raises `BadGateway` (`provider_unreachable`)."""
-        found = await self._kept("addresses", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
+        document = await self._cached_document(
+            "addresses", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
+        )
         try:
-            addresses = Addresses.model_validate(found)
+            addresses = ProviderAddresses.model_validate(document)
         except ValidationError as problem:
-            raise unreachable() from problem
+            raise provider_unreachable_error() from problem
         if addresses.issuer != self.issuer:  # section 4.3 of Discovery: it must be the one that was asked
-            raise unreachable()
+            raise provider_unreachable_error()
         return addresses
 
-    async def _claims(self, token: str) -> dict[str, Any]:
+    async def _decode_claims(self, token: str) -> dict[str, Any]:
         """Of a token whose signature one of the provider's keys made; asked for anew if none that is known did."""
-        address = (await self.addresses()).jwks_uri
-        for anew in (False, True):
-            keys = await self._kept("keys", address, anew=anew)
+        address = (await self.load_addresses()).jwks_uri
+        for refresh in (False, True):
+            keys = await self._cached_document("keys", address, refresh=refresh)
             with suppress(JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                return dict(jwt.decode(token, KeySet.import_key_set(keys), algorithms=SIGNATURES).claims)
-        raise refused()
+                return dict(jwt.decode(token, KeySet.import_key_set(keys), algorithms=SIGNATURE_ALGORITHMS).claims)
+        raise provider_refused_error()
 
-    async def _kept(self, what: str, address: str, *, anew: bool = False) -> Any:
-        until, found = self._known.get(what, (0.0, None))
-        if found is None or anew or self.clock() > until:
-            if self.clock() < self._rests_until:
-                raise unreachable()
+    async def _cached_document(self, cache_key: str, address: str, *, refresh: bool = False) -> Any:
+        until, document = self._documents.get(cache_key, (0.0, None))
+        if document is None or refresh or self.clock() > until:
+            if self.clock() < self._resting_until:
+                raise provider_unreachable_error()
             try:
-                found = await self._asked("GET", address)
+                document = await self._request_json("GET", address)
             except BadGateway:
-                self._rests_until = self.clock() + REST_SECONDS
+                self._resting_until = self.clock() + PROVIDER_REST_SECONDS
                 raise
-            self._known[what] = self.clock() + KNOWN_SECONDS, found
-        return found
+            self._documents[cache_key] = self.clock() + PROVIDER_CACHE_SECONDS, document
+        return document
 
-    async def _asked(self, method: str, address: str, **more: Any) -> dict[str, Any]:
+    async def _request_json(self, method: str, address: str, **more: Any) -> dict[str, Any]:
         """A JSON object that the provider sends. No redirect is followed."""
         try:
             async with (
-                asyncio.timeout(SECONDS),
+                asyncio.timeout(PROVIDER_TIMEOUT_SECONDS),
                 httpx.AsyncClient(
-                    transport=self.transport, verify=authorities(), timeout=SECONDS, follow_redirects=False
+                    transport=self.transport,
+                    verify=trusted_authorities(),
+                    timeout=PROVIDER_TIMEOUT_SECONDS,
+                    follow_redirects=False,
                 ) as client,
                 client.stream(method, address, headers={"Accept": "application/json"}, **more) as reply,
             ):
                 body = b""
                 async for piece in reply.aiter_bytes():
                     body += piece
-                    if len(body) > LARGEST_REPLY:
-                        raise unreachable()
+                    if len(body) > MAX_REPLY_BYTES:
+                        raise provider_unreachable_error()
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as problem:
-            raise unreachable() from problem
+            raise provider_unreachable_error() from problem
         if reply.status_code in (400, 401, 403) and method == "POST":
-            raise refused()
+            raise provider_refused_error()
         try:
-            found = json.loads(body) if reply.status_code == 200 else None
+            document = json.loads(body) if reply.status_code == 200 else None
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise unreachable()
-        return found
+            document = None
+        if not isinstance(document, dict):
+            raise provider_unreachable_error()
+        return document
 
 
-def is_plain(claim: object) -> TypeGuard[str]:
+def is_plain_claim(claim: object) -> TypeGuard[str]:
     """Whether it is text that can be stored and shown as it is."""
     return isinstance(claim, str) and claim != "" and claim.isprintable()
 
 
-def unreachable() -> BadGateway:
+def provider_unreachable_error() -> BadGateway:
     return BadGateway(
         "The provider of logins cannot be reached, or does not answer as it should. Try again in a minute.",
         code="provider_unreachable",
     )
 
 
-def refused() -> Unauthenticated:
+def provider_refused_error() -> Unauthenticated:
     return Unauthenticated(
         "The provider's answer does not belong to a login that was begun here just now. Begin again.",
         code="provider_refused",
     )
 
 
-def denied() -> Unauthenticated:
+def provider_denied_error() -> Unauthenticated:
     return Unauthenticated(
         "The provider did not let you in, or you did not agree there. Nothing was changed here. You can begin again.",
         code="provider_denied",

@@ -9,46 +9,54 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from app.errors import Invalid
 
-SHORTEST = 10
-LONGEST = 1000
+MIN_PASSWORD_CHARACTERS = 10
+MAX_PASSWORD_CHARACTERS = 1000
 
-HASHER = PasswordHasher()  # argon2id with the parameters of RFC 9106 for servers with little memory: 64 MiB a hash
+PASSWORD_HASHER = (
+    PasswordHasher()
+)  # argon2id with the parameters of RFC 9106 for servers with little memory: 64 MiB a hash
 # Two at a time: a flood of logins then waits in line here, and neither fills the memory nor the loop's own threads.
-THREADS = ThreadPoolExecutor(2, thread_name_prefix="argon2")
+HASHING_THREADS = ThreadPoolExecutor(2, thread_name_prefix="argon2")
 
 
 @cache
-def nobody() -> str:
+def decoy_password_hash() -> str:
     """Checked when there is no such user, so that the time of an answer does not tell which names exist."""
-    return HASHER.hash("nobody has this password")
+    return PASSWORD_HASHER.hash("nobody has this password")
 
 
-def checked(password: str) -> str:
+def validate_password(password: str) -> str:
     """`password` if it may be used. Raises `Invalid` (`password_too_short`, `password_too_long`)."""
-    if len(password) < SHORTEST:
+    if len(password) < MIN_PASSWORD_CHARACTERS:
         raise Invalid(
-            f"Choose a password of {SHORTEST} characters or more. Nothing was changed.", code="password_too_short"
+            f"Choose a password of {MIN_PASSWORD_CHARACTERS} characters or more. Nothing was changed.",
+            code="password_too_short",
         )
-    if len(password) > LONGEST:
-        raise Invalid(f"A password has at most {LONGEST} characters. Nothing was changed.", code="password_too_long")
+    if len(password) > MAX_PASSWORD_CHARACTERS:
+        raise Invalid(
+            f"A password has at most {MAX_PASSWORD_CHARACTERS} characters. Nothing was changed.",
+            code="password_too_long",
+        )
     return password
 
 
-async def hashed(password: str) -> str:
+async def hash_password(password: str) -> str:
     """The argon2id hash of a new password. Raises `Invalid` as `checked` does."""
-    return await asyncio.get_running_loop().run_in_executor(THREADS, HASHER.hash, checked(password))
-
-
-async def matches(password_hash: str | None, password: str) -> bool:
-    """Whether this is the password; without a hash the work is the same and the answer is no."""
-    found = await asyncio.get_running_loop().run_in_executor(
-        THREADS, _verify, password_hash or nobody(), password[:LONGEST]
+    return await asyncio.get_running_loop().run_in_executor(
+        HASHING_THREADS, PASSWORD_HASHER.hash, validate_password(password)
     )
-    return found and password_hash is not None
 
 
-def _verify(password_hash: str, password: str) -> bool:
+async def is_password_correct(password_hash: str | None, password: str) -> bool:
+    """Whether this is the password; without a hash the work is the same and the answer is no."""
+    is_match = await asyncio.get_running_loop().run_in_executor(
+        HASHING_THREADS, _matches_hash, password_hash or decoy_password_hash(), password[:MAX_PASSWORD_CHARACTERS]
+    )
+    return is_match and password_hash is not None
+
+
+def _matches_hash(password_hash: str, password: str) -> bool:
     try:
-        return HASHER.verify(password_hash, password)
+        return PASSWORD_HASHER.verify(password_hash, password)
     except (VerificationError, InvalidHashError):
         return False

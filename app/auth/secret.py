@@ -9,49 +9,49 @@ from itsdangerous import BadSignature, URLSafeSerializer
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-MASKED_BYTES = 64  # a pad and a token of SHA-256
+MASKED_TOKEN_BYTES = 64  # a pad and a token of SHA-256
 
 
 def new_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
-def digest(secret: str) -> bytes:
+def secret_digest(secret: str) -> bytes:
     """What is stored and looked up instead of the secret."""
     return hashlib.sha256(secret.encode()).digest()
 
 
-def csrf_token(session: str) -> str:
+def csrf_token_of_session(session: str) -> str:
     """What a form must carry to act for this session; other sites cannot read the cookie, so they cannot know it."""
     return hmac.new(session.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
-def masked(token: str) -> str:
+def mask_token(token: str) -> str:
     """A token in hexadecimal under a pad of its own: a page that is compressed shows nothing of it by its length."""
     pad = secrets.token_bytes(len(token) // 2)
-    return pad.hex() + xor(pad, bytes.fromhex(token)).hex()
+    return pad.hex() + xor_bytes(pad, bytes.fromhex(token)).hex()
 
 
-def unmasked(shown: str) -> str:
+def unmask_token(masked_token: str) -> str:
     """The token under the pad; what is no masked token is returned as it is."""
     try:
-        both = bytes.fromhex(shown)
+        both = bytes.fromhex(masked_token)
     except ValueError:
-        return shown
+        return masked_token
     half = len(both) // 2
-    return xor(both[:half], both[half:]).hex() if len(both) == MASKED_BYTES else shown
+    return xor_bytes(both[:half], both[half:]).hex() if len(both) == MASKED_TOKEN_BYTES else masked_token
 
 
-def xor(one: bytes, other: bytes) -> bytes:
+def xor_bytes(one: bytes, other: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(one, other, strict=True))
 
 
-def cookie_name(key: str) -> str:
+def session_cookie_name(key: str) -> str:
     """The session cookie of the installation with this key.
 
     Browsers do not tell the ports of a host apart, so two Easels there would overwrite a name that both had.
     """
-    return f"easel_session_{digest(key).hex()[:8]}"
+    return f"easel_session_{secret_digest(key).hex()[:8]}"
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class KnownBrowsers:
 
     key: str
 
-    def mark(self, name: str) -> str:
+    def create_mark(self, name: str) -> str:
         return self._signer().dumps([name, secrets.token_hex(8)])
 
-    def read(self, mark: str, name: str) -> str | None:
+    def read_mark(self, mark: str, name: str) -> str | None:
         """What names the browser if someone has logged in there under this name, else None."""
         try:
             marked, browser = self._signer().loads(mark)
@@ -75,12 +75,12 @@ class KnownBrowsers:
         return URLSafeSerializer(self.key, salt="known browser")
 
 
-def same(one: str, other: str) -> bool:
+def is_same_secret(one: str, other: str) -> bool:
     """Equality that takes the same time wherever two strings differ."""
     return hmac.compare_digest(one.encode(), other.encode())
 
 
-async def installation_key(connection: AsyncConnection) -> str:
+async def load_or_create_installation_key(connection: AsyncConnection) -> str:
     """The key that signs tokens, made at the first call and shared by all processes through the database."""
     await connection.execute(
         text("INSERT INTO installation (secret_key) VALUES (:key) ON CONFLICT DO NOTHING"),

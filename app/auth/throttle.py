@@ -15,22 +15,24 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.account_tables import login_failures
 from app.errors import TooManyAttempts
-from app.settings import easel_command
+from app.settings import easel_command_line
 
-WINDOW_MINUTES = 60
-FREE_PER_NAME = 5  # of one name, or of one browser that is known
-FREE_PER_ADDRESS = 30  # a laboratory often shares one address
-FREE_IN_ALL = 100
-LONGEST_DELAY_SECONDS = 300
+FAILURE_WINDOW_MINUTES = 60
+FREE_FAILURES_PER_NAME = 5  # of one name, or of one browser that is known
+FREE_FAILURES_PER_ADDRESS = 30  # a laboratory often shares one address
+FREE_FAILURES_OF_SERVER = 100
+MAX_DELAY_SECONDS = 300
 
 
-def delay(failures: int, free: int) -> timedelta:
+def delay_after_failures(failures: int, free_failures: int) -> timedelta:
     """How long after the last of so many failures another attempt is looked at."""
-    doublings = min(failures - free, LONGEST_DELAY_SECONDS.bit_length())
-    return timedelta(seconds=min(2**doublings, LONGEST_DELAY_SECONDS) if doublings >= 0 else 0)
+    doublings = min(failures - free_failures, MAX_DELAY_SECONDS.bit_length())
+    return timedelta(seconds=min(2**doublings, MAX_DELAY_SECONDS) if doublings >= 0 else 0)
 
 
-async def attempt(connection: AsyncConnection, name: str, address: str, browser: str | None, *, now: datetime) -> None:
+async def record_login_attempt(
+    connection: AsyncConnection, name: str, address: str, browser: str | None, *, now: datetime
+) -> None:
     """Write an attempt down. The caller commits before it looks at the password.
 
     `browser`: one that has logged in under this name before. Raises `TooManyAttempts` (`too_many_attempts`, details
@@ -38,41 +40,43 @@ async def attempt(connection: AsyncConnection, name: str, address: str, browser:
     """
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('login_failures'))"))
     failure = login_failures.c
-    await connection.execute(delete(login_failures).where(failure.failed_at <= now - timedelta(minutes=WINDOW_MINUTES)))
-    counted: list[tuple[int, ColumnElement[bool]]] = [
-        (FREE_PER_NAME, failure.name == name),
-        (FREE_PER_ADDRESS, failure.address == address),
-        (FREE_IN_ALL, true()),
+    await connection.execute(
+        delete(login_failures).where(failure.failed_at <= now - timedelta(minutes=FAILURE_WINDOW_MINUTES))
+    )
+    limits: list[tuple[int, ColumnElement[bool]]] = [
+        (FREE_FAILURES_PER_NAME, failure.name == name),
+        (FREE_FAILURES_PER_ADDRESS, failure.address == address),
+        (FREE_FAILURES_OF_SERVER, true()),
     ]
     if browser is not None:
-        counted = [(FREE_PER_NAME, failure.browser == browser)]
+        limits = [(FREE_FAILURES_PER_NAME, failure.browser == browser)]
     columns = [
         column
-        for _, which in counted
+        for _, which in limits
         for column in (func.count().filter(which), func.max(failure.failed_at).filter(which))
     ]
-    among = failure.browser.is_(None) if browser is None else failure.browser == browser
-    row = (await connection.execute(select(*columns).where(among))).one()
-    ends = [
-        last + delay(failures, free)
-        for (free, _), failures, last in zip(counted, row[::2], row[1::2], strict=True)
+    is_counted = failure.browser.is_(None) if browser is None else failure.browser == browser
+    row = (await connection.execute(select(*columns).where(is_counted))).one()
+    delay_ends = [
+        last + delay_after_failures(failures, free)
+        for (free, _), failures, last in zip(limits, row[::2], row[1::2], strict=True)
         if last is not None
     ]
-    if (wait := max([now, *ends]) - now) > timedelta(0):
-        raise too_many(max(1, round(wait.total_seconds())))
+    if (wait := max([now, *delay_ends]) - now) > timedelta(0):
+        raise too_many_attempts_error(max(1, round(wait.total_seconds())))
     await connection.execute(insert(login_failures).values(name=name, address=address, browser=browser, failed_at=now))
 
 
-def too_many(seconds: int) -> TooManyAttempts:
+def too_many_attempts_error(seconds: int) -> TooManyAttempts:
     when = f"{seconds} s" if seconds < 60 else f"{-(-seconds // 60)} min"
     return TooManyAttempts(
         f"There were too many attempts to log in. Please try again in {when}, "
-        f"or make a login link on the server with `{easel_command()} login`.",
+        f"or make a login link on the server with `{easel_command_line()} login`.",
         retry_after_seconds=seconds,
     )
 
 
-async def forgive(connection: AsyncConnection, name: str, address: str, browser: str | None) -> None:
+async def delete_login_failures(connection: AsyncConnection, name: str, address: str, browser: str | None) -> None:
     """Strike out the attempts of whoever has now shown the right password."""
-    where = login_failures.c.address == address if browser is None else login_failures.c.browser == browser
-    await connection.execute(delete(login_failures).where(login_failures.c.name == name, where))
+    same_origin = login_failures.c.address == address if browser is None else login_failures.c.browser == browser
+    await connection.execute(delete(login_failures).where(login_failures.c.name == name, same_origin))

@@ -7,19 +7,19 @@ from typing import Any, TypeVar
 from sqlalchemy import Row, delete, insert, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.auth.access import Access, visible
-from app.auth.roles import SCOPES
-from app.auth.secret import digest, new_secret
-from app.auth.users import name_of
+from app.auth.access import Access, visible_campaigns_condition
+from app.auth.roles import NEEDS_BY_SCOPE
+from app.auth.secret import new_secret, secret_digest
+from app.auth.users import load_login_name
 from app.database.account_tables import api_tokens
-from app.database.audit_log import note
-from app.database.campaign import no_campaign
-from app.database.session import Driver, Record, execute, fetch_one
+from app.database.audit_log import log_change
+from app.database.campaign import campaign_not_found
+from app.database.session import Driver, Record, execute_statement, fetch_first_row
 from app.database.tables import campaigns
 from app.errors import Invalid, NotFound, Unauthenticated
 
-LONGEST_TOKEN_NAME = 80
-TOKEN_NOTED_MINUTES = 1  # a use is written down at most this often, so that reading costs no write
+MAX_TOKEN_NAME_CHARACTERS = 80
+TOKEN_USE_NOTED_MINUTES = 1  # a use is written down at most this often, so that reading costs no write
 
 # `reaches`: whether the campaign that is asked for is one that the token is for.
 FIND_TOKEN = text("""
@@ -32,7 +32,7 @@ FIND_TOKEN = text("""
 """)
 
 # Of many requests at once one writes, and the others do not wait for it.
-NOTE_USE = text("""
+NOTE_TOKEN_USE = text("""
     UPDATE api_tokens SET last_used_at = :now, last_used_from = :address
     WHERE id = (SELECT id FROM api_tokens WHERE id = :token AND (last_used_at IS NULL OR last_used_at < :stale)
                 FOR NO KEY UPDATE SKIP LOCKED)
@@ -72,7 +72,7 @@ async def create_api_token(
     name: str,
     *,
     now: datetime,
-    scopes: Sequence[str] = tuple(SCOPES),
+    scopes: Sequence[str] = tuple(NEEDS_BY_SCOPE),
     campaign: Row[Any] | None = None,
 ) -> str:
     """A token for a program, shown this once; for all campaigns unless it is for one.
@@ -80,42 +80,52 @@ async def create_api_token(
     Raises `Invalid` (`token_name_invalid`, `scope_unknown`).
     """
     name = name.strip()
-    if not name or len(name) > LONGEST_TOKEN_NAME or not name.isprintable():
+    if not name or len(name) > MAX_TOKEN_NAME_CHARACTERS or not name.isprintable():
         raise Invalid(
-            f"Name the token after its use, in at most {LONGEST_TOKEN_NAME} characters.", code="token_name_invalid"
+            f"Name the token after its use, in at most {MAX_TOKEN_NAME_CHARACTERS} characters.",
+            code="token_name_invalid",
         )
-    if not scopes or not set(scopes) <= set(SCOPES):
+    if not scopes or not set(scopes) <= set(NEEDS_BY_SCOPE):
         raise Invalid(
-            f"A token has one or more of the scopes {', '.join(SCOPES)}. No token was made.", code="scope_unknown"
+            f"A token has one or more of the scopes {', '.join(NEEDS_BY_SCOPE)}. No token was made.",
+            code="scope_unknown",
         )
-    token, chosen = new_secret(), [scope for scope in SCOPES if scope in scopes]
-    values = {"user_id": user_id, "name": name, "token_hash": digest(token), "created_at": now, "scopes": chosen}
+    token, ordered_scopes = new_secret(), [scope for scope in NEEDS_BY_SCOPE if scope in scopes]
+    values = {
+        "user_id": user_id,
+        "name": name,
+        "token_hash": secret_digest(token),
+        "created_at": now,
+        "scopes": ordered_scopes,
+    }
     await connection.execute(insert(api_tokens).values(values | {"campaign_id": campaign and campaign.id}))
-    facts = {"of": await name_of(connection, user_id), "scopes": ", ".join(chosen)}
-    await note(connection, "token.created", campaign, about=name, after=facts)
+    facts = {"of": await load_login_name(connection, user_id), "scopes": ", ".join(ordered_scopes)}
+    await log_change(connection, "token.created", campaign, about=name, after=facts)
     return token
 
 
-async def campaign_for_token(connection: AsyncConnection, who: Access, slug: str) -> Row[Any]:
+async def find_campaign_for_token(connection: AsyncConnection, access: Access, slug: str) -> Row[Any]:
     """One that they may see. Raises `NotFound` (`campaign_not_found`)."""
     row = (
         await connection.execute(
-            select(campaigns).where(campaigns.c.slug == slug, campaigns.c.rehearsal_of.is_(None), visible(who))
+            select(campaigns).where(
+                campaigns.c.slug == slug, campaigns.c.rehearsal_of.is_(None), visible_campaigns_condition(access)
+            )
         )
     ).one_or_none()
     if row is None:
-        raise no_campaign(slug)
+        raise campaign_not_found(slug)
     return row
 
 
-async def campaigns_for_token(connection: AsyncConnection, who: Access) -> Sequence[Row[Any, Any]]:
+async def list_campaigns_for_token(connection: AsyncConnection, access: Access) -> Sequence[Row[Any, Any]]:
     """Those that they may see, by name: rows with `slug` and `name`."""
-    those = visible(who), campaigns.c.rehearsal_of.is_(None)
-    statement = select(campaigns.c.slug, campaigns.c.name).where(*those).order_by(campaigns.c.name)
+    conditions = visible_campaigns_condition(access), campaigns.c.rehearsal_of.is_(None)
+    statement = select(campaigns.c.slug, campaigns.c.name).where(*conditions).order_by(campaigns.c.name)
     return (await connection.execute(statement)).all()
 
 
-async def listed_tokens(connection: AsyncConnection, user_id: int) -> Sequence[Row[Any]]:
+async def list_api_tokens(connection: AsyncConnection, user_id: int) -> Sequence[Row[Any]]:
     """Each with the `slug` of its campaign, if it is for one."""
     joined = api_tokens.outerjoin(campaigns, campaigns.c.id == api_tokens.c.campaign_id)
     statement = select(api_tokens, campaigns.c.slug).select_from(joined)
@@ -124,32 +134,34 @@ async def listed_tokens(connection: AsyncConnection, user_id: int) -> Sequence[R
 
 async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: int) -> None:
     """Raises `NotFound` (`token_not_found`) for a token that is gone or someone else's."""
-    those = api_tokens.c.id == token_id, api_tokens.c.user_id == user_id
+    conditions = api_tokens.c.id == token_id, api_tokens.c.user_id == user_id
     name = (
-        await connection.execute(delete(api_tokens).where(*those).returning(api_tokens.c.name))
+        await connection.execute(delete(api_tokens).where(*conditions).returning(api_tokens.c.name))
     ).scalar_one_or_none()
     if name is None:
         raise NotFound("This token has already been revoked.", code="token_not_found")
-    await note(connection, "token.revoked", about=name, before={"of": await name_of(connection, user_id)})
+    await log_change(connection, "token.revoked", about=name, before={"of": await load_login_name(connection, user_id)})
 
 
-async def admit(
+async def admit_token(
     connection: Driver, token: str, address: str, *, slug: str | None = None, now: datetime
 ) -> NamedTokenUse:
     """The token's row. address: as `web.address_of` gives it. slug: of the campaign that is asked for, if one is.
 
     Raises `Unauthenticated` (`token_invalid`).
     """
-    found = await fetch_one(connection, FIND_TOKEN, {"token_hash": digest(token), "slug": slug}, NamedTokenUse)
-    return await admit_found(connection, found, address, now=now)
+    token_use = await fetch_first_row(
+        connection, FIND_TOKEN, {"token_hash": secret_digest(token), "slug": slug}, NamedTokenUse
+    )
+    return await admit_token_use(connection, token_use, address, now=now)
 
 
-async def admit_found(connection: Driver, found: T | None, address: str, *, now: datetime) -> T:
+async def admit_token_use(connection: Driver, token_use: T | None, address: str, *, now: datetime) -> T:
     """The row that was found for a token, and whatever else was asked."""
-    if found is None:
+    if token_use is None:
         raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
-    stale = now - timedelta(minutes=TOKEN_NOTED_MINUTES)
-    if found.last_used_at is None or found.last_used_at < stale:
-        use = {"token": found.token_id, "now": now, "address": address, "stale": stale}
-        await execute(connection, NOTE_USE, use)
-    return found
+    stale = now - timedelta(minutes=TOKEN_USE_NOTED_MINUTES)
+    if token_use.last_used_at is None or token_use.last_used_at < stale:
+        parameters = {"token": token_use.token_id, "now": now, "address": address, "stale": stale}
+        await execute_statement(connection, NOTE_TOKEN_USE, parameters)
+    return token_use

@@ -5,18 +5,18 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from app.background.state import CheckResult, log_failure, pause_after
+from app.background.state import CheckResult, log_background_failure, retry_pause_seconds
 
 log = logging.getLogger(__name__)
 
-LONG_ROUND_SECONDS = 900.0  # then `/ready` says that a round does not end
+MAX_ROUND_SECONDS = 900.0  # then `/ready` says that a round does not end
 
 
 class BackgroundLoop:
     """One round of work, a pause, the next round. After failures in a row the pauses double."""
 
     def __init__(
-        self, name: str, work: Callable[[], Awaitable[None]], *, pause: float, wait_first: bool = False
+        self, name: str, work: Callable[[], Awaitable[None]], *, pause_seconds: float, wait_first: bool = False
     ) -> None:
         """Make a loop; `start` starts it.
 
@@ -30,7 +30,7 @@ class BackgroundLoop:
         self.name = name
         self.failures = 0  # in a row
         self._work = work
-        self._pause = pause
+        self._pause = pause_seconds
         self._wait_first = wait_first
         self._problem = ""
         self._round_began: float | None = None
@@ -45,7 +45,7 @@ class BackgroundLoop:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def state(self) -> CheckResult:
+    def check_health(self) -> CheckResult:
         if self._task is None or self._task.done():
             return CheckResult(ok=False, detail="It does not run.")
         if self.failures:
@@ -53,7 +53,7 @@ class BackgroundLoop:
                 ok=False, detail=f"Failed {self.failures} times in a row ({self._problem}); tried again."
             )
         seconds = 0.0 if self._round_began is None else time.monotonic() - self._round_began
-        if seconds > LONG_ROUND_SECONDS:
+        if seconds > MAX_ROUND_SECONDS:
             return CheckResult(ok=False, detail=f"A round has been under way for {seconds / 60:.0f} minutes.")
         return CheckResult(ok=True)
 
@@ -62,7 +62,7 @@ class BackgroundLoop:
             await asyncio.sleep(self._pause)
         while True:
             await self._run_round()
-            await asyncio.sleep(pause_after(self.failures, self._pause))
+            await asyncio.sleep(retry_pause_seconds(self.failures, self._pause))
 
     async def _run_round(self) -> None:
         self._round_began = time.monotonic()
@@ -86,5 +86,5 @@ class BackgroundLoop:
         kind = type(problem).__name__
         new = not self.failures or kind != self._problem
         self.failures, self._problem = self.failures + 1, kind
-        seconds = pause_after(self.failures, self._pause)
-        log_failure(log, f"{self.name}: failed, next try in {seconds:g} s", problem, with_trace=new)
+        seconds = retry_pause_seconds(self.failures, self._pause)
+        log_background_failure(log, f"{self.name}: failed, next try in {seconds:g} s", problem, with_trace=new)

@@ -3,10 +3,10 @@
 import logging
 from typing import NamedTuple
 
-from app.database.session import TROUBLE, is_away
+from app.database.session import DATABASE_ERRORS, is_database_away
 from app.errors import Refusal
 
-LONGEST_PAUSE_SECONDS = 60.0
+MAX_PAUSE_SECONDS = 60.0
 
 
 class CheckResult(NamedTuple):
@@ -18,14 +18,16 @@ class CheckResult(NamedTuple):
     detail: str = ""
 
 
-def pause_after(failures: int, pause: float) -> float:
+def retry_pause_seconds(failures: int, pause_seconds: float) -> float:
     """Return the seconds until the next try: `pause`, doubled for each failure in a row up to a minute."""
-    doubled = pause * 2.0 ** min(failures, 30)
-    return max(pause, min(doubled, LONGEST_PAUSE_SECONDS))
+    doubled = pause_seconds * 2.0 ** min(failures, 30)
+    return max(pause_seconds, min(doubled, MAX_PAUSE_SECONDS))
 
 
-def log_failure(log: logging.Logger, what: str, problem: BaseException, *, with_trace: bool = True) -> None:
+def log_background_failure(
+    log: logging.Logger, message: str, problem: BaseException, *, with_trace: bool = True
+) -> None:
     """Log that background work failed: with the traceback, unless it is a refusal or the database is away."""
-    known = isinstance(problem, Refusal) or (isinstance(problem, TROUBLE) and is_away(problem))
-    trace = problem if with_trace and not known else None
-    log.warning("%s: %s", what, problem if str(problem) else type(problem).__name__, exc_info=trace)
+    is_expected = isinstance(problem, Refusal) or (isinstance(problem, DATABASE_ERRORS) and is_database_away(problem))
+    trace = problem if with_trace and not is_expected else None
+    log.warning("%s: %s", message, problem if str(problem) else type(problem).__name__, exc_info=trace)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
-from app.background.state import CheckResult, log_failure, pause_after
+from app.background.state import CheckResult, log_background_failure, retry_pause_seconds
 from app.errors import Refusal
 
 K = TypeVar("K", bound=Hashable)
@@ -50,7 +50,7 @@ class KeyedTasks(Generic[K]):
         task.add_done_callback(lambda _task: self._tasks.pop(key))
         return task
 
-    async def end(self, key: K) -> None:
+    async def cancel(self, key: K) -> None:
         """Break off the task of a key, if there is one, and wait until it has ended."""
         if task := self._tasks.get(key):
             if not task.cancelling():  # once more would interrupt what it does to end
@@ -59,15 +59,15 @@ class KeyedTasks(Generic[K]):
 
     async def stop(self) -> None:
         """Break off all tasks."""
-        await asyncio.gather(*(self.end(key) for key in self))
+        await asyncio.gather(*(self.cancel(key) for key in self))
 
-    async def wait(self, *, for_one: bool = False) -> None:
+    async def wait(self, *, first_only: bool = False) -> None:
         """Wait until the tasks that are under way have ended, or the first of them."""
         if self._tasks:
-            how = asyncio.FIRST_COMPLETED if for_one else asyncio.ALL_COMPLETED
-            await asyncio.wait(self._tasks.values(), return_when=how)
+            return_when = asyncio.FIRST_COMPLETED if first_only else asyncio.ALL_COMPLETED
+            await asyncio.wait(self._tasks.values(), return_when=return_when)
 
-    def state(self) -> CheckResult:
+    def check_health(self) -> CheckResult:
         since = time.monotonic() - FAILURE_SHOWN_SECONDS
         if failed := [kind for kind, at in self._failed.values() if at > since]:
             return CheckResult(ok=False, detail=f"{len(failed)} failed lately ({', '.join(sorted(set(failed)))}).")
@@ -79,12 +79,12 @@ class KeyedTasks(Generic[K]):
             try:
                 await work()
             except Refusal as refusal:
-                log_failure(log, f"{self.name}: refused for {key}", refusal)
+                log_background_failure(log, f"{self.name}: refused for {key}", refusal)
             except Exception as problem:  # noqa: BLE001  (noted, whatever it is; another task or the next try comes)
                 failures += 1
                 self._note_failure(key, problem, failures)
                 if self._retry_seconds is not None:
-                    await asyncio.sleep(pause_after(failures, self._retry_seconds))
+                    await asyncio.sleep(retry_pause_seconds(failures, self._retry_seconds))
                     continue
                 return
             self._failed.pop(key, None)
@@ -92,9 +92,9 @@ class KeyedTasks(Generic[K]):
 
     def _note_failure(self, key: K, problem: Exception, failures: int) -> None:
         kind = type(problem).__name__
-        known, _ = self._failed.pop(key, ("", 0.0))
+        earlier_kind, _ = self._failed.pop(key, ("", 0.0))
         self._failed[key] = kind, time.monotonic()
         while len(self._failed) > MAX_FAILED_KEYS:
             del self._failed[next(iter(self._failed))]
         again = "" if self._retry_seconds is None else f" (try {failures}; there will be another)"
-        log_failure(log, f"{self.name}: failed for {key}{again}", problem, with_trace=kind != known)
+        log_background_failure(log, f"{self.name}: failed for {key}{again}", problem, with_trace=kind != earlier_kind)

@@ -5,30 +5,30 @@ from typing import Any
 from sqlalchemy import ARRAY, Integer, Row, bindparam, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.campaign import item_count, item_numbers
+from app.database.campaign import item_count_sql, load_item_numbers
 from app.designs.registry import design_of
 from app.errors import Conflict
 
-SETTLE = text("UPDATE campaigns SET always_shown = :numbers WHERE id = :campaign").bindparams(
+STORE_ALWAYS_SHOWN = text("UPDATE campaigns SET always_shown = :numbers WHERE id = :campaign").bindparams(
     bindparam("numbers", type_=ARRAY(Integer))
 )
 
 
-async def settle(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def store_always_shown(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """At the launch: note their numbers. Raises what the design raises for one that is not there, and `Conflict`
     (`no_items`) if there are no others.
     """
     design = design_of(campaign)
     if not design.always_shown:
         return
-    found = await item_numbers(connection, campaign.id, design.always_shown)
+    number_by_name = await load_item_numbers(connection, campaign.id, design.always_shown)
     for name in design.always_shown:
-        if name not in found:
-            raise design.not_there(name)
-    if await connection.scalar(select(item_count(campaign.id))) == len(found):
+        if name not in number_by_name:
+            raise design.missing_fixed_item_error(name)
+    if await connection.scalar(select(item_count_sql(campaign.id))) == len(number_by_name):
         raise Conflict(
             f"“{campaign.name}” has no items besides those that every HIT shows. Upload them, then launch.",
             code="no_items",
             campaign=campaign.slug,
         )
-    await connection.execute(SETTLE, {"campaign": campaign.id, "numbers": sorted(found.values())})
+    await connection.execute(STORE_ALWAYS_SHOWN, {"campaign": campaign.id, "numbers": sorted(number_by_name.values())})

@@ -8,30 +8,40 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from app.crowd.columns import COLUMN_ROLES
 from app.crowd.reading import DateOrder, DecimalMark, ReadingOptions
 from app.errors import Invalid
-from app.upload import ReadAs
+from app.upload import ReadOptions
 
-LONGEST_NAME = 1_000
-Column = Annotated[str, StringConstraints(strip_whitespace=True, max_length=LONGEST_NAME)]
+MAX_COLUMN_NAME_CHARACTERS = 1_000
+OptionalColumnName = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_COLUMN_NAME_CHARACTERS)]
 
 
 class AnswerFileOptions(BaseModel):
     """How to read a file whose columns, numbers or dates are written in another way than Easel's."""
 
-    item_column: Column = Field(
+    item_column: OptionalColumnName = Field(
         "", description="The column with the item: its id, or its text. `Input.text*` stands for Input.text1, 2, ..."
     )
-    value_column: Column = Field("", description="The column with what was answered. `Answer.q*` as above.")
-    annotator_column: Column = Field("", description="The column that says who answered.")
-    hit_column: Column = Field("", description="The column that tells HITs apart; `-` if each row is a HIT.")
-    issued_at_column: Column = Field(
+    value_column: OptionalColumnName = Field("", description="The column with what was answered. `Answer.q*` as above.")
+    annotator_column: OptionalColumnName = Field("", description="The column that says who answered.")
+    hit_column: OptionalColumnName = Field(
+        "", description="The column that tells HITs apart; `-` if each row is a HIT."
+    )
+    issued_at_column: OptionalColumnName = Field(
         "", description="The column with the time at which the HIT was handed out; `-` for none."
     )
-    submitted_at_column: Column = Field("", description="The column with the time of the answer; `-` for none.")
-    position_column: Column = Field("", description="The column with the item's place in the HIT, from 1 on.")
-    segment_column: Column = Field("", description="In campaigns of systems, the column with the segment.")
-    criterion_column: Column = Field("", description="In campaigns with criteria, the column with the criterion.")
-    not_applicable_column: Column = Field("", description="The column that is true where an item cannot be judged.")
-    reason_column: Column = Field("", description="The column that says why an item cannot be judged.")
+    submitted_at_column: OptionalColumnName = Field(
+        "", description="The column with the time of the answer; `-` for none."
+    )
+    position_column: OptionalColumnName = Field(
+        "", description="The column with the item's place in the HIT, from 1 on."
+    )
+    segment_column: OptionalColumnName = Field("", description="In campaigns of systems, the column with the segment.")
+    criterion_column: OptionalColumnName = Field(
+        "", description="In campaigns with criteria, the column with the criterion."
+    )
+    not_applicable_column: OptionalColumnName = Field(
+        "", description="The column that is true where an item cannot be judged."
+    )
+    reason_column: OptionalColumnName = Field("", description="The column that says why an item cannot be judged.")
     decimal: DecimalMark = Field(
         "", description="How decimals are written: point or comma. Empty: as the file shows; refused if it does not."
     )
@@ -54,7 +64,7 @@ class AnswerFileOptions(BaseModel):
     )
 
     @property
-    def reading(self) -> ReadingOptions:
+    def reading_options(self) -> ReadingOptions:
         """Return these options as the reader of files takes them."""
         columns = {role: str(getattr(self, f"{role}_column")) for role in COLUMN_ROLES}
         return ReadingOptions(
@@ -63,16 +73,16 @@ class AnswerFileOptions(BaseModel):
             date_order=self.date_order,
             time_zone=self.time_zone or "UTC",
             count_rejected=self.rejected == "count",
-            read_as=ReadAs(self.encoding or None, self.quotes or None),
+            read_as=ReadOptions(self.encoding or None, self.quotes or None),
         )
 
     @classmethod
-    def entered(cls, form: Mapping[str, object]) -> Self:
+    def from_form(cls, form: Mapping[str, object]) -> Self:
         """Return the options that a form gives, among other fields. Raises `Invalid` (`invalid`)."""
-        given = {name: form[name] for name in cls.model_fields if isinstance(form.get(name), str)}
+        values = {name: form[name] for name in cls.model_fields if isinstance(form.get(name), str)}
         try:
-            return cls.model_validate(given)
+            return cls.model_validate(values)
         except ValidationError as error:
             name = str(error.errors()[0]["loc"][0])
-            words = f"{name.replace('_', ' ')} cannot be read so. Nothing was imported."
-            raise Invalid(words, code="invalid", fields={name: words}) from None
+            message = f"{name.replace('_', ' ')} cannot be read so. Nothing was imported."
+            raise Invalid(message, code="invalid", fields={name: message}) from None

@@ -11,39 +11,41 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 
-from app.auth.guards import Who, program
+from app.auth.guards import CurrentAccess, require_program
 from app.auth.roles import SEE_SETTINGS
 from app.campaigns import campaign_zip, counted, hints, items, lifecycle, listing, responses_import, stored_file
 from app.campaigns.answer_options import AnswerFileOptions
-from app.campaigns.columns import ROW_NUMBERS, Matching, column_of_ids
-from app.campaigns.documents import MEDIA_TYPE
-from app.campaigns.questions import questions
-from app.campaigns.routes import Slots, downloaded, uploaded
+from app.campaigns.columns import ROW_NUMBERS_AS_IDS, ColumnMapping, id_column_or_none
+from app.campaigns.documents import YAML_MEDIA_TYPE
+from app.campaigns.questions import load_questions
+from app.campaigns.routes import RequestUploadSlots, campaign_archive_response, require_uploaded_file
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.upload_routes import packed
+from app.campaigns.upload_routes import uploaded_media_zip
 from app.crowd.places import link_base
 from app.crowd.registry import platform_links
-from app.designs.asked import AskedValues
-from app.designs.criteria import for_criterion
+from app.designs.asked import ValueSchema
+from app.designs.criteria import criterion_view
 from app.designs.registry import design_of
-from app.media.archive import Packed
-from app.upload import MOST_ROWS, ReadAs
-from app.web import AppSettings, Database, Now, Transaction, base_url, refusals
+from app.media.archive import MediaZip
+from app.upload import MAX_UPLOAD_ROWS, ReadOptions
+from app.web import AppSettings, Database, Now, Transaction, document_refusals, request_base_url
 
 router = APIRouter(
     prefix="/api/v1/campaigns",
     tags=["Campaigns"],
-    dependencies=[Depends(program)],
-    responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}),
+    dependencies=[Depends(require_program)],
+    responses=document_refusals(
+        {401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}
+    ),
 )
-NO_CAMPAIGN = {404: "`campaign_not_found`"}
-templates = APIRouter(prefix="/api/v1/templates", tags=["Campaigns"], dependencies=[Depends(program)])
+CAMPAIGN_NOT_FOUND = {404: "`campaign_not_found`"}
+templates_router = APIRouter(prefix="/api/v1/templates", tags=["Campaigns"], dependencies=[Depends(require_program)])
 
 
 class Transition(BaseModel):
     """What leads a campaign through its life."""
 
-    action: lifecycle.Action
+    action: lifecycle.LifecycleAction
 
 
 class Campaign(BaseModel):
@@ -58,7 +60,7 @@ class Campaign(BaseModel):
     better_rule: str | None = Field(
         description="The rule of selection that suits the goal, where the campaign asks by another one."
     )
-    values: AskedValues = Field(description="What annotators give each item; of several criteria, by the first.")
+    values: ValueSchema = Field(description="What annotators give each item; of several criteria, by the first.")
     items: int
     judgments_taken: int
     judgments_wanted: int
@@ -72,16 +74,16 @@ class Campaign(BaseModel):
     )
 
     @classmethod
-    def of(cls, row: Any, base: str) -> Self:
+    def from_row(cls, row: Any, server_url: str) -> Self:
         """From a row of `counted.listed`."""
-        asked = AskedValues.of(design_of(for_criterion(row, 0)))
-        come = platform_links(*link_base(base, row.link_key, row.experiment_key))
-        more = {"settings": lifecycle.settings_of(row), "values": asked, "links": come}
-        more["better_rule"] = hints.better_rule(row)
-        return cls.model_validate(counted.summary(row) | more)
+        value_schema = ValueSchema.from_design(design_of(criterion_view(row, 0)))
+        link_by_platform = platform_links(*link_base(server_url, row.link_key, row.experiment_key))
+        fields = {"settings": lifecycle.settings_from_row(row), "values": value_schema, "links": link_by_platform}
+        fields["better_rule"] = hints.rule_suited_to_goal(row)
+        return cls.model_validate(counted.campaign_progress_json(row) | fields)
 
 
-class LedCampaign(Campaign):
+class CampaignWithNotes(Campaign):
     """A campaign after a step of its life."""
 
     notes: list[str] = Field(description="What to know of the step, such as that items begin with their own priors.")
@@ -91,42 +93,42 @@ class Campaigns(BaseModel):
     campaigns: list[Campaign]
 
 
-async def shown(request: Request, connection: Transaction, slug: str) -> Campaign:
-    return Campaign.of(await counted.find_counted(connection, slug), base_url(request))
+async def campaign_response(request: Request, connection: Transaction, slug: str) -> Campaign:
+    return Campaign.from_row(await counted.find_campaign_with_progress(connection, slug), request_base_url(request))
 
 
 @router.get("")
 async def list_campaigns(
     request: Request,
     connection: Transaction,
-    who: Who,
+    access: CurrentAccess,
     *,
     archived: Annotated[bool, Query(description="Those that were archived instead of the others.")] = False,
 ) -> Campaigns:
     """The campaigns whose settings you may see and that are not archived, newest first."""
-    rows = await counted.listed(connection, archived=archived, seen_by=who, need=SEE_SETTINGS)
-    return Campaigns(campaigns=[Campaign.of(row, base_url(request)) for row in rows])
+    rows = await counted.load_campaign_list(connection, archived=archived, access=access, permission=SEE_SETTINGS)
+    return Campaigns(campaigns=[Campaign.from_row(row, request_base_url(request)) for row in rows])
 
 
 @router.post("", status_code=201)
 async def create_campaign(request: Request, connection: Transaction, now: Now, settings: CampaignSettings) -> Campaign:
     """Create a draft. Its slug is made from its name."""
-    row = await lifecycle.create(connection, settings, now=now)
-    return await shown(request, connection, row.slug)
+    row = await lifecycle.create_draft_campaign(connection, settings, now=now)
+    return await campaign_response(request, connection, row.slug)
 
 
-def body_of_a_file(*kinds: str, **beside: str) -> dict[str, Any]:
+def openapi_file_body(*content_types: str, **more_files: str) -> dict[str, Any]:
     """For OpenAPI: a file of one of these content types as the body, or as the field `file` of a form, which may have
     more files, by name and with what they are.
     """
     binary = {"type": "string", "format": "binary"}
-    more = {name: binary | {"description": words} for name, words in beside.items()}
-    form = {"schema": {"type": "object", "properties": {"file": binary, **more}, "required": ["file"]}}
-    bodies = {kind: {"schema": {"type": "string"}} for kind in kinds}
+    more_properties = {name: binary | {"description": words} for name, words in more_files.items()}
+    form = {"schema": {"type": "object", "properties": {"file": binary, **more_properties}, "required": ["file"]}}
+    bodies = {kind: {"schema": {"type": "string"}} for kind in content_types}
     return {"requestBody": {"required": True, "content": bodies | {"multipart/form-data": form}}}
 
 
-NOT_CREATED = {
+CREATE_FROM_FILE_REFUSALS = {
     413: "`too_large`, `file_too_large`, `too_many_items`, `zip_too_dense`, and of a zip as for items",
     422: "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
     "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. A zip: "
@@ -137,25 +139,32 @@ NOT_CREATED = {
 @router.post(
     "/files",
     status_code=201,
-    responses=refusals(NOT_CREATED),
-    openapi_extra=body_of_a_file(MEDIA_TYPE, campaign_zip.MEDIA_TYPE),
+    responses=document_refusals(CREATE_FROM_FILE_REFUSALS),
+    openapi_extra=openapi_file_body(YAML_MEDIA_TYPE, campaign_zip.ZIP_MEDIA_TYPE),
 )
 async def create_from_file(
-    request: Request, database: Database, settings: AppSettings, slots: Slots, now: Now
+    request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, now: Now
 ) -> Campaign:
     """Create a draft from a campaign file, as the body or as the field `file` of a form: all of it or nothing. The file
     may be in a zip with the table that it names and, in the folder `media`, the files that its items name.
     """
-    async with sent_file(request) as (file, name, _), slots.hold(file):
-        sent = await asyncio.to_thread(campaign_zip.read, file, name, settings)
+    async with open_sent_file(request) as (file, name, _), slots.hold_slot(file):
+        sent_campaign = await asyncio.to_thread(campaign_zip.read_sent_campaign, file, name, settings)
         async with database.begin() as connection:
-            row = await stored_file.create(
-                connection, sent.read, now=now, max_mb=settings.max_upload_mb, table=sent.table, media=sent.media
+            row = await stored_file.create_campaign_of_file(
+                connection,
+                sent_campaign.parsed_file,
+                now=now,
+                max_mb=settings.max_upload_mb,
+                table=sent_campaign.table,
+                media=sent_campaign.media,
             )
-            return await shown(request, connection, row.slug)
+            return await campaign_response(request, connection, row.slug)
 
 
-@router.get("/{slug}/file", response_class=Response, responses=refusals(NO_CAMPAIGN | {413: "`items_too_many`"}))
+@router.get(
+    "/{slug}/file", response_class=Response, responses=document_refusals(CAMPAIGN_NOT_FOUND | {413: "`items_too_many`"})
+)
 async def get_file(
     connection: Transaction,
     now: Now,
@@ -164,20 +173,24 @@ async def get_file(
     items: Annotated[bool, Query(description="With the items, at most 10,000.")] = False,
 ) -> Response:
     """A campaign as a file, from which an equal one can be created: YAML, or a zip with the files that items name."""
-    return downloaded(await stored_file.filed(connection, slug, with_items=items), slug, now)
+    return campaign_archive_response(
+        await stored_file.write_campaign_archive(connection, slug, with_items=items), slug, now
+    )
 
 
-@router.post("/{slug}/copies", status_code=201, responses=refusals(NO_CAMPAIGN))
-async def copy_campaign(request: Request, connection: Transaction, who: Who, now: Now, slug: str) -> Campaign:
+@router.post("/{slug}/copies", status_code=201, responses=document_refusals(CAMPAIGN_NOT_FOUND))
+async def copy_campaign(
+    request: Request, connection: Transaction, access: CurrentAccess, now: Now, slug: str
+) -> Campaign:
     """A draft with the settings and the items of a campaign, and none of its answers."""
-    row = await lifecycle.copy(connection, slug, now=now, seen_by=who)
-    return await shown(request, connection, row.slug)
+    row = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
+    return await campaign_response(request, connection, row.slug)
 
 
-@router.get("/{slug}", responses=refusals(NO_CAMPAIGN))
+@router.get("/{slug}", responses=document_refusals(CAMPAIGN_NOT_FOUND))
 async def get_campaign(request: Request, connection: Transaction, slug: str) -> Campaign:
     """One campaign with its settings and how far it is."""
-    return await shown(request, connection, slug)
+    return await campaign_response(request, connection, slug)
 
 
 Changes = Annotated[
@@ -185,16 +198,16 @@ Changes = Annotated[
 ]
 
 
-@router.patch("/{slug}", responses=refusals(NO_CAMPAIGN | {409: "`not_a_draft`, `only_more`"}))
+@router.patch("/{slug}", responses=document_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `only_more`"}))
 async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> Campaign:
     """Change some settings of a draft; of a launched campaign those that change no meaning, whose schema says
     `after_launch`.
     """
-    await lifecycle.edit(connection, slug, lambda before: changed(before, changes))
-    return await shown(request, connection, slug)
+    await lifecycle.edit_settings(connection, slug, lambda before: apply_setting_changes(before, changes))
+    return await campaign_response(request, connection, slug)
 
 
-def changed(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
+def apply_setting_changes(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
     """The settings with these in the place of what they were."""
     try:
         return CampaignSettings.model_validate({**settings.model_dump(), **changes})
@@ -202,16 +215,16 @@ def changed(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignS
         raise RequestValidationError(error.errors()) from error
 
 
-@router.delete("/{slug}", status_code=204, responses=refusals(NO_CAMPAIGN | {409: "`not_a_draft`"}))
+@router.delete("/{slug}", status_code=204, responses=document_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`"}))
 async def delete_campaign(connection: Transaction, slug: str) -> None:
     """Delete a draft with its items. A launched campaign holds people's answers and is never deleted."""
-    await lifecycle.remove(connection, slug)
+    await lifecycle.delete_draft(connection, slug)
 
 
 @router.post(
     "/{slug}/transitions",
-    responses=refusals(
-        NO_CAMPAIGN
+    responses=document_refusals(
+        CAMPAIGN_NOT_FOUND
         | {
             409: "`wrong_status`, `nothing_wanted`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, "
             "`expected_impossible`, "
@@ -222,12 +235,14 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
         }
     ),
 )
-async def lead(request: Request, connection: Transaction, slug: str, wanted: Transition, now: Now) -> LedCampaign:
+async def transition_campaign(
+    request: Request, connection: Transaction, slug: str, requested: Transition, now: Now
+) -> CampaignWithNotes:
     """Launch, pause, resume, finish or reopen; archive what does not run, which takes it off the list; restore it."""
-    row = await lifecycle.transition(connection, slug, wanted.action, now=now)
-    campaign = await shown(request, connection, slug)
-    said = await items.sentence_on_priors(connection, row.id) if wanted.action == "launch" else None
-    return LedCampaign(**dict(campaign), notes=[said] if said else [])
+    row = await lifecycle.apply_transition(connection, slug, requested.action, now=now)
+    campaign = await campaign_response(request, connection, slug)
+    note = await items.describe_own_priors(connection, row.id) if requested.action == "launch" else None
+    return CampaignWithNotes(**dict(campaign), notes=[note] if note else [])
 
 
 class Item(BaseModel):
@@ -242,18 +257,18 @@ class Items(BaseModel):
     items: list[Item]
 
 
-@router.get("/{slug}/items", responses=refusals(NO_CAMPAIGN))
+@router.get("/{slug}/items", responses=document_refusals(CAMPAIGN_NOT_FOUND))
 async def list_items(
     connection: Transaction,
     slug: str,
-    offset: Annotated[int, Query(ge=0, le=MOST_ROWS)] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_UPLOAD_ROWS)] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Items:
     """A page of the items, in the order of their numbers."""
-    campaign = await lifecycle.find(connection, slug)
-    total, rows = await listing.items_of(connection, campaign.id, offset=offset, limit=limit)
-    found = [Item(number=row.number, id=row.external_id, text=row.shown, fields=row.fields) for row in rows]
-    return Items(total=total, items=found)
+    campaign = await lifecycle.find_campaign(connection, slug)
+    total, rows = await listing.load_uploaded_items_page(connection, campaign.id, offset=offset, limit=limit)
+    item_models = [Item(number=row.number, id=row.external_id, text=row.shown, fields=row.fields) for row in rows]
+    return Items(total=total, items=item_models)
 
 
 class Template(BaseModel):
@@ -270,19 +285,19 @@ class Templates(BaseModel):
     templates: list[Template]
 
 
-@templates.get("", responses=refusals({401: "`token_missing`, `token_invalid`"}))
+@templates_router.get("", responses=document_refusals({401: "`token_missing`, `token_invalid`"}))
 async def list_templates() -> Templates:
     """The questions that come with Easel, each with the settings of a campaign that asks it."""
     return Templates(
         templates=[
             Template(name=question.name, settings=question.settings, **question.about.model_dump())
-            for question in questions()
+            for question in load_questions()
         ]
     )
 
 
 # content type -> an ending that names the format
-ENDINGS = {
+ENDING_BY_CONTENT_TYPE = {
     "text/csv": ".csv",
     "text/tab-separated-values": ".tsv",
     "application/x-ndjson": ".jsonl",
@@ -290,9 +305,11 @@ ENDINGS = {
     "application/gzip": "",
     "application/zip": "",
 }
-FILE_IN_BODY = body_of_a_file(*ENDINGS)
-ITEMS_IN_BODY = body_of_a_file(*ENDINGS, media="A zip of the images, recordings or videos that the items name.")
-NOT_IMPORTED = NO_CAMPAIGN | {
+ANSWERS_FILE_BODY = openapi_file_body(*ENDING_BY_CONTENT_TYPE)
+ITEMS_FILE_BODY = openapi_file_body(
+    *ENDING_BY_CONTENT_TYPE, media="A zip of the images, recordings or videos that the items name."
+)
+IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
     409: "`not_a_draft`, `kinds_mixed`",
     413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `too_many_outputs`, `zip_too_many_files`, "
     "`media_file_too_large`, `media_too_large`",
@@ -311,7 +328,7 @@ NOT_IMPORTED = NO_CAMPAIGN | {
 }
 
 
-def read_as(
+def get_read_as(
     encoding: Annotated[
         str | None, Query(description="For example `windows-1252`; Unicode is recognised.", max_length=40)
     ] = None,
@@ -319,15 +336,15 @@ def read_as(
         str | None,
         Query(description="`cells` where quotation marks enclose cells, `text` where they are part of the text."),
     ] = None,
-) -> ReadAs:
+) -> ReadOptions:
     """How a table is to be read where it does not say so itself."""
-    return ReadAs(encoding, quotes)
+    return ReadOptions(encoding, quotes)
 
 
-def matching(
+def get_column_mapping(
     *,
     identifier: Annotated[
-        str, Query(description=f"The column of ids, each unlike all others; `{ROW_NUMBERS}` to number the rows.")
+        str, Query(description=f"The column of ids, each unlike all others; `{ROW_NUMBERS_AS_IDS}` to number the rows.")
     ] = "id",
     shown: Annotated[str | None, Query(description="The column that annotators see.")] = None,
     template: Annotated[str | None, Query(description="Instead of a column, for example `{verb}: {gloss}`.")] = None,
@@ -339,23 +356,25 @@ def matching(
         list[Literal["check", "system", "source", "reference"]],
         Query(description="Columns that are kept and have no meaning of their own."),
     ] = [],  # noqa: B006 - FastAPI copies it
-) -> Matching:
+) -> ColumnMapping:
     """Return the use of the columns of a table of items, from the parameters of a request."""
-    return Matching(column_of_ids(identifier), shown, template, priors, frozenset(ignore))
+    return ColumnMapping(id_column_or_none(identifier), shown, template, priors, frozenset(ignore))
 
 
-@router.post("/{slug}/items", status_code=201, responses=refusals(NOT_IMPORTED), openapi_extra=ITEMS_IN_BODY)
-async def import_items(
+@router.post(
+    "/{slug}/items", status_code=201, responses=document_refusals(IMPORT_ITEMS_REFUSALS), openapi_extra=ITEMS_FILE_BODY
+)
+async def import_items_into_campaign(
     request: Request,
     database: Database,
     settings: AppSettings,
-    slots: Slots,
+    slots: RequestUploadSlots,
     slug: str,
     *,
-    columns: Annotated[Matching, Depends(matching)],
-    how: Annotated[ReadAs, Depends(read_as)],
+    mapping: Annotated[ColumnMapping, Depends(get_column_mapping)],
+    read_as: Annotated[ReadOptions, Depends(get_read_as)],
     replace: Annotated[bool, Query(description="Put the items in the place of those that are there.")] = False,
-) -> items.ImportedItems:
+) -> items.ItemImportReceipt:
     """Import a CSV, TSV or JSON file into a draft, as the body or as the field `file` of a form: all rows or none.
 
     JSON is an object on each line, a list of objects, or an object with one list of objects. The file may be packed by
@@ -365,8 +384,8 @@ async def import_items(
     """
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
     async with (
-        sent_file(request) as (file, name, media),
-        slots.hold(file, *([media.file] if media else [])),
+        open_sent_file(request) as (file, name, media),
+        slots.hold_slot(file, *([media.file] if media else [])),
         database.begin() as connection,
     ):
         return await items.import_items(
@@ -374,15 +393,15 @@ async def import_items(
             slug,
             file,
             name,
-            matching=columns,
-            read_as=how,
+            mapping=mapping,
+            read_as=read_as,
             replace=replace,
             max_mb=settings.max_upload_mb,
             media=media,
         )
 
 
-RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
+IMPORT_RESPONSES_REFUSALS = CAMPAIGN_NOT_FOUND | {
     409: "`not_launched`, `is_a_rehearsal`, `assignment_known`",
     413: "`too_large`, `file_too_large`, `too_many_rows`",
     422: "The file: as for items, and `result_columns`, `column_unknown`, `answer_column_unknown`, `lists_unequal`. "
@@ -396,17 +415,22 @@ RESULTS_NOT_IMPORTED = NO_CAMPAIGN | {
 }
 
 
-@router.post("/{slug}/responses", status_code=201, responses=refusals(RESULTS_NOT_IMPORTED), openapi_extra=FILE_IN_BODY)
-async def import_responses(
+@router.post(
+    "/{slug}/responses",
+    status_code=201,
+    responses=document_refusals(IMPORT_RESPONSES_REFUSALS),
+    openapi_extra=ANSWERS_FILE_BODY,
+)
+async def import_responses_into_campaign(
     *,
     request: Request,
     database: Database,
     settings: AppSettings,
-    slots: Slots,
+    slots: RequestUploadSlots,
     slug: str,
     now: Now,
     options: Annotated[AnswerFileOptions, Query()],
-) -> responses_import.ImportedResponses:
+) -> responses_import.ResponseImportReceipt:
     """Import answers that were given elsewhere as responses of a launched campaign.
 
     A row for each item of a HIT (`hit`, `annotator`, `item`, `value`; where there are criteria also `criterion`, and a
@@ -416,30 +440,30 @@ async def import_responses(
     file that is refused changes nothing. An import that was interrupted has stored some of the first HITs; send the
     same file again, and the rest follows.
     """
-    async with sent_file(request) as (file, name, _), slots.hold(file):
-        return await responses_import.import_results(
+    async with open_sent_file(request) as (file, name, _), slots.hold_slot(file):
+        return await responses_import.import_responses_from_file(
             database,
             slug,
             file,
             name,
             now=now,
             max_mb=settings.max_upload_mb,
-            options=options.reading,
-            looks=request.app.state.looks.ask,
+            options=options.reading_options,
+            request_scan=request.app.state.looks.ask,
         )
 
 
 @asynccontextmanager
-async def sent_file(request: Request) -> AsyncIterator[tuple[BinaryIO, str, Packed | None]]:
+async def open_sent_file(request: Request) -> AsyncIterator[tuple[BinaryIO, str, MediaZip | None]]:
     """The file in a request, a name for it whose ending names its format, and the zip of media beside it in a form."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "multipart/form-data":
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type == "multipart/form-data":
         async with request.form() as form_data:
-            file = uploaded(form_data)
-            yield file.file, file.filename or "", packed(form_data, request.app.state.settings)
+            file = require_uploaded_file(form_data)
+            yield file.file, file.filename or "", uploaded_media_zip(form_data, request.app.state.settings)
         return
     with SpooledTemporaryFile(max_size=1_000_000) as spooled:
         async for chunk in request.stream():
             spooled.write(chunk)
         spooled.seek(0)
-        yield cast("BinaryIO", spooled), "body" + ENDINGS.get(kind, ""), None
+        yield cast("BinaryIO", spooled), "body" + ENDING_BY_CONTENT_TYPE.get(content_type, ""), None

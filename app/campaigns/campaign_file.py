@@ -8,22 +8,31 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from app.campaigns import documents
-from app.campaigns.columns import ROW_NUMBERS
-from app.campaigns.documents import Document, Mistake, Place, dotted
-from app.campaigns.form import in_words, together
-from app.campaigns.groups import CRITERIA, DESIGN_SETTINGS
+from app.campaigns.columns import ROW_NUMBERS_AS_IDS
+from app.campaigns.documents import Mistake, YamlDocument, YamlPath, format_yaml_path
+from app.campaigns.form import field_of_joint_error, setting_error_message
+from app.campaigns.groups import CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
 from app.campaigns.settings import CampaignSettings
 from app.designs.criteria import Criterion
 from app.designs.registry import DESIGNS
-from app.errors import MOST_NAMED, Invalid, plural, shortened
-from app.fields import is_private
+from app.errors import MAX_NAMES_LISTED, Invalid, pluralize, shorten_echo
+from app.fields import is_private_field
 
-MOST_ROWS_INSIDE = 10_000
-FIRST = ("name", "question", "instructions", "design", "design_settings", "criteria")  # in a file that is written
-EMPTY: tuple[Any, ...] = (None, "", [], {})
-HEAD = "# A campaign of Easel; `easel campaign create FILE` makes a draft of it. See docs/campaign-file.md.\n"
+MAX_ITEMS_IN_CAMPAIGN_FILE = 10_000
+FIRST_SETTINGS_IN_FILE = (
+    "name",
+    "question",
+    "instructions",
+    "design",
+    "design_settings",
+    "criteria",
+)  # in a file that is written
+EMPTY_YAML_VALUES: tuple[Any, ...] = (None, "", [], {})
+CAMPAIGN_FILE_HEADER = (
+    "# A campaign of Easel; `easel campaign create FILE` makes a draft of it. See docs/campaign-file.md.\n"
+)
 
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+RequiredLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
 
 class About(BaseModel):
@@ -31,9 +40,9 @@ class About(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    title: Line = Field(description="What the file is for, in a few words.")
-    description: Line = Field(description="The same in a sentence.")
-    source: Line | None = Field(default=None, description="Where the way of asking comes from.")
+    title: RequiredLine = Field(description="What the file is for, in a few words.")
+    description: RequiredLine = Field(description="The same in a sentence.")
+    source: RequiredLine | None = Field(default=None, description="Where the way of asking comes from.")
 
 
 class ItemsOfFile(BaseModel):
@@ -41,14 +50,14 @@ class ItemsOfFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    id: Line | None = Field(
+    id: RequiredLine | None = Field(
         default=None,
-        description=f"The column of ids; `id` if it is left out, `{ROW_NUMBERS}` to number the rows.",
+        description=f"The column of ids; `id` if it is left out, `{ROW_NUMBERS_AS_IDS}` to number the rows.",
     )
-    shown: Line | None = Field(
+    shown: RequiredLine | None = Field(
         default=None, description="The column that annotators see; may be left out where it is plain which."
     )
-    template: Line | None = Field(
+    template: RequiredLine | None = Field(
         default=None, description="Instead of a column: words around columns, such as `{premise} → {hypothesis}`."
     )
     priors: bool = Field(
@@ -57,22 +66,22 @@ class ItemsOfFile(BaseModel):
     ignore: list[Literal["check", "system", "source", "reference"]] = Field(
         default=[], description="Columns that are kept and have no meaning of their own."
     )
-    file: Line | None = Field(
+    file: RequiredLine | None = Field(
         default=None, description="Name of a CSV, TSV or JSON file in the folder of this file, or in one below it."
     )
-    encoding: Line | None = Field(
+    encoding: RequiredLine | None = Field(
         default=None, description="How that file is encoded if not in Unicode, such as `windows-1252`."
     )
     quotes: Literal["cells", "text"] | None = Field(
         default=None, description="Whether its quotation marks enclose cells or are part of the text."
     )
-    rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MOST_ROWS_INSIDE)] | None = Field(
+    rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_ITEMS_IN_CAMPAIGN_FILE)] | None = Field(
         default=None,
-        description=f"Or the items themselves, {MOST_ROWS_INSIDE:,} at most: columns by name, of which `id` is one.",
+        description=f"Or the items themselves, {MAX_ITEMS_IN_CAMPAIGN_FILE:,} at most: columns by name, of which `id` is one.",
     )
 
     @model_validator(mode="after")
-    def in_one_place(self) -> Self:
+    def require_file_or_rows(self) -> Self:
         """Raises ValueError."""
         if (self.file is None) == (self.rows is None):
             raise ValueError("name either a file or rows")
@@ -92,99 +101,130 @@ class CampaignFile(CampaignSettings):
 
 
 @dataclass(frozen=True)
-class FileRead:
+class ParsedCampaignFile:
     """A campaign file that has been read: what it says, and where it says it."""
 
     name: str
     content: CampaignFile
-    document: Document
+    document: YamlDocument
 
 
-def read(content: bytes, name: str, given: Mapping[str, Any] | None = None) -> FileRead:
+def parse_campaign_file(content: bytes, name: str, overrides: Mapping[str, Any] | None = None) -> ParsedCampaignFile:
     """A campaign from a file called `name`, with the settings `given` in the place of the file's.
 
     Raises what `documents.read` raises, and `Invalid` (`campaign_file_invalid`; details: `mistakes`, all of them).
     """
-    given = given or {}
-    document = documents.read(content, data=["items"])
+    overrides = overrides or {}
+    document = documents.parse_yaml(content, data_names=["items"])
     try:
-        said = CampaignFile.model_validate({**document.values, **given})
+        campaign_file = CampaignFile.model_validate({**document.values, **overrides})
     except ValidationError as error:
-        raise refusal(name, [*document.mistakes, *mistakes(error, document, given)], given) from None
+        raise invalid_campaign_file(
+            name, [*document.mistakes, *find_mistakes(error, document, overrides)], overrides
+        ) from None
     if document.mistakes:
-        raise refusal(name, document.mistakes, given)
-    return FileRead(name, said, document)
+        raise invalid_campaign_file(name, document.mistakes, overrides)
+    return ParsedCampaignFile(name, campaign_file, document)
 
 
-def refusal(name: str, found: Sequence[Mistake], given: Collection[str]) -> Invalid:
+def invalid_campaign_file(name: str, mistakes_found: Sequence[Mistake], overrides: Collection[str]) -> Invalid:
     """All mistakes in one message, in the order of their lines; of many the first ones."""
-    told = sorted(found, key=lambda mistake: mistake.line)[:MOST_NAMED]
-    head = f"{shortened(name)} has {plural(len(found), 'mistake')}; nothing was created."
-    more = [f"And {len(found) - MOST_NAMED:,} more."] if len(found) > MOST_NAMED else []
+    first_mistakes = sorted(mistakes_found, key=lambda mistake: mistake.line)[:MAX_NAMES_LISTED]
+    head = f"{shorten_echo(name)} has {pluralize(len(mistakes_found), 'mistake')}; nothing was created."
+    more_sentence = (
+        [f"And {len(mistakes_found) - MAX_NAMES_LISTED:,} more."] if len(mistakes_found) > MAX_NAMES_LISTED else []
+    )
     return Invalid(
-        " ".join([head, *(f"{where(mistake, given)}: {mistake.message}" for mistake in told), *more]),
+        " ".join(
+            [
+                head,
+                *(f"{mistake_location(mistake, overrides)}: {mistake.message}" for mistake in first_mistakes),
+                *more_sentence,
+            ]
+        ),
         code="campaign_file_invalid",
-        mistakes=[mistake._asdict() for mistake in told],
+        mistakes=[mistake._asdict() for mistake in first_mistakes],
     )
 
 
-def where(mistake: Mistake, given: Collection[str]) -> str:
+def mistake_location(mistake: Mistake, overrides: Collection[str]) -> str:
     """The line and the setting, or the option of the command by which it was given."""
     option = "--" + mistake.field.replace("_", "-")
-    return option if mistake.field in given else f"Line {mistake.line}, {mistake.field}"
+    return option if mistake.field in overrides else f"Line {mistake.line}, {mistake.field}"
 
 
-def mistakes(error: ValidationError, document: Document, given: Mapping[str, Any]) -> Iterator[Mistake]:
+def find_mistakes(error: ValidationError, document: YamlDocument, overrides: Mapping[str, Any]) -> Iterator[Mistake]:
     """What the settings refuse, each at its line. Only those that can be told are put into words: there may be many."""
-    design = str({**document.values, **given}.get("design", CampaignSettings.model_fields["design"].default))
-    known = known_names(design)
-    found = [*problems(error)]
-    above = {place[:deep] for place, _, _ in found for deep in range(len(place))}
+    design = str({**document.values, **overrides}.get("design", CampaignSettings.model_fields["design"].default))
+    setting_names = setting_names_in_file(design)
+    flat_problems = [*flatten_validation_errors(error)]
+    containing_places = {place[:deep] for place, _, _ in flat_problems for deep in range(len(place))}
     # A list is short because one of its elements is wrong.
-    apart = sorted((one for one in found if one[0] not in above), key=lambda one: document.line_of(one[0]))
-    for number, (place, kind, message) in enumerate(apart):
-        own = place[:1] == (DESIGN_SETTINGS,) and len(place) == 2 and design in DESIGNS
-        unknown = kind == "extra_forbidden" or (own and dotted(place) not in known)
-        words = unknown_name(place, known) if unknown and number < MOST_NAMED else in_words(kind, message)
-        yield Mistake(document.line_of(place), dotted(place), words)
+    innermost_problems = sorted(
+        (one for one in flat_problems if one[0] not in containing_places), key=lambda one: document.line_of(one[0])
+    )
+    for number, (place, kind, message) in enumerate(innermost_problems):
+        is_design_setting = place[:1] == (DESIGN_SETTINGS_SETTING,) and len(place) == 2 and design in DESIGNS
+        is_unknown_name = kind == "extra_forbidden" or (
+            is_design_setting and format_yaml_path(place) not in setting_names
+        )
+        message_text = (
+            unknown_setting_message(place, setting_names)
+            if is_unknown_name and number < MAX_NAMES_LISTED
+            else setting_error_message(kind, message)
+        )
+        yield Mistake(document.line_of(place), format_yaml_path(place), message_text)
 
 
-def problems(error: ValidationError) -> Iterator[tuple[Place, str, str]]:
+def flatten_validation_errors(error: ValidationError) -> Iterator[tuple[YamlPath, str, str]]:
     """(where, kind, message); those of a design's own settings each for itself."""
     for problem in error.errors(include_url=False, include_input=False):
-        place: Place = problem["loc"] or together(problem)
-        inner: Mapping[str, str] = problem.get("ctx", {}).get("problems", {})
-        for name, message in inner.items():
-            yield (*place, *(int(part) if part.isdecimal() else part for part in name.split(".") if part)), "", message
-        if not inner:
-            yield place, problem["type"], problem["msg"]
+        yaml_path: YamlPath = problem["loc"] or field_of_joint_error(problem)
+        design_problems: Mapping[str, str] = problem.get("ctx", {}).get("problems", {})
+        for name, message in design_problems.items():
+            yield (
+                (*yaml_path, *(int(part) if part.isdecimal() else part for part in name.split(".") if part)),
+                "",
+                message,
+            )
+        if not design_problems:
+            yield yaml_path, problem["type"], problem["msg"]
 
 
-def known_names(design: str) -> list[str]:
+def setting_names_in_file(design_name: str) -> list[str]:
     """Every name that a file of this design can have, with dots."""
     parts: dict[str, Iterable[str]] = {"about": About.model_fields, "items": ItemsOfFile.model_fields}
-    parts |= {DESIGN_SETTINGS: DESIGNS[design].model_fields} if design in DESIGNS else {}
-    parts[CRITERIA] = Criterion.__annotations__
+    parts |= {DESIGN_SETTINGS_SETTING: DESIGNS[design_name].model_fields} if design_name in DESIGNS else {}
+    parts[CRITERIA_SETTING] = Criterion.__annotations__
     return [*CampaignFile.model_fields, *(f"{name}.{own}" for name, part in parts.items() for own in part)]
 
 
-def unknown_name(place: Place, known: Sequence[str]) -> str:
+def unknown_setting_message(yaml_path: YamlPath, setting_names: Sequence[str]) -> str:
     """With the nearest name that is known; those beside it first."""
-    word, above = str(place[-1]), dotted(tuple(part for part in place[:-1] if isinstance(part, str)))
-    exactly = [name for name in known if name.rpartition(".")[2] == word]
-    beside = [name for name in known if name.rpartition(".")[0] == above]
-    for names in (exactly, beside, known):
+    word, parent_name = (
+        str(yaml_path[-1]),
+        format_yaml_path(tuple(part for part in yaml_path[:-1] if isinstance(part, str))),
+    )
+    same_word = [name for name in setting_names if name.rpartition(".")[2] == word]
+    siblings = [name for name in setting_names if name.rpartition(".")[0] == parent_name]
+    for names in (same_word, siblings, setting_names):
         last = {name.rpartition(".")[2]: name for name in reversed(names)}
         if near := difflib.get_close_matches(word, last, n=1):
             return f"There is no setting of this name. Is “{last[near[0]]}” meant?"
     return "There is no setting of this name."
 
 
-def written(settings: CampaignSettings, items: Mapping[str, Any] | None = None) -> str:
+def format_campaign_file(settings: CampaignSettings, items: Mapping[str, Any] | None = None) -> str:
     """A campaign as a file: all of its settings but those that are empty by default, and first what is asked."""
     fields = CampaignSettings.model_fields.items()
-    values = settings.model_dump(mode="json", exclude={name for name, field in fields if is_private(field)})
-    usual = {name: None if info.is_required() else info.get_default(call_default_factory=True) for name, info in fields}
-    in_order = dict.fromkeys((*FIRST, *values))
-    said = {name: values[name] for name in in_order if values[name] not in EMPTY or values[name] != usual[name]}
-    return HEAD + documents.written(said | ({"items": items} if items else {}))
+    values = settings.model_dump(mode="json", exclude={name for name, field in fields if is_private_field(field)})
+    defaults = {
+        name: None if info.is_required() else info.get_default(call_default_factory=True) for name, info in fields
+    }
+    in_order = dict.fromkeys((*FIRST_SETTINGS_IN_FILE, *values))
+    written_values = {
+        name: values[name]
+        for name in in_order
+        if values[name] not in EMPTY_YAML_VALUES or values[name] != defaults[name]
+    }
+    return CAMPAIGN_FILE_HEADER + documents.format_yaml(written_values | ({"items": items} if items else {}))

@@ -10,62 +10,74 @@ from typing import IO, Any, BinaryIO, NamedTuple, cast
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import campaign_file
-from app.campaigns.campaign_file import FileRead
-from app.campaigns.documents import LARGEST
-from app.errors import Invalid, TooLarge, shortened
+from app.campaigns.campaign_file import ParsedCampaignFile
+from app.campaigns.documents import MAX_CAMPAIGN_FILE_BYTES
+from app.errors import Invalid, TooLarge, shorten_echo
 from app.media import archive, store
-from app.media.archive import MB, Packed
+from app.media.archive import MB, MediaZip
 from app.settings import Settings
-from app.upload import ZIP
+from app.upload import ZIP_SIGNATURE
 
-MEDIA_TYPE = "application/zip"
-FILE, MEDIA = "campaign.yaml", "media/"
+ZIP_MEDIA_TYPE = "application/zip"
+CAMPAIGN_FILE_NAME, MEDIA_FOLDER = "campaign.yaml", "media/"
 
 
-class Table(NamedTuple):
+class ItemTable(NamedTuple):
     """A table of items that lies beside a campaign file."""
 
     name: str
     file: BinaryIO
 
 
-class Sent(NamedTuple):
+class SentCampaign(NamedTuple):
     """A campaign file that was read, and what came with it in a zip."""
 
-    read: FileRead
-    table: Table | None = None
-    media: Packed | None = None
+    parsed_file: ParsedCampaignFile
+    table: ItemTable | None = None
+    media: MediaZip | None = None
 
 
-def read(file: BinaryIO, name: str, limits: Settings, given: Mapping[str, Any] | None = None) -> Sent:
+def read_sent_campaign(
+    file: BinaryIO, name: str, limits: Settings, overrides: Mapping[str, Any] | None = None
+) -> SentCampaign:
     """A campaign from an open file called `name`, a campaign file or a zip with one, with the settings `given` in the
     place of its own.
 
     Raises what `campaign_file.read`, `archive.opened` and `archive.members` raise, and `Invalid`
     (`campaign_file_missing`, `zip_stray`), `TooLarge` (`file_too_large`); of files of items, what storing them raises.
     """
-    start = file.read(len(ZIP))
+    start = file.read(len(ZIP_SIGNATURE))
     file.seek(0)
-    if start != ZIP:
-        return Sent(campaign_file.read(file.read(LARGEST + 1), name, given))
-    with archive.opened(file) as zip_:
-        members = archive.members(zip_)
-        folder = archive.packed_whole(members)
-        if folder + FILE not in members:
-            raise Invalid(f"There is no file {FILE} in this zip. Nothing was created.", code="campaign_file_missing")
-        found = campaign_file.read(part_of(zip_, members.pop(folder + FILE), LARGEST + 1), FILE, given)
-        named = found.content.items and found.content.items.file
-        table = members.pop(folder + named, None) if named else None
-        if stray := [path for path in members if not path.startswith(folder + MEDIA)]:
+    if start != ZIP_SIGNATURE:
+        return SentCampaign(campaign_file.parse_campaign_file(file.read(MAX_CAMPAIGN_FILE_BYTES + 1), name, overrides))
+    with archive.open_zip(file) as zip_:
+        members = archive.zip_entries_by_path(zip_)
+        folder = archive.common_root_folder(members)
+        if folder + CAMPAIGN_FILE_NAME not in members:
             raise Invalid(
-                f"“{shortened(stray[0])}” in the zip is neither {FILE}, nor the table that this names, nor in the "
-                f"folder {MEDIA}. Nothing was created.",
-                code="zip_stray",
-                file=shortened(stray[0]),
+                f"There is no file {CAMPAIGN_FILE_NAME} in this zip. Nothing was created.", code="campaign_file_missing"
             )
-        unpacked = None if table is None else Table(named or "", unpack_table(zip_, table, limits.max_upload_mb))
-    media = Packed(file, limits.max_media_file_mb, limits.max_media_mb, folder + MEDIA)
-    return Sent(found, unpacked, media if members else None)
+        parsed_file = campaign_file.parse_campaign_file(
+            first_bytes_of_member(zip_, members.pop(folder + CAMPAIGN_FILE_NAME), MAX_CAMPAIGN_FILE_BYTES + 1),
+            CAMPAIGN_FILE_NAME,
+            overrides,
+        )
+        table_name = parsed_file.content.items and parsed_file.content.items.file
+        table_info = members.pop(folder + table_name, None) if table_name else None
+        if stray := [path for path in members if not path.startswith(folder + MEDIA_FOLDER)]:
+            raise Invalid(
+                f"“{shorten_echo(stray[0])}” in the zip is neither {CAMPAIGN_FILE_NAME}, nor the table that this names, nor in the "
+                f"folder {MEDIA_FOLDER}. Nothing was created.",
+                code="zip_stray",
+                file=shorten_echo(stray[0]),
+            )
+        table = (
+            None
+            if table_info is None
+            else ItemTable(table_name or "", unpack_table(zip_, table_info, limits.max_upload_mb))
+        )
+    media = MediaZip(file, limits.max_media_file_mb, limits.max_media_mb, folder + MEDIA_FOLDER)
+    return SentCampaign(parsed_file, table, media if members else None)
 
 
 def unpack_table(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> BinaryIO:
@@ -75,28 +87,30 @@ def unpack_table(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> B
     """
     if info.file_size > max_mb * MB:
         raise TooLarge(
-            f"“{shortened(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB, and {max_mb} MB is the most. "
+            f"“{shorten_echo(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB, and {max_mb} MB is the most. "
             "Nothing was created.",
             code="file_too_large",
         )
-    return archive.unpacked_file(zip_, info)
+    return archive.unpack_to_temporary_file(zip_, info)
 
 
-def part_of(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
+def first_bytes_of_member(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_bytes: int) -> bytes:
     """The first bytes of a file in a zip."""
     with zip_.open(info) as opened:
-        return opened.read(most)
+        return opened.read(max_bytes)
 
 
-async def written(connection: AsyncConnection, campaign_id: int, text: str, names: Collection[str]) -> BinaryIO:
+async def write_campaign_zip(
+    connection: AsyncConnection, campaign_id: int, campaign_yaml: str, media_names: Collection[str]
+) -> BinaryIO:
     """A zip of a campaign file and the files of these names, in a file that is open at its beginning."""
     with ExitStack() as stack:
         file: IO[bytes] = stack.enter_context(TemporaryFile())
         with zipfile.ZipFile(file, "w") as zip_:
-            zip_.writestr(zipfile.ZipInfo(FILE), text, zipfile.ZIP_DEFLATED)
-            for name in sorted(names):
-                with zip_.open(zipfile.ZipInfo(MEDIA + name), "w") as part:  # as it is: it is packed already
-                    async for data in store.pieces_of(connection, campaign_id, name):
+            zip_.writestr(zipfile.ZipInfo(CAMPAIGN_FILE_NAME), campaign_yaml, zipfile.ZIP_DEFLATED)
+            for name in sorted(media_names):
+                with zip_.open(zipfile.ZipInfo(MEDIA_FOLDER + name), "w") as part:  # as it is: it is packed already
+                    async for data in store.stream_whole_file(connection, campaign_id, name):
                         await asyncio.to_thread(part.write, data)
         file.seek(0)
         stack.pop_all()

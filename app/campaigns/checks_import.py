@@ -10,26 +10,26 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Invalid
-from app.quality.checks import refuse_where_none_fit
-from app.quality.expected import ExpectedAnswer, as_cells, from_cells
-from app.upload import UploadedRow, as_text, refuse
+from app.quality.checks import refuse_if_checks_do_not_fit
+from app.quality.expected import ExpectedAnswer, format_expected_cells, parse_expected_cells
+from app.upload import UploadedRow, format_cell, refuse_line
 
-ID = "id"
-COLUMN, EXPECTED, TOLERANCE = "check", "expected", "tolerance"
-KINDS = ("gold", "attention")
-MOST = 1000  # of a campaign
+ID_COLUMN = "id"
+CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN = "check", "expected", "tolerance"
+UPLOADED_CHECK_KINDS = ("gold", "attention")
+MAX_CHECKS_PER_CAMPAIGN = 1000  # of a campaign
 
-HAS = text("""
+UPDATE_HAS_CHECKS = text("""
     UPDATE campaigns SET has_checks = EXISTS (SELECT FROM check_items WHERE campaign_id = :campaign)
     WHERE id = :campaign
 """)
-CLEAR = text("DELETE FROM check_items WHERE campaign_id = :campaign")
-COUNT = text("SELECT count(*) FROM check_items WHERE campaign_id = :campaign")
-IDS = text("SELECT external_id FROM check_items WHERE campaign_id = :campaign")
-ALL = text("""
+DELETE_CHECK_ITEMS = text("DELETE FROM check_items WHERE campaign_id = :campaign")
+COUNT_CHECK_ITEMS = text("SELECT count(*) FROM check_items WHERE campaign_id = :campaign")
+LIST_CHECK_ITEM_IDS = text("SELECT external_id FROM check_items WHERE campaign_id = :campaign")
+LOAD_CHECK_ITEMS = text("""
     SELECT external_id, kind, shown, expected, fields FROM check_items WHERE campaign_id = :campaign ORDER BY number
 """)
-ADD = text("""
+INSERT_CHECK_ITEM = text("""
     INSERT INTO check_items (campaign_id, number, external_id, kind, shown, expected, fields)
     VALUES (:campaign, :number, :external_id, :kind, :shown, CAST(:expected AS jsonb), CAST(:fields AS json))
 """)
@@ -45,80 +45,92 @@ class NewCheck(NamedTuple):
     fields: str
 
 
-def is_check(record: UploadedRow) -> bool:
+def is_check(row: UploadedRow) -> bool:
     """Whether a row is one."""
-    return bool(as_text(record.values.get(COLUMN)).strip())
+    return bool(format_cell(row.values.get(CHECK_COLUMN)).strip())
 
 
-def check_of(record: UploadedRow, external_id: str, shown: str, design: Design) -> NewCheck:
+def parse_check(row: UploadedRow, external_id: str, shown_text: str, design: Design) -> NewCheck:
     """The check in a row. Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`,
     `expected_impossible`), with the line.
     """
-    kind = as_text(record.values.get(COLUMN)).strip().lower()
-    cell, tolerance = (as_text(record.values.get(name)) for name in (EXPECTED, TOLERANCE))
+    kind = format_cell(row.values.get(CHECK_COLUMN)).strip().lower()
+    cell, tolerance = (format_cell(row.values.get(name)) for name in (EXPECTED_COLUMN, TOLERANCE_COLUMN))
     try:
-        expected = expected_in(kind, cell, tolerance, design)
+        expected = expected_answer_json(kind, cell, tolerance, design)
     except Invalid as problem:
-        refuse(problem.code, record.line, str(problem), **problem.details)
-    return NewCheck(external_id, kind, shown, expected, json.dumps(record.values, ensure_ascii=False))
+        refuse_line(problem.code, row.line, str(problem), **problem.details)
+    return NewCheck(external_id, kind, shown_text, expected, json.dumps(row.values, ensure_ascii=False))
 
 
-def expected_in(kind: str, cell: str, tolerance: str, design: Design) -> str:
+def expected_answer_json(kind: str, expected_cell: str, tolerance_cell: str, design: Design) -> str:
     """What is expected of a check of some kind, as JSON. Raises `Invalid`, as `check_of` does."""
-    if kind not in KINDS:
+    if kind not in UPLOADED_CHECK_KINDS:
         raise Invalid("In the column “check” stands gold, attention or nothing.", code="check_unknown")
-    expected = from_cells(design, cell, tolerance)
+    expected = parse_expected_cells(design, expected_cell, tolerance_cell)
     if expected is None:
         raise Invalid("A check says in the column “expected” what is expected of it.", code="expected_missing")
     return expected.model_dump_json(exclude_defaults=True)
 
 
-async def clear(connection: AsyncConnection, campaign_id: int) -> None:
+async def delete_check_items(connection: AsyncConnection, campaign_id: int) -> None:
     """Take those of a draft."""
-    for statement in (CLEAR, HAS):
+    for statement in (DELETE_CHECK_ITEMS, UPDATE_HAS_CHECKS):
         await connection.execute(statement, {"campaign": campaign_id})
 
 
-async def ids(connection: AsyncConnection, campaign_id: int) -> set[str]:
+async def load_check_ids(connection: AsyncConnection, campaign_id: int) -> set[str]:
     """The researcher's, which no item may have."""
-    return set(await connection.scalars(IDS, {"campaign": campaign_id}))
+    return set(await connection.scalars(LIST_CHECK_ITEM_IDS, {"campaign": campaign_id}))
 
 
-async def store(connection: AsyncConnection, campaign: Any, checks: Sequence[NewCheck]) -> None:
+async def insert_check_items(connection: AsyncConnection, campaign: Any, checks: Sequence[NewCheck]) -> None:
     """Add checks to a campaign, after those it has. Raises `Invalid` (`too_many_checks`)."""
-    of = {"campaign": campaign.id}
+    parameters = {"campaign": campaign.id}
     if not checks:
         return
-    there: int = (await connection.execute(COUNT, of)).scalar_one()
-    if there + len(checks) > MOST:
-        raise Invalid(f"A campaign has at most {MOST} checks. Nothing was imported.", code="too_many_checks")
-    rows = [{**of, "number": number, **check._asdict()} for number, check in enumerate(checks, start=there)]
-    await connection.execute(ADD, rows)
-    await connection.execute(HAS, of)
+    existing_count: int = (await connection.execute(COUNT_CHECK_ITEMS, parameters)).scalar_one()
+    if existing_count + len(checks) > MAX_CHECKS_PER_CAMPAIGN:
+        raise Invalid(
+            f"A campaign has at most {MAX_CHECKS_PER_CAMPAIGN} checks. Nothing was imported.", code="too_many_checks"
+        )
+    rows = [
+        {**parameters, "number": number, **check._asdict()} for number, check in enumerate(checks, start=existing_count)
+    ]
+    await connection.execute(INSERT_CHECK_ITEM, rows)
+    await connection.execute(UPDATE_HAS_CHECKS, parameters)
 
 
-async def as_stored(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+async def load_check_items(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
     """All of a campaign, in their order."""
-    return (await connection.execute(ALL, {"campaign": campaign_id})).all()
+    return (await connection.execute(LOAD_CHECK_ITEMS, {"campaign": campaign_id})).all()
 
 
-def as_row(check: Row[Any], own_id: str, column_shown: str) -> dict[str, Any]:
+def check_as_table_row(check: Row[Any], original_id_column: str, shown_column: str) -> dict[str, Any]:
     """A row of the table of items that says the same. own_id: the column that holds what was uploaded as `id`."""
-    expected, tolerance = as_cells(ExpectedAnswer.model_validate(check.expected))
-    uploaded = {own_id if name == ID else name: cell for name, cell in check.fields.items()}
-    said = {column_shown: check.shown, COLUMN: check.kind, EXPECTED: expected, TOLERANCE: tolerance}
-    return {ID: check.external_id} | uploaded | said | {ID: check.external_id}
+    expected, tolerance = format_expected_cells(ExpectedAnswer.model_validate(check.expected))
+    uploaded = {original_id_column if name == ID_COLUMN else name: cell for name, cell in check.fields.items()}
+    check_cells = {
+        shown_column: check.shown,
+        CHECK_COLUMN: check.kind,
+        EXPECTED_COLUMN: expected,
+        TOLERANCE_COLUMN: tolerance,
+    }
+    return {ID_COLUMN: check.external_id} | uploaded | check_cells | {ID_COLUMN: check.external_id}
 
 
-def taken_out(
-    records: Iterable[UploadedRow], found: list[NewCheck], read: Callable[[UploadedRow], tuple[str, str]], campaign: Any
+def separate_checks(
+    rows: Iterable[UploadedRow],
+    checks: list[NewCheck],
+    read_id_and_text: Callable[[UploadedRow], tuple[str, str]],
+    campaign: Any,
 ) -> Iterator[UploadedRow]:
     """The rows that are no checks; what is `read` of the others (id and text) is found with what is expected."""
     design = design_of(campaign)
-    for record in records:
+    for record in rows:
         if is_check(record):
-            if not found:
-                refuse_where_none_fit(campaign)
-            found.append(check_of(record, *read(record), design))
+            if not checks:
+                refuse_if_checks_do_not_fit(campaign)
+            checks.append(parse_check(record, *read_id_and_text(record), design))
         else:
             yield record

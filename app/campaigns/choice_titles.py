@@ -3,53 +3,67 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from app.campaigns.groups import CRITERIA_SHOWN
+from app.campaigns.groups import CRITERIA_SHOWN_SETTING
 from app.crowd.settings import Currency
-from app.designs.content import KINDS
+from app.designs.content import CONTENT_KINDS
 from app.designs.registry import DESIGNS
-from app.goals.settings import GOALS, WHEN_REACHED
-from app.inference.online.laws import ONLINE
-from app.languages.catalogue import BROWSER, LANGUAGES
-from app.selection.registry import RULES
+from app.goals.settings import GOAL_TITLES, WHEN_REACHED_TITLES
+from app.inference.online.laws import ONLINE_LAWS
+from app.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
+from app.selection.registry import SELECTION_RULES
 
-SCHEDULES = {
+SCHEDULE_TITLES = {
     "streaming": "Streaming: each HIT from the newest posteriors",
     "iterations": "Iterations: Algorithm 1, all HITs of a round at once",
 }
-DIFFERENCES = {
+DIFFERENCE_TITLES = {
     "none": "Not marked",
     "reference": "Between each item and its reference",
     "pair": "Between two items that are shown together",
 }
-REMARKED = {"none": "None", "HIT": "On the HIT", "items": "On its items", "both": "On the HIT and its items"}
-WATCHED = {"watch": "Watch: only warn me", "strict": "Strict: hold them, so that they get no more HITs", "off": "Off"}
-CURRENCIES = {code: code for code in get_args(Currency)}
-SHOWN = {"in turn": "One after another", "grid": "Side by side, in a grid"}
-TITLES = {
-    "open_platforms": {"": "Open as long as the open link is, without a passphrase", "yes": "Open", "no": "Closed"},
-    "selection": SCHEDULES,
-    "differences": DIFFERENCES,
-    CRITERIA_SHOWN: SHOWN,
-    "comment_on": REMARKED,
-    "flag_on": REMARKED,
-    "quality_preset": WATCHED,
-    "currency": CURRENCIES,
-    "goal": GOALS,
-    "when_reached": WHEN_REACHED,
+REMARK_TARGET_TITLES = {
+    "none": "None",
+    "HIT": "On the HIT",
+    "items": "On its items",
+    "both": "On the HIT and its items",
 }
-REGISTRIES: dict[str, Mapping[str, Any]] = {"content": KINDS, "design": DESIGNS, "update_law": ONLINE, "rule": RULES}
+QUALITY_PRESET_TITLES = {
+    "watch": "Watch: only warn me",
+    "strict": "Strict: hold them, so that they get no more HITs",
+    "off": "Off",
+}
+CURRENCY_TITLES = {code: code for code in get_args(Currency)}
+CRITERIA_LAYOUT_TITLES = {"in turn": "One after another", "grid": "Side by side, in a grid"}
+CHOICE_TITLES_BY_SETTING = {
+    "open_platforms": {"": "Open as long as the open link is, without a passphrase", "yes": "Open", "no": "Closed"},
+    "selection": SCHEDULE_TITLES,
+    "differences": DIFFERENCE_TITLES,
+    CRITERIA_SHOWN_SETTING: CRITERIA_LAYOUT_TITLES,
+    "comment_on": REMARK_TARGET_TITLES,
+    "flag_on": REMARK_TARGET_TITLES,
+    "quality_preset": QUALITY_PRESET_TITLES,
+    "currency": CURRENCY_TITLES,
+    "goal": GOAL_TITLES,
+    "when_reached": WHEN_REACHED_TITLES,
+}
+REGISTRY_BY_SETTING: dict[str, Mapping[str, Any]] = {
+    "content": CONTENT_KINDS,
+    "design": DESIGNS,
+    "update_law": ONLINE_LAWS,
+    "rule": SELECTION_RULES,
+}
 
 
-def is_asked(name: str) -> bool:
+def has_choice(setting_name: str) -> bool:
     """Whether there is anything to choose."""
-    return len(REGISTRIES.get(name, "more")) > 1
+    return len(REGISTRY_BY_SETTING.get(setting_name, "more")) > 1
 
 
-def choices_of(name: str) -> dict[str, str]:
+def choice_titles(setting_name: str) -> dict[str, str]:
     """Return the title of each value of a setting that is a choice."""
-    if name in TITLES:
-        return TITLES[name]
-    if name == "language":
-        return {BROWSER: "As each annotator’s browser asks for", **LANGUAGES}
-    usual = {"": "What is usual for the way of asking"} if name == "update_law" else {}
-    return usual | {value: part.title for value, part in REGISTRIES.get(name, {}).items()}
+    if setting_name in CHOICE_TITLES_BY_SETTING:
+        return CHOICE_TITLES_BY_SETTING[setting_name]
+    if setting_name == "language":
+        return {BROWSER_LANGUAGE: "As each annotator’s browser asks for", **LANGUAGES}
+    default_choice = {"": "What is usual for the way of asking"} if setting_name == "update_law" else {}
+    return default_choice | {value: part.title for value, part in REGISTRY_BY_SETTING.get(setting_name, {}).items()}

@@ -9,22 +9,28 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from unicodedata import normalize
 
-from app.designs.content import Above, Content
-from app.errors import Invalid, listed, plural, shortened, some_of
+from app.designs.content import Content, SourceAndReference
+from app.errors import Invalid, join_names, pluralize, shorten_echo, shorten_names
 from app.inference.online.law import Law
-from app.inference.online.laws import ONLINE
-from app.spreadsheets import unprotect
-from app.upload import Upload, UploadedRow
+from app.inference.online.laws import ONLINE_LAWS
+from app.spreadsheets import unprotect_cell
+from app.upload import UploadedRow, UploadedTable
 
-ROW_NUMBERS = ":row numbers:"  # in the place of a column of ids
+ROW_NUMBERS_AS_IDS = ":row numbers:"  # in the place of a column of ids
 CHECK_COLUMNS = ("check", "expected", "tolerance")
 SYSTEM_COLUMNS = ("system", "segment", "output")
-EXPORTED_COLUMNS = frozenset(("id", "shown", "low_95", "high_95", "judgments"))  # an export of items has these
-PRIORS, CHECKS, SYSTEMS = "priors", "check", "system"  # meanings, as they are declined or asked for
+ITEM_EXPORT_MARKER_COLUMNS = frozenset(
+    ("id", "shown", "low_95", "high_95", "judgments")
+)  # an export of items has these
+PRIORS_MEANING, CHECKS_MEANING, SYSTEMS_MEANING = (
+    "priors",
+    "check",
+    "system",
+)  # meanings, as they are declined or asked for
 
 
 @dataclass(frozen=True)
-class Matching:
+class ColumnMapping:
     """The use of the columns of a table.
 
     Attributes:
@@ -43,7 +49,7 @@ class Matching:
     ignored: frozenset[str] = frozenset()
 
 
-class Meaning(NamedTuple):
+class ColumnMeaning(NamedTuple):
     """A meaning of columns besides being kept.
 
     Attributes:
@@ -56,186 +62,200 @@ class Meaning(NamedTuple):
 
     name: str
     columns: tuple[str, ...]
-    words: str
-    taken: bool
+    description: str
+    is_used: bool
 
     @property
-    def sentence(self) -> str:
+    def receipt_sentence(self) -> str:
         """Sentence about these columns in the receipt of an import."""
-        names = listed_with_and(self.columns)
-        if self.taken:
-            return f"{names}: {self.words}."
-        if self.name == PRIORS:
-            return f"{names} could be {self.words}, and were not taken for that. {HOW_TO_TAKE_PRIORS}"
-        return f"{names}: not taken for {self.words}, as you said."
+        names = join_names_with_and(self.columns)
+        if self.is_used:
+            return f"{names}: {self.description}."
+        if self.name == PRIORS_MEANING:
+            return f"{names} could be {self.description}, and were not taken for that. {HOW_TO_USE_PRIORS}"
+        return f"{names}: not taken for {self.description}, as you said."
 
 
-HOW_TO_TAKE_PRIORS = (
+HOW_TO_USE_PRIORS = (
     "To begin with these priors, import the items again and say so (a tick on the page, --priors on the command line, "
     "priors=true in the API)."
 )
 
 
-def listed_with_and(names: Sequence[str]) -> str:
-    quoted = [f"“{shortened(name)}”" for name in names]
+def join_names_with_and(names: Sequence[str]) -> str:
+    quoted = [f"“{shorten_echo(name)}”" for name in names]
     return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
-def column_of_ids(chosen: str) -> str | None:
+def id_column_or_none(chosen_column: str) -> str | None:
     """Return the column that was chosen; None for row numbers."""
-    return None if chosen == ROW_NUMBERS else chosen
+    return None if chosen_column == ROW_NUMBERS_AS_IDS else chosen_column
 
 
 def fold_name(name: str) -> str:
     return normalize("NFC", name).strip().casefold()
 
 
-def column_called(columns: Iterable[str], name: str) -> str | None:
+def find_column(columns: Iterable[str], name: str) -> str | None:
     """Return the column of this name, or the only one that differs from it in capitals alone."""
     names = list(columns)
     if name in names:
         return name
-    alike = [column for column in names if fold_name(column) == fold_name(name)]
-    return alike[0] if len(alike) == 1 else None
+    similar_columns = [column for column in names if fold_name(column) == fold_name(name)]
+    return similar_columns[0] if len(similar_columns) == 1 else None
 
 
-def known_column(columns: Sequence[str], name: str) -> str:
+def require_column(columns: Sequence[str], name: str) -> str:
     """Return what `column_called` does. Raises `Invalid` (`column_unknown`) if there is none."""
-    found = column_called(columns, name)
-    if found is None:
-        alike = [column for column in columns if fold_name(column) == fold_name(name)]
-        several = f" Several differ from it in capitals alone: {listed(alike)}." if alike else ""
+    matching_column = find_column(columns, name)
+    if matching_column is None:
+        similar_columns = [column for column in columns if fold_name(column) == fold_name(name)]
+        several = (
+            f" Several differ from it in capitals alone: {join_names(similar_columns)}." if similar_columns else ""
+        )
         raise Invalid(
-            f"There is no column “{shortened(name)}”.{several} The columns are: {listed(columns)}. Nothing was "
+            f"There is no column “{shorten_echo(name)}”.{several} The columns are: {join_names(columns)}. Nothing was "
             "imported.",
             code="column_unknown",
-            column=shortened(name),
-            columns=some_of(columns),
+            column=shorten_echo(name),
+            columns=shorten_names(columns),
         )
-    return found
+    return matching_column
 
 
-def identifier_in(columns: Sequence[str], name: str | None) -> str | None:
+def require_id_column(columns: Sequence[str], name: str | None) -> str | None:
     """Return the column of ids. Raises `Invalid` (`column_unknown`), with what else can name items."""
     if name is None:
         return None
     try:
-        return known_column(columns, name)
+        return require_column(columns, name)
     except Invalid as problem:
-        words = (
+        message = (
             f"{problem.message} Choose the column of ids, or let the rows be numbered (on the command line "
-            f"--id '{ROW_NUMBERS}', in the API identifier={ROW_NUMBERS})."
+            f"--id '{ROW_NUMBERS_AS_IDS}', in the API identifier={ROW_NUMBERS_AS_IDS})."
         )
-        raise Invalid(words, code=problem.code, **problem.details) from None
+        raise Invalid(message, code=problem.code, **problem.details) from None
 
 
-def with_usual_names(upload: Upload, names: Iterable[str]) -> Upload:
+def rename_columns_to_known_names(upload: UploadedTable, known_names: Iterable[str]) -> UploadedTable:
     """A table in which columns that differ from these names in capitals alone have these names, which is noted."""
-    found = {name: column_called(upload.columns, name) for name in names if name not in upload.columns}
-    renamed = {column: name for name, column in found.items() if column is not None}
-    if not renamed:
+    column_by_known_name = {
+        name: find_column(upload.columns, name) for name in known_names if name not in upload.columns
+    }
+    known_name_by_column = {column: name for name, column in column_by_known_name.items() if column is not None}
+    if not known_name_by_column:
         return upload
-    notes = [f"The column “{shortened(column)}” is taken for “{name}”." for column, name in renamed.items()]
-    columns = tuple(renamed.get(column, column) for column in upload.columns)
-    records = renamed_rows(upload.records, renamed)
+    notes = [
+        f"The column “{shorten_echo(column)}” is taken for “{name}”." for column, name in known_name_by_column.items()
+    ]
+    columns = tuple(known_name_by_column.get(column, column) for column in upload.columns)
+    records = rename_columns_of_rows(upload.rows, known_name_by_column)
     return replace(upload, columns=columns, records=records, notes=(*upload.notes, *notes))
 
 
-def renamed_rows(records: Iterable[UploadedRow], renamed: dict[str, str]) -> Iterator[UploadedRow]:
-    for row in records:
-        yield row._replace(values={renamed.get(name, name): value for name, value in row.values.items()})
+def rename_columns_of_rows(rows: Iterable[UploadedRow], new_names: dict[str, str]) -> Iterator[UploadedRow]:
+    for row in rows:
+        yield row._replace(values={new_names.get(name, name): value for name, value in row.values.items()})
 
 
-def without_columns(upload: Upload, names: Collection[str]) -> Upload:
+def drop_columns(upload: UploadedTable, names: Collection[str]) -> UploadedTable:
     """Return a table without some of its columns."""
     if not set(names) & set(upload.columns):
         return upload
     rows = (
         row._replace(values={name: value for name, value in row.values.items() if name not in names})
-        for row in upload.records
+        for row in upload.rows
     )
     return replace(upload, columns=tuple(name for name in upload.columns if name not in names), records=rows)
 
 
-def has_systems(columns: Collection[str], matching: Matching) -> bool:
+def is_outputs_table(columns: Collection[str], mapping: ColumnMapping) -> bool:
     """Whether a table is one of systems' outputs: a table of items has an `id`."""
-    named = {fold_name(name) for name in columns}
-    is_one = set(SYSTEM_COLUMNS) <= named and "id" not in named
-    return is_one and matching.identifier == Matching.identifier and SYSTEMS not in matching.ignored
-
-
-def as_uploaded(upload: Upload) -> Upload:
-    """Return a table; an export of items for spreadsheet programs without the apostrophes that keep ids such as 001."""
-    if not set(upload.columns) >= EXPORTED_COLUMNS:
-        return upload
-    records = (
-        UploadedRow(record.line, {name: plain_value(value) for name, value in record.values.items()})
-        for record in upload.records
+    folded_names = {fold_name(name) for name in columns}
+    has_output_columns = set(SYSTEM_COLUMNS) <= folded_names and "id" not in folded_names
+    return (
+        has_output_columns and mapping.identifier == ColumnMapping.identifier and SYSTEMS_MEANING not in mapping.ignored
     )
-    return replace(upload, records=records)
 
 
-def plain_value(value: object) -> object:
-    return unprotect(value) if isinstance(value, str) else value
+def remove_export_apostrophes(upload: UploadedTable) -> UploadedTable:
+    """Return a table; an export of items for spreadsheet programs without the apostrophes that keep ids such as 001."""
+    if not set(upload.columns) >= ITEM_EXPORT_MARKER_COLUMNS:
+        return upload
+    rows = (
+        UploadedRow(record.line, {name: unprotect_text_cell(value) for name, value in record.values.items()})
+        for record in upload.rows
+    )
+    return replace(upload, records=rows)
 
 
-def prepare_upload(upload: Upload, content: Content, law: Law, matching: Matching) -> Upload:
+def unprotect_text_cell(value: object) -> object:
+    return unprotect_cell(value) if isinstance(value, str) else value
+
+
+def standardize_uploaded_columns(
+    upload: UploadedTable, content: Content, law: Law, mapping: ColumnMapping
+) -> UploadedTable:
     """Return a table whose columns with a meaning have the names that Easel looks for; an export as it was uploaded."""
-    upload = as_uploaded(upload)
-    if has_systems(upload.columns, matching):
-        usual = with_usual_names(upload, (*SYSTEM_COLUMNS, *Above._fields))
-        return without_columns(usual, matching.ignored & {*Above._fields})
-    names = [] if CHECKS in matching.ignored else [*CHECK_COLUMNS]
-    names += [name for name in content.columns if name]
-    return with_usual_names(upload, [*names, *(law.family.parameter_names if matching.priors else ())])
+    upload = remove_export_apostrophes(upload)
+    if is_outputs_table(upload.columns, mapping):
+        renamed_upload = rename_columns_to_known_names(upload, (*SYSTEM_COLUMNS, *SourceAndReference._fields))
+        return drop_columns(renamed_upload, mapping.ignored & {*SourceAndReference._fields})
+    known_names = [] if CHECKS_MEANING in mapping.ignored else [*CHECK_COLUMNS]
+    known_names += [name for name in content.context_columns if name]
+    return rename_columns_to_known_names(
+        upload, [*known_names, *(law.family.parameter_names if mapping.priors else ())]
+    )
 
 
-def prior_columns_of(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
+def require_prior_columns(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
     """Return the columns of each item's prior. Raises `Invalid` (`prior_of_another_law`, `priors_missing`)."""
-    own = law.family.parameter_names
-    if set(own) <= set(columns):
-        return own
-    for names in {other.family.parameter_names for other in ONLINE.values()}:
+    parameter_names = law.family.parameter_names
+    if set(parameter_names) <= set(columns):
+        return parameter_names
+    for names in {other.family.parameter_names for other in ONLINE_LAWS.values()}:
         if set(names) <= set(columns):
             raise Invalid(
                 f"This file brings priors as {' and '.join(names)}, and the update law {law.name} takes "
-                f"{' and '.join(own)}. Do not take them, or choose another law. Nothing was imported.",
+                f"{' and '.join(parameter_names)}. Do not take them, or choose another law. Nothing was imported.",
                 code="prior_of_another_law",
                 columns=list(names),
             )
     raise Invalid(
-        f"There are no columns {' and '.join(own)}, which hold each item’s prior. The columns are: "
-        f"{listed([*columns])}. Nothing was imported.",
+        f"There are no columns {' and '.join(parameter_names)}, which hold each item’s prior. The columns are: "
+        f"{join_names([*columns])}. Nothing was imported.",
         code="priors_missing",
     )
 
 
-def meanings_of_items(
-    columns: Sequence[str], content: Content, law: Law, matching: Matching, checks: int
-) -> list[Meaning]:
+def item_column_meanings(
+    columns: Sequence[str], content: Content, law: Law, mapping: ColumnMapping, check_count: int
+) -> list[ColumnMeaning]:
     """Return the meanings that columns of a table of items have, or could have. checks: number of rows with a check."""
-    found = []
-    own = law.family.parameter_names
-    if set(own) <= set(columns):
-        words = "the prior that each item begins with"
-        found.append(Meaning(PRIORS, own, words, matching.priors))
-    if CHECKS in columns:
+    meanings = []
+    parameter_names = law.family.parameter_names
+    if set(parameter_names) <= set(columns):
+        description = "the prior that each item begins with"
+        meanings.append(ColumnMeaning(PRIORS_MEANING, parameter_names, description, mapping.priors))
+    if CHECKS_MEANING in columns:
         names = tuple(name for name in CHECK_COLUMNS if name in columns)
-        words = f"gold or attention items, and what is expected of them ({plural(checks, 'row')})"
-        found.append(Meaning(CHECKS, names, words, CHECKS not in matching.ignored))
-    for kind, column in zip(Above._fields, (content.source, content.reference), strict=True):
+        description = f"gold or attention items, and what is expected of them ({pluralize(check_count, 'row')})"
+        meanings.append(ColumnMeaning(CHECKS_MEANING, names, description, CHECKS_MEANING not in mapping.ignored))
+    for kind, column in zip(SourceAndReference._fields, (content.source, content.reference), strict=True):
         if column and column in columns:
-            found.append(Meaning("", (column,), f"the {kind} above the items, as the settings say", taken=True))
-    return found
+            meanings.append(
+                ColumnMeaning("", (column,), f"the {kind} above the items, as the settings say", is_used=True)
+            )
+    return meanings
 
 
-def meanings_of_outputs(columns: Sequence[str], ignored: Collection[str]) -> list[Meaning]:
+def output_column_meanings(columns: Sequence[str], ignored_meanings: Collection[str]) -> list[ColumnMeaning]:
     """Return the meanings that columns of a table of systems' outputs have, or could have."""
-    words = "outputs of systems for segments; each system gets a score"
-    found = [Meaning(SYSTEMS, SYSTEM_COLUMNS, words, taken=True)]
-    found += [
-        Meaning(kind, (kind,), f"the {kind} of the segment, above its outputs", kind not in ignored)
-        for kind in Above._fields
-        if kind in columns or kind in ignored
+    description = "outputs of systems for segments; each system gets a score"
+    meanings = [ColumnMeaning(SYSTEMS_MEANING, SYSTEM_COLUMNS, description, is_used=True)]
+    meanings += [
+        ColumnMeaning(kind, (kind,), f"the {kind} of the segment, above its outputs", kind not in ignored_meanings)
+        for kind in SourceAndReference._fields
+        if kind in columns or kind in ignored_meanings
     ]
-    return found
+    return meanings

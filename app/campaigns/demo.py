@@ -9,27 +9,29 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import items, lifecycle
-from app.campaigns.columns import Matching
-from app.campaigns.questions import question
+from app.campaigns.columns import ColumnMapping
+from app.campaigns.questions import load_question
 from app.errors import NotFound
 
-VERBS = Path(__file__).resolve().parents[2] / "examples" / "data" / "verbs150.csv"
-QUESTION = "lexical-frequency"
+DEMO_ITEMS_FILE = Path(__file__).resolve().parents[2] / "examples" / "data" / "verbs150.csv"
+DEMO_QUESTION_NAME = "lexical-frequency"
 
 
-async def demo(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
+async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
     """The demo campaign as it stands; made and launched if there is none yet."""
-    settings = question(QUESTION).settings
+    settings = load_question(DEMO_QUESTION_NAME).settings
     try:
-        return await lifecycle.find(connection, lifecycle.slug_of(settings.name))
+        return await lifecycle.find_campaign(connection, lifecycle.slugify_campaign_name(settings.name))
     except NotFound:
-        campaign = await lifecycle.create(connection, settings, now=now)
-    with VERBS.open("rb") as file:
-        await items.import_items(connection, campaign.slug, file, VERBS.name, matching=Matching(shown="verb"), max_mb=1)
-    return await lifecycle.transition(connection, campaign.slug, "launch", now=now)
+        campaign = await lifecycle.create_draft_campaign(connection, settings, now=now)
+    with DEMO_ITEMS_FILE.open("rb") as file:
+        await items.import_items(
+            connection, campaign.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
+        )
+    return await lifecycle.apply_transition(connection, campaign.slug, "launch", now=now)
 
 
-def verbs() -> list[float]:
+def read_demo_true_values() -> list[float]:
     """How frequent each verb is, 0 to 1, as its column `oracle` says."""
-    with VERBS.open(encoding="utf-8", newline="") as file:
+    with DEMO_ITEMS_FILE.open(encoding="utf-8", newline="") as file:
         return [float(row["oracle"]) for row in csv.DictReader(file)]

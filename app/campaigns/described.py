@@ -10,31 +10,40 @@ from itertools import chain, islice
 from typing import Any, BinaryIO, TypeVar
 
 from app.campaigns import outputs
-from app.campaigns.checks_import import NewCheck, check_of, is_check
+from app.campaigns.checks_import import NewCheck, is_check, parse_check
 from app.campaigns.columns import (
-    CHECKS,
-    Matching,
-    Meaning,
-    column_called,
-    column_of_ids,
-    has_systems,
-    meanings_of_items,
-    meanings_of_outputs,
-    prepare_upload,
+    CHECKS_MEANING,
+    ColumnMapping,
+    ColumnMeaning,
+    find_column,
+    id_column_or_none,
+    is_outputs_table,
+    item_column_meanings,
+    output_column_meanings,
+    standardize_uploaded_columns,
 )
-from app.campaigns.items import ItemReader, NewItem, no_items
+from app.campaigns.items import ImportedItem, ItemReader, no_items_error
 from app.campaigns.named_media import NamedMedia
-from app.campaigns.template import guess
+from app.campaigns.template import find_obvious_shown_column
 from app.designs.content import Content
 from app.designs.design import Design
 from app.errors import Invalid
 from app.inference.online.law import Law
-from app.upload import INDEX, UNICODE, ReadAs, Upload, UploadedRow, as_number, as_text, read
+from app.upload import (
+    INDEX_COLUMN,
+    UNICODE_OPTIONS,
+    ReadOptions,
+    UploadedRow,
+    UploadedTable,
+    format_cell,
+    parse_finite_number,
+    read_table,
+)
 
 PREVIEW_ROWS = 5
-LINES_NAMED = 10
-USUAL_IDS = ("id", "item_id", "itemid", "key", "identifier")
-WHAT_IS_WRONG = {
+MAX_LINES_PER_PROBLEM = 10
+COMMON_ID_COLUMN_NAMES = ("id", "item_id", "itemid", "key", "identifier")
+ROW_PROBLEM_BY_CODE = {
     "id_missing": "without an id",
     "id_too_long": "with an id that is too long",
     "id_twice": "with an id of a row above",
@@ -58,21 +67,21 @@ T = TypeVar("T")
 
 
 @dataclass
-class WrongRows:
+class InvalidRows:
     """Rows of which the same is wrong: what, how many, and the lines of the first ones."""
 
-    what: str
+    problem: str
     count: int = 0
     lines: list[int] = field(default_factory=list)
 
-    def note(self, line: int) -> None:
+    def add_line(self, line: int) -> None:
         self.count += 1
-        if len(self.lines) < LINES_NAMED:
+        if len(self.lines) < MAX_LINES_PER_PROBLEM:
             self.lines.append(line)
 
 
 @dataclass(frozen=True)
-class FirstRow:
+class PreviewRow:
     """One of the first rows, and what annotators would see of it; empty where something is wrong with it."""
 
     line: int
@@ -81,25 +90,25 @@ class FirstRow:
 
 
 @dataclass(frozen=True)
-class Description:
+class UploadPreview:
     """What is in a file, as its columns are matched; how many rows are checks; of a table of systems' outputs, how many
     systems and segments.
     """
 
     format: str
     columns: tuple[str, ...]
-    matching: Matching
+    mapping: ColumnMapping
     row_count: int
-    first_rows: list[FirstRow]
-    problems: list[WrongRows]
+    first_rows: list[PreviewRow]
+    problems: list[InvalidRows]
     checks: int = 0
-    of_systems: bool = False
+    is_outputs_table: bool = False
     systems: int = 0
     segments: int = 0
     line_count: int = 0
     notes: tuple[str, ...] = ()
-    meanings: tuple[Meaning, ...] = ()
-    read_as: ReadAs = UNICODE
+    meanings: tuple[ColumnMeaning, ...] = ()
+    read_as: ReadOptions = UNICODE_OPTIONS
     quotes: str | None = None
 
 
@@ -114,104 +123,124 @@ class ChosenColumns:
     ignored: frozenset[str] = frozenset()
 
 
-def describe(
+def preview_uploaded_file(
     file: BinaryIO,
     name: str,
-    chosen: ChosenColumns,
+    chosen_columns: ChosenColumns,
     law: Law,
     *,
     content: Content,
     design: Design,
-    taken: Collection[str] = (),
+    existing_ids: Collection[str] = (),
     max_mb: int,
-    read_as: ReadAs = UNICODE,
-) -> Description:
+    read_as: ReadOptions = UNICODE_OPTIONS,
+) -> UploadPreview:
     """Read a whole file without importing it. Raises what `upload.read` and `ItemReader` raise, and `file_empty`."""
-    said = Matching(
-        Matching.identifier if chosen.identifier is None else column_of_ids(chosen.identifier),
-        priors=chosen.priors,
-        ignored=chosen.ignored,
+    requested_mapping = ColumnMapping(
+        ColumnMapping.identifier if chosen_columns.identifier is None else id_column_or_none(chosen_columns.identifier),
+        priors=chosen_columns.priors,
+        ignored=chosen_columns.ignored,
     )
-    upload = prepare_upload(read(file, name, max_mb=max_mb, read_as=read_as), content, law, said)
-    first = list(islice(upload.records, PREVIEW_ROWS))
-    if not first:
-        raise no_items()
-    rest = replace(upload, records=chain(first, upload.records))
-    if has_systems(upload.columns, said):
-        found = described_outputs(rest, len(first), content, said)
+    upload = standardize_uploaded_columns(
+        read_table(file, name, max_mb=max_mb, read_options=read_as), content, law, requested_mapping
+    )
+    first_records = list(islice(upload.rows, PREVIEW_ROWS))
+    if not first_records:
+        raise no_items_error()
+    whole_upload = replace(upload, records=chain(first_records, upload.rows))
+    if is_outputs_table(upload.columns, requested_mapping):
+        upload_preview = preview_outputs_table(whole_upload, len(first_records), content, requested_mapping)
     else:
-        matching = replace(matched(upload.columns, first, chosen), priors=said.priors, ignored=said.ignored)
-        found = described_items(
-            rest, len(first), ItemReader(upload.columns, matching, law, NamedMedia(content), taken), matching, design
+        mapping = replace(
+            guess_column_mapping(upload.columns, first_records, chosen_columns),
+            priors=requested_mapping.priors,
+            ignored=requested_mapping.ignored,
         )
-    return replace(found, line_count=upload.line_count, notes=upload.notes, read_as=read_as, quotes=upload.quotes)
+        upload_preview = preview_items_table(
+            whole_upload,
+            len(first_records),
+            ItemReader(upload.columns, mapping, law, NamedMedia(content), existing_ids),
+            mapping,
+            design,
+        )
+    return replace(
+        upload_preview, line_count=upload.line_count, notes=upload.notes, read_as=read_as, quotes=upload.quotes
+    )
 
 
-def described_items(
-    upload: Upload, previewed: int, reader: ItemReader, matching: Matching, design: Design
-) -> Description:
-    problems: dict[str, WrongRows] = {}
-    shown: list[FirstRow] = []
-    checks = 0
-    takes_checks = CHECKS not in matching.ignored
-    for record in upload.records:
-        checks += is_check(record)
-        read_row = partial(item_or_check, reader, design) if takes_checks else reader.item
-        found = read_or_note(read_row, record, problems)
-        if len(shown) < previewed:
-            shown.append(FirstRow(record.line, record.values, found.shown if found else ""))
-    reader.shown.check_found()
-    meanings = meanings_of_items(upload.columns, reader.named.content, reader.law, matching, checks)
-    told = upload.format, upload.columns, matching, reader.rows, shown, list(problems.values())
-    return Description(*told, checks=checks if takes_checks else 0, meanings=tuple(meanings))
+def preview_items_table(
+    upload: UploadedTable, preview_row_count: int, reader: ItemReader, mapping: ColumnMapping, design: Design
+) -> UploadPreview:
+    problems: dict[str, InvalidRows] = {}
+    preview_rows: list[PreviewRow] = []
+    check_count = 0
+    takes_checks = CHECKS_MEANING not in mapping.ignored
+    for record in upload.rows:
+        check_count += is_check(record)
+        read_row = partial(item_or_check, reader, design) if takes_checks else reader.read_item
+        item_or_check = read_row_or_add_problem(read_row, record, problems)
+        if len(preview_rows) < preview_row_count:
+            preview_rows.append(PreviewRow(record.line, record.values, item_or_check.shown if item_or_check else ""))
+    reader.make_text.refuse_paths_never_found()
+    meanings = item_column_meanings(upload.columns, reader.named_media.content, reader.law, mapping, check_count)
+    common_fields = upload.format, upload.columns, mapping, reader.row_count, preview_rows, list(problems.values())
+    return UploadPreview(*common_fields, checks=check_count if takes_checks else 0, meanings=tuple(meanings))
 
 
-def item_or_check(reader: ItemReader, design: Design, record: UploadedRow) -> NewItem | NewCheck:
-    return check_of(record, *reader.check(record), design) if is_check(record) else reader.item(record)
+def read_item_or_check(reader: ItemReader, design: Design, row: UploadedRow) -> ImportedItem | NewCheck:
+    return parse_check(row, *reader.read_check(row), design) if is_check(row) else reader.read_item(row)
 
 
-def described_outputs(upload: Upload, previewed: int, content: Content, said: Matching) -> Description:
+def preview_outputs_table(
+    upload: UploadedTable, preview_row_count: int, content: Content, mapping: ColumnMapping
+) -> UploadPreview:
     """Of a table of systems' outputs, whose columns say what they are."""
-    found, problems, count = outputs.Outputs(NamedMedia(content)), dict[str, WrongRows](), 0
-    shown: list[FirstRow] = []
-    for record in upload.records:
-        count += 1
-        read_or_note(found.add, record, problems)
-        if len(shown) < previewed:
-            shown.append(FirstRow(record.line, record.values, ""))
-    told = upload.format, upload.columns, Matching(None), count, shown, list(problems.values())
-    meanings = tuple(meanings_of_outputs(upload.columns, said.ignored))
-    systems, segments = len(found.systems), len(found.segments)
-    return Description(*told, of_systems=True, systems=systems, segments=segments, meanings=meanings)
+    collected_outputs, problems, row_count = outputs.CollectedOutputs(NamedMedia(content)), dict[str, InvalidRows](), 0
+    preview_rows: list[PreviewRow] = []
+    for record in upload.rows:
+        row_count += 1
+        read_row_or_add_problem(collected_outputs.add_row, record, problems)
+        if len(preview_rows) < preview_row_count:
+            preview_rows.append(PreviewRow(record.line, record.values, ""))
+    common_fields = upload.format, upload.columns, ColumnMapping(None), row_count, preview_rows, list(problems.values())
+    meanings = tuple(output_column_meanings(upload.columns, mapping.ignored))
+    systems, segments = len(collected_outputs.number_by_system), len(collected_outputs.segment_by_id)
+    return UploadPreview(*common_fields, is_outputs_table=True, systems=systems, segments=segments, meanings=meanings)
 
 
-def read_or_note(read_row: Callable[[UploadedRow], T], record: UploadedRow, problems: dict[str, WrongRows]) -> T | None:
+def read_row_or_add_problem(
+    read_row: Callable[[UploadedRow], T], row: UploadedRow, problems: dict[str, InvalidRows]
+) -> T | None:
     try:
-        return read_row(record)
+        return read_row(row)
     except Invalid as refusal:
-        what = WHAT_IS_WRONG.get(refusal.code, refusal.message)
-        problems.setdefault(refusal.code, WrongRows(what)).note(record.line)
+        problem = ROW_PROBLEM_BY_CODE.get(refusal.code, refusal.message)
+        problems.setdefault(refusal.code, InvalidRows(problem)).add_line(row.line)
         return None
 
 
-def matched(columns: Sequence[str], first: Sequence[UploadedRow], chosen: ChosenColumns) -> Matching:
+def guess_column_mapping(
+    columns: Sequence[str], first_records: Sequence[UploadedRow], chosen_columns: ChosenColumns
+) -> ColumnMapping:
     """Return the columns as an uploader chose them, and the likeliest for the rest."""
-    usual = (column_called(columns, name) for name in USUAL_IDS)
-    identifier = next((name for name in usual if name), None)
-    if chosen.identifier:
-        identifier = column_of_ids(chosen.identifier)
-    if chosen.template:
-        return Matching(identifier, template=chosen.template)
-    return Matching(identifier, chosen.shown or proposed(columns, first, identifier))
+    common_columns = (find_column(columns, name) for name in COMMON_ID_COLUMN_NAMES)
+    identifier = next((name for name in common_columns if name), None)
+    if chosen_columns.identifier:
+        identifier = id_column_or_none(chosen_columns.identifier)
+    if chosen_columns.template:
+        return ColumnMapping(identifier, template=chosen_columns.template)
+    return ColumnMapping(identifier, chosen_columns.shown or guess_shown_column(columns, first_records, identifier))
 
 
-def proposed(columns: Sequence[str], first: Sequence[UploadedRow], identifier: str | None) -> str:
+def guess_shown_column(columns: Sequence[str], first_records: Sequence[UploadedRow], identifier: str | None) -> str:
     """The column to show that is plain, else the first of words that is not the id, else the first besides the id."""
-    others = [name for name in columns if name not in (identifier, INDEX)] or [*columns]
-    of_words = (name for name in others if any(has_words(record.values.get(name)) for record in first))
-    return guess(others) or next(of_words, others[0])
+    candidates = [name for name in columns if name not in (identifier, INDEX_COLUMN)] or [*columns]
+    text_columns = (
+        name for name in candidates if any(is_text_cell(record.values.get(name)) for record in first_records)
+    )
+    return find_obvious_shown_column(candidates) or next(text_columns, candidates[0])
 
 
-def has_words(value: Any) -> bool:
+def is_text_cell(value: Any) -> bool:
     """Whether a cell holds something else than a number."""
-    return bool(as_text(value).strip()) and as_number(value) is None
+    return bool(format_cell(value).strip()) and parse_finite_number(value) is None

@@ -8,27 +8,27 @@ from typing import Any
 from sqlalchemy import Row, exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.auth.access import Access, visible
-from app.campaigns.lifecycle import wait_in_line
+from app.auth.access import Access, visible_campaigns_condition
+from app.campaigns.lifecycle import lock_campaign_creation
 from app.crowd.places import link_base
 from app.database.experiment_tables import experiment_arms
 from app.database.tables import campaigns
-from app.errors import Conflict, NotFound, shortened
+from app.errors import Conflict, NotFound, shorten_echo
 
 
 @dataclass(frozen=True)
-class ArmOfExperiment:
+class CampaignArm:
     """What a campaign's pages say of its experiment. others: slug and arm of those that are there for whoever reads."""
 
     experiment: str
     arm: str
     link_key: str
-    others: Sequence[tuple[str, str]]
+    other_arms: Sequence[tuple[str, str]]
 
 
-async def refuse_second(connection: AsyncConnection, experiment: str) -> None:
+async def refuse_existing_experiment(connection: AsyncConnection, experiment: str) -> None:
     """Until this transaction ends nobody else begins it. Raises `Conflict` (`experiment_exists`)."""
-    await wait_in_line(connection)
+    await lock_campaign_creation(connection)
     if await connection.scalar(select(exists().where(experiment_arms.c.experiment == experiment))):
         raise Conflict(
             f"There is an experiment “{experiment}” already. Nothing was changed. Give another --name.",
@@ -36,46 +36,52 @@ async def refuse_second(connection: AsyncConnection, experiment: str) -> None:
         )
 
 
-async def join(connection: AsyncConnection, experiment: str, arms: Mapping[str, int]) -> str:
+async def create_experiment_arms(
+    connection: AsyncConnection, experiment: str, campaign_id_by_arm: Mapping[str, int]
+) -> str:
     """Make campaigns, by their rows' ids, the arms of a new experiment; the key of its link."""
-    key = secrets.token_urlsafe(9)
+    link_key = secrets.token_urlsafe(9)
     rows = [
-        {"experiment": experiment, "arm": arm, "campaign_id": campaign_id, "link_key": key}
-        for arm, campaign_id in arms.items()
+        {"experiment": experiment, "arm": arm, "campaign_id": campaign_id, "link_key": link_key}
+        for arm, campaign_id in campaign_id_by_arm.items()
     ]
     await connection.execute(insert(experiment_arms), rows)
-    return key
+    return link_key
 
 
-async def arms_of(connection: AsyncConnection, experiment: str) -> Sequence[Row[Any]]:
+async def load_experiment_arms(connection: AsyncConnection, experiment: str) -> Sequence[Row[Any]]:
     """The campaigns of an experiment, with their `arm`, in the order in which they were made.
 
     Raises `NotFound` (`experiment_not_found`).
     """
-    both = select(campaigns, experiment_arms.c.arm).join(experiment_arms)
-    those = both.where(experiment_arms.c.experiment == experiment)
-    rows = (await connection.execute(those.order_by(campaigns.c.id))).all()
+    campaigns_with_arm = select(campaigns, experiment_arms.c.arm).join(experiment_arms)
+    statement = campaigns_with_arm.where(experiment_arms.c.experiment == experiment)
+    rows = (await connection.execute(statement.order_by(campaigns.c.id))).all()
     if not rows:
-        said = shortened(experiment)
-        raise NotFound(f"There is no experiment with people “{said}”.", code="experiment_not_found", experiment=said)
+        shown_name = shorten_echo(experiment)
+        raise NotFound(
+            f"There is no experiment with people “{shown_name}”.", code="experiment_not_found", experiment=shown_name
+        )
     return rows
 
 
-async def of_campaign(connection: AsyncConnection, campaign_id: int, seen_by: Access | None) -> ArmOfExperiment | None:
+async def find_campaign_arm(connection: AsyncConnection, campaign_id: int, access: Access | None) -> CampaignArm | None:
     """None for a campaign that is no arm."""
-    mine = (
+    arm_row = (
         await connection.execute(select(experiment_arms).where(experiment_arms.c.campaign_id == campaign_id))
     ).one_or_none()
-    if mine is None:
+    if arm_row is None:
         return None
-    beside = select(campaigns.c.slug, experiment_arms.c.arm).join(experiment_arms)
-    others = beside.where(
-        experiment_arms.c.experiment == mine.experiment, campaigns.c.id != campaign_id, visible(seen_by)
+    arms_with_slug = select(campaigns.c.slug, experiment_arms.c.arm).join(experiment_arms)
+    other_arms = arms_with_slug.where(
+        experiment_arms.c.experiment == arm_row.experiment,
+        campaigns.c.id != campaign_id,
+        visible_campaigns_condition(access),
     )
-    rows = await connection.execute(others.order_by(campaigns.c.id))
-    return ArmOfExperiment(mine.experiment, mine.arm, mine.link_key, [(row.slug, row.arm) for row in rows])
+    rows = await connection.execute(other_arms.order_by(campaigns.c.id))
+    return CampaignArm(arm_row.experiment, arm_row.arm, arm_row.link_key, [(row.slug, row.arm) for row in rows])
 
 
-def where_people_come(base: str, campaign: Row[Any], arm: ArmOfExperiment | None) -> tuple[str, str]:
+def annotator_link_base(server_url: str, campaign: Row[Any], arm: CampaignArm | None) -> tuple[str, str]:
     """What `links` makes a campaign's links of, or of an arm those of its experiment."""
-    return link_base(base, campaign.link_key, arm.link_key if arm else None)
+    return link_base(server_url, campaign.link_key, arm.link_key if arm else None)

@@ -13,55 +13,66 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import checks_import, named_media, outputs
-from app.campaigns.checks_import import NewCheck, taken_out
+from app.campaigns.checks_import import NewCheck, separate_checks
 from app.campaigns.columns import (
-    CHECKS,
-    Matching,
-    has_systems,
-    identifier_in,
-    meanings_of_items,
-    meanings_of_outputs,
-    prepare_upload,
-    prior_columns_of,
+    CHECKS_MEANING,
+    ColumnMapping,
+    is_outputs_table,
+    item_column_meanings,
+    output_column_meanings,
+    require_id_column,
+    require_prior_columns,
+    standardize_uploaded_columns,
 )
-from app.campaigns.lifecycle import find, locked_draft, require_draft
+from app.campaigns.lifecycle import find_campaign, lock_draft, require_draft
 from app.campaigns.named_media import NamedMedia
-from app.campaigns.progress import Progress
-from app.campaigns.template import TextOfItem, check_known, shown_by
+from app.campaigns.progress import ReportRowCount
+from app.campaigns.template import ItemTextMaker, build_item_text_maker, refuse_missing_columns
 from app.database import tables
-from app.database.audit_log import note
-from app.database.bulk import ahead, copy_lines, line
-from app.database.campaign import item_count
+from app.database.audit_log import log_change
+from app.database.bulk import copy_text_line, copy_text_lines, prefetch
+from app.database.campaign import item_count_sql
 from app.designs.content import Content
-from app.errors import Invalid, TooLarge, plural, shortened
+from app.errors import Invalid, TooLarge, pluralize, shorten_echo
 from app.fields import is_blank
 from app.inference.online.law import Law
-from app.media.archive import Packed
-from app.media.file_names import sentence_on_spelling
+from app.media.archive import MediaZip
+from app.media.file_names import respelled_names_note
 from app.record import revisions
 from app.record.law import law_of
-from app.upload import LONGEST_ID, LONGEST_SHOWN, MOST_ROWS, UNICODE, ReadAs, Upload, UploadedRow, as_text, read, refuse
+from app.upload import (
+    MAX_ID_CHARACTERS,
+    MAX_SHOWN_CHARACTERS,
+    MAX_UPLOAD_ROWS,
+    UNICODE_OPTIONS,
+    ReadOptions,
+    UploadedRow,
+    UploadedTable,
+    format_cell,
+    read_table,
+    refuse_line,
+)
 
-ROWS_AT_ONCE = 5_000
-CHARACTERS_AT_ONCE = 2_000_000  # rows may be long
-ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
-LAST_IMPORT = text("""
+ITEMS_PER_COPY = 5_000
+MAX_CHARACTERS_PER_COPY = 2_000_000  # rows may be long
+ITEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
+LOAD_LAST_IMPORT_FACTS = text("""
     SELECT after FROM audit_log WHERE campaign_id = :campaign AND action IN ('items.imported', 'items.outputs_imported')
     ORDER BY id DESC LIMIT 1
 """)
 COUNT_PRIORS = text("SELECT count(*) FROM items WHERE campaign_id = :campaign AND prior IS NOT NULL")
-USUAL = Matching()
-AS_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+DEFAULT_COLUMN_MAPPING = ColumnMapping()
+ITEM_FIELDS_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
-class NewItem(NamedTuple):
+class ImportedItem(NamedTuple):
     external_id: str
     shown: str
     fields: dict[str, Any]
     prior: tuple[float, ...] | None
 
 
-class ImportedItems(BaseModel):
+class ItemImportReceipt(BaseModel):
     """Receipt of an import of items or of systems' outputs."""
 
     imported: int = Field(description="Items, or outputs of systems, that were stored.")
@@ -71,12 +82,12 @@ class ImportedItems(BaseModel):
     with_prior: int = Field(0, description="Items that begin with a prior of their own.")
     notes: list[str] = Field(default=[], description="How the file was read, and what its columns were taken for.")
 
-    def sentences(self, what: str = "item") -> list[str]:
+    def sentences(self, noun: str = "item") -> list[str]:
         """Return the receipt in sentences."""
-        checks = f", {plural(self.checks, 'check')} among them" if self.checks else ""
-        lines = f" in {plural(self.lines, 'line')}" if self.lines else ""
-        read = f" The file has {plural(self.rows, 'row')}{lines}{checks}." if self.rows else ""
-        return [f"Imported {plural(self.imported, what)}.{read}", *self.notes]
+        checks = f", {pluralize(self.checks, 'check')} among them" if self.checks else ""
+        lines = f" in {pluralize(self.lines, 'line')}" if self.lines else ""
+        file_sentence = f" The file has {pluralize(self.rows, 'row')}{lines}{checks}." if self.rows else ""
+        return [f"Imported {pluralize(self.imported, noun)}.{file_sentence}", *self.notes]
 
     def audit_facts(self, *, replaced: bool) -> dict[str, Any]:
         """Return what the audit log keeps, from which `last_import` makes the receipt again."""
@@ -98,97 +109,99 @@ class ItemReader:
     def __init__(
         self,
         columns: Sequence[str],
-        matching: Matching,
+        mapping: ColumnMapping,
         law: Law,
-        named: NamedMedia,
-        taken: Collection[str] = (),
+        named_media: NamedMedia,
+        existing_ids: Collection[str] = (),
     ) -> None:
-        self.identifier = identifier_in(columns, matching.identifier)
-        self.shown = shown_by(columns, matching.shown, matching.template)
-        written, path = next(iter(self.shown.paths.items()))
-        column = named_column(written if path.steps else path.column)
-        self.seen = f"the template {shortened(matching.template)}" if matching.template else column
-        check_known(columns, named.content.columns)
-        self.named = named
-        self.prior_columns = prior_columns_of(columns, law) if matching.priors else None
-        self.priors = 0
+        self.id_column = require_id_column(columns, mapping.identifier)
+        self.make_text = build_item_text_maker(columns, mapping.shown, mapping.template)
+        written, path = next(iter(self.make_text.path_by_text.items()))
+        column = column_phrase(written if path.steps else path.column)
+        self.shown_phrase = f"the template {shorten_echo(mapping.template)}" if mapping.template else column
+        refuse_missing_columns(columns, named_media.content.context_columns)
+        self.named_media = named_media
+        self.prior_columns = require_prior_columns(columns, law) if mapping.priors else None
+        self.prior_count = 0
         self.law = law
-        self.taken = taken
-        self.rows = 0
-        self.lines: dict[str, int] = {}
+        self.existing_ids = existing_ids
+        self.row_count = 0
+        self.line_by_id: dict[str, int] = {}
 
-    def item(self, record: UploadedRow) -> NewItem:
+    def read_item(self, row: UploadedRow) -> ImportedItem:
         """The item of the next row.
 
         Raises `Invalid`: `id_missing`, `id_too_long`, `id_twice`, `id_taken`, `shown_empty`, `shown_too_long`,
         `prior_invalid`, `media_link_refused`.
         """
-        external_id = self.id_of(record)
-        prior = prior_of(record, self.prior_columns, self.law) if self.prior_columns else None
-        self.priors += prior is not None
-        text = text_of(record, self.shown)
-        self.named.note(record, text)
-        return NewItem(external_id, text, record.values, prior)
+        external_id = self.read_new_id(row)
+        prior = read_item_prior(row, self.prior_columns, self.law) if self.prior_columns else None
+        self.prior_count += prior is not None
+        text = require_item_text(row, self.make_text)
+        self.named_media.add_files_of_row(row, text)
+        return ImportedItem(external_id, text, row.values, prior)
 
-    def check(self, record: UploadedRow) -> tuple[str, str]:
+    def read_check(self, row: UploadedRow) -> tuple[str, str]:
         """Id and text of the next row, which is a check and no item. Raises what `item` raises."""
-        external_id, text = self.id_of(record), text_of(record, self.shown)
-        self.named.note(record, text)
+        external_id, text = self.read_new_id(row), require_item_text(row, self.make_text)
+        self.named_media.add_files_of_row(row, text)
         return external_id, text
 
-    def notes(self) -> list[str]:
+    def reading_notes(self) -> list[str]:
         """How items were found in the rows."""
-        by = named_column(self.identifier) if self.identifier else "the number of their rows"
-        return [f"Items are named by {by}, and annotators see {self.seen}."]
+        naming_phrase = column_phrase(self.id_column) if self.id_column else "the number of their rows"
+        return [f"Items are named by {naming_phrase}, and annotators see {self.shown_phrase}."]
 
-    def id_of(self, record: UploadedRow) -> str:
-        self.rows += 1
-        if self.identifier is None:
-            return str(len(self.taken) + self.rows)
-        external_id = as_text(record.values.get(self.identifier)).strip()
+    def read_new_id(self, row: UploadedRow) -> str:
+        self.row_count += 1
+        if self.id_column is None:
+            return str(len(self.existing_ids) + self.row_count)
+        external_id = format_cell(row.values.get(self.id_column)).strip()
         if is_blank(external_id):
-            refuse("id_missing", record.line, "this item has no id.")
-        if len(external_id) > LONGEST_ID:
-            refuse("id_too_long", record.line, f"the id has more than {LONGEST_ID} characters.")
-        if external_id in self.lines:
-            said, other = shortened(external_id), self.lines[external_id]
-            refuse("id_twice", record.line, f"the id “{said}” was already on line {other}.", first_line=other)
-        if external_id in self.taken:
-            refuse("id_taken", record.line, f"the campaign has “{shortened(external_id)}” already.")
-        self.lines[external_id] = record.line
+            refuse_line("id_missing", row.line, "this item has no id.")
+        if len(external_id) > MAX_ID_CHARACTERS:
+            refuse_line("id_too_long", row.line, f"the id has more than {MAX_ID_CHARACTERS} characters.")
+        if external_id in self.line_by_id:
+            shown_id, first_line = shorten_echo(external_id), self.line_by_id[external_id]
+            refuse_line(
+                "id_twice", row.line, f"the id “{shown_id}” was already on line {first_line}.", first_line=first_line
+            )
+        if external_id in self.existing_ids:
+            refuse_line("id_taken", row.line, f"the campaign has “{shorten_echo(external_id)}” already.")
+        self.line_by_id[external_id] = row.line
         return external_id
 
 
-def named_column(name: str) -> str:
-    return f"the column “{shortened(name)}”"
+def column_phrase(name: str) -> str:
+    return f"the column “{shorten_echo(name)}”"
 
 
-def no_items() -> Invalid:
+def no_items_error() -> Invalid:
     return Invalid("This file has a header and no items. Nothing was imported.", code="file_empty")
 
 
-def text_of(record: UploadedRow, shown: TextOfItem) -> str:
+def require_item_text(row: UploadedRow, make_text: ItemTextMaker) -> str:
     """The text of a row's item, exactly as it stands there. Raises `Invalid` (`shown_empty`, `shown_too_long`)."""
-    text = shown(record.values)
+    text = make_text(row.values)
     if is_blank(text):
-        refuse("shown_empty", record.line, "there is nothing to show to annotators.")
-    if len(text) > LONGEST_SHOWN:
-        refuse("shown_too_long", record.line, f"the text to show has more than {LONGEST_SHOWN:,} characters.")
+        refuse_line("shown_empty", row.line, "there is nothing to show to annotators.")
+    if len(text) > MAX_SHOWN_CHARACTERS:
+        refuse_line("shown_too_long", row.line, f"the text to show has more than {MAX_SHOWN_CHARACTERS:,} characters.")
     return text
 
 
-def prior_of(record: UploadedRow, columns: tuple[str, ...], law: Law) -> tuple[float, ...] | None:
+def read_item_prior(row: UploadedRow, columns: tuple[str, ...], law: Law) -> tuple[float, ...] | None:
     """The item's own prior; none when all cells are empty."""
-    cells = [as_text(record.values.get(name)).strip() for name in columns]
+    cells = [format_cell(row.values.get(name)).strip() for name in columns]
     if not any(cells):
         return None
     try:
         prior = tuple(map(float, cells))
     except ValueError:
-        refuse("prior_invalid", record.line, f"{' and '.join(columns)} must be numbers.")
-    if not law.family.valid_prior(*prior):
-        said = " and ".join(f"{name} {shortened(cell)}" for name, cell in zip(columns, cells, strict=True))
-        refuse("prior_invalid", record.line, f"{said} are no prior for the update law {law.name}.")
+        refuse_line("prior_invalid", row.line, f"{' and '.join(columns)} must be numbers.")
+    if not law.family.is_valid_prior(*prior):
+        prior_text = " and ".join(f"{name} {shorten_echo(cell)}" for name, cell in zip(columns, cells, strict=True))
+        refuse_line("prior_invalid", row.line, f"{prior_text} are no prior for the update law {law.name}.")
     return prior
 
 
@@ -198,13 +211,13 @@ async def import_items(
     file: BinaryIO,
     name: str,
     *,
-    matching: Matching = USUAL,
-    read_as: ReadAs = UNICODE,
+    mapping: ColumnMapping = DEFAULT_COLUMN_MAPPING,
+    read_as: ReadOptions = UNICODE_OPTIONS,
     replace: bool = False,
     max_mb: int,
-    media: Packed | None = None,
-    progress: Progress = lambda _rows: None,
-) -> ImportedItems:
+    media: MediaZip | None = None,
+    progress: ReportRowCount = lambda _rows: None,
+) -> ItemImportReceipt:
     """Add a file's items to a campaign, or put them in the place of those a draft has.
 
     In a launched campaign they begin with the prior.
@@ -226,161 +239,183 @@ async def import_items(
         Invalid, TooLarge: What `upload.read`, `ItemReader`, `NamedMedia.keep` and `outputs.import_outputs` raise.
 
     """
-    table = partial(read, file, name, max_mb=max_mb, read_as=read_as)
-    return await import_table(connection, slug, table, matching, replace=replace, media=media, progress=progress)
+    read_upload = partial(read_table, file, name, max_mb=max_mb, read_as=read_as)
+    return await import_items_table(
+        connection, slug, read_upload, mapping, replace=replace, media=media, progress=progress
+    )
 
 
-async def import_table(
+async def import_items_table(
     connection: AsyncConnection,
     slug: str,
-    table: Callable[[], Upload],
-    matching: Matching,
+    read_upload: Callable[[], UploadedTable],
+    mapping: ColumnMapping,
     *,
     replace: bool = False,
-    media: Packed | None = None,
-    progress: Progress = lambda _rows: None,
-) -> ImportedItems:
+    media: MediaZip | None = None,
+    progress: ReportRowCount = lambda _rows: None,
+) -> ItemImportReceipt:
     """The same of a table that is read when it is asked for, in a thread."""
-    found = await find(connection, slug)
-    upload = prepare_upload(await asyncio.to_thread(table), Content.of(found), law_of(found), matching)
-    if has_systems(upload.columns, matching):
-        return await import_systems(connection, slug, upload, matching, replace=replace, media=media, progress=progress)
-    campaign = await taking_items(connection, slug, replace=replace)
+    campaign_before_lock = await find_campaign(connection, slug)
+    upload = standardize_uploaded_columns(
+        await asyncio.to_thread(read_upload),
+        Content.from_campaign(campaign_before_lock),
+        law_of(campaign_before_lock),
+        mapping,
+    )
+    if is_outputs_table(upload.columns, mapping):
+        return await import_outputs_table(
+            connection, slug, upload, mapping, replace=replace, media=media, progress=progress
+        )
+    campaign = await lock_for_item_import(connection, slug, replace=replace)
     if replace:
-        await outputs.clear(connection, campaign.id)
+        await outputs.delete_content_of_draft(connection, campaign.id)
     elif campaign.segment_count:
-        raise outputs.kinds_mixed(campaign)
-    taken, start = await already_there(connection, campaign.id)
-    named = NamedMedia(Content.of(campaign))
-    reader = ItemReader(upload.columns, matching, law_of(campaign), named, taken)
+        raise outputs.kinds_mixed_error(campaign)
+    existing_ids, next_number = await load_existing_ids_and_next_number(connection, campaign.id)
+    media_of_items = NamedMedia(Content.from_campaign(campaign))
+    reader = ItemReader(upload.columns, mapping, law_of(campaign), media_of_items, existing_ids)
     checks: list[NewCheck] = []
-    ignores_checks = CHECKS in matching.ignored
-    rows = upload.records if ignores_checks else taken_out(upload.records, checks, reader.check, campaign)
-    stored = await copy_all(connection, campaign.id, start, map(reader.item, rows), progress)
-    if not (stored or checks):
-        raise no_items()
-    reader.shown.check_found()
-    await checks_import.store(connection, campaign, checks)
-    await named.keep(connection, campaign.id, media)
-    if campaign.status != "draft" and stored:
-        await named_media.check(connection, campaign)
-        await revisions.keep_out(connection, campaign.id)
-        await revisions.begin_anew(connection, campaign.id)
-    meanings = meanings_of_items(upload.columns, named.content, reader.law, matching, len(checks))
-    spelling = filter(None, [sentence_on_spelling(named.respelled)])
-    notes = [*upload.notes, *reader.notes(), *(meaning.sentence for meaning in meanings), *spelling]
-    done = ImportedItems(
-        imported=stored,
+    ignores_checks = CHECKS_MEANING in mapping.ignored
+    rows = upload.rows if ignores_checks else separate_checks(upload.rows, checks, reader.read_check, campaign)
+    stored_count = await store_items(connection, campaign.id, next_number, map(reader.read_item, rows), progress)
+    if not (stored_count or checks):
+        raise no_items_error()
+    reader.make_text.refuse_paths_never_found()
+    await checks_import.insert_check_items(connection, campaign, checks)
+    await media_of_items.store_media(connection, campaign.id, media)
+    if campaign.status != "draft" and stored_count:
+        await named_media.check_media_of_items(connection, campaign)
+        await revisions.block_writers(connection, campaign.id)
+        await revisions.rebuild_present_revision(connection, campaign.id)
+    meanings = item_column_meanings(upload.columns, media_of_items.content, reader.law, mapping, len(checks))
+    spelling_notes = filter(None, [respelled_names_note(media_of_items.zip_path_by_respelled_name)])
+    notes = [
+        *upload.notes,
+        *reader.reading_notes(),
+        *(meaning.receipt_sentence for meaning in meanings),
+        *spelling_notes,
+    ]
+    receipt = ItemImportReceipt(
+        imported=stored_count,
         rows=upload.row_count,
         lines=upload.line_count,
         checks=len(checks),
-        with_prior=reader.priors,
+        with_prior=reader.prior_count,
         notes=notes,
     )
-    await note(connection, "items.imported", campaign, after=done.audit_facts(replaced=replace))
-    return done
+    await log_change(connection, "items.imported", campaign, after=receipt.audit_facts(replaced=replace))
+    return receipt
 
 
-async def import_systems(
+async def import_outputs_table(
     connection: AsyncConnection,
     slug: str,
-    upload: Upload,
-    matching: Matching,
+    upload: UploadedTable,
+    mapping: ColumnMapping,
     *,
     replace: bool,
-    media: Packed | None,
-    progress: Progress,
-) -> ImportedItems:
-    meanings = meanings_of_outputs(upload.columns, matching.ignored)
-    notes = [*upload.notes, *(meaning.sentence for meaning in meanings)]
-    count = await outputs.import_outputs(
+    media: MediaZip | None,
+    progress: ReportRowCount,
+) -> ItemImportReceipt:
+    meanings = output_column_meanings(upload.columns, mapping.ignored)
+    notes = [*upload.notes, *(meaning.receipt_sentence for meaning in meanings)]
+    count = await outputs.import_outputs_of_systems(
         connection, slug, upload, replace=replace, media=media, progress=progress, notes=notes
     )
-    return ImportedItems(imported=count, rows=upload.row_count, lines=upload.line_count, notes=notes)
+    return ItemImportReceipt(imported=count, rows=upload.row_count, lines=upload.line_count, notes=notes)
 
 
-async def last_import(connection: AsyncConnection, campaign_id: int) -> ImportedItems | None:
+async def load_last_import_receipt(connection: AsyncConnection, campaign_id: int) -> ItemImportReceipt | None:
     """Return the receipt of the last import of a campaign's items, if the audit log has it."""
-    facts = await connection.scalar(LAST_IMPORT, {"campaign": campaign_id})
+    facts = await connection.scalar(LOAD_LAST_IMPORT_FACTS, {"campaign": campaign_id})
     if not facts or "notes" not in facts:
         return None
     imported = facts.get("items", facts.get("outputs", 0))
-    return ImportedItems(
+    return ItemImportReceipt(
         imported=imported,
         with_prior=facts.get("priors", 0),
         **{name: facts[name] for name in ("rows", "lines", "checks", "notes") if name in facts},
     )
 
 
-async def sentence_on_priors(connection: AsyncConnection, campaign_id: int) -> str | None:
+async def describe_own_priors(connection: AsyncConnection, campaign_id: int) -> str | None:
     """Return a sentence for the launch page if items have priors of their own."""
     count = await connection.scalar(COUNT_PRIORS, {"campaign": campaign_id})
     if not count:
         return None
-    begin = "begins with a prior of its own" if count == 1 else "begin with priors of their own"
+    predicate = "begins with a prior of its own" if count == 1 else "begin with priors of their own"
     return (
-        f"{plural(count, 'item')} {begin}, from the columns of the table, so scores do not start from the prior of the "
+        f"{pluralize(count, 'item')} {predicate}, from the columns of the table, so scores do not start from the prior of the "
         "settings."
     )
 
 
-async def taking_items(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
+async def lock_for_item_import(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
     """The campaign to which items are added, which nobody else adds any to until the transaction ends. People go on
     answering a launched one meanwhile. Raises `NotFound`, `Conflict` (`not_a_draft`).
     """
-    campaign = await find(connection, slug)
+    campaign = await find_campaign(connection, slug)
     if campaign.status == "draft":
-        return await locked_draft(connection, slug, "it was launched meanwhile, and nothing was imported")
+        return await lock_draft(connection, slug, "it was launched meanwhile, and nothing was imported")
     if replace:
         require_draft(campaign, "items can be added to it, but none taken out. Nothing was changed")
-    await revisions.wait_in_line(connection, campaign.id)
-    return await find(connection, slug)
+    await revisions.lock_revisions(connection, campaign.id)
+    return await find_campaign(connection, slug)
 
 
-async def copy_all(
-    connection: AsyncConnection, campaign_id: int, start: int, items: Iterator[NewItem], progress: Progress
+async def store_items(
+    connection: AsyncConnection,
+    campaign_id: int,
+    first_number: int,
+    items: Iterator[ImportedItem],
+    progress: ReportRowCount,
 ) -> int:
     """Store items numbered from `start`; how many. The next rows are read while PostgreSQL takes these."""
-    numbers, stored = count(start), 0
+    numbers, stored_count = count(first_number), 0
 
-    async def chunk() -> list[str] | None:
-        return await asyncio.to_thread(lines_of, campaign_id, islice(items, ROWS_AT_ONCE), numbers) or None
+    async def next_chunk() -> list[str] | None:
+        return (
+            await asyncio.to_thread(format_item_copy_lines, campaign_id, islice(items, ITEMS_PER_COPY), numbers) or None
+        )
 
-    async with aclosing(ahead(chunk)) as chunks:
+    async with aclosing(prefetch(next_chunk)) as chunks:
         async for lines in chunks:
-            stored += len(lines)
-            if start + stored > MOST_ROWS:
+            stored_count += len(lines)
+            if first_number + stored_count > MAX_UPLOAD_ROWS:
                 raise TooLarge(
-                    f"A campaign has at most {MOST_ROWS:,} items. Nothing was imported.", code="too_many_items"
+                    f"A campaign has at most {MAX_UPLOAD_ROWS:,} items. Nothing was imported.", code="too_many_items"
                 )
-            await copy_lines(connection, tables.items, lines, *ITEM_COLUMNS)
-            progress(stored)
-    return stored
+            await copy_text_lines(connection, tables.items, lines, *ITEM_COPY_COLUMNS)
+            progress(stored_count)
+    return stored_count
 
 
-def lines_of(campaign_id: int, items: Iterable[NewItem], numbers: Iterable[int]) -> list[str]:
+def format_item_copy_lines(campaign_id: int, items: Iterable[ImportedItem], numbers: Iterable[int]) -> list[str]:
     """Items as COPY takes them in, up to `CHARACTERS_AT_ONCE`; `items` and `numbers` go on after them."""
     lines: list[str] = []
     size = 0
     for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False):
-        own_prior = as_array(prior) if prior else None
-        lines.append(line((campaign_id, number, external_id, shown, AS_JSON.encode(fields), own_prior)))
+        prior_array = format_prior_array(prior) if prior else None
+        lines.append(
+            copy_text_line((campaign_id, number, external_id, shown, ITEM_FIELDS_ENCODER.encode(fields), prior_array))
+        )
         size += len(lines[-1])
-        if size > CHARACTERS_AT_ONCE:
+        if size > MAX_CHARACTERS_PER_COPY:
             break
     return lines
 
 
-def as_array(prior: Sequence[float]) -> str:
+def format_prior_array(prior: Sequence[float]) -> str:
     """As PostgreSQL writes an array."""
     return f"{{{','.join(map(repr, prior))}}}"
 
 
-async def already_there(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
+async def load_existing_ids_and_next_number(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
     """The ids of the campaign's items and checks, and the next free number."""
-    total = (await connection.execute(select(item_count(campaign_id)))).scalar_one()
+    next_number = (await connection.execute(select(item_count_sql(campaign_id)))).scalar_one()
     ids: set[str] = set()
     statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
-    async for some in (await connection.stream_scalars(statement)).partitions(ROWS_AT_ONCE):
-        ids.update(some)
-    return ids | await checks_import.ids(connection, campaign_id), total
+    async for id_batch in (await connection.stream_scalars(statement)).partitions(ITEMS_PER_COPY):
+        ids.update(id_batch)
+    return ids | await checks_import.load_check_ids(connection, campaign_id), next_number

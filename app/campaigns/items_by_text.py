@@ -7,54 +7,56 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.crowd.answered import ResultRow
-from app.errors import shortened
-from app.upload import refuse
+from app.errors import shorten_echo
+from app.upload import refuse_line
 
-TEXTS_AT_ONCE = 2_000
+TEXTS_PER_LOOKUP = 2_000
 
-FIND_IDS = text("""
+FIND_ITEM_IDS = text("""
     SELECT external_id FROM items WHERE campaign_id = :campaign AND external_id = ANY(CAST(:names AS text[]))
 """)
-FIND_TEXTS = text("""
+FIND_ITEM_IDS_BY_TEXT = text("""
     SELECT btrim(shown, E' \\t\\r\\n') AS shown, min(external_id) AS external_id, count(*) AS items FROM items
     WHERE campaign_id = :campaign AND btrim(shown, E' \\t\\r\\n') = ANY(CAST(:names AS text[])) GROUP BY 1
 """)
 
 
-async def name_items_by_text(connection: AsyncConnection, campaign_id: int, rows: list[ResultRow]) -> int:
+async def replace_item_texts_by_ids(connection: AsyncConnection, campaign_id: int, result_rows: list[ResultRow]) -> int:
     """Replace names that are the text of an item, and no id, by that item's id. Return how many items were found so.
 
     Raises:
         Invalid: `item_ambiguous`: several items have this text.
 
     """
-    names = list({name for row in rows for name in row.items})
-    found: dict[str, Row[Any]] = {}
-    for some in (names[start : start + TEXTS_AT_ONCE] for start in range(0, len(names), TEXTS_AT_ONCE)):
-        given = {"campaign": campaign_id, "names": some}
-        known = set(await connection.scalars(FIND_IDS, given))
-        unknown = [name for name in some if name not in known]
+    names = list({name for row in result_rows for name in row.items})
+    item_by_text: dict[str, Row[Any]] = {}
+    for batch in (names[start : start + TEXTS_PER_LOOKUP] for start in range(0, len(names), TEXTS_PER_LOOKUP)):
+        parameters = {"campaign": campaign_id, "names": batch}
+        existing_ids = set(await connection.scalars(FIND_ITEM_IDS, parameters))
+        unknown = [name for name in batch if name not in existing_ids]
         if unknown:
-            given = {"campaign": campaign_id, "names": unknown}
-            found |= {row.shown: row for row in await connection.execute(FIND_TEXTS, given)}
-    if found:
-        put_ids(rows, found)
-    return len(found)
+            parameters = {"campaign": campaign_id, "names": unknown}
+            item_by_text |= {row.shown: row for row in await connection.execute(FIND_ITEM_IDS_BY_TEXT, parameters)}
+    if item_by_text:
+        put_item_ids_into_rows(result_rows, item_by_text)
+    return len(item_by_text)
 
 
-def put_ids(rows: list[ResultRow], found: dict[str, Row[Any]]) -> None:
+def put_item_ids_into_rows(result_rows: list[ResultRow], item_by_text: dict[str, Row[Any]]) -> None:
     """Raises `Invalid` (`item_ambiguous`)."""
-    for place, row in enumerate(rows):
-        if not found.keys().isdisjoint(row.items):
-            rows[place] = replace(row, items=tuple(item_id_at(row, k, found) for k in range(len(row.items))))
+    for position, row in enumerate(result_rows):
+        if not item_by_text.keys().isdisjoint(row.items):
+            result_rows[position] = replace(
+                row, items=tuple(item_id_at_position(row, k, item_by_text) for k in range(len(row.items)))
+            )
 
 
-def item_id_at(row: ResultRow, place: int, found: dict[str, Row[Any]]) -> str:
-    name = row.items[place]
-    item = found.get(name)
+def item_id_at_position(result_row: ResultRow, position: int, item_by_text: dict[str, Row[Any]]) -> str:
+    name = result_row.items[position]
+    item = item_by_text.get(name)
     if item is None:
         return name
     if item.items > 1:
-        words = f"{item.items} items have the text “{shortened(name)}”. Name the item by its id."
-        refuse("item_ambiguous", row.line_of_item(place), words)
+        message = f"{item.items} items have the text “{shorten_echo(name)}”. Name the item by its id."
+        refuse_line("item_ambiguous", result_row.line_of_item(position), message)
     return str(item.external_id)

@@ -8,26 +8,26 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.designs.content import Cells, Content, NamedFile
-from app.errors import Conflict, listed, shortened
+from app.designs.content import Content, ItemTexts, NamedFile
+from app.errors import Conflict, join_names, shorten_echo
 from app.media import archive, store
-from app.media.file_names import folded_path
-from app.media.signatures import suits
-from app.upload import LONGEST_SHOWN, UploadedRow, as_text, refuse
+from app.media.file_names import casefolded_path
+from app.media.signatures import can_show_as_kind
+from app.upload import MAX_SHOWN_CHARACTERS, UploadedRow, format_cell, refuse_line
 
-ROWS_AT_ONCE = 5_000
-CELLS = text("""
+ITEMS_PER_MEDIA_CHECK = 5_000
+STREAM_SHOWN_CELLS = text("""
     SELECT number, shown, fields ->> CAST(:source AS text) AS source, fields ->> CAST(:reference AS text) AS reference
     FROM items WHERE campaign_id = :campaign ORDER BY number
 """)
-AS = {"image": "an image", "audio": "a recording", "video": "a video"}
+PHRASE_BY_MEDIA_KIND = {"image": "an image", "audio": "a recording", "video": "a video"}
 
 
-class Trouble(NamedTuple):
+class MediaProblem(NamedTuple):
     """Why an item cannot show what it names."""
 
     code: str
-    words: str
+    message: str
 
 
 @dataclass
@@ -38,120 +38,147 @@ class NamedMedia:
     """
 
     content: Content
-    lines: dict[NamedFile, int] = field(default_factory=dict)
-    respelled: dict[str, str] = field(default_factory=dict)
+    first_line_by_file: dict[NamedFile, int] = field(default_factory=dict)
+    zip_path_by_respelled_name: dict[str, str] = field(default_factory=dict)
 
-    def note(self, record: UploadedRow, shown: str) -> None:
+    def add_files_of_row(self, row: UploadedRow, shown_text: str) -> None:
         """Note the files of an item. Raises `Invalid`: `shown_empty`, `shown_too_long`, `media_link_refused`."""
-        if not self.content.plain:
-            self.note_cells(record.line, Cells(shown, *self.beside(record)))
+        if not self.content.is_plain_text:
+            self.add_files_of_cells(row.line, ItemTexts(shown_text, *self.source_and_reference(row)))
 
-    def note_cells(self, line: int, cells: Cells) -> None:
+    def add_files_of_cells(self, line: int, cells: ItemTexts) -> None:
         """Note the files that cells name, in whichever line. Raises the same."""
-        if trouble := too_long(cells):
-            refuse(trouble.code, line, trouble.words)
-        if self.content.looks_empty(cells.shown):
-            refuse("shown_empty", line, "there is nothing to show to annotators.")
-        for file in self.content.files(cells):
-            if trouble := trouble_with_link(self.content, file):
-                refuse(trouble.code, line, trouble.words, file=shortened(file.name))
+        if problem := problem_with_length(cells):
+            refuse_line(problem.code, line, problem.message)
+        if self.content.is_visually_empty(cells.shown):
+            refuse_line("shown_empty", line, "there is nothing to show to annotators.")
+        for file in self.content.named_files(cells):
+            if problem := problem_with_link(self.content, file):
+                refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
             if not file.is_link:
-                self.lines.setdefault(file, line)
+                self.first_line_by_file.setdefault(file, line)
 
-    def beside(self, record: UploadedRow) -> Iterator[str | None]:
+    def source_and_reference(self, row: UploadedRow) -> Iterator[str | None]:
         """The cells of source and reference."""
         for name in (self.content.source, self.content.reference):
-            yield as_text(record.values.get(name)) if name else None
+            yield format_cell(row.values.get(name)) if name else None
 
-    async def keep(self, connection: AsyncConnection, campaign_id: int, packed: archive.Packed | None) -> None:
+    async def store_media(
+        self, connection: AsyncConnection, campaign_id: int, media_zip: archive.MediaZip | None
+    ) -> None:
         """Store what a zip brings, if there is one. Raises what `archive.pieces` raises, and `Invalid`:
         `media_missing`, `media_wrong_kind`.
         """
-        known = await store.known_files(connection, campaign_id)
-        types = known.types
-        if packed is not None:
-            names = {file.name for file in self.lines}
-            found = archive.pieces(packed, names, known.types, known.size, self.respelled)
-            types = types | await store.keep(connection, campaign_id, found, known.next_number)
-        missing = {file: line for file, line in self.lines.items() if file.name not in types}
+        stored_files = await store.load_campaign_files(connection, campaign_id)
+        content_type_by_name = stored_files.content_type_by_name
+        if media_zip is not None:
+            names = {file.name for file in self.first_line_by_file}
+            zip_pieces = archive.unpack_media_pieces(
+                media_zip,
+                names,
+                stored_files.content_type_by_name,
+                stored_files.total_bytes,
+                self.zip_path_by_respelled_name,
+            )
+            content_type_by_name = content_type_by_name | await store.store_media_files(
+                connection, campaign_id, zip_pieces, stored_files.next_number
+            )
+        missing = {
+            file: line for file, line in self.first_line_by_file.items() if file.name not in content_type_by_name
+        }
         if len(missing) > 1:
-            lacking = [file.name for file in missing]
-            words = f"there are no files {archive.quoted(lacking)} in the zip, nor among those of the campaign."
-            told = {"file": shortened(lacking[0]), "missing": [*map(shortened, lacking)]}
-            refuse("media_missing", next(iter(missing.values())), words, **told)
-        for file, line in self.lines.items():
-            if trouble := trouble_with(file, types):
-                refuse(trouble.code, line, trouble.words, file=shortened(file.name))
+            missing_names = [file.name for file in missing]
+            message = f"there are no files {archive.join_quoted_names(missing_names)} in the zip, nor among those of the campaign."
+            details = {"file": shorten_echo(missing_names[0]), "missing": [*map(shorten_echo, missing_names)]}
+            refuse_line("media_missing", next(iter(missing.values())), message, **details)
+        for file, line in self.first_line_by_file.items():
+            if problem := problem_with_stored_file(file, content_type_by_name):
+                refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
 
 
-def too_long(cells: Cells) -> Trouble | None:
+def problem_with_length(cells: ItemTexts) -> MediaProblem | None:
     """Of what stands beside an item, if it would take annotators long to read, and the server to draw."""
-    if max(len(cell or "") for cell in cells) <= LONGEST_SHOWN:
+    if max(len(cell or "") for cell in cells) <= MAX_SHOWN_CHARACTERS:
         return None
-    return Trouble("shown_too_long", f"the source or the reference has more than {LONGEST_SHOWN:,} characters.")
+    return MediaProblem(
+        "shown_too_long", f"the source or the reference has more than {MAX_SHOWN_CHARACTERS:,} characters."
+    )
 
 
-def trouble_with_link(content: Content, file: NamedFile) -> Trouble | None:
+def problem_with_link(content: Content, file: NamedFile) -> MediaProblem | None:
     """Of a file that lies elsewhere, if items may not show that."""
     if not file.is_link or (content.links and file.name.startswith("https://")):
         return None
-    name = shortened(file.name)
+    name = shorten_echo(file.name)
     if content.links:
-        return Trouble("media_link_refused", f"“{name}” is no https:// address.")
-    words = f"“{name}” lies on another server. Put it into the zip, or allow links to media in the settings."
-    return Trouble("media_link_refused", words)
+        return MediaProblem("media_link_refused", f"“{name}” is no https:// address.")
+    message = f"“{name}” lies on another server. Put it into the zip, or allow links to media in the settings."
+    return MediaProblem("media_link_refused", message)
 
 
-def trouble_with(file: NamedFile, types: Mapping[str, str]) -> Trouble | None:
+def problem_with_stored_file(file: NamedFile, content_type_by_name: Mapping[str, str]) -> MediaProblem | None:
     """Of a file that lies here; types: the content types of those that are there."""
-    name = shortened(file.name)
-    if file.name not in types:
-        last = folded_path(file.name).rpartition("/")[2]
-        near = [other for other in types if folded_path(other).rpartition("/")[2] == last]
-        hint = f" There is {listed(near)}." if near else ""
-        return Trouble("media_missing", f"there is no file “{name}” in the zip, nor among those of the campaign.{hint}")
-    type_ = types[file.name]
-    if not suits(file.kind, type_):
-        return Trouble("media_wrong_kind", f"the file “{name}” is {type_}, and is to be shown as {AS[file.kind]}.")
+    name = shorten_echo(file.name)
+    if file.name not in content_type_by_name:
+        base_name = casefolded_path(file.name).rpartition("/")[2]
+        similar_names = [
+            other for other in content_type_by_name if casefolded_path(other).rpartition("/")[2] == base_name
+        ]
+        hint = f" There is {join_names(similar_names)}." if similar_names else ""
+        return MediaProblem(
+            "media_missing", f"there is no file “{name}” in the zip, nor among those of the campaign.{hint}"
+        )
+    content_type = content_type_by_name[file.name]
+    if not can_show_as_kind(file.kind, content_type):
+        return MediaProblem(
+            "media_wrong_kind",
+            f"the file “{name}” is {content_type}, and is to be shown as {PHRASE_BY_MEDIA_KIND[file.kind]}.",
+        )
     return None
 
 
-async def check(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def check_media_of_items(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """At the launch: all items can be shown as the settings say, which were perhaps changed after they came.
 
     Raises `Conflict`: `column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
     """
-    content = Content.of(campaign)
-    if content.plain:
+    content = Content.from_campaign(campaign)
+    if content.is_plain_text:
         return
-    known = await store.known_files(connection, campaign.id)
-    asked = {"campaign": campaign.id, "source": content.source, "reference": content.reference}
-    filled: set[str] = set()
-    async for rows in (await connection.stream(CELLS, asked)).partitions(ROWS_AT_ONCE):
-        await asyncio.to_thread(check_rows, content, known.types, rows)
-        filled |= {name for name in ("source", "reference") if any(getattr(row, name) for row in rows)}
+    stored_files = await store.load_campaign_files(connection, campaign.id)
+    parameters = {"campaign": campaign.id, "source": content.source, "reference": content.reference}
+    filled_columns: set[str] = set()
+    async for rows in (await connection.stream(STREAM_SHOWN_CELLS, parameters)).partitions(ITEMS_PER_MEDIA_CHECK):
+        await asyncio.to_thread(refuse_rows_with_media_problems, content, stored_files.content_type_by_name, rows)
+        filled_columns |= {name for name in ("source", "reference") if any(getattr(row, name) for row in rows)}
     for name, column in (("source", content.source), ("reference", content.reference)):
-        if column and name not in filled:
+        if column and name not in filled_columns:
             raise Conflict(
-                f"No item has anything in the column “{shortened(column)}”, which is to be the {name}. Change the "
+                f"No item has anything in the column “{shorten_echo(column)}”, which is to be the {name}. Change the "
                 "settings, or import the items again.",
                 code="column_unknown",
-                column=shortened(column),
+                column=shorten_echo(column),
             )
 
 
-def check_rows(content: Content, types: Mapping[str, str], rows: Sequence[Row[Any]]) -> None:
+def refuse_rows_with_media_problems(
+    content: Content, content_type_by_name: Mapping[str, str], rows: Sequence[Row[Any]]
+) -> None:
     for row in rows:
-        for trouble in troubles(content, types, Cells(row.shown, row.source, row.reference)):
-            words = f"Item number {row.number + 1}: {trouble.words} Change the settings, or import the items again."
-            raise Conflict(words, code=trouble.code, item=row.number)
+        for problem in media_problems(content, content_type_by_name, ItemTexts(row.shown, row.source, row.reference)):
+            message = f"Item number {row.number + 1}: {problem.message} Change the settings, or import the items again."
+            raise Conflict(message, code=problem.code, item=row.number)
 
 
-def troubles(content: Content, types: Mapping[str, str], cells: Cells) -> Iterator[Trouble]:
+def media_problems(
+    content: Content, content_type_by_name: Mapping[str, str], cells: ItemTexts
+) -> Iterator[MediaProblem]:
     """All that is wrong with an item."""
-    if trouble := too_long(cells):
-        yield trouble
+    if problem := problem_with_length(cells):
+        yield problem
         return
-    for file in content.files(cells):
-        if trouble := trouble_with_link(content, file) or (None if file.is_link else trouble_with(file, types)):
-            yield trouble
+    for file in content.named_files(cells):
+        if problem := problem_with_link(content, file) or (
+            None if file.is_link else problem_with_stored_file(file, content_type_by_name)
+        ):
+            yield problem

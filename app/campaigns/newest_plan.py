@@ -10,7 +10,7 @@ from app.database.tables import campaigns
 
 
 @dataclass(frozen=True)
-class PlanFound:
+class PlanFindings:
     """items: that there were. per_item: judgments wanted of each. warning: that the campaign may end before its goal,
     as a sentence; empty where it has judgments enough. enough: judgments an item with which nine of ten simulated
     campaigns reach it; None where no number does.
@@ -28,7 +28,11 @@ class PlanFound:
         return plan if plan and (plan.items, plan.per_item) == (items, per_item) else None
 
 
-async def remember(connection: AsyncConnection, slug: str, found: PlanFound) -> None:
+async def store_plan_findings(connection: AsyncConnection, slug: str, findings: PlanFindings) -> None:
     """Store what a plan found of a draft; nothing of a campaign that has changed since, or was launched."""
-    those = campaigns.c.slug == slug, campaigns.c.status == "draft", campaigns.c.judgments_per_item == found.per_item
-    await connection.execute(update(campaigns).where(*those).values(newest_plan=asdict(found)))
+    conditions = (
+        campaigns.c.slug == slug,
+        campaigns.c.status == "draft",
+        campaigns.c.judgments_per_item == findings.per_item,
+    )
+    await connection.execute(update(campaigns).where(*conditions).values(newest_plan=asdict(findings)))

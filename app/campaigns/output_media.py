@@ -8,25 +8,25 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.named_media import troubles
-from app.designs.content import Cells, Content
-from app.errors import Conflict, shortened
+from app.campaigns.named_media import media_problems
+from app.designs.content import Content, ItemTexts
+from app.errors import Conflict, shorten_echo
 from app.media import store
 
-ROWS_AT_ONCE = 5_000
+OUTPUTS_PER_MEDIA_CHECK = 5_000
 
 # Of texts only what stands above them can name files.
-ABOVE = text("""
+STREAM_SOURCES_AND_REFERENCES = text("""
     SELECT external_id AS of_segment, NULL AS of_system, '' AS shown, source, reference FROM segments
     WHERE campaign_id = :campaign AND (source IS NOT NULL OR reference IS NOT NULL) ORDER BY number
 """)
-NEW_OUTPUTS = text("""
+STREAM_OUTPUTS_WITHOUT_DIGEST = text("""
     SELECT o.segment, o.item, s.external_id AS of_segment, i.external_id AS of_system, o.shown, s.source, s.reference
     FROM outputs o JOIN segments s ON s.campaign_id = o.campaign_id AND s.number = o.segment
     JOIN items i ON i.campaign_id = o.campaign_id AND i.number = o.item
     WHERE o.campaign_id = :campaign AND o.digest IS NULL ORDER BY o.segment, o.item
 """)
-SETTLE = text("""
+STORE_OUTPUT_DIGESTS = text("""
     UPDATE outputs o SET digest = told.digest
     FROM unnest(CAST(:segments AS int[]), CAST(:items AS int[]), CAST(:digests AS text[]))
         AS told (segment, item, digest)
@@ -34,47 +34,55 @@ SETTLE = text("""
 """)
 
 
-async def settle(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def check_output_media_and_store_digests(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """At the launch, and when others join: all outputs can be shown as the settings say, and of those that name files
     it is noted what they show.
 
     Raises `Conflict`: `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
     """
-    content, of_campaign = Content.of(campaign), {"campaign": campaign.id}
-    types = (await store.known_files(connection, campaign.id)).types
-    naming: list[Row[Any]] = []
-    statement = ABOVE if content.kind == "text" else NEW_OUTPUTS
-    async for rows in (await connection.stream(statement, of_campaign)).partitions(ROWS_AT_ONCE):
-        naming += await asyncio.to_thread(checked, content, types, rows)
-    for start in range(0, len(naming), ROWS_AT_ONCE):
-        some = naming[start : start + ROWS_AT_ONCE]
-        names = await asyncio.to_thread(names_of, content, some)
-        of_files = await store.digests(connection, campaign.id, names)
-        found = await asyncio.to_thread(lambda rows, known: [*digests(content, rows, known)], some, of_files)
-        segments, items = [row.segment for row in some], [row.item for row in some]
-        await connection.execute(SETTLE, of_campaign | {"segments": segments, "items": items, "digests": found})
+    content, parameters = Content.from_campaign(campaign), {"campaign": campaign.id}
+    content_type_by_name = (await store.load_campaign_files(connection, campaign.id)).content_type_by_name
+    outputs_with_files: list[Row[Any]] = []
+    statement = STREAM_SOURCES_AND_REFERENCES if content.kind == "text" else STREAM_OUTPUTS_WITHOUT_DIGEST
+    async for rows in (await connection.stream(statement, parameters)).partitions(OUTPUTS_PER_MEDIA_CHECK):
+        outputs_with_files += await asyncio.to_thread(require_showable_outputs, content, content_type_by_name, rows)
+    for start in range(0, len(outputs_with_files), OUTPUTS_PER_MEDIA_CHECK):
+        batch = outputs_with_files[start : start + OUTPUTS_PER_MEDIA_CHECK]
+        names = await asyncio.to_thread(file_names_of_outputs, content, batch)
+        digest_by_file = await store.load_file_digests(connection, campaign.id, names)
+        output_digests = await asyncio.to_thread(
+            lambda rows, known: [*digests_of_drawn_outputs(content, rows, known)], batch, digest_by_file
+        )
+        segments, items = [row.segment for row in batch], [row.item for row in batch]
+        await connection.execute(
+            STORE_OUTPUT_DIGESTS, parameters | {"segments": segments, "items": items, "digests": output_digests}
+        )
 
 
-def names_of(content: Content, rows: Sequence[Row[Any]]) -> set[str]:
+def file_names_of_outputs(content: Content, rows: Sequence[Row[Any]]) -> set[str]:
     """Return the names of the files that outputs show."""
-    return {file.name for row in rows for file in content.files(Cells(row.shown))}
+    return {file.name for row in rows for file in content.named_files(ItemTexts(row.shown))}
 
 
-def checked(content: Content, types: Mapping[str, str], rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+def require_showable_outputs(
+    content: Content, content_type_by_name: Mapping[str, str], rows: Sequence[Row[Any]]
+) -> list[Row[Any]]:
     """Those of the outputs that name files; types: the content types of the files that are there."""
     for row in rows:
-        for trouble in troubles(content, types, Cells(row.shown, row.source, row.reference)):
-            of = f"of “{shortened(row.of_system)}” " if row.of_system else ""
+        for problem in media_problems(content, content_type_by_name, ItemTexts(row.shown, row.source, row.reference)):
+            system_phrase = f"of “{shorten_echo(row.of_system)}” " if row.of_system else ""
             raise Conflict(
-                f"The output {of}for the segment “{shortened(row.of_segment)}”: {trouble.words} Change the settings, "
+                f"The output {system_phrase}for the segment “{shorten_echo(row.of_segment)}”: {problem.message} Change the settings, "
                 "or import the outputs again.",
-                code=trouble.code,
-                segment=shortened(row.of_segment),
+                code=problem.code,
+                segment=shorten_echo(row.of_segment),
             )
-    return [row for row in rows if content.files(Cells(row.shown))]
+    return [row for row in rows if content.named_files(ItemTexts(row.shown))]
 
 
-def digests(content: Content, rows: Sequence[Row[Any]], of_files: Mapping[str, str]) -> Iterator[str]:
+def digests_of_drawn_outputs(
+    content: Content, rows: Sequence[Row[Any]], digest_by_file: Mapping[str, str]
+) -> Iterator[str]:
     """Of what each output shows: what is drawn of it, where each file stands by the digest of its bytes."""
-    for drawn in content.draw([Cells(row.shown) for row in rows], of_files).items:
-        yield hashlib.sha256(drawn.encode()).hexdigest()
+    for drawn_output in content.render_items([ItemTexts(row.shown) for row in rows], digest_by_file).items:
+        yield hashlib.sha256(drawn_output.encode()).hexdigest()

@@ -16,129 +16,139 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.campaigns import checks_import, lifecycle, systems
 from app.campaigns.columns import SYSTEM_COLUMNS
 from app.campaigns.named_media import NamedMedia
-from app.campaigns.progress import Progress
+from app.campaigns.progress import ReportRowCount
 from app.database import content_tables, tables
-from app.database.audit_log import note
-from app.database.bulk import copy
-from app.designs.content import Above, Cells, Content
-from app.errors import Conflict, Invalid, TooLarge, listed, plural, shortened, some_of
+from app.database.audit_log import log_change
+from app.database.bulk import copy_rows
+from app.designs.content import Content, ItemTexts, SourceAndReference
+from app.errors import Conflict, Invalid, TooLarge, join_names, pluralize, shorten_echo, shorten_names
 from app.fields import is_blank
 from app.media import store
-from app.media.archive import Packed
-from app.media.file_names import sentence_on_spelling
+from app.media.archive import MediaZip
+from app.media.file_names import respelled_names_note
 from app.record import revisions
-from app.upload import LONGEST_ID, LONGEST_SHOWN, Upload, UploadedRow, as_text, refuse
+from app.upload import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS, UploadedRow, UploadedTable, format_cell, refuse_line
 
-NEEDED = SYSTEM_COLUMNS
-ROWS_AT_ONCE = 5_000
-DRAFT_ONLY = "outputs of systems can be imported into drafts, and into what is running with systems"
-MOST_CELLS = 10_000_000  # systems times segments, which every process keeps in memory at 4 bytes each
+REQUIRED_OUTPUT_COLUMNS = SYSTEM_COLUMNS
+OUTPUTS_PER_COPY = 5_000
+OUTPUTS_NOT_IMPORTABLE_MESSAGE = "outputs of systems can be imported into drafts, and into what is running with systems"
+MAX_SYSTEMS_TIMES_SEGMENTS = 10_000_000  # systems times segments, which every process keeps in memory at 4 bytes each
 
-ITEM_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields")
-SEGMENT_COLUMNS = ("campaign_id", "number", "external_id", *Above._fields)
-OUTPUT_COLUMNS = ("campaign_id", "segment", "item", "shown")
+SYSTEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields")
+SEGMENT_COPY_COLUMNS = ("campaign_id", "number", "external_id", *SourceAndReference._fields)
+OUTPUT_COPY_COLUMNS = ("campaign_id", "segment", "item", "shown")
 
 
-class Segment(NamedTuple):
+class NumberedSegment(NamedTuple):
     """A segment: its number, and what stands above its outputs, None for nothing."""
 
     number: int
-    above: Above
+    source_and_reference: SourceAndReference
 
 
-class Output(NamedTuple):
+class NewOutput(NamedTuple):
     """By the numbers of its segment and of its system."""
 
     segment: int
-    item: int
-    shown: str
+    system: int
+    shown_text: str
 
 
 @dataclass
-class Outputs:
+class CollectedOutputs:
     """The systems and segments of a campaign by the researcher's ids, and which outputs there are, each with the line
     of the file that it stands on, 0 for those that were there before. named: the files that new ones name.
     """
 
-    named: NamedMedia
-    systems: dict[str, int] = field(default_factory=dict)
-    segments: dict[str, Segment] = field(default_factory=dict)
-    lines: dict[tuple[int, int], int] = field(default_factory=dict)
+    named_media: NamedMedia
+    number_by_system: dict[str, int] = field(default_factory=dict)
+    segment_by_id: dict[str, NumberedSegment] = field(default_factory=dict)
+    line_by_output: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def add(self, row: UploadedRow) -> Output:
+    def add_row(self, row: UploadedRow) -> NewOutput:
         """Take in a row of a file.
 
         Raises `Invalid`: `column_unknown`, `system_missing`, `segment_missing`, `id_too_long`, `output_empty`,
         `shown_too_long`, `source_differs`, `output_twice`, `media_link_refused`.
         """
-        check_columns(row.values, row.line)
-        system, segment = (name_in(row, column) for column in ("system", "segment"))
-        shown = text_in(row, "output")
-        if shown is None:
-            refuse("output_empty", row.line, "the output is empty, so there is nothing to show to annotators.")
-        above = Above(*(text_in(row, column) for column in Above._fields))
-        if segment not in self.segments:
-            self.named.note_cells(row.line, Cells(shown, *above))
-        elif not self.named.content.plain:
-            self.named.note_cells(row.line, Cells(shown))
-        item = self.systems.setdefault(system, len(self.systems))
-        known = self.segments.setdefault(segment, Segment(len(self.segments), above))
-        self.check_above(row.line, segment, known.above, above)
-        self.check_once(row.line, known.number, item, (system, segment))
-        return Output(known.number, item, shown)
+        refuse_unknown_output_columns(row.values, row.line)
+        system, segment = (read_name_cell(row, column) for column in ("system", "segment"))
+        shown_text = read_text_cell(row, "output")
+        if shown_text is None:
+            refuse_line("output_empty", row.line, "the output is empty, so there is nothing to show to annotators.")
+        source_and_reference = SourceAndReference(
+            *(read_text_cell(row, column) for column in SourceAndReference._fields)
+        )
+        if segment not in self.segment_by_id:
+            self.named_media.add_files_of_cells(row.line, ItemTexts(shown_text, *source_and_reference))
+        elif not self.named_media.content.is_plain_text:
+            self.named_media.add_files_of_cells(row.line, ItemTexts(shown_text))
+        system_number = self.number_by_system.setdefault(system, len(self.number_by_system))
+        numbered_segment = self.segment_by_id.setdefault(
+            segment, NumberedSegment(len(self.segment_by_id), source_and_reference)
+        )
+        self.refuse_different_source_or_reference(
+            row.line, segment, numbered_segment.source_and_reference, source_and_reference
+        )
+        self.refuse_repeated_output(row.line, numbered_segment.number, system_number, (system, segment))
+        return NewOutput(numbered_segment.number, system_number, shown_text)
 
-    def check_above(self, line: int, segment: str, known: Above, above: Above) -> None:
+    def refuse_different_source_or_reference(
+        self, line: int, segment_name: str, known_cells: SourceAndReference, new_cells: SourceAndReference
+    ) -> None:
         """An empty cell says nothing; another text than before is refused."""
-        for column, before, now in zip(Above._fields, known, above, strict=True):
+        for column, before, now in zip(SourceAndReference._fields, known_cells, new_cells, strict=True):
             if now not in (None, before):
-                said = f"the {column} of the segment “{shortened(segment)}” is another one than before."
-                refuse("source_differs", line, said, column=column)
+                message = f"the {column} of the segment “{shorten_echo(segment_name)}” is another one than before."
+                refuse_line("source_differs", line, message, column=column)
 
-    def check_once(self, line: int, segment: int, item: int, names: tuple[str, str]) -> None:
-        first = self.lines.setdefault((segment, item), line)
-        if first != line:
-            system, of = map(shortened, names)
-            where = f"was already on line {first}" if first else "is in the campaign already"
-            said = f"the output of “{system}” for the segment “{of}” {where}."
-            refuse("output_twice", line, said, first_line=first or None)
+    def refuse_repeated_output(
+        self, line: int, segment_number: int, system_number: int, system_and_segment_names: tuple[str, str]
+    ) -> None:
+        first_line = self.line_by_output.setdefault((segment_number, system_number), line)
+        if first_line != line:
+            system, segment_name = map(shorten_echo, system_and_segment_names)
+            place_phrase = f"was already on line {first_line}" if first_line else "is in the campaign already"
+            message = f"the output of “{system}” for the segment “{segment_name}” {place_phrase}."
+            refuse_line("output_twice", line, message, first_line=first_line or None)
 
 
-def check_columns(columns: Collection[str], line: int) -> None:
+def refuse_unknown_output_columns(columns: Collection[str], line: int) -> None:
     """Raises `Invalid` (`column_unknown`)."""
-    known = [*NEEDED, *Above._fields]
-    if unknown := [name for name in columns if name not in known]:
-        said = (
-            f"a table of systems has the columns {listed(known)}, and this one {listed(unknown)} as well. "
+    known_columns = [*REQUIRED_OUTPUT_COLUMNS, *SourceAndReference._fields]
+    if unknown := [name for name in columns if name not in known_columns]:
+        message = (
+            f"a table of systems has the columns {join_names(known_columns)}, and this one {join_names(unknown)} as well. "
             "Remove what should not count, or give each row an id to import it as an item."
         )
-        refuse("column_unknown", line, said, columns=some_of(unknown))
+        refuse_line("column_unknown", line, message, columns=shorten_names(unknown))
 
 
-def name_in(row: UploadedRow, column: str) -> str:
-    name = as_text(row.values.get(column)).strip()
+def read_name_cell(row: UploadedRow, column: str) -> str:
+    name = format_cell(row.values.get(column)).strip()
     if is_blank(name):
-        refuse(f"{column}_missing", row.line, f"the {column} is empty.")
-    if len(name) > LONGEST_ID:
-        refuse("id_too_long", row.line, f"the {column} has more than {LONGEST_ID} characters.")
+        refuse_line(f"{column}_missing", row.line, f"the {column} is empty.")
+    if len(name) > MAX_ID_CHARACTERS:
+        refuse_line("id_too_long", row.line, f"the {column} has more than {MAX_ID_CHARACTERS} characters.")
     return name
 
 
-def text_in(row: UploadedRow, column: str) -> str | None:
+def read_text_cell(row: UploadedRow, column: str) -> str | None:
     """A cell exactly as it is; None where there is nothing to see. Raises `Invalid` (`shown_too_long`)."""
-    shown = as_text(row.values.get(column))
-    if len(shown) > LONGEST_SHOWN:
-        refuse("shown_too_long", row.line, f"the {column} has more than {LONGEST_SHOWN:,} characters.")
-    return None if is_blank(shown) else shown
+    cell_text = format_cell(row.values.get(column))
+    if len(cell_text) > MAX_SHOWN_CHARACTERS:
+        refuse_line("shown_too_long", row.line, f"the {column} has more than {MAX_SHOWN_CHARACTERS:,} characters.")
+    return None if is_blank(cell_text) else cell_text
 
 
-async def import_outputs(
+async def import_outputs_of_systems(
     connection: AsyncConnection,
     slug: str,
-    upload: Upload,
+    upload: UploadedTable,
     *,
     replace: bool,
-    media: Packed | None = None,
-    progress: Progress,
+    media: MediaZip | None = None,
+    progress: ReportRowCount,
     notes: list[str] | None = None,
 ) -> int:
     """Add a table's outputs to a draft, or put them in the place of what it has; or add them to what people are at work
@@ -149,122 +159,146 @@ async def import_outputs(
     `upload.read`, `NamedMedia.keep` and, of what people are at work on, `systems.check` raise, and `Invalid`
     (`file_empty`); the caller's transaction must not be committed then.
     """
-    launched = (await lifecycle.find(connection, slug)).status != "draft"
-    campaign = await (joined(connection, slug) if launched else to_draft(connection, slug, replace=replace))
-    outputs = await already_there(connection, campaign)
-    had_systems, had_segments = len(outputs.systems), len(outputs.segments)
-    new = await asyncio.to_thread(lambda: [outputs.add(row) for row in upload.records])
-    if not new:
-        raise Invalid("This file has a header and no outputs. Nothing was imported.", code="file_empty")
-    check_size(outputs)
-    added = (
-        (campaign.id, number, name, name, "{}") for name, number in outputs.systems.items() if number >= had_systems
+    launched = (await lifecycle.find_campaign(connection, slug)).status != "draft"
+    campaign = await (
+        lock_launched_campaign_for_outputs(connection, slug)
+        if launched
+        else lock_draft_for_outputs(connection, slug, replace=replace)
     )
-    await in_pieces(connection, tables.items, added, ITEM_COLUMNS)
-    told = ((campaign.id, one.number, name, *one.above) for name, one in outputs.segments.items())
-    await in_pieces(connection, content_tables.segments, islice(told, had_segments, None), SEGMENT_COLUMNS)
-    await in_pieces(connection, content_tables.outputs, ((campaign.id, *one) for one in new), OUTPUT_COLUMNS, progress)
-    await outputs.named.keep(connection, campaign.id, media)
+    collected = await load_collected_outputs(connection, campaign)
+    old_system_count, old_segment_count = len(collected.number_by_system), len(collected.segment_by_id)
+    new_outputs = await asyncio.to_thread(lambda: [collected.add_row(row) for row in upload.rows])
+    if not new_outputs:
+        raise Invalid("This file has a header and no outputs. Nothing was imported.", code="file_empty")
+    refuse_too_many_outputs(collected)
+    system_rows = (
+        (campaign.id, number, name, name, "{}")
+        for name, number in collected.number_by_system.items()
+        if number >= old_system_count
+    )
+    await copy_rows_in_batches(connection, tables.items, system_rows, SYSTEM_COPY_COLUMNS)
+    segment_rows = (
+        (campaign.id, one.number, name, *one.source_and_reference) for name, one in collected.segment_by_id.items()
+    )
+    await copy_rows_in_batches(
+        connection, content_tables.segments, islice(segment_rows, old_segment_count, None), SEGMENT_COPY_COLUMNS
+    )
+    await copy_rows_in_batches(
+        connection, content_tables.outputs, ((campaign.id, *one) for one in new_outputs), OUTPUT_COPY_COLUMNS, progress
+    )
+    await collected.named_media.store_media(connection, campaign.id, media)
     notes = [] if notes is None else notes
-    if spelling := sentence_on_spelling(outputs.named.respelled):
+    if spelling := respelled_names_note(collected.named_media.zip_path_by_respelled_name):
         notes.append(spelling)
-    await lifecycle.note_segments(connection, campaign.id, len(outputs.segments))
+    await lifecycle.store_segment_count(connection, campaign.id, len(collected.segment_by_id))
     if launched:
-        await systems.check(connection, await lifecycle.find(connection, slug), len(outputs.systems))
-        await revisions.begin_anew(connection, campaign.id)
+        await systems.check_systems_can_be_compared(
+            connection, await lifecycle.find_campaign(connection, slug), len(collected.number_by_system)
+        )
+        await revisions.rebuild_present_revision(connection, campaign.id)
     facts: dict[str, Any] = {
-        "outputs": len(new),
-        "new_systems": len(outputs.systems) - had_systems,
+        "outputs": len(new_outputs),
+        "new_systems": len(collected.number_by_system) - old_system_count,
         "replaced": replace,
     }
     facts |= {"rows": upload.row_count, "lines": upload.line_count, "notes": notes}
-    await note(connection, "items.outputs_imported", campaign, after=facts)
-    return len(new)
+    await log_change(connection, "items.outputs_imported", campaign, after=facts)
+    return len(new_outputs)
 
 
-async def to_draft(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
+async def lock_draft_for_outputs(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
     """The draft to which outputs are added; with `replace` an empty one."""
-    campaign = await lifecycle.locked_draft(connection, slug, DRAFT_ONLY)
+    campaign = await lifecycle.lock_draft(connection, slug, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
     if replace:
-        await clear(connection, campaign.id)
-    elif not campaign.segment_count and await has_items(connection, campaign.id):
-        raise kinds_mixed(campaign)
+        await delete_content_of_draft(connection, campaign.id)
+    elif not campaign.segment_count and await has_any_items(connection, campaign.id):
+        raise kinds_mixed_error(campaign)
     return campaign
 
 
-async def joined(connection: AsyncConnection, slug: str) -> Row[Any]:
+async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: str) -> Row[Any]:
     """The launched campaign to which outputs are added; nobody can store an answer until the transaction ends."""
-    campaign = await lifecycle.find(connection, slug)
+    campaign = await lifecycle.find_campaign(connection, slug)
     if not campaign.segment_count:
-        lifecycle.require_draft(campaign, DRAFT_ONLY)
-    await revisions.keep_out(connection, campaign.id)
-    campaign = await lifecycle.locked(connection, slug)
+        lifecycle.require_draft(campaign, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
+    await revisions.block_writers(connection, campaign.id)
+    campaign = await lifecycle.lock_campaign(connection, slug)
     if campaign.status == "finished":
         lifecycle.require_draft(campaign, "a system can join as long as others are judged")
     return campaign
 
 
-def kinds_mixed(campaign: Row[Any]) -> Conflict:
+def kinds_mixed_error(campaign: Row[Any]) -> Conflict:
     """A campaign is of items or of systems."""
-    has, brings = ("systems", "items") if campaign.segment_count else ("items", "outputs of systems")
+    existing_kind, uploaded_kind = ("systems", "items") if campaign.segment_count else ("items", "outputs of systems")
     return Conflict(
-        f"“{campaign.name}” has {has}, and this file brings {brings}. Replace those that are there, or make another "
+        f"“{campaign.name}” has {existing_kind}, and this file brings {uploaded_kind}. Replace those that are there, or make another "
         "campaign. Nothing was imported.",
         code="kinds_mixed",
     )
 
 
-def check_size(outputs: Outputs) -> None:
-    systems, segments = len(outputs.systems), len(outputs.segments)
-    if systems * segments > MOST_CELLS:
+def refuse_too_many_outputs(outputs: CollectedOutputs) -> None:
+    systems, segments = len(outputs.number_by_system), len(outputs.segment_by_id)
+    if systems * segments > MAX_SYSTEMS_TIMES_SEGMENTS:
         raise TooLarge(
-            f"{plural(systems, 'system')} times {plural(segments, 'segment')} are more than {MOST_CELLS:,} outputs. "
+            f"{pluralize(systems, 'system')} times {pluralize(segments, 'segment')} are more than {MAX_SYSTEMS_TIMES_SEGMENTS:,} outputs. "
             "Nothing was imported.",
             code="too_many_outputs",
         )
 
 
-async def in_pieces(
+async def copy_rows_in_batches(
     connection: AsyncConnection,
     table: Table,
     rows: Iterator[tuple[Any, ...]],
     columns: Sequence[str],
-    progress: Progress = lambda _rows: None,
+    progress: ReportRowCount = lambda _rows: None,
 ) -> None:
     """Store rows, in pieces, so that other requests are not kept waiting."""
-    done = 0
-    while some := list(islice(rows, ROWS_AT_ONCE)):
-        await copy(connection, table, some, *columns)
-        done += len(some)
-        progress(done)
+    stored_count = 0
+    while batch := list(islice(rows, OUTPUTS_PER_COPY)):
+        await copy_rows(connection, table, batch, *columns)
+        stored_count += len(batch)
+        progress(stored_count)
 
 
-async def already_there(connection: AsyncConnection, campaign: Row[Any]) -> Outputs:
+async def load_collected_outputs(connection: AsyncConnection, campaign: Row[Any]) -> CollectedOutputs:
     """What a campaign has."""
-    items, segments, outputs = tables.items.c, content_tables.segments.c, content_tables.outputs.c
-    systems = select(items.external_id, items.number).where(items.campaign_id == campaign.id).order_by(items.number)
-    named = select(content_tables.segments).where(segments.campaign_id == campaign.id).order_by(segments.number)
-    there = select(outputs.segment, outputs.item).where(outputs.campaign_id == campaign.id)
-    return Outputs(
-        NamedMedia(Content.of(campaign)),
-        {row.external_id: row.number for row in await connection.execute(systems)},
+    item_columns, segment_columns, output_columns = tables.items.c, content_tables.segments.c, content_tables.outputs.c
+    select_systems = (
+        select(item_columns.external_id, item_columns.number)
+        .where(item_columns.campaign_id == campaign.id)
+        .order_by(item_columns.number)
+    )
+    select_segments = (
+        select(content_tables.segments)
+        .where(segment_columns.campaign_id == campaign.id)
+        .order_by(segment_columns.number)
+    )
+    select_outputs = select(output_columns.segment, output_columns.item).where(
+        output_columns.campaign_id == campaign.id
+    )
+    return CollectedOutputs(
+        NamedMedia(Content.from_campaign(campaign)),
+        {row.external_id: row.number for row in await connection.execute(select_systems)},
         {
-            row.external_id: Segment(row.number, Above(row.source, row.reference))
-            for row in await connection.execute(named)
+            row.external_id: NumberedSegment(row.number, SourceAndReference(row.source, row.reference))
+            for row in await connection.execute(select_segments)
         },
-        {(row.segment, row.item): 0 for row in await connection.execute(there)},
+        {(row.segment, row.item): 0 for row in await connection.execute(select_outputs)},
     )
 
 
-async def has_items(connection: AsyncConnection, campaign_id: int) -> bool:
-    first = select(tables.items.c.number).where(tables.items.c.campaign_id == campaign_id).limit(1)
-    return await connection.scalar(first) is not None
+async def has_any_items(connection: AsyncConnection, campaign_id: int) -> bool:
+    first_item = select(tables.items.c.number).where(tables.items.c.campaign_id == campaign_id).limit(1)
+    return await connection.scalar(first_item) is not None
 
 
-async def clear(connection: AsyncConnection, campaign_id: int) -> None:
+async def delete_content_of_draft(connection: AsyncConnection, campaign_id: int) -> None:
     """Take a draft's items and checks, or its systems with all that came with them, and the files of either."""
-    await store.remove_all(connection, campaign_id)
-    await checks_import.clear(connection, campaign_id)
+    await store.delete_media_files(connection, campaign_id)
+    await checks_import.delete_check_items(connection, campaign_id)
     for table in (tables.items, content_tables.segments, content_tables.outputs):
         await connection.execute(delete(table).where(table.c.campaign_id == campaign_id))
-    await lifecycle.note_segments(connection, campaign_id, 0)
+    await lifecycle.store_segment_count(connection, campaign_id, 0)

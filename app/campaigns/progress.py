@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 from app.errors import Refusal
 
-Result = TypeVar("Result")
-Progress = Callable[[int], None]
-Job = Callable[[Progress], Awaitable[Result]]
+JobResult = TypeVar("Result")
+ReportRowCount = Callable[[int], None]
+ReportingJob = Callable[[ReportRowCount], Awaitable[JobResult]]
 
 
-async def watched(job: Job[Result]) -> AsyncGenerator[int | Result | Refusal, None]:
+async def watch_job(job: ReportingJob[JobResult]) -> AsyncGenerator[int | JobResult | Refusal, None]:
     """The numbers that `job` reports, then its result, or the refusal it raised. Who stops watching ends the job."""
     reports: asyncio.Queue[int | None] = asyncio.Queue()
     task = asyncio.ensure_future(job(reports.put_nowait))
@@ -28,16 +28,16 @@ async def watched(job: Job[Result]) -> AsyncGenerator[int | Result | Refusal, No
         task.cancel()
 
 
-async def progress_lines(job: Job[str]) -> AsyncIterator[str]:
+async def stream_job_progress(job: ReportingJob[str]) -> AsyncIterator[str]:
     """JSON lines: {"rows": n} now and then; at the end {"done": address} or {"error": {code, message}}, where the
     refusal has one with a `proposal` of columns.
     """
-    async with aclosing(watched(job)) as reports:
+    async with aclosing(watch_job(job)) as reports:
         async for report in reports:
-            yield json.dumps(progress_line(report)) + "\n"
+            yield json.dumps(progress_report_json(report)) + "\n"
 
 
-def progress_line(report: int | str | Refusal) -> dict[str, Any]:
+def progress_report_json(report: int | str | Refusal) -> dict[str, Any]:
     if isinstance(report, Refusal):
         proposal = {"proposal": report.details["proposal"]} if "proposal" in report.details else {}
         return {"error": {"code": report.code, "message": report.message} | proposal}

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from app.campaigns import campaign_file
 from app.campaigns.campaign_file import About
 from app.campaigns.settings import CampaignSettings
-from app.errors import NotFound, shortened
+from app.errors import NotFound, shorten_echo
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples" / "questions"
+QUESTION_FILES_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "questions"
 # In the order in which they are offered. A new one is a file and its name here.
-QUESTIONS = (
+QUESTION_NAMES = (
     *("lexical-frequency", "political-spectrum", "translation-systems"),
     *("translation-adequacy", "translation-fluency", "translation-adequacy-and-fluency", "translation-quality"),
     "translation-ranking",
@@ -20,7 +20,7 @@ QUESTIONS = (
 )
 
 
-class Question(NamedTuple):
+class TemplateQuestion(NamedTuple):
     """A campaign file that says what it is."""
 
     name: str
@@ -29,19 +29,19 @@ class Question(NamedTuple):
 
 
 @cache
-def question(name: str) -> Question:
+def load_question(name: str) -> TemplateQuestion:
     """Raises `NotFound` (`template_unknown`)."""
-    if name not in QUESTIONS:
-        raise NotFound(f"There is no question template “{shortened(name)}”.", code="template_unknown")
-    found = campaign_file.read(path_of(name).read_bytes(), name).content
-    return Question(name, About.model_validate(found.about), found.settings)
+    if name not in QUESTION_NAMES:
+        raise NotFound(f"There is no question template “{shorten_echo(name)}”.", code="template_unknown")
+    campaign_file_content = campaign_file.parse_campaign_file(question_file_path(name).read_bytes(), name).content
+    return TemplateQuestion(name, About.model_validate(campaign_file_content.about), campaign_file_content.settings)
 
 
-def questions() -> list[Question]:
+def load_questions() -> list[TemplateQuestion]:
     """All of them, in their order."""
-    return [question(name) for name in QUESTIONS]
+    return [load_question(name) for name in QUESTION_NAMES]
 
 
-def path_of(name: str) -> Path:
+def question_file_path(name: str) -> Path:
     """The file of one of `QUESTIONS`."""
-    return FOLDER / f"{name}.yaml"
+    return QUESTION_FILES_FOLDER / f"{name}.yaml"

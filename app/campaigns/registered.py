@@ -7,17 +7,17 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 
-def one_of(registry: Mapping[str, Any]) -> Any:
+def registry_key_type(registry: Mapping[str, Any]) -> Any:
     """One of its names."""
 
-    def known(name: str) -> str:
-        if name not in registry:
+    def require_registered(key: str) -> str:
+        if key not in registry:
             raise PydanticCustomError(
                 "literal_error", "Input should be {expected}", {"expected": " or ".join(registry)}
             )
-        return name
+        return key
 
-    def choices(schema: dict[str, Any]) -> None:
+    def add_enum_of_keys(schema: dict[str, Any]) -> None:
         schema["enum"] = list(registry)
 
-    return Annotated[str, AfterValidator(known), Field(json_schema_extra=choices)]
+    return Annotated[str, AfterValidator(require_registered), Field(json_schema_extra=add_enum_of_keys)]

@@ -23,32 +23,32 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.campaigns import lifecycle
 from app.campaigns.imported_hits import (
     ImportedHit,
-    numbered,
-    store_closed,
-    store_responses,
-    unnumbered,
-    without_stored,
+    convert_rows_to_hits,
+    drop_stored_hits,
+    store_imported_hits,
+    store_imported_responses,
+    unnumbered_responses,
 )
-from app.campaigns.items_by_text import name_items_by_text
-from app.campaigns.progress import Progress
+from app.campaigns.items_by_text import replace_item_texts_by_ids
+from app.campaigns.progress import ReportRowCount
 from app.crowd.answer_files import read_answer_file
 from app.crowd.answered import REQUIRED_RESULT_COLUMNS
 from app.crowd.platform import Platform
 from app.crowd.reading import ReadingOptions
-from app.database.audit_log import note
+from app.database.audit_log import log_change
 from app.database.campaign import finish_if_complete
-from app.designs.criteria import criteria_of
+from app.designs.criteria import criterion_views
 from app.designs.registry import design_of
-from app.designs.written import Written, WrittenByCriterion
-from app.errors import Conflict, plural
-from app.record.folding import lock_present, share
+from app.designs.written import CriterionValueFormat, ValueFormat
+from app.errors import Conflict, pluralize
+from app.record.folding import lock_present_posteriors, share_store_lock
 
-AS_WRITTEN = ReadingOptions()
-FEWEST_ROWS, MOST_ROWS = 5, 2_000  # in one transaction
-HOLD_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
+DEFAULT_READING_OPTIONS = ReadingOptions()
+MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 2_000  # in one transaction
+TARGET_TRANSACTION_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
 
 
-class ImportedResponses(BaseModel):
+class ResponseImportReceipt(BaseModel):
     """What an import of results did."""
 
     responses: int = Field(0, description="Stored now.")
@@ -77,40 +77,40 @@ class ImportedResponses(BaseModel):
     file: str = Field("", description="How the table was read, in sentences.")
 
 
-def sentences(done: ImportedResponses) -> list[str]:
+def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
     """What an import did, in words."""
-    have = "has" if done.over_wanted == 1 else "have"
-    said = {
-        f"Imported {plural(done.responses, 'response')} on {plural(done.items, 'item')}.": True,
-        f"HITs passed over because they were imported before: {done.known:,}.": done.known,
-        f"Scores left out because their item was marked N/A: {done.not_applicable:,}. The export of responses has "
-        "these marks.": done.not_applicable,
-        f"HITs in which every item was marked N/A, kept without a response: {done.without_score:,}.": (
-            done.without_score
+    have = "has" if receipt.over_wanted == 1 else "have"
+    condition_by_sentence = {
+        f"Imported {pluralize(receipt.responses, 'response')} on {pluralize(receipt.items, 'item')}.": True,
+        f"HITs passed over because they were imported before: {receipt.known:,}.": receipt.known,
+        f"Scores left out because their item was marked N/A: {receipt.not_applicable:,}. The export of responses has "
+        "these marks.": receipt.not_applicable,
+        f"HITs in which every item was marked N/A, kept without a response: {receipt.without_score:,}.": (
+            receipt.without_score
         ),
-        f"Rows without a WorkerId: {done.without_worker:,}. They count as the answers of one annotator.": (
-            done.without_worker
+        f"Rows without a WorkerId: {receipt.without_worker:,}. They count as the answers of one annotator.": (
+            receipt.without_worker
         ),
-        f"{plural(done.over_wanted, 'item')} now {have} more judgments than you wanted; all of them count.": (
-            done.over_wanted
+        f"{pluralize(receipt.over_wanted, 'item')} now {have} more judgments than you wanted; all of them count.": (
+            receipt.over_wanted
         ),
-        "Every item has the judgments you wanted, so the campaign is finished.": done.finished,
-        f"HITs left out because they were rejected, cancelled or ignored: {done.rejected:,}.": done.rejected,
-        f"Values left out because their cells are empty or say NA: {done.missing:,}.": done.missing,
-        f"Values read as percent: {done.percent:,}.": done.percent,
-        "Numbers were read with decimal commas.": done.decimal_comma,
-        f"Dates were read with the {done.date_order.removesuffix('_first')} first.": done.date_order,
-        f"Times without a time zone were read as {done.time_zone}.": done.time_zone,
-        f"Columns read: {done.columns}.": done.columns,
-        f"Columns passed over: {done.passed_over}.": done.passed_over,
-        f"Items found by their text: {done.by_text:,}.": done.by_text,
-        f"The file has {plural(done.rows, 'row')} on {plural(done.lines, 'line')}.": done.rows,
-        done.file: done.file,
+        "Every item has the judgments you wanted, so the campaign is finished.": receipt.finished,
+        f"HITs left out because they were rejected, cancelled or ignored: {receipt.rejected:,}.": receipt.rejected,
+        f"Values left out because their cells are empty or say NA: {receipt.missing:,}.": receipt.missing,
+        f"Values read as percent: {receipt.percent:,}.": receipt.percent,
+        "Numbers were read with decimal commas.": receipt.decimal_comma,
+        f"Dates were read with the {receipt.date_order.removesuffix('_first')} first.": receipt.date_order,
+        f"Times without a time zone were read as {receipt.time_zone}.": receipt.time_zone,
+        f"Columns read: {receipt.columns}.": receipt.columns,
+        f"Columns passed over: {receipt.passed_over}.": receipt.passed_over,
+        f"Items found by their text: {receipt.by_text:,}.": receipt.by_text,
+        f"The file has {pluralize(receipt.rows, 'row')} on {pluralize(receipt.lines, 'line')}.": receipt.rows,
+        receipt.file: receipt.file,
     }
-    return [sentence for sentence, true in said.items() if true]
+    return [sentence for sentence, true in condition_by_sentence.items() if true]
 
 
-async def import_results(
+async def import_responses_from_file(
     engine: AsyncEngine,
     slug: str,
     file: BinaryIO,
@@ -118,10 +118,10 @@ async def import_results(
     *,
     now: datetime,
     max_mb: int,
-    options: ReadingOptions = AS_WRITTEN,
-    progress: Progress = lambda _rows: None,
-    looks: Callable[[int], None] = lambda _campaign_id: None,
-) -> ImportedResponses:
+    options: ReadingOptions = DEFAULT_READING_OPTIONS,
+    progress: ReportRowCount = lambda _rows: None,
+    request_scan: Callable[[int], None] = lambda _campaign_id: None,
+) -> ResponseImportReceipt:
     """Store a file's HITs as responses, in file order, with the posteriors that follow.
 
     The answers exist, so items may come to have more judgments than are wanted. `progress` is told now and then how
@@ -131,73 +131,86 @@ async def import_results(
     goes on after them.
     """
     async with engine.connect() as connection:
-        campaign = await launched(connection, slug)
-    values = WrittenByCriterion(campaign)
+        campaign = await find_campaign_for_responses(connection, slug)
+    values = CriterionValueFormat(campaign)
     platform, rows, notes = await asyncio.to_thread(
         read_answer_file, file, name, values, max_mb=max_mb, options=options
     )
     async with engine.connect() as connection:
-        notes.by_text = await name_items_by_text(connection, campaign.id, rows) if notes.columns else 0
-        hits = await numbered(connection, campaign, rows)
-        count, first = len(hits), hits[0]
-        new = await without_stored(connection, campaign, platform, hits)
+        notes.by_text = await replace_item_texts_by_ids(connection, campaign.id, rows) if notes.columns else 0
+        hits = await convert_rows_to_hits(connection, campaign, rows)
+        hit_count, first_hit = len(hits), hits[0]
+        new_hits = await drop_stored_hits(connection, campaign, platform, hits)
     del hits
-    if not new:
+    if not new_hits:
         raise Conflict(
             f"All rows of this file are in “{campaign.name}” already. Nothing was imported.",
             code="assignment_known",
-            line=first.line,
+            line=first_hit.line,
         )
-    stored, done = 0, ImportedResponses.model_validate(asdict(notes))
-    judgments: dict[int, int] = {}
-    async for some, counts in stored_in_turn(engine, campaign, platform, new, now=now):
-        stored += len(some)
-        done.responses += sum(bool(hit.items) for hit in some)
-        done.not_applicable += sum(len(hit.not_applicable) + len(hit.unjudged) for hit in some)
-        done.without_score += sum(not hit.items for hit in some)
-        done.without_worker += sum(hit.nameless for hit in some)
-        judgments |= counts
-        progress(stored)
+    stored_count, receipt = 0, ResponseImportReceipt.model_validate(asdict(notes))
+    judgments_by_item: dict[int, int] = {}
+    async for batch, counts in store_hits_in_batches(engine, campaign, platform, new_hits, now=now):
+        stored_count += len(batch)
+        receipt.responses += sum(bool(hit.scored_items) for hit in batch)
+        receipt.not_applicable += sum(len(hit.unscored_items) + len(hit.unjudged) for hit in batch)
+        receipt.without_score += sum(not hit.scored_items for hit in batch)
+        receipt.without_worker += sum(hit.nameless for hit in batch)
+        judgments_by_item |= counts
+        progress(stored_count)
     async with engine.begin() as connection:
-        done.finished = await finish_if_complete(connection, campaign.id, now=now)
-    looks(campaign.id)
-    done.items, done.known = len(judgments), count - stored
-    drawn = {item: count for item, count in judgments.items() if item not in campaign.always_shown}
-    done.over_wanted = await asyncio.to_thread(more_than, campaign.judgments_per_item, drawn)
-    return done
+        receipt.finished = await finish_if_complete(connection, campaign.id, now=now)
+    request_scan(campaign.id)
+    receipt.items, receipt.known = len(judgments_by_item), hit_count - stored_count
+    judgments_by_drawn_item = {
+        item: count for item, count in judgments_by_item.items() if item not in campaign.always_shown
+    }
+    receipt.over_wanted = await asyncio.to_thread(
+        count_items_over_wanted, campaign.judgments_per_item, judgments_by_drawn_item
+    )
+    return receipt
 
 
-def example(campaign: Any, ids: Sequence[str], segment: str | None = None) -> str:
+def example_responses_csv(campaign: Any, item_ids: Sequence[str], segment_id: str | None = None) -> str:
     """A file with somebody's answer to a HIT of as many items, the first the best; nothing if they are too few.
 
     segment: where the items are systems, that of the HIT.
     """
-    rows = [row for view in criteria_of(campaign) for row in example_rows(view, ids)]
+    rows = [row for view in criterion_views(campaign) for row in example_response_rows(view, item_ids)]
     file = io.StringIO()
-    below = () if segment is None else (segment,)
-    columns = (*REQUIRED_RESULT_COLUMNS, *(["segment"] if below else []), *(["criterion"] if campaign.criteria else []))
-    lines = [(*row[: len(REQUIRED_RESULT_COLUMNS)], *below, *row[len(REQUIRED_RESULT_COLUMNS) :]) for row in rows]
+    segment_cells = () if segment_id is None else (segment_id,)
+    columns = (
+        *REQUIRED_RESULT_COLUMNS,
+        *(["segment"] if segment_cells else []),
+        *(["criterion"] if campaign.criteria else []),
+    )
+    lines = [
+        (*row[: len(REQUIRED_RESULT_COLUMNS)], *segment_cells, *row[len(REQUIRED_RESULT_COLUMNS) :]) for row in rows
+    ]
     csv.writer(file, lineterminator="\n").writerows([columns, *lines] if lines else [])
     return file.getvalue()
 
 
-def example_rows(campaign: Any, ids: Sequence[str]) -> list[tuple[str, ...]]:
+def example_response_rows(criterion_view: Any, item_ids: Sequence[str]) -> list[tuple[str, ...]]:
     """By the criterion that the campaign is read by, whose name ends each row."""
-    design, name = design_of(campaign), [campaign.criterion_name] if campaign.criteria else []
-    ids = list(dict.fromkeys([*design.always_shown, *ids]))[: len(ids)]
-    count, written = len(ids), Written(design)
+    design, name = design_of(criterion_view), [criterion_view.criterion_name] if criterion_view.criteria else []
+    item_ids = list(dict.fromkeys([*design.always_shown, *item_ids]))[: len(item_ids)]
+    count, file_values = len(item_ids), ValueFormat(design)
     if count < design.fewest_items:
         return []
-    values = design.given([(count - k) / (count + 1) for k in range(count)])
-    return [("h1", "Ann", item, written.words(value), *name) for item, value in zip(ids, values, strict=True)]
+    values = design.simulate_answer([(count - k) / (count + 1) for k in range(count)])
+    return [
+        ("h1", "Ann", item, file_values.format_value(value), *name)
+        for item, value in zip(item_ids, values, strict=True)
+    ]
 
 
-def more_than(wanted: int, judgments: Mapping[int, int]) -> int:
-    return sum(count > wanted for count in judgments.values())
+def count_items_over_wanted(judgments_wanted: int, judgments_by_item: Mapping[int, int]) -> int:
+    return sum(count > judgments_wanted for count in judgments_by_item.values())
 
 
-async def launched(connection: AsyncConnection, slug: str) -> Row[Any]:
-    campaign = await lifecycle.find(connection, slug)
+async def find_campaign_for_responses(connection: AsyncConnection, slug: str) -> Row[Any]:
+    campaign = await lifecycle.find_campaign(connection, slug)
     if campaign.status == "draft":
         raise Conflict(
             f"“{campaign.name}” is a draft. Launch it (you can pause it at once), then import its results.",
@@ -209,7 +222,7 @@ async def launched(connection: AsyncConnection, slug: str) -> Row[Any]:
     return campaign
 
 
-async def stored_in_turn(
+async def store_hits_in_batches(
     engine: AsyncEngine, campaign: Row[Any], platform: Platform, hits: list[ImportedHit], *, now: datetime
 ) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
     """HITs stored, some at a time, as many as hold others up for `HOLD_SECONDS`; those, and the judgments that their
@@ -218,21 +231,33 @@ async def stored_in_turn(
     In between annotators have as much time, so that those who waited need not wait again.
     """
     hits.reverse()
-    size, fixed, wanted = FEWEST_ROWS, math.inf, len(hits)
-    while some := [hits.pop() for _ in range(min(size, len(hits)))]:
+    batch_size, fixed_seconds, hit_count = MIN_HITS_PER_TRANSACTION, math.inf, len(hits)
+    while batch := [hits.pop() for _ in range(min(batch_size, len(hits)))]:
         async with engine.begin() as connection:
-            await share(connection, campaign)
-            if fixed == math.inf:  # with the first of them: who imports the same file again goes on after these
-                await note(connection, "answers.imported", campaign, after={"hits": wanted})
-            closed = await store_closed(connection, campaign, platform, some, now=now)
-            scored = [one for one in closed if one.hit.items]
-            locked = await lock_present(connection, campaign, unnumbered(scored, 0))
-            began = time.monotonic()  # what it waited for others is no reason to store fewer
-            counts = await store_responses(connection, campaign, scored, locked, now=now) if scored else {}
-        held = time.monotonic() - began
-        yield [one.hit for one in closed], counts
-        fixed = min(fixed, held)  # what any number of rows takes, such as the commit, is no reason to store fewer
-        of_rows = max(held - fixed, 0.01 * HOLD_SECONDS)
-        size = min(max(round(size * HOLD_SECONDS / of_rows), FEWEST_ROWS), 2 * size, MOST_ROWS)
+            await share_store_lock(connection, campaign)
+            if fixed_seconds == math.inf:  # with the first of them: who imports the same file again goes on after these
+                await log_change(connection, "answers.imported", campaign, after={"hits": hit_count})
+            stored_hits = await store_imported_hits(connection, campaign, platform, batch, now=now)
+            scored_hits = [one for one in stored_hits if one.imported.scored_items]
+            locked_posteriors = await lock_present_posteriors(
+                connection, campaign, unnumbered_responses(scored_hits, 0)
+            )
+            start_time = time.monotonic()  # what it waited for others is no reason to store fewer
+            counts = (
+                await store_imported_responses(connection, campaign, scored_hits, locked_posteriors, now=now)
+                if scored_hits
+                else {}
+            )
+        held_seconds = time.monotonic() - start_time
+        yield [one.imported for one in stored_hits], counts
+        fixed_seconds = min(
+            fixed_seconds, held_seconds
+        )  # what any number of rows takes, such as the commit, is no reason to store fewer
+        row_seconds = max(held_seconds - fixed_seconds, 0.01 * TARGET_TRANSACTION_SECONDS)
+        batch_size = min(
+            max(round(batch_size * TARGET_TRANSACTION_SECONDS / row_seconds), MIN_HITS_PER_TRANSACTION),
+            2 * batch_size,
+            MAX_HITS_PER_TRANSACTION,
+        )
         if campaign.status == "running":
-            await asyncio.sleep(held)
+            await asyncio.sleep(held_seconds)

@@ -9,28 +9,28 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.content_tables import segments
 from app.database.session import driver_of
-from app.designs.content import Above, Beside
-from app.media.shown import drawn
-from app.record.outputs import OutputMean, means, outputs_for
+from app.designs.content import RenderedContext, SourceAndReference
+from app.media.shown import render_campaign_items
+from app.record.outputs import OutputMean, load_output_means, load_outputs_of_segment
 
 SEGMENTS_PER_PAGE = 20
 
-REPORTS = text("""
+COUNT_MEDIA_REPORTS_OF_OUTPUTS = text("""
     SELECT segment, item, count(*) AS annotators FROM media_reports
     WHERE campaign_id = :campaign AND segment = ANY(CAST(:segments AS int[])) GROUP BY segment, item
 """)
-SYSTEMS = text("SELECT external_id FROM items WHERE campaign_id = :campaign ORDER BY number")
+LIST_SYSTEM_NAMES = text("SELECT external_id FROM items WHERE campaign_id = :campaign ORDER BY number")
 
 
 @dataclass(frozen=True)
-class SegmentRow:
+class SegmentResults:
     """A segment, and what each system got there; None where it has no output that was judged. reports: how many people
     could not open an output, by the number of its system.
     """
 
     segment: Row[Any]
-    cells: Sequence[OutputMean | None]
-    reports: Mapping[int, int]
+    output_means: Sequence[OutputMean | None]
+    report_count_by_system: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -41,43 +41,70 @@ class SegmentsPage:
 
     campaign: Any
     systems: Sequence[str]
-    rows: Sequence[SegmentRow]
-    number: int
-    pages: int
-    chosen: SegmentRow | None
+    rows: Sequence[SegmentResults]
+    page_number: int
+    page_count: int
+    chosen: SegmentResults | None
     outputs: Mapping[int, str]
-    above: Sequence[Beside]
+    above: Sequence[RenderedContext]
 
 
-async def segments_page(connection: AsyncConnection, campaign: Any, number: int, chosen: str) -> SegmentsPage:
+async def load_segments_page(
+    connection: AsyncConnection, campaign: Any, page_number: int, chosen_id: str
+) -> SegmentsPage:
     """The page of this number, or the last; chosen: what its researcher calls a segment."""
-    pages = max(1, -(-campaign.segment_count // SEGMENTS_PER_PAGE))
-    number = min(number, pages)
-    mine = segments.select().where(segments.c.campaign_id == campaign.id)
-    first = (number - 1) * SEGMENTS_PER_PAGE
-    here = mine.where(segments.c.number.between(first, first + SEGMENTS_PER_PAGE - 1)).order_by(segments.c.number)
-    found = (await connection.execute(here)).all()
-    one = (await connection.execute(mine.where(segments.c.external_id == chosen))).one_or_none() if chosen else None
-    names = list(await connection.scalars(SYSTEMS, {"campaign": campaign.id}))
-    rows = await rows_of(connection, campaign, [*found, *([one] if one else [])], len(names))
-    outputs = await outputs_for(connection, campaign.id, one.number) if one else {}
-    above = Above(one.source, one.reference) if one else Above()
-    shown = await drawn(await driver_of(connection), campaign, [*outputs], [*outputs.values()], above)
-    outputs = dict(zip(outputs, shown.items, strict=True))
-    chosen_row = rows[-1] if one else None
-    return SegmentsPage(campaign, names, rows[: len(found)], number, pages, chosen_row, outputs, shown.common)
+    page_count = max(1, -(-campaign.segment_count // SEGMENTS_PER_PAGE))
+    page_number = min(page_number, page_count)
+    campaign_segments = segments.select().where(segments.c.campaign_id == campaign.id)
+    first = (page_number - 1) * SEGMENTS_PER_PAGE
+    page_segments = campaign_segments.where(segments.c.number.between(first, first + SEGMENTS_PER_PAGE - 1)).order_by(
+        segments.c.number
+    )
+    segment_rows = (await connection.execute(page_segments)).all()
+    chosen_segment = (
+        (await connection.execute(campaign_segments.where(segments.c.external_id == chosen_id))).one_or_none()
+        if chosen_id
+        else None
+    )
+    names = list(await connection.scalars(LIST_SYSTEM_NAMES, {"campaign": campaign.id}))
+    rows = await load_segment_results(
+        connection, campaign, [*segment_rows, *([chosen_segment] if chosen_segment else [])], len(names)
+    )
+    outputs = await load_outputs_of_segment(connection, campaign.id, chosen_segment.number) if chosen_segment else {}
+    source_and_reference = (
+        SourceAndReference(chosen_segment.source, chosen_segment.reference) if chosen_segment else SourceAndReference()
+    )
+    drawn_outputs = await render_campaign_items(
+        await driver_of(connection), campaign, [*outputs], [*outputs.values()], source_and_reference
+    )
+    outputs = dict(zip(outputs, drawn_outputs.items, strict=True))
+    chosen_row = rows[-1] if chosen_segment else None
+    return SegmentsPage(
+        campaign,
+        names,
+        rows[: len(segment_rows)],
+        page_number,
+        page_count,
+        chosen_row,
+        outputs,
+        drawn_outputs.shared_context,
+    )
 
 
-async def rows_of(
-    connection: AsyncConnection, campaign: Any, found: Sequence[Row[Any]], systems: int
-) -> list[SegmentRow]:
+async def load_segment_results(
+    connection: AsyncConnection, campaign: Any, segment_rows: Sequence[Row[Any]], system_count: int
+) -> list[SegmentResults]:
     """What each system got in these segments."""
-    numbers = [row.number for row in found]
-    judged = await means(connection, campaign, numbers)
+    numbers = [row.number for row in segment_rows]
+    mean_by_output = await load_output_means(connection, campaign, numbers)
     reports: dict[int, dict[int, int]] = {number: {} for number in numbers}
-    for report in await connection.execute(REPORTS, {"campaign": campaign.id, "segments": numbers}):
+    for report in await connection.execute(
+        COUNT_MEDIA_REPORTS_OF_OUTPUTS, {"campaign": campaign.id, "segments": numbers}
+    ):
         reports[report.segment][report.item] = report.annotators
     return [
-        SegmentRow(row, [judged.get((row.number, system)) for system in range(systems)], reports[row.number])
-        for row in found
+        SegmentResults(
+            row, [mean_by_output.get((row.number, system)) for system in range(system_count)], reports[row.number]
+        )
+        for row in segment_rows
     ]

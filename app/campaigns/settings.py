@@ -15,45 +15,56 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.alerts.settings import AlertSettings
-from app.campaigns.registered import one_of
-from app.campaigns.together import can_ask, can_follow
+from app.campaigns.registered import registry_key_type
+from app.campaigns.together import can_law_read_design, can_law_serve_rule
 from app.crowd.settings import CrowdSettings
-from app.designs.content import KINDS
-from app.designs.criteria import GRID, MOST, Criterion, refuse_grid, refuse_unlike_classes, settled
-from app.designs.registry import DESIGNS, USUAL, design_of
+from app.designs.content import CONTENT_KINDS
+from app.designs.criteria import (
+    GRID_LAYOUT,
+    MAX_CRITERIA,
+    Criterion,
+    normalise_criteria,
+    refuse_differing_class_counts,
+    refuse_unsuitable_grid,
+)
+from app.designs.registry import DEFAULT_DESIGN, DESIGNS, design_of
 from app.designs.remarks import RemarkSettings
 from app.designs.unjudged import UnjudgedSettings
-from app.errors import Invalid, plain_message
-from app.fields import ONLY_MORE, OPEN, after_launch, refuse_blank
-from app.goals.settings import GoalSettings, why_no_goal
-from app.inference.online.laws import ONLINE
-from app.languages.catalogue import BROWSER, LANGUAGES
+from app.errors import Invalid, strip_validator_prefix
+from app.fields import CAN_GROW, EDITABLE, editability_after_launch, refuse_blank
+from app.goals.settings import GoalSettings, goal_refusal_reason
+from app.inference.online.laws import ONLINE_LAWS
+from app.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
 from app.quality.settings import QualitySettings
-from app.selection.registry import RULES
+from app.selection.registry import SELECTION_RULES
 from app.visit.practice import parse_practice_sets
 from app.visit.settings import VisitSettings
 
-LONGEST_NAME = 500
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
-Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+MAX_CAMPAIGN_NAME_CHARACTERS = 500
+RequiredText = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)
+]
+ScaleLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 # Beyond these, squares and their ratios leave the range of floats, and a campaign could ask nothing.
-Width = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
-Real = Annotated[float, Field(allow_inf_nan=False)]
+PositiveWidth = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
+FinitePriorNumber = Annotated[float, Field(allow_inf_nan=False)]
 
 
-DesignName: Any = one_of(DESIGNS)
-UpdateLaw: Any = one_of(ONLINE)
-RuleName: Any = one_of(RULES)
+DesignName: Any = registry_key_type(DESIGNS)
+UpdateLaw: Any = registry_key_type(ONLINE_LAWS)
+RuleName: Any = registry_key_type(SELECTION_RULES)
 Selection = Literal["streaming", "iterations"]
-ContentKind: Any = one_of(KINDS)
-LanguageName: Any = Literal[(BROWSER, *LANGUAGES)]
-Column = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
+ContentKind: Any = registry_key_type(CONTENT_KINDS)
+LanguageName: Any = Literal[(BROWSER_LANGUAGE, *LANGUAGES)]
+ColumnName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)
+]
 Differences = Literal["none", "reference", "pair"]
 CriteriaShown = Literal["in turn", "grid"]
 
 
-OF_FIELD = "of_field"  # a problem of all settings together that is said at the field that its context names
-FORMER_PRIOR = ("prior_a", "prior_b")
+JOINT_ERROR_TYPE = "of_field"  # a problem of all settings together that is said at the field that its context names
+EASEL_1_PRIOR_SETTINGS = ("prior_a", "prior_b")
 
 
 class CampaignSettings(
@@ -63,37 +74,37 @@ class CampaignSettings(
 
     model_config = ConfigDict(extra="forbid", validate_default=True)
 
-    name: Words = Field(title="Name", description="Shown to annotators at the top of the page.")
-    question: Words = Field(
+    name: RequiredText = Field(title="Name", description="Shown to annotators at the top of the page.")
+    question: RequiredText = Field(
         title="Question",
         description="What annotators are asked about the items of a HIT.",
     )
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
-        default="", title="Instructions", json_schema_extra=OPEN,
+        default="", title="Instructions", json_schema_extra=EDITABLE,
         description="Markdown. Annotators can open them at any time. Once launched, correct only how they say it; the "
         "log keeps each version.",
     )  # fmt: skip
     language: LanguageName = Field(
-        default=BROWSER, title="Language of the pages", json_schema_extra=OPEN,
+        default=BROWSER_LANGUAGE, title="Language of the pages", json_schema_extra=EDITABLE,
         description="Of buttons, hints and refusals on annotators' pages; your own words stay as you write them. "
         "browser: the one that each annotator's browser asks for.",
     )  # fmt: skip
-    low_label: Label = Field(default="low", title="Label at 0", description="The left end of the scale.")
-    middle_label: Label | None = Field(
+    low_label: ScaleLabel = Field(default="low", title="Label at 0", description="The left end of the scale.")
+    middle_label: ScaleLabel | None = Field(
         default=None,
         title="Label at 50",
         description="Optional. Leave empty unless the middle has a meaning of its own.",
     )
-    high_label: Label = Field(default="high", title="Label at 100", description="The right end of the scale.")
+    high_label: ScaleLabel = Field(default="high", title="Label at 100", description="The right end of the scale.")
     design: DesignName = Field(
-        default=USUAL, title="Way of asking",
+        default=DEFAULT_DESIGN, title="Way of asking",
         description="What annotators do with the items of a HIT.",
     )  # fmt: skip
     design_settings: dict[str, Any] = Field(
         default_factory=dict, title="Settings of the way of asking",
         description="What this way of asking needs to know, by name.",
     )  # fmt: skip
-    criteria: Annotated[list[Criterion], Field(max_length=MOST)] = Field(
+    criteria: Annotated[list[Criterion], Field(max_length=MAX_CRITERIA)] = Field(
         default_factory=list, title="Criteria",
         description="Optional. Two to five questions about the same items, each with its own labels and scores, such "
         "as adequacy and fluency. The question above then stands over all of them.",
@@ -120,12 +131,12 @@ class CampaignSettings(
         description="Formulas between $ and $, $$ and $$, \\( and \\) or \\[ and \\] are typeset: in items, sources, "
         "references, the question and the instructions. Markdown leaves them alone.",
     )  # fmt: skip
-    source_column: Column | None = Field(
+    source_column: ColumnName | None = Field(
         default=None, title="Source column",
         description="Optional. The column of what items were made from, such as the sentence that was translated. It "
         "is shown once where all items of a HIT have the same.",
     )  # fmt: skip
-    reference_column: Column | None = Field(
+    reference_column: ColumnName | None = Field(
         default=None, title="Reference column",
         description="Optional. The column of what items are to be compared with, shown in the same way.",
     )  # fmt: skip
@@ -145,16 +156,16 @@ class CampaignSettings(
         "trueskill) or by its ratio to a reference (log-normal). Empty: what is usual for the way of asking, for "
         "scores easl, as the paper proposes.",
     )  # fmt: skip
-    prior: Annotated[list[Real], Field(min_length=1, max_length=30)] | None = Field(
+    prior: Annotated[list[FinitePriorNumber], Field(min_length=1, max_length=30)] | None = Field(
         default=None, title="Prior",
         description="The numbers that an item's posterior begins with. Left out: the update law's own.",
     )  # fmt: skip
-    gamma: Width = Field(
+    gamma: PositiveWidth = Field(
         default=0.1, title="Gamma",
         description="How quickly match quality falls with distance; for some update laws also the noise of an answer. "
         "Paper: 0.1.",
     )  # fmt: skip
-    epsilon: Width = Field(
+    epsilon: PositiveWidth = Field(
         default=0.1, title="Epsilon",
         description="How close two scores must be for a tie to be expected; used by ra and trueskill. Paper: 0.1.",
     )  # fmt: skip
@@ -210,12 +221,12 @@ class CampaignSettings(
     )
 
     judgments_per_item: int = Field(
-        default=10, ge=1, le=10_000, title="Judgments wanted per item", json_schema_extra=ONLY_MORE,
+        default=10, ge=1, le=10_000, title="Judgments wanted per item", json_schema_extra=CAN_GROW,
         description="The campaign closes when every item (or system) has this many; annotators give no more. Paper: up "
         "to 10.",
     )  # fmt: skip
     hits_per_annotator: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        default=None, title="HITs per annotator", json_schema_extra=OPEN,
+        default=None, title="HITs per annotator", json_schema_extra=EDITABLE,
         description="The most that one person may answer. Empty: no limit.",
     )  # fmt: skip
     repeat_items: bool = Field(
@@ -229,47 +240,49 @@ class CampaignSettings(
         "pairs, which tell how often that would have been wrong. Empty: every pair may be asked. Try it with 10.",
     )  # fmt: skip
     lease_minutes: int = Field(
-        default=30, ge=1, le=10_080, title="Lease (minutes)", json_schema_extra=OPEN,
+        default=30, ge=1, le=10_080, title="Lease (minutes)", json_schema_extra=EDITABLE,
         description="How long a HIT is held for an annotator before others may get its items.",
     )  # fmt: skip
 
     @field_validator("*", mode="before")
     @classmethod
-    def texts_can_be_seen(cls, value: object) -> object:
+    def refuse_blank_texts(cls, value: object) -> object:
         """Refuse texts that look empty and are not."""
         return refuse_blank(value)
 
     @field_validator("design_settings")
     @classmethod
-    def design_knows_them(cls, design_settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def validate_design_settings(cls, design_settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         """All of them, with the defaults of those that are not named."""
         if (design := DESIGNS.get(info.data.get("design", ""))) is None:
             return design_settings
         try:
             return design.model_validate(design_settings).model_dump(mode="json")
         except ValidationError as error:
-            found = error.errors(include_url=False)
-            problems = {".".join(map(str, one["loc"])): plain_message(one["msg"]) for one in found}
-            words = "; ".join(f"{name}: {message}" for name, message in problems.items())
-            raise PydanticCustomError("design_settings", "{words}", {"words": words, "problems": problems}) from error
+            errors = error.errors(include_url=False)
+            problems = {".".join(map(str, one["loc"])): strip_validator_prefix(one["msg"]) for one in errors}
+            message_text = "; ".join(f"{name}: {message}" for name, message in problems.items())
+            raise PydanticCustomError(
+                "design_settings", "{words}", {"words": message_text, "problems": problems}
+            ) from error
 
     @field_validator("criteria")
     @classmethod
-    def criteria_go_together(cls, criteria: list[Criterion], info: ValidationInfo) -> list[Criterion]:
-        known = {"design", "design_settings"} <= info.data.keys()
-        return settled(criteria, SimpleNamespace(**info.data)) if known else criteria
+    def validate_criteria(cls, criteria: list[Criterion], info: ValidationInfo) -> list[Criterion]:
+        can_check = {"design", "design_settings"} <= info.data.keys()
+        return normalise_criteria(criteria, SimpleNamespace(**info.data)) if can_check else criteria
 
     @field_validator("criteria_shown")
     @classmethod
-    def grid_has_room(cls, criteria_shown: str, info: ValidationInfo) -> str:
-        known = {"design", "design_settings", "criteria", "items_per_hit"} <= info.data.keys()
-        if criteria_shown == GRID and known and info.data["criteria"]:
-            refuse_grid(SimpleNamespace(**info.data))
+    def validate_criteria_shown(cls, criteria_shown: str, info: ValidationInfo) -> str:
+        can_check = {"design", "design_settings", "criteria", "items_per_hit"} <= info.data.keys()
+        if criteria_shown == GRID_LAYOUT and can_check and info.data["criteria"]:
+            refuse_unsuitable_grid(SimpleNamespace(**info.data))
         return criteria_shown
 
     @field_validator("asked_by")
     @classmethod
-    def criterion_is_there(cls, asked_by: str, info: ValidationInfo) -> str:
+    def validate_asked_by(cls, asked_by: str, info: ValidationInfo) -> str:
         names = [criterion["name"] for criterion in info.data.get("criteria", [{"name": asked_by}])]
         if asked_by and asked_by not in names:
             raise ValueError("no criterion has this name")
@@ -277,64 +290,77 @@ class CampaignSettings(
 
     @field_validator("items_per_hit")
     @classmethod
-    def design_takes_so_many(cls, items_per_hit: int | None, info: ValidationInfo) -> int | None:
+    def validate_items_per_hit(cls, items_per_hit: int | None, info: ValidationInfo) -> int | None:
         if (design := DESIGNS.get(info.data.get("design", ""))) is None:
             return items_per_hit
         if items_per_hit is None:
-            return design.usual_items
+            return design.default_items
         if items_per_hit not in design.items_per_hit:
             fewest, most = design.items_per_hit[0], design.items_per_hit[-1]
-            many = f"{fewest} to {most} items" if most > fewest else "one item" if most == 1 else f"{most} items"
-            raise ValueError(f"“{design.title}” takes {many} at once")
+            allowed_counts = (
+                f"{fewest} to {most} items" if most > fewest else "one item" if most == 1 else f"{most} items"
+            )
+            raise ValueError(f"“{design.title}” takes {allowed_counts} at once")
         return items_per_hit
 
     @field_validator("update_law", mode="before")
     @classmethod
-    def usual_law(cls, update_law: object, info: ValidationInfo) -> object:
+    def fill_in_update_law(cls, update_law: object, info: ValidationInfo) -> object:
         if update_law is not None:
             return update_law
         design = DESIGNS.get(info.data.get("design", ""))
-        return design.usual_law if design else next(iter(ONLINE))  # any: the design is what is wrong, not the law
+        return (
+            design.default_law if design else next(iter(ONLINE_LAWS))
+        )  # any: the design is what is wrong, not the law
 
     @field_validator("update_law")
     @classmethod
-    def law_reads_the_answers(cls, update_law: str, info: ValidationInfo) -> str:
+    def validate_update_law(cls, update_law: str, info: ValidationInfo) -> str:
         if {"design", "design_settings"} <= info.data.keys():
             design = design_of(SimpleNamespace(**info.data))
-            if not can_follow(design, ONLINE[update_law]):
-                others = " or ".join(name for name, law in ONLINE.items() if can_follow(design, law))
+            if not can_law_read_design(design, ONLINE_LAWS[update_law]):
+                others = " or ".join(name for name, law in ONLINE_LAWS.items() if can_law_read_design(design, law))
                 raise ValueError(f"this law cannot read the answers of “{design.title}”; {others} can")
-        if ONLINE[update_law].family.counts_classes and {"design", "design_settings", "criteria"} <= info.data.keys():
-            refuse_unlike_classes(SimpleNamespace(**info.data))
-        if ONLINE[update_law].reads == "order" and info.data.get("items_per_hit") == 1:
+        if (
+            ONLINE_LAWS[update_law].family.counts_classes
+            and {"design", "design_settings", "criteria"} <= info.data.keys()
+        ):
+            refuse_differing_class_counts(SimpleNamespace(**info.data))
+        if ONLINE_LAWS[update_law].reads == "order" and info.data.get("items_per_hit") == 1:
             raise ValueError("this law learns from the order of the items of a HIT, and one item has none")
         return update_law
 
     @field_validator("rule")
     @classmethod
-    def law_keeps_what_it_reads(cls, rule: str, info: ValidationInfo) -> str:
-        if "update_law" in info.data and not can_ask(RULES[rule], ONLINE[info.data["update_law"]]):
-            laws = " or ".join(name for name, law in ONLINE.items() if can_ask(RULES[rule], law))
-            what = "counts of labels" if RULES[rule].reads_labels else "where items stand on a scale"
-            raise ValueError(f"this rule reads {what}, which only the update law {laws} keeps")
-        if RULES[rule].reads_labels and info.data.get("criteria"):
+    def validate_rule(cls, rule: str, info: ValidationInfo) -> str:
+        if "update_law" in info.data and not can_law_serve_rule(
+            SELECTION_RULES[rule], ONLINE_LAWS[info.data["update_law"]]
+        ):
+            laws = " or ".join(
+                name for name, law in ONLINE_LAWS.items() if can_law_serve_rule(SELECTION_RULES[rule], law)
+            )
+            needed_knowledge = (
+                "counts of labels" if SELECTION_RULES[rule].reads_labels else "where items stand on a scale"
+            )
+            raise ValueError(f"this rule reads {needed_knowledge}, which only the update law {laws} keeps")
+        if SELECTION_RULES[rule].reads_labels and info.data.get("criteria"):
             raise ValueError("this rule reads the labels of one question, and there are several criteria")
         return rule
 
     @field_validator("selection")
     @classmethod
-    def rule_plans(cls, selection: str, info: ValidationInfo) -> str:
-        if selection == "iterations" and "rule" in info.data and RULES[info.data["rule"]].reads_labels:
+    def validate_selection(cls, selection: str, info: ValidationInfo) -> str:
+        if selection == "iterations" and "rule" in info.data and SELECTION_RULES[info.data["rule"]].reads_labels:
             raise ValueError("the chosen rule of selection asks one HIT at a time; streaming does")
         return selection
 
     @field_validator("implied_asked_percent")
     @classmethod
-    def answers_imply_others(cls, percent: int | None, info: ValidationInfo) -> int | None:
+    def validate_implied_asked_percent(cls, percent: int | None, info: ValidationInfo) -> int | None:
         if percent is None:
             return percent
-        known = {"design", "design_settings"} <= info.data.keys()
-        if known and not design_of(SimpleNamespace(**info.data)).compares_pairs:
+        can_check = {"design", "design_settings"} <= info.data.keys()
+        if can_check and not design_of(SimpleNamespace(**info.data)).compares_pairs:
             raise ValueError("only where any two items may be compared do some answers imply others")
         if info.data.get("criteria"):
             raise ValueError("what an answer implies by one criterion it does not by another; this needs one question")
@@ -346,7 +372,7 @@ class CampaignSettings(
 
     @field_validator("differences")
     @classmethod
-    def texts_differ(cls, differences: str, info: ValidationInfo) -> str:
+    def validate_differences(cls, differences: str, info: ValidationInfo) -> str:
         if differences != "none" and info.data.get("content") != "text":
             raise ValueError("only texts can be compared word by word")
         if differences == "reference" and not info.data.get("reference_column"):
@@ -355,57 +381,63 @@ class CampaignSettings(
 
     @field_validator("high_label")
     @classmethod
-    def ends_differ(cls, high_label: str, info: ValidationInfo) -> str:
+    def validate_scale_labels(cls, high_label: str, info: ValidationInfo) -> str:
         if high_label == info.data.get("low_label"):
             raise ValueError("the two ends of the scale need different labels")
         return high_label
 
     @model_validator(mode="before")
     @classmethod
-    def prior_in_one(cls, values: object) -> object:
+    def parse_prior(cls, values: object) -> object:
         """The prior as one text with commas, or as Easel 1 had it: in two settings, which may also be named alone."""
         if not isinstance(values, dict):
             return values
-        given = {name: value for name, value in values.items() if name not in FORMER_PRIOR}
-        if given.keys() != values.keys():
-            law = ONLINE.get(str(values.get("update_law")), ONLINE["easl"])
-            before = given["prior"] if isinstance(given.get("prior"), list) else law.family.default_prior
-            given["prior"] = [values.get(name, number) for name, number in zip(FORMER_PRIOR, before, strict=False)]
-        if isinstance(prior := given.get("prior"), str):
-            given["prior"] = [number.strip() for number in prior.split(",")] if prior.strip() else None
-        return given
+        new_values = {name: value for name, value in values.items() if name not in EASEL_1_PRIOR_SETTINGS}
+        if new_values.keys() != values.keys():
+            law = ONLINE_LAWS.get(str(values.get("update_law")), ONLINE_LAWS["easl"])
+            default_numbers = (
+                new_values["prior"] if isinstance(new_values.get("prior"), list) else law.family.default_prior
+            )
+            new_values["prior"] = [
+                values.get(name, number) for name, number in zip(EASEL_1_PRIOR_SETTINGS, default_numbers, strict=False)
+            ]
+        if isinstance(prior := new_values.get("prior"), str):
+            new_values["prior"] = [number.strip() for number in prior.split(",")] if prior.strip() else None
+        return new_values
 
     @model_validator(mode="after")
-    def practice_can_be_asked(self) -> Self:
+    def validate_practice_tables(self) -> Self:
         """Tables of training and qualification fit the way of asking."""
         for name in ("training", "qualification"):
             try:
                 sets = parse_practice_sets(getattr(self, name), self)
             except Invalid as refusal:
-                raise PydanticCustomError(OF_FIELD, "{words}", {"words": refusal.message, "field": name}) from None
+                raise PydanticCustomError(
+                    JOINT_ERROR_TYPE, "{words}", {"words": refusal.message, "field": name}
+                ) from None
             if name == "qualification" and sets and not any(any(item.expected) for one in sets for item in one):
-                words = "nothing is expected of any item, so nobody could fail"
-                raise PydanticCustomError(OF_FIELD, "{words}", {"words": words, "field": name})
+                message = "nothing is expected of any item, so nobody could fail"
+                raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": message, "field": name})
         return self
 
     @model_validator(mode="after")
-    def goal_can_be_measured(self) -> Self:
+    def validate_goal(self) -> Self:
         """A goal is of places on one scale."""
-        if words := why_no_goal(self):
-            raise PydanticCustomError(OF_FIELD, "{words}", {"words": words, "field": "goal"})
+        if message := goal_refusal_reason(self):
+            raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": message, "field": "goal"})
         return self
 
     @model_validator(mode="after")
-    def prior_fits_the_law(self) -> Self:
-        family = ONLINE[self.update_law].of_classes(len(design_of(self).classes)).family
+    def validate_prior(self) -> Self:
+        family = ONLINE_LAWS[self.update_law].for_class_count(len(design_of(self).classes)).family
         if self.prior is None:
             return self
-        if len(self.prior) != len(family.parameter_names) or not family.valid_prior(*self.prior):
+        if len(self.prior) != len(family.parameter_names) or not family.is_valid_prior(*self.prior):
             raise ValueError(f"this prior is not possible with the update law {self.update_law}")
         return self
 
 
 # What a launch leaves open, with its title, as each field says.
-OPEN_AFTER_LAUNCH = {
-    name: str(field.title) for name, field in CampaignSettings.model_fields.items() if after_launch(field)
+SETTINGS_EDITABLE_AFTER_LAUNCH = {
+    name: str(field.title) for name, field in CampaignSettings.model_fields.items() if editability_after_launch(field)
 }

@@ -15,30 +15,30 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import campaign_file, campaign_zip, checks_import, items, lifecycle, listing, outputs
-from app.campaigns.campaign_file import MOST_ROWS_INSIDE, FileRead, ItemsOfFile
-from app.campaigns.campaign_zip import MEDIA, Table
-from app.campaigns.columns import Matching, column_of_ids
-from app.campaigns.documents import LARGEST, MEDIA_TYPE
+from app.campaigns.campaign_file import MAX_ITEMS_IN_CAMPAIGN_FILE, ItemsOfFile, ParsedCampaignFile
+from app.campaigns.campaign_zip import MEDIA_FOLDER, ItemTable
+from app.campaigns.columns import ColumnMapping, id_column_or_none
+from app.campaigns.documents import MAX_CAMPAIGN_FILE_BYTES, YAML_MEDIA_TYPE
 from app.campaigns.settings import CampaignSettings
-from app.designs.content import Above, Cells, Content
-from app.errors import Invalid, NotFound, Refusal, TooLarge, shortened
+from app.designs.content import Content, ItemTexts, SourceAndReference
+from app.errors import Invalid, NotFound, Refusal, TooLarge, shorten_echo
 from app.media import store
-from app.media.archive import PIECE_BYTES, Packed
-from app.upload import ReadAs, as_text, read_objects
-from app.upload import read as read_table
+from app.media.archive import MEDIA_PIECE_BYTES, MediaZip
+from app.upload import ReadOptions, format_cell, table_from_objects
+from app.upload import read_table as read_table
 
-ID = "id"
-SHOWN = "shown"  # the column of texts that no column has
+FILE_ID_COLUMN = "id"
+FILE_SHOWN_COLUMN = "shown"  # the column of texts that no column has
 
 
-async def create(
+async def create_campaign_of_file(
     connection: AsyncConnection,
-    read: FileRead,
+    parsed_file: ParsedCampaignFile,
     *,
     now: datetime,
     max_mb: int,
-    table: Table | None = None,
-    media: Packed | None = None,
+    table: ItemTable | None = None,
+    media: MediaZip | None = None,
 ) -> Row[Any]:
     """A new draft with the items that the file brings, or those of a `table` instead. media: the files that they name.
 
@@ -47,81 +47,84 @@ async def create(
     The table is closed.
     """
     with nullcontext() if table is None else table.file:
-        return await create_with_items(connection, read, table, media, now=now, max_mb=max_mb)
+        return await create_draft_with_items(connection, parsed_file, table, media, now=now, max_mb=max_mb)
 
 
-async def create_with_items(
+async def create_draft_with_items(
     connection: AsyncConnection,
-    read: FileRead,
-    table: Table | None,
-    media: Packed | None,
+    parsed_file: ParsedCampaignFile,
+    table: ItemTable | None,
+    media: MediaZip | None,
     *,
     now: datetime,
     max_mb: int,
 ) -> Row[Any]:
     """Create the draft and import its items, as `create` says."""
-    campaign = await lifecycle.create(connection, read.content.settings, now=now)
-    said = read.content.items or ItemsOfFile.model_construct()
-    matching = matching_of(said)
+    campaign = await lifecycle.create_draft_campaign(connection, parsed_file.content.settings, now=now)
+    items_of_file = parsed_file.content.items or ItemsOfFile.model_construct()
+    mapping = column_mapping_of_file(items_of_file)
     if table is not None:
-        upload = partial(read_table, table.file, table.name, max_mb=max_mb, read_as=read_as_of(said))
-        with told_of(table.name):
-            await items.import_table(connection, campaign.slug, upload, matching, media=media)
-    elif said.rows:
-        lines = [read.document.line_of(("items", "rows", number)) for number in range(len(said.rows))]
-        rows = partial(read_objects, list(zip(lines, said.rows, strict=True)))
-        with told_of(read.name):
-            await items.import_table(connection, campaign.slug, rows, matching, media=media)
-    elif media is not None and not said.file:
+        read_upload = partial(read_table, table.file, table.name, max_mb=max_mb, read_as=read_as_of_file(items_of_file))
+        with name_file_in_errors(table.name):
+            await items.import_items_table(connection, campaign.slug, read_upload, mapping, media=media)
+    elif items_of_file.rows:
+        lines = [parsed_file.document.line_of(("items", "rows", number)) for number in range(len(items_of_file.rows))]
+        read_rows = partial(table_from_objects, list(zip(lines, items_of_file.rows, strict=True)))
+        with name_file_in_errors(parsed_file.name):
+            await items.import_items_table(connection, campaign.slug, read_rows, mapping, media=media)
+    elif media is not None and not items_of_file.file:
         raise Invalid(
-            f"There are files in {MEDIA} and no items that name them. Nothing was created.", code="items_not_sent"
+            f"There are files in {MEDIA_FOLDER} and no items that name them. Nothing was created.",
+            code="items_not_sent",
         )
-    elif said.file:
+    elif items_of_file.file:
         raise Invalid(
-            f"The items are in “{shortened(said.file)}”, which did not come with this file. Nothing was created. Take "
+            f"The items are in “{shorten_echo(items_of_file.file)}”, which did not come with this file. Nothing was created. Take "
             "`items` out and import the table afterwards, or create the campaign on the command line.",
             code="items_not_sent",
         )
     return campaign
 
 
-def matching_of(said: ItemsOfFile) -> Matching:
-    identifier = column_of_ids(said.id) if said.id else Matching.identifier
-    return Matching(identifier, said.shown, said.template, said.priors, frozenset(said.ignore))
+def column_mapping_of_file(items_of_file: ItemsOfFile) -> ColumnMapping:
+    identifier = id_column_or_none(items_of_file.id) if items_of_file.id else ColumnMapping.identifier
+    return ColumnMapping(
+        identifier, items_of_file.shown, items_of_file.template, items_of_file.priors, frozenset(items_of_file.ignore)
+    )
 
 
-def read_as_of(said: ItemsOfFile) -> ReadAs:
-    return ReadAs(said.encoding, said.quotes)
+def read_as_of_file(items_of_file: ItemsOfFile) -> ReadOptions:
+    return ReadOptions(items_of_file.encoding, items_of_file.quotes)
 
 
 @contextmanager
-def told_of(name: str) -> Iterator[None]:
+def name_file_in_errors(file_name: str) -> Iterator[None]:
     """A refusal names the file that its line is of."""
     try:
         yield
     except Refusal as refusal:
-        words = f"{shortened(name)}: {refusal.message}"
-        raise type(refusal)(words, code=refusal.code, **refusal.details) from refusal
+        message = f"{shorten_echo(file_name)}: {refusal.message}"
+        raise type(refusal)(message, code=refusal.code, **refusal.details) from refusal
 
 
-def beside(folder: Path, name: str) -> Path:
+def file_next_to(folder: Path, file_name: str) -> Path:
     """A file in a folder or below it. Raises `Invalid` (`items_outside`) and `NotFound` (`items_file_missing`)."""
-    path = (folder / name).resolve()
+    path = (folder / file_name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise Invalid(
-            f"“{shortened(name)}” lies outside the folder of the campaign file. Nothing was created. Copy it there, or "
+            f"“{shorten_echo(file_name)}” lies outside the folder of the campaign file. Nothing was created. Copy it there, or "
             "name it yourself with --items.",
             code="items_outside",
         )
     if not path.is_file():
         raise NotFound(
-            f"There is no file “{shortened(name)}” beside the campaign file. Nothing was created.",
+            f"There is no file “{shorten_echo(file_name)}” beside the campaign file. Nothing was created.",
             code="items_file_missing",
         )
     return path
 
 
-class Filed(NamedTuple):
+class CampaignArchive(NamedTuple):
     """A campaign as a file that is open at its beginning. ending: of its name."""
 
     file: BinaryIO
@@ -129,117 +132,141 @@ class Filed(NamedTuple):
     media_type: str
 
 
-async def filed(connection: AsyncConnection, slug: str, *, with_items: bool) -> Filed:
+async def write_campaign_archive(connection: AsyncConnection, slug: str, *, with_items: bool) -> CampaignArchive:
     """A campaign as a file, from which `create` makes one with equal settings, and equal items if they are in it; where
     items name files that were uploaded, a zip with these.
 
     Raises `NotFound` (`campaign_not_found`), and with items `TooLarge` (`items_too_many`).
     """
-    campaign = await lifecycle.find(connection, slug)
-    said = await items_said(connection, campaign) if with_items else SaidItems()
-    text = await asyncio.to_thread(written, lifecycle.settings_of(campaign), said)
-    names = said.names & (await store.known_files(connection, campaign.id)).types.keys()
-    if not names:
-        return Filed(BytesIO(text.encode()), "yaml", MEDIA_TYPE)
-    file = await campaign_zip.written(connection, campaign.id, text, names)
-    return Filed(file, "zip", campaign_zip.MEDIA_TYPE)
+    campaign = await lifecycle.find_campaign(connection, slug)
+    written_items = await load_written_items(connection, campaign) if with_items else WrittenItems()
+    text = await asyncio.to_thread(format_campaign_with_items, lifecycle.settings_from_row(campaign), written_items)
+    media_names = (
+        written_items.media_names
+        & (await store.load_campaign_files(connection, campaign.id)).content_type_by_name.keys()
+    )
+    if not media_names:
+        return CampaignArchive(BytesIO(text.encode()), "yaml", YAML_MEDIA_TYPE)
+    file = await campaign_zip.write_campaign_zip(connection, campaign.id, text, media_names)
+    return CampaignArchive(file, "zip", campaign_zip.ZIP_MEDIA_TYPE)
 
 
-def pieces_of(filed: Filed) -> Iterator[bytes]:
+def stream_campaign_archive(archive: CampaignArchive) -> Iterator[bytes]:
     """Its bytes, after which it is closed."""
-    with filed.file as file:
-        while data := file.read(PIECE_BYTES):
+    with archive.file as file:
+        while data := file.read(MEDIA_PIECE_BYTES):
             yield data
 
 
-class SaidItems(NamedTuple):
+class WrittenItems(NamedTuple):
     """The items of a campaign as a file has them, None where there are none; the column that holds there what was
     uploaded as `id`; and the names of the files that they show.
     """
 
-    said: Mapping[str, Any] | None = None
-    own_id: str = ID
-    names: AbstractSet[str] = frozenset()
+    file_values: Mapping[str, Any] | None = None
+    original_id_column: str = FILE_ID_COLUMN
+    media_names: AbstractSet[str] = frozenset()
 
 
-def written(settings: CampaignSettings, items: SaidItems) -> str:
+def format_campaign_with_items(settings: CampaignSettings, written_items: WrittenItems) -> str:
     """Raises `TooLarge` (`items_too_many`)."""
-    above = ("source_column", "reference_column")
-    renamed = {name: items.own_id for name in above if getattr(settings, name) == ID}
-    text = campaign_file.written(settings.model_copy(update=renamed), items.said)
-    if len(text.encode()) > LARGEST:
-        raise too_many()
+    column_settings = ("source_column", "reference_column")
+    renamed = {
+        name: written_items.original_id_column for name in column_settings if getattr(settings, name) == FILE_ID_COLUMN
+    }
+    text = campaign_file.format_campaign_file(settings.model_copy(update=renamed), written_items.file_values)
+    if len(text.encode()) > MAX_CAMPAIGN_FILE_BYTES:
+        raise too_many_items_for_file()
     return text
 
 
-def named_by(campaign: Row[Any], shown: Iterable[Cells]) -> AbstractSet[str]:
+def media_names_of_cells(campaign: Row[Any], item_cells: Iterable[ItemTexts]) -> AbstractSet[str]:
     """The files that items name."""
-    content = Content.of(campaign)
-    return {file.name for cells in shown for file in content.files(cells)}
+    content = Content.from_campaign(campaign)
+    return {file.name for cells in item_cells for file in content.named_files(cells)}
 
 
-async def items_said(connection: AsyncConnection, campaign: Row[Any]) -> SaidItems:
+async def load_written_items(connection: AsyncConnection, campaign: Row[Any]) -> WrittenItems:
     """Raises `TooLarge` (`items_too_many`)."""
     if campaign.segment_count:
-        rows = await listing.outputs_of(connection, campaign.id, limit=MOST_ROWS_INSIDE + 1)
-        if len(rows) > MOST_ROWS_INSIDE:
-            raise too_many()
-        columns = (*outputs.NEEDED, *Above._fields)
+        rows = await listing.load_first_outputs(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)
+        if len(rows) > MAX_ITEMS_IN_CAMPAIGN_FILE:
+            raise too_many_items_for_file()
+        columns = (*outputs.REQUIRED_OUTPUT_COLUMNS, *SourceAndReference._fields)
         cells = [zip(columns, row, strict=True) for row in rows]
-        said = {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
-        shown = [Cells(row.output, row.source, row.reference) for row in rows]
-        return SaidItems(said, names=await asyncio.to_thread(named_by, campaign, shown))
-    total, found = await listing.items_of(connection, campaign.id, offset=0, limit=MOST_ROWS_INSIDE)
-    checks = await checks_import.as_stored(connection, campaign.id)
-    if total + len(checks) > MOST_ROWS_INSIDE:
-        raise too_many()
-    if not (found or checks):
-        return SaidItems()
-    own_id = column_of_own_id(found)
-    above = [name or "" for name in (campaign.source_column, campaign.reference_column)]
-    shown = [Cells(row.shown, *(as_text(row.fields.get(name)) for name in above)) for row in found]
-    table = as_said(found, own_id)
-    if any(row.prior is not None for row in found):
+        file_values = {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
+        item_cells = [ItemTexts(row.output, row.source, row.reference) for row in rows]
+        return WrittenItems(
+            file_values, media_names=await asyncio.to_thread(media_names_of_cells, campaign, item_cells)
+        )
+    total, item_rows = await listing.load_uploaded_items_page(
+        connection, campaign.id, offset=0, limit=MAX_ITEMS_IN_CAMPAIGN_FILE
+    )
+    checks = await checks_import.load_check_items(connection, campaign.id)
+    if total + len(checks) > MAX_ITEMS_IN_CAMPAIGN_FILE:
+        raise too_many_items_for_file()
+    if not (item_rows or checks):
+        return WrittenItems()
+    original_id_column = choose_original_id_column(item_rows)
+    source_and_reference_columns = [name or "" for name in (campaign.source_column, campaign.reference_column)]
+    item_cells = [
+        ItemTexts(row.shown, *(format_cell(row.fields.get(name)) for name in source_and_reference_columns))
+        for row in item_rows
+    ]
+    table = items_as_file_values(item_rows, original_id_column)
+    if any(row.prior is not None for row in item_rows):
         table = {"priors": True} | table
-    table["rows"] += [checks_import.as_row(check, own_id, table["shown"]) for check in checks]
-    names = await asyncio.to_thread(named_by, campaign, [*shown, *(Cells(check.shown) for check in checks)])
-    return SaidItems(table, own_id, names)
+    table["rows"] += [checks_import.check_as_table_row(check, original_id_column, table["shown"]) for check in checks]
+    names = await asyncio.to_thread(
+        media_names_of_cells, campaign, [*item_cells, *(ItemTexts(check.shown) for check in checks)]
+    )
+    return WrittenItems(table, original_id_column, names)
 
 
-def too_many() -> TooLarge:
+def too_many_items_for_file() -> TooLarge:
     return TooLarge(
-        f"A campaign file has room for {MOST_ROWS_INSIDE:,} items and {LARGEST // 2**20} MB. Leave the items out, and "
+        f"A campaign file has room for {MAX_ITEMS_IN_CAMPAIGN_FILE:,} items and {MAX_CAMPAIGN_FILE_BYTES // 2**20} MB. Leave the items out, and "
         "keep the table that they came from beside it.",
         code="items_too_many",
     )
 
 
-def column_of_own_id(rows: Sequence[Row[Any]]) -> str:
+def choose_original_id_column(item_rows: Sequence[Row[Any]]) -> str:
     """`id`, unless the items have other ids than what was uploaded as that: then a name that no column has."""
-    if all(as_text(row.fields.get(ID, row.external_id)).strip() == row.external_id for row in rows):
-        return ID
-    return free_name(ID, (row.fields for row in rows))
+    if all(
+        format_cell(row.fields.get(FILE_ID_COLUMN, row.external_id)).strip() == row.external_id for row in item_rows
+    ):
+        return FILE_ID_COLUMN
+    return free_column_name(FILE_ID_COLUMN, (row.fields for row in item_rows))
 
 
-def free_name(wanted: str, rows: Iterable[Mapping[str, Any]]) -> str:
+def free_column_name(wanted_name: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """`wanted`, or `wanted-2`, `wanted-3`, ...: one that no column has."""
-    taken = {name for row in rows for name in row}
-    return next(name for name in chain([wanted], (f"{wanted}-{k}" for k in count(2))) if name not in taken)
+    used_names = {name for row in rows for name in row}
+    return next(
+        name for name in chain([wanted_name], (f"{wanted_name}-{k}" for k in count(2))) if name not in used_names
+    )
 
 
-def as_said(rows: Sequence[Row[Any]], own_id: str) -> dict[str, Any]:
+def items_as_file_values(item_rows: Sequence[Row[Any]], original_id_column: str) -> dict[str, Any]:
     """Items as a file has them: their rows, with what was uploaded as `id` in the column `own_id`, and the column that
     annotators see.
 
     Texts that are no column's, made from a template, get a column of their own.
     """
-    uploaded = [
-        {ID: row.external_id} | {own_id if name == ID else name: cell for name, cell in row.fields.items()}
-        for row in rows
+    file_rows = [
+        {FILE_ID_COLUMN: row.external_id}
+        | {original_id_column if name == FILE_ID_COLUMN else name: cell for name, cell in row.fields.items()}
+        for row in item_rows
     ]
-    texts = [row.shown for row in rows]
-    for name in uploaded[0] if uploaded else ():
-        if name != ID and all(as_text(row.get(name)) == text for row, text in zip(uploaded, texts, strict=True)):
-            return {"shown": name, "rows": uploaded}
-    shown = free_name(SHOWN, uploaded)
-    return {"shown": shown, "rows": [row | {shown: text} for row, text in zip(uploaded, texts, strict=True)]}
+    texts = [row.shown for row in item_rows]
+    for name in file_rows[0] if file_rows else ():
+        if name != FILE_ID_COLUMN and all(
+            format_cell(row.get(name)) == text for row, text in zip(file_rows, texts, strict=True)
+        ):
+            return {"shown": name, "rows": file_rows}
+    shown_column = free_column_name(FILE_SHOWN_COLUMN, file_rows)
+    return {
+        "shown": shown_column,
+        "rows": [row | {shown_column: text} for row, text in zip(file_rows, texts, strict=True)],
+    }

@@ -6,26 +6,26 @@ from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import output_media
-from app.database.campaign import item_numbers
+from app.database.campaign import load_item_numbers
 from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.content import Content
 from app.designs.registry import design_of
-from app.errors import Conflict, listed, some_of
-from app.record.outputs import segments_of
+from app.errors import Conflict, join_names, shorten_names
+from app.record.outputs import load_segments
 
 
-async def check(connection: AsyncConnection, campaign: Row[Any], systems: int) -> None:
+async def check_systems_can_be_compared(connection: AsyncConnection, campaign: Row[Any], system_count: int) -> None:
     """Raises `Conflict`: `one_system`, `too_few_common_segments` where nobody could be asked about a system,
     `iterations_of_systems`, `implied_of_systems`, `content_of_systems`, and what `output_media.settle` raises.
     """
-    if Content.of(campaign).columns:
+    if Content.from_campaign(campaign).context_columns:
         raise Conflict(
             "What stands above the outputs of systems comes with them, as the source and the reference of their "
             "segment. Name no columns for source and reference in the settings, then launch.",
             code="content_of_systems",
         )
-    if systems == 1:
+    if system_count == 1:
         raise Conflict(
             f"“{campaign.name}” has one system, and nothing to compare it with. Upload outputs of another one.",
             code="one_system",
@@ -42,22 +42,26 @@ async def check(connection: AsyncConnection, campaign: Row[Any], systems: int) -
             "all pairs asked, then launch.",
             code="implied_of_systems",
         )
-    await output_media.settle(connection, campaign)
-    if lacking := await lacking_segments(connection, campaign, systems):
+    await output_media.check_output_media_and_store_digests(connection, campaign)
+    if lacking_systems := await find_systems_without_common_segment(connection, campaign, system_count):
         raise Conflict(
             f"Each system needs a segment for which enough systems have outputs that differ, and there is none for "
-            f"{listed(lacking)}. Upload more outputs, then launch.",
+            f"{join_names(lacking_systems)}. Upload more outputs, then launch.",
             code="too_few_common_segments",
-            systems=some_of(lacking),
+            systems=shorten_names(lacking_systems),
         )
 
 
-async def lacking_segments(connection: AsyncConnection, campaign: Row[Any], systems: int) -> list[str]:
+async def find_systems_without_common_segment(
+    connection: AsyncConnection, campaign: Row[Any], system_count: int
+) -> list[str]:
     """The systems that cannot stand in a HIT, by name."""
     design = design_of(campaign)
-    must = (await item_numbers(connection, campaign.id, design.always_shown)).values()
-    segments = await segments_of(await driver_of(connection), campaign.id, campaign.segment_count, systems)
-    fewest = max(design.fewest_items, min(2, campaign.items_per_hit))
-    apart = segments.apart(fewest, must)
-    names = select(items.c.external_id).where(items.c.campaign_id == campaign.id, items.c.number.in_(apart))
+    always_shown_numbers = (await load_item_numbers(connection, campaign.id, design.always_shown)).values()
+    segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, system_count)
+    min_systems = max(design.fewest_items, min(2, campaign.items_per_hit))
+    incomparable_systems = segments.systems_without_segment(min_systems, always_shown_numbers)
+    names = select(items.c.external_id).where(
+        items.c.campaign_id == campaign.id, items.c.number.in_(incomparable_systems)
+    )
     return list(await connection.scalars(names.order_by(items.c.number)))

@@ -8,48 +8,50 @@ from typing import BinaryIO
 
 from app.errors import Busy
 
-AT_ONCE = 2
-WAIT_SECONDS = 60.0
-RETRY_SECONDS = 30
-SMALL_BYTES = 2**20  # a plain file up to this size waits for no other
-PACKED_STARTS = (b"PK", b"\x1f\x8b")  # of a zip and of gzip: how much comes out of it, its size does not say
+MAX_CONCURRENT_LARGE_UPLOADS = 2
+UPLOAD_SLOT_WAIT_SECONDS = 60.0
+UPLOAD_RETRY_SECONDS = 30
+MAX_SMALL_UPLOAD_BYTES = 2**20  # a plain file up to this size waits for no other
+PACKED_FILE_SIGNATURES = (b"PK", b"\x1f\x8b")  # of a zip and of gzip: how much comes out of it, its size does not say
 
 
 class UploadSlots:
     """Some slots, which large uploads hold while they are read; others wait for one, first come, first served."""
 
-    def __init__(self, at_once: int = AT_ONCE, wait_seconds: float = WAIT_SECONDS) -> None:
-        self.free = asyncio.Semaphore(at_once)
+    def __init__(
+        self, max_concurrent: int = MAX_CONCURRENT_LARGE_UPLOADS, wait_seconds: float = UPLOAD_SLOT_WAIT_SECONDS
+    ) -> None:
+        self.semaphore = asyncio.Semaphore(max_concurrent)
         self.wait_seconds = wait_seconds
 
     @asynccontextmanager
-    async def hold(self, *files: BinaryIO) -> AsyncIterator[None]:
+    async def hold_slot(self, *files: BinaryIO) -> AsyncIterator[None]:
         """Hold a slot for this block if one of the files is large or packed. Take no database connection before it.
 
         Raises `Busy` (`uploads_busy`) if no slot becomes free in time.
         """
-        if not any(map(is_heavy, files)):
+        if not any(map(is_large_or_packed_file, files)):
             yield
             return
         try:
             async with asyncio.timeout(self.wait_seconds):
-                await self.free.acquire()
+                await self.semaphore.acquire()
         except TimeoutError:
             raise Busy(
                 "The server is reading other large files. Nothing was stored. Please try again in a minute.",
                 code="uploads_busy",
-                retry_after_seconds=RETRY_SECONDS,
+                retry_after_seconds=UPLOAD_RETRY_SECONDS,
             ) from None
         try:
             yield
         finally:
-            self.free.release()
+            self.semaphore.release()
 
 
-def is_heavy(file: BinaryIO) -> bool:
+def is_large_or_packed_file(file: BinaryIO) -> bool:
     """Return whether a file is larger than `SMALL_BYTES`, or packed; it is left at its beginning."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(2)
     file.seek(0)
-    return size > SMALL_BYTES or start in PACKED_STARTS
+    return size > MAX_SMALL_UPLOAD_BYTES or start in PACKED_FILE_SIGNATURES

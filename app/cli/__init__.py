@@ -4,16 +4,16 @@ import os
 from collections.abc import Sequence
 
 from app import redaction
-from app.cli.interrupts import ended_by_interrupt
-from app.imports import uncollected
+from app.cli.interrupts import exit_on_interrupt
+from app.imports import gc_disabled
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; by default those of this process."""
-    redaction.install()
+    redaction.install_log_redaction()
     # Read when NumPy is imported, here and in the server's workers. The matrices are small: threads that wait for each
     # other cost a fit more than they give it, and take the cores from annotators where the machine is busy.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with ended_by_interrupt(), uncollected():
+    with exit_on_interrupt(), gc_disabled():
         from app.cli.commands import easel
     easel(arguments)

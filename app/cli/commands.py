@@ -6,13 +6,13 @@ from typing import IO, Any
 
 import click
 
-from app.cli.interrupts import INTERRUPTED, STOPPED, ended_by_interrupt
+from app.cli.interrupts import INTERRUPTED_EXIT_CODE, STOPPED_TEXT, exit_on_interrupt
 from app.errors import Refusal, StartupProblem
-from app.imports import uncollected
+from app.imports import gc_disabled
 from app.inference.ground.inestimable import Inestimable
 from app.settings import SettingsProblem
 
-MODULES = {
+COMMAND_MODULES = {
     "analyse": "analysis",
     "annotators": "annotators",
     "campaign": "campaigns",
@@ -28,17 +28,17 @@ MODULES = {
 }
 
 
-class Failure(click.ClickException):
+class CommandFailure(click.ClickException):
     """One line on stderr, and exit code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"easel: {' '.join(self.message.split())}", err=True, file=file)
 
 
-class Interrupted(Failure):
+class CommandInterrupted(CommandFailure):
     """What is said after Ctrl-C, where something had begun."""
 
-    exit_code = INTERRUPTED
+    exit_code = INTERRUPTED_EXIT_CODE
 
     def show(self, file: IO[Any] | None = None) -> None:
         if sys.stderr.isatty():
@@ -46,31 +46,31 @@ class Interrupted(Failure):
         super().show(file)
 
 
-class Commands(click.Group):
+class LazyCommandGroup(click.Group):
     """Says what Easel expects to go wrong in one line; what nobody expected keeps its traceback."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return sorted(MODULES)
+        return sorted(COMMAND_MODULES)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in MODULES:
+        if cmd_name not in COMMAND_MODULES:
             return None
-        with ended_by_interrupt(), uncollected():
-            command: click.Command = getattr(import_module(f"app.cli.{MODULES[cmd_name]}"), cmd_name)
+        with exit_on_interrupt(), gc_disabled():
+            command: click.Command = getattr(import_module(f"app.cli.{COMMAND_MODULES[cmd_name]}"), cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except Refusal as refusal:
-            raise Failure(f"{refusal.message} ({refusal.code})") from refusal
+            raise CommandFailure(f"{refusal.message} ({refusal.code})") from refusal
         except (StartupProblem, SettingsProblem, Inestimable) as problem:
-            raise Failure(f"{problem} ({problem.code})") from problem
+            raise CommandFailure(f"{problem} ({problem.code})") from problem
         except KeyboardInterrupt as interrupt:
-            raise Interrupted(str(interrupt) or STOPPED) from None
+            raise CommandInterrupted(str(interrupt) or STOPPED_TEXT) from None
 
 
-@click.group(cls=Commands)
+@click.group(cls=LazyCommandGroup)
 @click.version_option(package_name="easel", message="%(version)s")
 def easel() -> None:
     """Easel: crowdsourced scalar annotation with live posteriors.

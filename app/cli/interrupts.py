@@ -7,28 +7,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-INTERRUPTED = 130  # as shells call the end by SIGINT: 128 + 2
-STOPPED = "Stopped."
+INTERRUPTED_EXIT_CODE = 130  # as shells call the end by SIGINT: 128 + 2
+STOPPED_TEXT = "Stopped."
 
 
 @contextmanager
-def ended_by_interrupt() -> Iterator[None]:
+def exit_on_interrupt() -> Iterator[None]:
     """While Python imports, Ctrl-C ends the process at once, in a line: nothing has begun that would have to be undone.
 
     The usual exception would show where in the imports it came up; and in a destructor, where a process that imports
     much spends some of its time, it would be dropped.
     """
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if usual:
-        signal.signal(signal.SIGINT, end)
+    has_default_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if has_default_handler:
+        signal.signal(signal.SIGINT, exit_after_interrupt)
     try:
         yield
     finally:
-        if usual:
+        if has_default_handler:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def end(_signal: int, _frame: object) -> NoReturn:
+def exit_after_interrupt(_signal: int, _frame: object) -> NoReturn:
     sys.stdout.flush()
-    os.write(2, f"\neasel: {STOPPED}\n".encode() if sys.stderr.isatty() else f"easel: {STOPPED}\n".encode())
-    os._exit(INTERRUPTED)
+    os.write(2, f"\neasel: {STOPPED_TEXT}\n".encode() if sys.stderr.isatty() else f"easel: {STOPPED_TEXT}\n".encode())
+    os._exit(INTERRUPTED_EXIT_CODE)

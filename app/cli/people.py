@@ -4,11 +4,11 @@ import click
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.auth import invitations, members, users
-from app.auth.roles import IN_CAMPAIGN, MEMBER, ROLES, VIEWER
-from app.cli.layout import aligned, terminal_width
-from app.cli.running import as_json, base_of, in_transaction, now, show_json
-from app.database.campaign import campaign_by_slug
-from app.errors import NotFound, shortened
+from app.auth.roles import MEMBER, NEEDS_BY_CAMPAIGN_ROLE, ROLES, VIEWER
+from app.cli.layout import format_text_table, terminal_width
+from app.cli.running import current_utc_time, json_option, print_json, run_in_transaction, server_base_address
+from app.database.campaign import load_campaign_by_slug
+from app.errors import NotFound, shorten_echo
 
 
 @click.group()
@@ -18,21 +18,23 @@ def people() -> None:
 
 @people.command("list")
 @click.argument("slug", required=False)
-@as_json
-def list_(slug: str | None, *, as_json: bool) -> None:
+@json_option
+def print_people(slug: str | None, *, as_json: bool) -> None:
     """The researchers of the server with their roles; with a SLUG, the members of that campaign."""
 
     async def work(connection: AsyncConnection) -> list[tuple[str, str]]:
         if slug is None:
-            return [(row.name, row.role) for row in await users.listed_users(connection)]
-        campaign = await campaign_by_slug(connection, slug)
-        return [(row.name, row.role) for row in await members.listed(connection, campaign.id)]
+            return [(row.name, row.role) for row in await users.list_users(connection)]
+        campaign = await load_campaign_by_slug(connection, slug)
+        return [(row.name, row.role) for row in await members.list_members(connection, campaign.id)]
 
-    found = in_transaction(work)
+    names_and_roles = run_in_transaction(work)
     if as_json:
-        show_json([{"name": name, "role": role} for name, role in found])
-    elif found:
-        click.echo("\n".join(aligned(["Name", "Role"], found, right=(), width=terminal_width())))
+        print_json([{"name": name, "role": role} for name, role in names_and_roles])
+    elif names_and_roles:
+        click.echo(
+            "\n".join(format_text_table(["Name", "Role"], names_and_roles, right_columns=(), width=terminal_width()))
+        )
     else:
         click.echo("Nobody yet.")
 
@@ -46,30 +48,36 @@ def invite(slug: str | None, *, role: str | None, words: str, url: str | None) -
     """Print an invitation to the server, or with a SLUG to that campaign. It works once."""
 
     async def work(connection: AsyncConnection) -> str:
-        campaign = None if slug is None else await campaign_by_slug(connection, slug)
+        campaign = None if slug is None else await load_campaign_by_slug(connection, slug)
         chosen = role or (MEMBER if campaign is None else VIEWER)
-        return await invitations.make_invitation(connection, campaign, chosen, words, by=None, now=now())
+        return await invitations.create_invitation(
+            connection, campaign, chosen, words, inviter_id=None, now=current_utc_time()
+        )
 
-    click.echo(f"{base_of(url)}{invitations.path_of(in_transaction(work))}")
+    click.echo(f"{server_base_address(url)}{invitations.invitation_path(run_in_transaction(work))}")
 
 
 @people.command()
 @click.argument("slug")
 @click.argument("name")
 @click.option(
-    "--role", type=click.Choice(list(IN_CAMPAIGN)), default=VIEWER, show_default=True, help="In the campaign."
+    "--role",
+    type=click.Choice(list(NEEDS_BY_CAMPAIGN_ROLE)),
+    default=VIEWER,
+    show_default=True,
+    help="In the campaign.",
 )
 def share(slug: str, name: str, *, role: str) -> None:
     """Share a campaign with the researcher NAME, or give them another role there."""
 
     async def work(connection: AsyncConnection) -> None:
-        campaign, user_id = await campaign_by_slug(connection, slug), await id_of(connection, name)
-        if user_id in [row.user_id for row in await members.listed(connection, campaign.id)]:
-            await members.set_role(connection, campaign, user_id, role)
+        campaign, user_id = await load_campaign_by_slug(connection, slug), await find_user_id(connection, name)
+        if user_id in [row.user_id for row in await members.list_members(connection, campaign.id)]:
+            await members.set_member_role(connection, campaign, user_id, role)
         else:
-            await members.add(connection, campaign, name, role, now=now())
+            await members.add_member(connection, campaign, name, role, now=current_utc_time())
 
-    in_transaction(work)
+    run_in_transaction(work)
     click.echo(f"{name} is {role} of {slug}.")
 
 
@@ -80,29 +88,29 @@ def unshare(slug: str, name: str) -> None:
     """End the role of the researcher NAME in a campaign."""
 
     async def work(connection: AsyncConnection) -> None:
-        campaign = await campaign_by_slug(connection, slug)
-        await members.remove(connection, campaign, await id_of(connection, name))
+        campaign = await load_campaign_by_slug(connection, slug)
+        await members.remove_member(connection, campaign, await find_user_id(connection, name))
 
-    in_transaction(work)
+    run_in_transaction(work)
     click.echo(f"{name} has no role of their own in {slug} any more.")
 
 
 @people.command("role")
 @click.argument("name")
 @click.argument("role", type=click.Choice(ROLES))
-def role_on_server(name: str, role: str) -> None:
+def change_server_role(name: str, role: str) -> None:
     """Give the researcher NAME another role for the whole server."""
 
     async def work(connection: AsyncConnection) -> None:
-        await users.set_role(connection, await id_of(connection, name), role)
+        await users.set_server_role(connection, await find_user_id(connection, name), role)
 
-    in_transaction(work)
+    run_in_transaction(work)
     click.echo(f"{name} is {role} of this server.")
 
 
-async def id_of(connection: AsyncConnection, name: str) -> int:
+async def find_user_id(connection: AsyncConnection, name: str) -> int:
     """Raises `NotFound` (`user_not_found`)."""
-    user = await users.find_user(connection, users.typed_name(name))
+    user = await users.find_user(connection, users.normalize_typed_name(name))
     if user is None:
-        raise NotFound(f"There is no researcher “{shortened(name)}”. Nothing was changed.", code="user_not_found")
+        raise NotFound(f"There is no researcher “{shorten_echo(name)}”. Nothing was changed.", code="user_not_found")
     return int(user.id)

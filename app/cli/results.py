@@ -8,22 +8,22 @@ from typing import Any
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.export import Format, names
-from app.analysis.export import export as export_of
-from app.analysis.findings import MOST_CLASSES, Options
-from app.cli.commands import Failure
-from app.cli.running import as_json, now, on_engine, output_option, put_out, show_json
-from app.database.audit_log import note
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
+from app.analysis.export import ExportFormat, export_names
+from app.analysis.export import open_export as export_of
+from app.analysis.findings import MAX_CLASSES, Options
+from app.cli.commands import CommandFailure
+from app.cli.running import current_utc_time, json_option, output_option, print_json, run_with_engine, write_chunks
+from app.database.audit_log import log_change
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
 from app.record.replay import Verification
-from app.record.replay import verify as verify_posteriors
+from app.record.replay import verify_by_replay as verify_posteriors
 from app.record.revisions import replay_posteriors
-from app.settings import easel_command
+from app.settings import easel_command_line
 
 classes_option = click.option(
     "--classes",
-    type=click.IntRange(2, MOST_CLASSES),
+    type=click.IntRange(2, MAX_CLASSES),
     default=2,
     show_default=True,
     help="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
@@ -41,50 +41,52 @@ criterion_option = click.option(
     is_flag=True,
     help="Store the replayed posteriors where they differ from the stored ones by rounding alone.",
 )
-@as_json
+@json_option
 def verify(slug: str, *, replay: bool, as_json: bool) -> None:
     """Replay all responses from the prior and compare every posterior bit for bit."""
-    found = on_engine(partial(verification, slug))
-    replayed = replay and found.rounding_only
-    if replayed:
-        on_engine(partial(replay_once_more, slug))
-        found = on_engine(partial(verification, slug))
+    result = run_with_engine(partial(verify_campaign_posteriors, slug))
+    is_replayed = replay and result.is_rounding_only
+    if is_replayed:
+        run_with_engine(partial(store_replayed_posteriors, slug))
+        result = run_with_engine(partial(verify_campaign_posteriors, slug))
     if as_json:
-        show_json(asdict(found) | {"clean": found.clean})
-    elif found.clean:
-        again = "The posteriors were stored again from the same answers.\n" if replayed else ""
+        print_json(asdict(result) | {"clean": result.is_clean})
+    elif result.is_clean:
+        replay_text = "The posteriors were stored again from the same answers.\n" if is_replayed else ""
         click.echo(
-            f"{again}Replayed {found.responses:,} responses: the posteriors of {found.items:,} items are the same."
+            f"{replay_text}Replayed {result.responses:,} responses: the posteriors of {result.items:,} items are the same."
         )
-    for mismatch in () if as_json else found.mismatches:
-        by = f" by {mismatch.criterion}" if mismatch.criterion else ""
-        words = f"item {mismatch.external_id}: {mismatch.column}{by} is {mismatch.stored!r}"
+    for mismatch in () if as_json else result.mismatches:
+        criterion_text = f" by {mismatch.criterion}" if mismatch.criterion else ""
+        words = f"item {mismatch.external_id}: {mismatch.column}{criterion_text} is {mismatch.stored!r}"
         click.echo(f"{words}, replayed {mismatch.replayed!r}")
-    if found.checks_amiss:
-        raise Failure(f"{found.checks_amiss:,} answers to checks do not go with the HITs. (verify_failed)")
-    if found.rounding_only:
-        raise Failure(
-            f"{found.mismatch_count:,} stored numbers differ from the replay by rounding alone, each by less than one "
+    if result.checks_amiss:
+        raise CommandFailure(f"{result.checks_amiss:,} answers to checks do not go with the HITs. (verify_failed)")
+    if result.is_rounding_only:
+        raise CommandFailure(
+            f"{result.mismatch_count:,} stored numbers differ from the replay by rounding alone, each by less than one "
             "part in a billion: an earlier version of Easel stored them, or a system with another mathematics library. "
-            f"No answer is missing. `{easel_command()} verify {slug} --replay` stores them again. (verify_rounding)"
+            f"No answer is missing. `{easel_command_line()} verify {slug} --replay` stores them again. (verify_rounding)"
         )
-    if not found.clean:
-        kept = ", so nothing was stored again" if replay else ""
-        raise Failure(f"{found.mismatch_count:,} stored numbers differ from the replay{kept}. (verify_failed)")
+    if not result.is_clean:
+        replay_refusal = ", so nothing was stored again" if replay else ""
+        raise CommandFailure(
+            f"{result.mismatch_count:,} stored numbers differ from the replay{replay_refusal}. (verify_failed)"
+        )
 
 
-async def verification(slug: str, engine: AsyncEngine) -> Verification:
-    async with snapshot(engine) as connection:
-        return await verify_posteriors(connection, await campaign_by_slug(connection, slug))
+async def verify_campaign_posteriors(slug: str, engine: AsyncEngine) -> Verification:
+    async with open_snapshot(engine) as connection:
+        return await verify_posteriors(connection, await load_campaign_by_slug(connection, slug))
 
 
-async def replay_once_more(slug: str, engine: AsyncEngine) -> None:
+async def store_replayed_posteriors(slug: str, engine: AsyncEngine) -> None:
     """Store the posteriors again from the same answers, and write that down."""
     async with engine.begin() as connection:
-        campaign = await campaign_by_slug(connection, slug)
-    await replay_posteriors(engine, campaign.id, now=now())
+        campaign = await load_campaign_by_slug(connection, slug)
+    await replay_posteriors(engine, campaign.id, now=current_utc_time())
     async with engine.begin() as connection:
-        await note(connection, "answers.replayed", campaign)
+        await log_change(connection, "answers.replayed", campaign)
 
 
 SPREADSHEET_HELP = "CSV with an apostrophe before what spreadsheet programs would change: 001, 1e5, =1+1."
@@ -93,7 +95,7 @@ FORMAT_HELP = "Default: json for settings, csv for everything else."
 
 @click.command()
 @click.argument("slug")
-@click.argument("what", type=click.Choice(names()))
+@click.argument("what", type=click.Choice(export_names()))
 @click.option("--format", "format_", type=click.Choice(["csv", "jsonl", "json"]), help=FORMAT_HELP)
 @click.option(
     "--spreadsheet",
@@ -106,7 +108,7 @@ FORMAT_HELP = "Default: json for settings, csv for everything else."
 def export(
     slug: str,
     what: str,
-    format_: Format | None,
+    format_: ExportFormat | None,
     classes: int,
     output: Path | None,
     *,
@@ -120,8 +122,12 @@ def export(
         raise click.UsageError("Settings come with --format json, everything else with --format csv or jsonl.")
 
     async def work(engine: AsyncEngine) -> None:
-        how: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
-        file = await export_of(engine, slug, what, format_ or "csv", **how)
-        await put_out(file.chunks, output)
+        export_options: dict[str, Any] = {
+            "spreadsheet": spreadsheet,
+            "options": Options(classes),
+            "criterion": criterion,
+        }
+        file = await export_of(engine, slug, what, format_ or "csv", **export_options)
+        await write_chunks(file.chunks, output)
 
-    on_engine(work)
+    run_with_engine(work)

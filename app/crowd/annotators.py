@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from app.crowd.doors import Visitor
 from app.crowd.platform import Arrival
-from app.database.session import Driver, Id, Record, fetch, fetch_one
+from app.database.session import Driver, IdRow, Record, fetch_first_row, fetch_rows
 from app.errors import Gone, Invalid
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -81,7 +81,7 @@ class ArrivalTime(Record):
 async def has_arrived_before(connection: Driver, campaign_id: int, platform: str, arrival: Arrival) -> bool:
     """Whether somebody has come by this platform before, in this assignment or another one."""
     parameters = {"campaign": campaign_id, "platform": platform, "worker_id": arrival.worker_id}
-    return await fetch_one(connection, SELECT_ANNOTATOR_ID, parameters, Id) is not None
+    return await fetch_first_row(connection, SELECT_ANNOTATOR_ID, parameters, IdRow) is not None
 
 
 async def find_or_create_assignment(
@@ -109,11 +109,11 @@ async def find_or_create_assignment(
         "now": now,
         "admitted": admitted,
     }
-    row = await fetch_one(connection, SELECT_ASSIGNMENT, parameters, AssignmentRow)
+    row = await fetch_first_row(connection, SELECT_ASSIGNMENT, parameters, AssignmentRow)
     if row is None:
         if visitor is not None:
             await visitor.charge_visit(connection, campaign_id, now=now)
-        (row,) = await fetch(connection, UPSERT_ASSIGNMENT, parameters, AssignmentRow)
+        (row,) = await fetch_rows(connection, UPSERT_ASSIGNMENT, parameters, AssignmentRow)
     return AssignmentId(campaign_id, row.id, row.arrived_at)
 
 
@@ -135,7 +135,7 @@ class WorkerToken:
 
 async def check_token_age(connection: Driver, token: WorkerToken) -> None:
     """Raise `Gone` (`token_expired`) for a token that is older than the assignment that now has its id."""
-    row = await fetch_one(connection, SELECT_ARRIVAL_TIME, token.assignment.parameters, ArrivalTime)
+    row = await fetch_first_row(connection, SELECT_ARRIVAL_TIME, token.assignment.parameters, ArrivalTime)
     if row is not None and not token.matches_arrival(row.arrived_at):
         raise token_expired_error()
 

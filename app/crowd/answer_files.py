@@ -20,8 +20,8 @@ from app.crowd.reading import (
 )
 from app.crowd.registry import detect_result_platform
 from app.crowd.tools import add_appraise_header, convert_tool_table
-from app.errors import Invalid, listed
-from app.upload import Upload, UploadedRow, check_size, read
+from app.errors import Invalid, join_names
+from app.upload import UploadedRow, UploadedTable, check_upload_size, read_table
 
 # The columns that are known in capitals of any kind, by their small letters.
 CANONICAL_COLUMNS = {
@@ -47,7 +47,7 @@ def read_answer_file(
 
     """
     load_time_zone(options.time_zone)
-    check_size(file, max_mb)
+    check_upload_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     file.seek(0)
     reader = CellReader(options)
@@ -68,7 +68,7 @@ def read_result_rows(
     platform, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=reader)
     if value_reader.criteria and not file_format.has_criteria:
         raise Invalid(
-            f"This campaign asks by {listed(value_reader.criteria)}, and a result file of {platform.title} cannot say by "
+            f"This campaign asks by {join_names(value_reader.criteria)}, and a result file of {platform.title} cannot say by "
             "which a value is. Nothing was imported.",
             code="criteria_not_imported",
         )
@@ -86,21 +86,21 @@ def read_result_rows(
 
 def read_answer_table(
     file: BinaryIO, file_name: str, *, max_mb: int, reader: CellReader
-) -> tuple[Platform, ResultFileFormat, Upload]:
+) -> tuple[Platform, ResultFileFormat, UploadedTable]:
     """Return whose file it is, how it is read, and its table in that shape."""
-    upload = read(add_appraise_header(file), file_name, max_mb=max_mb, read_as=reader.options.read_as)
+    upload = read_table(add_appraise_header(file), file_name, max_mb=max_mb, read_options=reader.options.read_as)
     notes = reader.notes
     notes.rows, notes.lines, notes.file = upload.row_count, upload.line_count, " ".join(upload.notes)
     upload = rename_known_columns(convert_tool_table(upload, notes))
     if MTURK_STATUS_COLUMN in upload.columns and not reader.options.count_rejected:
-        upload = replace(upload, records=skip_rejected(upload.records, notes))
+        upload = replace(upload, records=skip_rejected(upload.rows, notes))
     platform, file_format = detect_result_platform(upload.columns)
     if any(reader.options.columns.values()) or not file_format.has_required_columns(upload.columns):
         return platform, own_files.RESULTS, map_columns(upload, reader.options, notes)
     return platform, file_format, upload
 
 
-def rename_known_columns(upload: Upload) -> Upload:
+def rename_known_columns(upload: UploadedTable) -> UploadedTable:
     """Return a table whose columns are written as Easel and Mechanical Turk write them, where only capitals differ."""
     names = {name: canonical_column_name(name, upload.columns) for name in upload.columns}
     if all(name == known for name, known in names.items()):
@@ -108,7 +108,7 @@ def rename_known_columns(upload: Upload) -> Upload:
     columns = tuple(names[name] for name in upload.columns)
     records = (
         UploadedRow(record.line, {names.get(name, name): value for name, value in record.values.items()})
-        for record in upload.records
+        for record in upload.rows
     )
     return replace(upload, columns=columns, records=records)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from app.crowd.reading import CellKind, CellReader
-from app.upload import Upload
+from app.upload import UploadedTable
 
 ANONYMOUS_ID_PREFIX = "file-"  # begins the id of an annotator whom a file does not name
 REQUIRED_RESULT_COLUMNS = ("hit", "annotator", "item", "value")  # the columns of Easel's own files
@@ -79,7 +79,9 @@ class ResultReader(Protocol):
     worker and, with the line, the assignment. Raises `Invalid`, and `FormatsUnknownError`.
     """
 
-    def __call__(self, upload: Upload, digest: str, values: ValueReader, cells: CellReader, /) -> list[ResultRow]: ...
+    def __call__(
+        self, upload: UploadedTable, digest: str, values: ValueReader, cells: CellReader, /
+    ) -> list[ResultRow]: ...
 
 
 @dataclass(frozen=True)
@@ -98,5 +100,5 @@ class ResultFileFormat:
     has_known_column: Callable[[Sequence[str]], bool]
     has_required_columns: Callable[[Sequence[str]], bool]
     read_results: ResultReader
-    iter_formatted_cells: Callable[[Upload], Iterator[tuple[int, CellKind, str]]]
+    iter_formatted_cells: Callable[[UploadedTable], Iterator[tuple[int, CellKind, str]]]
     has_criteria: bool = False

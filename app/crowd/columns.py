@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NoReturn
 
 from app.crowd.reading import ReadingNotes, ReadingOptions
-from app.errors import Invalid, listed, shortened, some_of
-from app.upload import Upload, UploadedRow, as_text
+from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.upload import UploadedRow, UploadedTable, format_cell
 
 REQUIRED_ROLES = ("item", "value")
 OPTIONAL_ROLES = (
@@ -121,7 +121,7 @@ def expand_family(name: str, columns: Sequence[str]) -> list[str]:
     return [name.replace(NUMBER_WILDCARD, str(k)) for k in range(1, count + 1)]
 
 
-def map_columns(upload: Upload, options: ReadingOptions, notes: ReadingNotes) -> Upload:
+def map_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNotes) -> UploadedTable:
     """Return a table with the columns of Easel's own files, made from one with columns of other names.
 
     Args:
@@ -144,9 +144,9 @@ def map_columns(upload: Upload, options: ReadingOptions, notes: ReadingNotes) ->
     check_mapped_columns(families, mapping, upload.columns)
     notes.columns = ", ".join(f"{role} from {mapping[role]}" for role in COLUMN_ROLES if role in mapping)
     read = {MTURK_STATUS_COLUMN, *(name for names in families.values() for name in names)}
-    notes.passed_over = listed([name for name in upload.columns if name not in read])
+    notes.passed_over = join_names([name for name in upload.columns if name not in read])
     columns = ("hit", *(role for role in COLUMN_ROLES if role in mapping and role != "hit"))
-    return replace(upload, columns=columns, records=iter_item_rows(upload.records, families))
+    return replace(upload, columns=columns, records=iter_item_rows(upload.rows, families))
 
 
 def check_mapped_columns(
@@ -156,9 +156,9 @@ def check_mapped_columns(
     for role, names in families.items():
         if missing := [name for name in names or [mapping[role]] if name not in columns]:
             raise Invalid(
-                f"There is no column {listed(missing)}. The columns are: {listed(columns)}. Nothing was imported.",
+                f"There is no column {join_names(missing)}. The columns are: {join_names(columns)}. Nothing was imported.",
                 code="column_unknown",
-                columns=some_of(columns),
+                columns=shorten_names(columns),
             )
     sizes = {len(names) for role, names in families.items() if len(names) > 1}
     if len(sizes) > 1 or (sizes and len(families["item"]) != len(families["value"])):
@@ -173,7 +173,9 @@ def iter_item_rows(records: Iterator[UploadedRow], families: Mapping[str, Sequen
     """Yield a row for each item. Without a column for it, each record is a HIT, known by all that it says."""
     size, hit_name = len(families["item"]), make_hit_namer()
     for record in records:
-        cells = {role: [as_text(record.values.get(name)).strip() for name in names] for role, names in families.items()}
+        cells = {
+            role: [format_cell(record.values.get(name)).strip() for name in names] for role, names in families.items()
+        }
         hit = cells["hit"][0] if "hit" in cells else hit_name(record.values)
         for place in range(size):
             item_cells = {role: values[place if len(values) > 1 else 0] for role, values in cells.items()}
@@ -186,7 +188,7 @@ def make_hit_namer() -> Callable[[Mapping[str, object]], str]:
     counts_by_digest: dict[str, int] = {}
 
     def name_of(values: Mapping[str, object]) -> str:
-        record_text = "\0".join(f"{name}\1{as_text(value)}" for name, value in values.items())
+        record_text = "\0".join(f"{name}\1{format_cell(value)}" for name, value in values.items())
         digest = hashlib.sha256(record_text.encode()).hexdigest()[:16]
         counts_by_digest[digest] = counts_by_digest.get(digest, 0) + 1
         return f"row-{digest}" + (f"-{counts_by_digest[digest]}" if counts_by_digest[digest] > 1 else "")
@@ -198,14 +200,14 @@ def refuse_unmapped_columns(columns: Sequence[str], proposed: Mapping[str, str])
     """Refuse a table whose columns have no known use, and propose one."""
     required_roles = (*REQUIRED_ROLES, "annotator")
     missing_roles = [role for role in required_roles if role not in proposed]
-    likely = ", ".join(f"{role}_column={shortened(proposed[role])}" for role in COLUMN_ROLES if role in proposed)
+    likely = ", ".join(f"{role}_column={shorten_echo(proposed[role])}" for role in COLUMN_ROLES if role in proposed)
     advice = f" Likely: {likely}." if proposed else ""
     raise Invalid(
-        f"This file has the columns {listed(columns)}. Say which of them holds what: item_column, value_column and "
-        f"annotator_column are needed.{advice}{f' It lacks a likely one for {listed(missing_roles)}.' if missing_roles else ''} A file "
+        f"This file has the columns {join_names(columns)}. Say which of them holds what: item_column, value_column and "
+        f"annotator_column are needed.{advice}{f' It lacks a likely one for {join_names(missing_roles)}.' if missing_roles else ''} A file "
         "with the columns hit, annotator, item and value, or a result file of Mechanical Turk with Input.id1, ... and "
         "Answer.range1, ... needs no such words. Nothing was imported.",
         code="result_columns",
-        columns=some_of(columns),
+        columns=shorten_names(columns),
         proposal={f"{role}_column": name for role, name in proposed.items()},
     )

@@ -19,7 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.alerts import raise_alert
-from app.database.session import Driver, Record, fetch, fetch_one
+from app.database.session import Driver, Record, fetch_first_row, fetch_rows
 from app.errors import TooManyVisits
 from app.settings import Settings
 
@@ -119,19 +119,21 @@ class Visitor:
                 await charge_visit_allowance(connection, visit)
         except AllowanceExhausted:
             await count_refused_visit(connection, campaign_id, now=now)
-            (soonest,) = await fetch(connection, SELECT_NEXT_VISIT_TIME, visit, NextVisitTime)
+            (soonest,) = await fetch_rows(connection, SELECT_NEXT_VISIT_TIME, visit, NextVisitTime)
             raise too_many_visits_error(soonest.room_at - ALLOWANCE_WINDOW - now) from None
 
 
 async def charge_visit_allowance(connection: Driver, visit: Mapping[str, Any]) -> None:
     """Raises `NoRoom`; to be rolled back then: who is refused for the campaign's sake is not charged for it."""
-    if await fetch_one(connection, CHARGE_VISIT, visit, Record) is None:
+    if await fetch_first_row(connection, CHARGE_VISIT, visit, Record) is None:
         raise AllowanceExhausted
 
 
 async def count_refused_visit(connection: Driver, campaign_id: int, *, now: datetime) -> None:
     """Count a visit that is turned away. The 1st, 10th, 100th, ... of a day is an alert."""
-    (today,) = await fetch(connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now}, RefusedVisitCount)
+    (today,) = await fetch_rows(
+        connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now}, RefusedVisitCount
+    )
     if str(today.refused).strip("0") == "1":
         log.warning("campaign %s: %d visits were turned away today", campaign_id, today.refused)
         occasion, about = f"{now:%Y-%m-%d} {today.refused}", f"{today.refused:,} so far today"

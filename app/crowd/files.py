@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 from app.crowd.answered import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
 from app.crowd.platform import MAX_PLATFORM_ID_CHARACTERS, Platform
 from app.crowd.reading import MISSING_VALUE_WORDS, CellKind, CellReader, is_missing_value
-from app.errors import Invalid, listed, shortened, some_of
-from app.spreadsheets import unprotect
-from app.upload import Upload, UploadedRow, as_text, refuse
+from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.spreadsheets import unprotect_cell
+from app.upload import UploadedRow, UploadedTable, format_cell, refuse_line
 
 OPTIONAL_RESULT_COLUMNS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment", "criterion")
 # A file with the first of these is an export, whose others follow from the rest or tell how an answer came about.
@@ -59,16 +59,18 @@ def has_required_easel_columns(columns: Sequence[str]) -> bool:
     return set(REQUIRED_RESULT_COLUMNS) <= {RESULT_COLUMN_ALIASES.get(name, name) for name in columns}
 
 
-def iter_easel_cells(upload: Upload) -> Iterator[tuple[int, CellKind, str]]:
+def iter_easel_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
     """Yield the cells with values and times."""
-    for record in upload.records:
+    for record in upload.rows:
         for line, cells in iter_row_texts(record):
             yield line, "number", cells.get("value", "")
             for column in ("issued_at", "submitted_at"):
                 yield line, "time", cells.get(column, "")
 
 
-def read_easel_results(upload: Upload, _digest: str, value_reader: ValueReader, reader: CellReader) -> list[ResultRow]:
+def read_easel_results(
+    upload: UploadedTable, _digest: str, value_reader: ValueReader, reader: CellReader
+) -> list[ResultRow]:
     """The HITs of a file, in the order of their first rows, by each criterion apart. The rows of a HIT need not stand
     together. Of an answer that its annotator replaced, an export has both; the newer one is read. Rows without a value
     are left out.
@@ -82,7 +84,7 @@ def read_easel_results(upload: Upload, _digest: str, value_reader: ValueReader, 
     replaced_answers: set[tuple[str, str]] = set()  # annotators, and numbers of their answers
     exported_by_columns: dict[tuple[str, ...], bool] = {}
     first_line_without_value = 0
-    for record in upload.records:
+    for record in upload.rows:
         columns = tuple(record.values)
         if columns not in exported_by_columns:
             exported_by_columns[columns] = check_easel_columns(record.line if upload.format == "jsonl" else 1, columns)
@@ -99,7 +101,7 @@ def read_easel_results(upload: Upload, _digest: str, value_reader: ValueReader, 
             rows = hits.setdefault((annotator, hit, cells.get("criterion", ""), cells.get("seq", "")), [])
             rows.append(parse_judgment(line, cells, criterion_reader, reader, exported=exported))
     if first_line_without_value and not hits:
-        refuse("scores_missing", first_line_without_value, "no row of this file has a value.")
+        refuse_line("scores_missing", first_line_without_value, "no row of this file has a value.")
     if not hits:
         raise Invalid("This file has a header and no responses. Nothing was imported.", code="file_empty")
     # To let go of all rows at once would take a moment in which nothing else is done.
@@ -114,7 +116,7 @@ def strip_apostrophe(column: str, cell: str) -> str:
     """Return a cell of an export without the apostrophe for spreadsheet programs; ids of items are looked up with it,
     too, since an id may begin with one.
     """
-    return cell if column == "item" else unprotect(cell)
+    return cell if column == "item" else unprotect_cell(cell)
 
 
 def check_easel_columns(line: int, columns: Sequence[str]) -> bool:
@@ -126,17 +128,17 @@ def check_easel_columns(line: int, columns: Sequence[str]) -> bool:
     known_columns = (*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS, *(UNREAD_EXPORT_COLUMNS if exported else ()))
     unread = [name for name in columns if RESULT_COLUMN_ALIASES.get(name, name) not in known_columns]
     if unknown := [name for name in unread if not (exported and name.startswith(ENTRY_ANSWER_PREFIX))]:
-        refuse(
+        refuse_line(
             "column_unknown",
             line,
-            f"Easel does not know the column {listed(unknown)}: it reads {', '.join((*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS))}. Remove "
+            f"Easel does not know the column {join_names(unknown)}: it reads {', '.join((*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS))}. Remove "
             "what should not count.",
-            columns=some_of(unknown),
+            columns=shorten_names(unknown),
         )
     names = [RESULT_COLUMN_ALIASES.get(name, name) for name in columns]
     for name, column in zip(names, columns, strict=True):
         if names.count(name) > 1:
-            refuse("column_twice", line, f"two columns say the {name}. Remove one.", column=column)
+            refuse_line("column_twice", line, f"two columns say the {name}. Remove one.", column=column)
     return exported
 
 
@@ -151,21 +153,21 @@ def iter_row_texts(record: UploadedRow) -> Iterator[tuple[int, dict[str, str]]]:
     lists = [record.values.get(name) for name in JSONL_LIST_COLUMNS]
     items, values = (it if isinstance(it, list) else [] for it in lists)
     if not items or len(items) != len(values):
-        refuse("lists_unequal", record.line, "items and values are two lists of the same length, in JSONL.")
+        refuse_line("lists_unequal", record.line, "items and values are two lists of the same length, in JSONL.")
     for item, value in zip(items, values, strict=True):
         yield record.line, result_cell_texts(record.values | {"items": item, "values": value})
 
 
 def result_cell_texts(values: dict[str, Any]) -> dict[str, str]:
-    return {RESULT_COLUMN_ALIASES.get(name, name): as_text(value).strip() for name, value in values.items()}
+    return {RESULT_COLUMN_ALIASES.get(name, name): format_cell(value).strip() for name, value in values.items()}
 
 
 def read_required_id(cells: dict[str, str], column: str, line: int) -> str:
     cell = cells.get(column, "")
     if not cell:
-        refuse(f"{column}_missing", line, f"{column} is empty.")
+        refuse_line(f"{column}_missing", line, f"{column} is empty.")
     if len(cell) > MAX_PLATFORM_ID_CHARACTERS:
-        refuse("id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters.")
+        refuse_line("id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters.")
     return cell
 
 
@@ -174,8 +176,8 @@ def value_reader_for_criterion(value_reader: ValueReader, line: int, criterion: 
     criterion_reader = value_reader.for_criterion(criterion or "")
     if criterion_reader is None:
         missing_message = "there is no column criterion" if criterion is None else "criterion is empty"
-        message = f"the campaign does not ask by “{shortened(criterion)}”" if criterion else missing_message
-        refuse("criterion_unknown", line, f"{message}. In this column stands the name of one of its criteria.")
+        message = f"the campaign does not ask by “{shorten_echo(criterion)}”" if criterion else missing_message
+        refuse_line("criterion_unknown", line, f"{message}. In this column stands the name of one of its criteria.")
     return criterion_reader
 
 
@@ -191,7 +193,7 @@ def parse_judgment(
 ) -> JudgmentTuple:
     item = cells.get("item", "")
     if not item:
-        refuse("item_missing", line, "item is empty.")
+        refuse_line("item_missing", line, "item is empty.")
     return (
         parse_item_position(line, cells.get("position", "")),
         line,
@@ -212,7 +214,9 @@ def parse_judged_value(
     if not_applicable not in RESULT_TRUTH_VALUES or (
         RESULT_TRUTH_VALUES[not_applicable] and not is_missing_value(cell, ())
     ):
-        refuse("na_unknown", line, "not_applicable is true where the item was marked N/A and has no value, else false.")
+        refuse_line(
+            "na_unknown", line, "not_applicable is true where the item was marked N/A and has no value, else false."
+        )
     if RESULT_TRUTH_VALUES[not_applicable]:
         return None
     if exported and is_missing_value(cell, value_reader.classes):
@@ -229,7 +233,7 @@ def parse_unjudged_reason(line: int, cells: dict[str, str]) -> str:
         reason and not RESULT_TRUTH_VALUES.get(cells.get("not_applicable", "").lower())
     ):
         message = f"reason is one of at most {MAX_IMPORTED_REASON_CHARACTERS} characters, where not_applicable is true."
-        refuse("reason_unusable", line, message)
+        refuse_line("reason_unusable", line, message)
     return reason
 
 
@@ -241,11 +245,11 @@ def parse_cell_value(line: int, cell: str, value_reader: ValueReader, reader: Ce
         value = value_reader.read_number(text) if exported else value_reader.read_value(text)
     except ValueError:
         if value_reader.classes:
-            message = f"“{shortened(cell)}” is none of the classes {listed(value_reader.classes)}."
-            refuse("class_unknown", line, message, classes=some_of(value_reader.classes))
-        refuse("score_not_a_number", line, f"the value “{shortened(cell)}” is not a number.")
+            message = f"“{shorten_echo(cell)}” is none of the classes {join_names(value_reader.classes)}."
+            refuse_line("class_unknown", line, message, classes=shorten_names(value_reader.classes))
+        refuse_line("score_not_a_number", line, f"the value “{shorten_echo(cell)}” is not a number.")
     if value is None:
-        refuse("score_out_of_range", line, f"the value {shortened(cell)} is not {value_reader.possible}.")
+        refuse_line("score_out_of_range", line, f"the value {shorten_echo(cell)} is not {value_reader.possible}.")
     return value
 
 
@@ -256,11 +260,11 @@ def check_class_label(line: int, value: float, label: str, classes: Sequence[str
     """
     own_label = classes[int(value)] if classes else ""
     if label not in ("", own_label):
-        label_text = f"called “{shortened(own_label)}” here" if own_label else "no class here"
-        refuse(
+        label_text = f"called “{shorten_echo(own_label)}” here" if own_label else "no class here"
+        refuse_line(
             "class_unknown",
             line,
-            f"the value {value:g} is called “{shortened(label)}” in this file, and is {label_text}.",
+            f"the value {value:g} is called “{shorten_echo(label)}” in this file, and is {label_text}.",
         )
 
 
@@ -269,7 +273,7 @@ def parse_item_position(line: int, cell: str) -> int | None:
     if not cell:
         return None
     if not RESULT_POSITION_PATTERN.fullmatch(cell):
-        refuse("position_unusable", line, f"the position “{shortened(cell)}” is none of 1, 2, ...")
+        refuse_line("position_unusable", line, f"the position “{shorten_echo(cell)}” is none of 1, 2, ...")
     return int(cell)
 
 
@@ -287,7 +291,7 @@ def build_result_row(annotator: str, hit: str, criterion: str, rows: list[Judgme
     _, lines, items, values, reasons, issued, submitted, segments = zip(*rows, strict=True)
     check_items_unique(items, lines)
     if len({*segments}) > 1:
-        refuse("segment_differs", first_line, "the rows of this HIT are of several segments, and a HIT is of one.")
+        refuse_line("segment_differs", first_line, "the rows of this HIT are of several segments, and a HIT is of one.")
     return ResultRow(
         line=first_line,
         worker_id=annotator,
@@ -310,7 +314,7 @@ def sort_by_position(rows: list[JudgmentTuple]) -> None:
     if positions == {None}:
         return
     if None in positions or len(positions) < len(rows):
-        refuse("position_unusable", rows[0][1], "the rows of this HIT need a position each, and no two the same.")
+        refuse_line("position_unusable", rows[0][1], "the rows of this HIT need a position each, and no two the same.")
     rows.sort(key=itemgetter(0))
 
 
@@ -319,7 +323,9 @@ def check_items_unique(items: Sequence[str], lines: Sequence[int]) -> None:
     seen: set[str] = set()
     for item, line in zip(items, lines, strict=True):
         if item in seen:
-            refuse("item_repeated", line, f"the item “{shortened(item)}” is twice in this HIT of this annotator.")
+            refuse_line(
+                "item_repeated", line, f"the item “{shorten_echo(item)}” is twice in this HIT of this annotator."
+            )
         seen.add(item)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import text
 
 from app.crowd.doors import ALLOWANCE_WINDOW, Visitor
-from app.database.session import Driver, Record, execute, fetch_one
+from app.database.session import Driver, Record, execute_statement, fetch_first_row
 from app.errors import TooManyAttempts
 
 MAX_GUESSES_PER_ADDRESS_AND_HOUR = 20
@@ -43,7 +43,7 @@ async def charge_guess(connection: Driver, campaign_id: int, visitor: Visitor, *
     """Raises `TooManyAttempts` (`too_many_attempts`, details `retry_after_seconds`)."""
     for key, share in guess_allowances(visitor):
         values = {"campaign": campaign_id, "key": key, "share": share, "now": now, "full": now + ALLOWANCE_WINDOW}
-        if await fetch_one(connection, CHARGE_GUESS, values, Record) is None:
+        if await fetch_first_row(connection, CHARGE_GUESS, values, Record) is None:
             seconds = round(share.total_seconds())
             raise TooManyAttempts(
                 "The passphrase was tried too often. Please wait a few minutes, then try again. Whoever has started "
@@ -55,4 +55,4 @@ async def charge_guess(connection: Driver, campaign_id: int, visitor: Visitor, *
 async def refund_guess(connection: Driver, campaign_id: int, visitor: Visitor) -> None:
     """The last try: it was right."""
     for key, share in guess_allowances(visitor):
-        await execute(connection, REFUND_GUESS, {"campaign": campaign_id, "key": key, "share": share})
+        await execute_statement(connection, REFUND_GUESS, {"campaign": campaign_id, "key": key, "share": share})

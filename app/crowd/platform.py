@@ -7,7 +7,7 @@ from typing import Literal
 
 from app.crowd.answered import ResultFileFormat
 from app.errors import Invalid
-from app.languages.catalogue import mark
+from app.languages.catalogue import mark_message
 from app.settings import Settings
 
 MAX_PLATFORM_ID_CHARACTERS = 200
@@ -99,7 +99,7 @@ def complete_by_code_or_url(
     if code_or_url is None:
         return Completion()
     if code_or_url.startswith("https://"):
-        return Completion(url=code_or_url, label=mark("Go on"))
+        return Completion(url=code_or_url, label=mark_message("Go on"))
     return Completion(code=code_or_url)
 
 

@@ -13,7 +13,7 @@ from app.crowd.platform import (
     complete_by_code_or_url,
     return_code_or_url,
 )
-from app.languages.catalogue import mark
+from app.languages.catalogue import mark_message
 from app.settings import Settings
 
 PROLIFIC_CODE_SETTING = "prolific_completion_code"
@@ -42,7 +42,7 @@ def build_prolific_completion(
     if code is None or code.startswith("https://"):
         return complete_by_code_or_url(details, return_settings, outcome)
     url = "https://app.prolific.com/submissions/complete?" + urlencode({"cc": code})
-    return Completion(url=url, label=mark("Return to Prolific"), code=code)
+    return Completion(url=url, label=mark_message("Return to Prolific"), code=code)
 
 
 PLATFORM = Platform(

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
 from app.crowd.moments import DateOrderUnknownError, ParsedTime, detect_day_first, parse_file_time
-from app.errors import Invalid, shortened
-from app.upload import ReadAs, refuse
+from app.errors import Invalid, shorten_echo
+from app.upload import ReadOptions, refuse_line
 
 DecimalMark: TypeAlias = Literal["", "point", "comma"]
 DateOrder: TypeAlias = Literal["", "day_first", "month_first"]
@@ -49,7 +49,7 @@ class ReadingOptions:
     date_order: DateOrder = ""
     time_zone: str = "UTC"
     count_rejected: bool = False
-    read_as: ReadAs = field(default_factory=ReadAs)
+    read_as: ReadOptions = field(default_factory=ReadOptions)
 
 
 @dataclass
@@ -150,8 +150,8 @@ class CellReader:
                 raise FormatsUnknownError from None
             parsed_time = None
         if parsed_time is None:
-            message = f"{column} is “{shortened(cell)}”, not a time such as 2026-01-31T15:04:05Z."
-            refuse("time_unreadable", line, message, column=column)
+            message = f"{column} is “{shorten_echo(cell)}”, not a time such as 2026-01-31T15:04:05Z."
+            refuse_line("time_unreadable", line, message, column=column)
         if parsed_time.is_naive:
             self.notes.time_zone = self.options.time_zone
         if day_first is not None:
@@ -213,7 +213,7 @@ def decide_decimal_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen:
         return chosen == "comma"
     if len(numbers.keys() - {None}) == 2:
         (line, comma), (other_line, point) = numbers[True], numbers[False]
-        refuse(
+        refuse_line(
             "decimal_unclear",
             max(line, other_line),
             f"“{comma}” on line {line} has a decimal comma, and “{point}” on line {other_line} a decimal point. Write all "
@@ -221,7 +221,7 @@ def decide_decimal_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen:
         )
     if numbers.keys() == {None}:
         line, cell = numbers[None]
-        refuse(
+        refuse_line(
             "decimal_unclear",
             line,
             f"“{cell}” can be a number with a decimal comma, or one above a thousand. Say which with the option "
@@ -236,7 +236,7 @@ def decide_day_first(orders: Mapping[bool | None, tuple[int, str]], chosen: Date
         return chosen == "day_first"
     if len(orders.keys() - {None}) == 2:
         (line, day), (other_line, month) = orders[True], orders[False]
-        refuse(
+        refuse_line(
             "date_order_unclear",
             max(line, other_line),
             f"“{day}” on line {line} has the day first, and “{month}” on line {other_line} the month. Write all dates one "
@@ -244,10 +244,10 @@ def decide_day_first(orders: Mapping[bool | None, tuple[int, str]], chosen: Date
         )
     if orders.keys() == {None}:
         line, cell = orders[None]
-        refuse(
+        refuse_line(
             "date_order_unclear",
             line,
-            f"no date of this file tells whether the day or the month comes first in “{shortened(cell)}”. Say so with "
+            f"no date of this file tells whether the day or the month comes first in “{shorten_echo(cell)}”. Say so with "
             "the option date_order (day_first or month_first).",
         )
     return next((day_first for day_first in orders if day_first is not None), None)
@@ -259,6 +259,6 @@ def load_time_zone(name: str) -> tzinfo:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (ValueError, OSError, KeyError):
         raise Invalid(
-            f"There is no time zone “{shortened(name)}”. Name one such as Europe/Berlin or UTC. Nothing was imported.",
+            f"There is no time zone “{shorten_echo(name)}”. Name one such as Europe/Berlin or UTC. Nothing was imported.",
             code="time_zone_unknown",
         ) from None

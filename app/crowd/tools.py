@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol
 
 from app.crowd.reading import ReadingNotes
 from app.errors import Invalid
-from app.upload import Upload, UploadedRow, as_text, refuse
+from app.upload import UploadedRow, UploadedTable, format_cell, refuse_line
 
 APPRAISE_COLUMNS = (
     *("annotator", "system", "segment", "type", "source_language", "target_language", "score", "document"),
@@ -45,7 +45,7 @@ def add_appraise_header(file: BinaryIO) -> BinaryIO:
     return io.BytesIO(",".join(names).encode() + b"\n" + file.read())
 
 
-def convert_tool_table(upload: Upload, notes: ReadingNotes) -> Upload:
+def convert_tool_table(upload: UploadedTable, notes: ReadingNotes) -> UploadedTable:
     """Return another tool's table with a row for each annotation; any other table as it is.
 
     Args:
@@ -53,10 +53,10 @@ def convert_tool_table(upload: Upload, notes: ReadingNotes) -> Upload:
         notes: Takes how many annotations are left out.
 
     """
-    first = next(upload.records, None)
+    first = next(upload.rows, None)
     if first is None:
         return upload
-    upload = replace(upload, records=chain([first], upload.records))
+    upload = replace(upload, records=chain([first], upload.rows))
     for recognises, rows_of in TOOL_READERS:
         if recognises(first.values):
             return build_annotation_table(upload, partial(rows_of, notes=notes))
@@ -72,9 +72,9 @@ class AnnotationRowReader(Protocol):
     def __call__(self, record: UploadedRow, notes: ReadingNotes) -> AnnotationRows: ...
 
 
-def build_annotation_table(upload: Upload, read_rows: Callable[[UploadedRow], AnnotationRows]) -> Upload:
+def build_annotation_table(upload: UploadedTable, read_rows: Callable[[UploadedRow], AnnotationRows]) -> UploadedTable:
     """Return a table of what `rows_of` makes of each record; its columns are those of its first rows."""
-    records = (UploadedRow(record.line, row) for record in upload.records for row in read_rows(record))
+    records = (UploadedRow(record.line, row) for record in upload.rows for row in read_rows(record))
     first = list(islice(records, MAX_ROWS_FOR_COLUMN_NAMES))
     if not first:
         raise Invalid("This file has no finished annotations. Nothing was imported.", code="file_empty")
@@ -103,7 +103,7 @@ def iter_label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> Annotati
     }
     for annotation in annotations if isinstance(annotations, list) else []:
         if not isinstance(annotation, dict):
-            refuse("json_unreadable", record.line, "an annotation of this task is no JSON object.")
+            refuse_line("json_unreadable", record.line, "an annotation of this task is no JSON object.")
         if annotation.get("was_cancelled"):
             notes.rejected += 1
             continue
@@ -130,7 +130,7 @@ def single_control_value(line: int, name: str, value: Mapping[str, Any]) -> Any:
     if not isinstance(control_value, list):
         return control_value
     if len(control_value) > 1:
-        refuse("answer_several", line, f"several answers were given to “{name}”, and a value is one of them.")
+        refuse_line("answer_several", line, f"several answers were given to “{name}”, and a value is one of them.")
     return control_value[0] if control_value else None
 
 
@@ -154,10 +154,10 @@ def iter_prodigy_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRow
     row: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, str | int | float)}
     if isinstance(accepted, list):
         if len(accepted) > 1:
-            refuse("answer_several", record.line, "several options were chosen, and a value is one of them.")
+            refuse_line("answer_several", record.line, "several options were chosen, and a value is one of them.")
         chosen = accepted[0] if accepted else None
-        texts = {as_text(one.get("id")): one.get("text") for one in options if isinstance(one, dict)}
-        row |= {"accept": chosen, "accept_text": texts.get(as_text(chosen), chosen)}
+        texts = {format_cell(one.get("id")): one.get("text") for one in options if isinstance(one, dict)}
+        row |= {"accept": chosen, "accept_text": texts.get(format_cell(chosen), chosen)}
     yield row
 
 
@@ -171,7 +171,7 @@ def is_appraise(values: Mapping[str, Any]) -> bool:
 def iter_appraise_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
     """Yield a score of a segment; none of a control (such as BAD), or of a whole document."""
     values = record.values
-    if as_text(values.get("type")).upper() != "TGT" or as_text(values.get("is_document")).lower() == "true":
+    if format_cell(values.get("type")).upper() != "TGT" or format_cell(values.get("is_document")).lower() == "true":
         notes.rejected += 1
         return
     yield values
@@ -207,7 +207,7 @@ def parse_task_answers(line: int, raw_answers: Any) -> Mapping[str, Any]:
     if isinstance(answers, list):
         answers = {name: value for one in answers if isinstance(one, dict) for name, value in one.items()}
     if not isinstance(answers, dict):
-        refuse("json_unreadable", line, f"{TASK_ANSWERS_COLUMN} is not the JSON of crowd elements.")
+        refuse_line("json_unreadable", line, f"{TASK_ANSWERS_COLUMN} is not the JSON of crowd elements.")
     return answers
 
 
@@ -228,7 +228,7 @@ def merge_radio_columns(values: dict[str, Any]) -> dict[str, Any]:
         if name.startswith("Answer.") and dot and above != "Answer":
             groups.setdefault(above, {})[button] = value
     for above, buttons in groups.items():
-        texts = {button: as_text(value).strip().lower() for button, value in buttons.items()}
+        texts = {button: format_cell(value).strip().lower() for button, value in buttons.items()}
         if [*buttons] == ["label"]:
             values[above] = values.pop(f"{above}.label")
         elif set(texts.values()) <= BUTTON_STATES and CHOSEN_BUTTON_STATES & set(texts.values()) and len(texts) > 1:

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.inference.online.law import Beliefs, Hit
+from app.inference.online.law import AnsweredHit, LawBeliefs
 
-EARLY = (1, 5, 10)  # judgments after which an item's posterior is kept
+EARLY_JUDGMENTS = (1, 5, 10)  # judgments after which an item's posterior is kept
 
 
 @dataclass(frozen=True)
-class Course:
+class PosteriorHistory:
     """A campaign of N items after `answers` responses.
 
     beliefs: all that its law believes.
@@ -24,51 +24,57 @@ class Course:
     early: what the posteriors' numbers were after `EARLY` judgments, (3, numbers, N); NaN where there were fewer.
     """
 
-    beliefs: Beliefs
+    beliefs: LawBeliefs
     judgments: npt.NDArray[np.intp]
-    early: Array
+    early_states: Array
     answers: int = 0
 
     @property
     def nbytes(self) -> int:
         """About how much memory it takes."""
-        return self.beliefs.nbytes + self.judgments.nbytes + self.early.nbytes
+        return self.beliefs.nbytes + self.judgments.nbytes + self.early_states.nbytes
 
     @property
     def state(self) -> Array:
         """The posteriors' numbers, (numbers, N)."""
         return self.beliefs.state
 
-    def earlier(self, number: int) -> list[tuple[int, list[float]]]:
+    def earlier_states(self, item_number: int) -> list[tuple[int, list[float]]]:
         """(judgments, state) of an item at each of `EARLY` that lies behind it; the present one is not among them."""
         return [
-            (judgments, self.early[k, :, number].tolist())
-            for k, judgments in enumerate(EARLY)
-            if judgments < self.judgments[number]
+            (judgments, self.early_states[k, :, item_number].tolist())
+            for k, judgments in enumerate(EARLY_JUDGMENTS)
+            if judgments < self.judgments[item_number]
         ]
 
 
-def begun(beliefs: Beliefs) -> Course:
+def initial_history(beliefs: LawBeliefs) -> PosteriorHistory:
     """Nobody has answered."""
     numbers, n_items = beliefs.state.shape
-    return Course(beliefs, np.zeros(n_items, np.intp), np.full((len(EARLY), numbers, n_items), np.nan))
+    return PosteriorHistory(
+        beliefs, np.zeros(n_items, np.intp), np.full((len(EARLY_JUDGMENTS), numbers, n_items), np.nan)
+    )
 
 
-def followed(course: Course, hits: Sequence[Hit]) -> Course:
+def extend_history(history: PosteriorHistory, hits: Sequence[AnsweredHit]) -> PosteriorHistory:
     """The course after these HITs too, in their order; one without items is an answer that says nothing. Raises what
     the law raises.
     """
     # Copies: the course that this one continues stays what it is.
-    after = Course(course.beliefs.copy(), course.judgments.copy(), course.early.copy(), course.answers + len(hits))
+    extended = PosteriorHistory(
+        history.beliefs.copy(), history.judgments.copy(), history.early_states.copy(), history.answers + len(hits)
+    )
     judged = [hit for hit in hits if hit.items]
-    for hit, change in zip(judged, after.beliefs.steps(judged), strict=True):
-        note(after, hit.items, zip(*change.state, strict=True))
-    return after
+    for hit, change in zip(judged, extended.beliefs.iterate_changes(judged), strict=True):
+        add_judgments_to_history(extended, hit.items, zip(*change.state, strict=True))
+    return extended
 
 
-def note(course: Course, items: Sequence[int], states: Iterable[tuple[float, ...]]) -> None:
+def add_judgments_to_history(
+    history: PosteriorHistory, items: Sequence[int], states: Iterable[tuple[float, ...]]
+) -> None:
     """Count a judgment of each item, and keep the state it led to if it is one of `EARLY`."""
     for number, state in zip(items, states, strict=False):  # a law may have changed other items too, after these
-        course.judgments[number] += 1
-        if (judgments := course.judgments.item(number)) in EARLY:
-            course.early[EARLY.index(judgments), :, number] = state
+        history.judgments[number] += 1
+        if (judgments := history.judgments.item(number)) in EARLY_JUDGMENTS:
+            history.early_states[EARLY_JUDGMENTS.index(judgments), :, number] = state

@@ -9,14 +9,18 @@ from app.campaigns import counted, rehearsed
 from app.designs.registry import design_of
 
 
-async def of(connection: AsyncConnection, slug: str) -> dict[str, Any]:
+async def load_draft_page(connection: AsyncConnection, slug: str) -> dict[str, Any]:
     """What the page shows of the draft with this slug. Raises `NotFound` (`campaign_not_found`)."""
-    campaign = await counted.find_counted(connection, slug)
-    return {"campaign": campaign, "hits": hits(campaign), "rehearsal": await rehearsed.offer(connection, campaign)}
+    campaign = await counted.find_campaign_with_progress(connection, slug)
+    return {
+        "campaign": campaign,
+        "hits": planned_hit_count(campaign),
+        "rehearsal": await rehearsed.load_rehearsal_offer(connection, campaign),
+    }
 
 
-def hits(campaign: Row[Any]) -> int:
+def planned_hit_count(campaign: Row[Any]) -> int:
     """How many HITs will be answered, of a draft of `listed`."""
-    always = len(design_of(campaign).always_shown)
-    wanted = max(0, campaign.judgments_wanted - always * campaign.judgments_per_item)
-    return int(-(-wanted // (campaign.items_per_hit - always)))
+    always_shown_count = len(design_of(campaign).always_shown)
+    wanted = max(0, campaign.judgments_wanted - always_shown_count * campaign.judgments_per_item)
+    return int(-(-wanted // (campaign.items_per_hit - always_shown_count)))

@@ -13,27 +13,27 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.answers import item_count
+from app.analysis.answers import count_items_of_campaign
 from app.dashboard import course, halo, implied, precision
-from app.dashboard.course import Course
-from app.dashboard.halo import HaloSoFar
-from app.dashboard.implied import Implied
+from app.dashboard.course import PosteriorHistory
+from app.dashboard.halo import HaloState
+from app.dashboard.implied import ImpliedState
 from app.dashboard.precision import Precision
-from app.designs.criteria import criteria_of, key_of, number_of
+from app.designs.criteria import criterion_key, criterion_number, criterion_views
 from app.designs.registry import design_of
 from app.inference.agreement.halo import HaloSums
-from app.inference.online.law import Hit
+from app.inference.online.law import AnsweredHit
 from app.record import replay
-from app.record.law import hit_of, law_of
-from app.record.news import Watermark, look
-from app.record.stream import Response, count, responses
+from app.record.law import law_hit, law_of
+from app.record.news import Watermark, poll_changes
+from app.record.stream import Response, count_responses, load_responses
 
-MOST_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
-AT_ONCE = 1_000  # responses that are read and followed between two looks at the clock
-PATIENCE_SECONDS = 0.3
+MAX_REPLAY_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
+RESPONSES_PER_REPLAY_BATCH = 1_000  # responses that are read and followed between two looks at the clock
+REPLAY_BUDGET_SECONDS = 0.3
 
 
-class Past(Protocol):
+class ReplayedState(Protocol):
     """What follows from a campaign's first responses; answers: how many those are. nbytes: of memory, about."""
 
     @property
@@ -43,11 +43,11 @@ class Past(Protocol):
     def nbytes(self) -> int: ...
 
 
-P = TypeVar("P", bound=Past)
+P = TypeVar("P", bound=ReplayedState)
 
 
 @dataclass(frozen=True)
-class Settled(Generic[P]):
+class ReplayPosition(Generic[P]):
     """What follows from the responses that count: those written before the watermark `since`, and of those written
     between it and `until` the ones with numbers up to `seq`. total: how many there are before `until`, once it is
     known.
@@ -57,190 +57,222 @@ class Settled(Generic[P]):
     last bit; a point of a curve may count one of them for the other.
     """
 
-    past: P
+    state: P
     since: Watermark | None
     until: Watermark
     seq: int = 0
     total: int = 0
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Whether nothing is left of what was found at the last look."""
         return self.since == self.until
 
     @property
-    def behind(self) -> int:
+    def remaining(self) -> int:
         """How many responses are left of that."""
-        return max(0, self.total - self.past.answers)
+        return max(0, self.total - self.state.answers)
 
 
 @dataclass
-class Follower(ABC, Generic[P]):
+class IncrementalReplay(ABC, Generic[P]):
     """What is settled, by campaign and criterion, that which was asked for last at the end."""
 
-    settled: dict[tuple[int, int], Settled[P]] = field(default_factory=dict)
+    positions: dict[tuple[int, int], ReplayPosition[P]] = field(default_factory=dict)
 
     @abstractmethod
-    async def begun(self, connection: AsyncConnection, campaign: Any) -> P:
+    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> P:
         """Of a launched campaign before its first answer."""
 
-    async def answers(self, connection: AsyncConnection, campaign: Any, **which: Any) -> list[tuple[int, Hit]]:
+    async def load_hits(
+        self, connection: AsyncConnection, campaign: Any, **filters: Any
+    ) -> list[tuple[int, AnsweredHit]]:
         """Numbers of such responses, and how this follows them; which: see `stream.responses`."""
-        found = await responses(connection, campaign.id, criterion=number_of(campaign), **which)
-        return [(one.seq, self.read(campaign, one)) for one in found]
+        found_responses = await load_responses(connection, campaign.id, criterion=criterion_number(campaign), **filters)
+        return [(one.seq, self.response_to_hit(campaign, one)) for one in found_responses]
 
-    def read(self, campaign: Any, response: Response) -> Hit:
+    def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
         """A response as this follows it: its values on 0 to 1, whatever the law reads."""
-        return Hit(response.annotator, response.items, design_of(campaign).shares(response.values))
+        return AnsweredHit(response.annotator, response.items, design_of(campaign).to_shares(response.values))
 
     @abstractmethod
-    def followed(self, past: P, hits: list[Hit], total: int) -> P:
+    def extend_state(self, state: P, hits: list[AnsweredHit], total: int) -> P:
         """After these HITs too, of `total` that there are. A thread runs it; it leaves `past` as it is."""
 
-    async def newest(
+    async def load_newest(
         self, connection: AsyncConnection, campaign: Any, *, clock: Callable[[], float] = time.monotonic
-    ) -> Settled[P]:
+    ) -> ReplayPosition[P]:
         """As of now, or as far as patience goes; the next call goes on with it."""
-        deadline = clock() + PATIENCE_SECONDS
-        known, looked = self.kept(campaign), False
-        while known is None or not (known.done and looked):
-            if known is None or known.done:
-                known, looked = await self.looked(connection, campaign, known), True
+        deadline = clock() + REPLAY_BUDGET_SECONDS
+        position, has_looked = self.cached_position(campaign), False
+        while position is None or not (position.is_done and has_looked):
+            if position is None or position.is_done:
+                position, has_looked = await self.find_new_responses(connection, campaign, position), True
             else:
-                known = await self.further(connection, campaign, known)
-                if clock() > deadline and not known.done:
+                position = await self.replay_batch(connection, campaign, position)
+                if clock() > deadline and not position.is_done:
                     break
-        return known
+        return position
 
-    async def looked(self, connection: AsyncConnection, campaign: Any, known: Settled[P] | None) -> Settled[P]:
+    async def find_new_responses(
+        self, connection: AsyncConnection, campaign: Any, position: ReplayPosition[P] | None
+    ) -> ReplayPosition[P]:
         """With what is new to be followed; from the beginning where nothing is known, or worth anything any more."""
-        now, first, since = await look(connection, campaign.id, known.since if known else None)
-        if known is None or since is None:
-            self.settled.pop(key_of(campaign), None)
-            return Settled(await self.begun(connection, campaign), None, now)
-        found = Settled(known.past, now, now) if first is None else Settled(known.past, since, now, first - 1)
-        return self.keep(campaign, found)
+        watermark, first_new_seq, since = await poll_changes(
+            connection, campaign.id, position.since if position else None
+        )
+        if position is None or since is None:
+            self.positions.pop(criterion_key(campaign), None)
+            return ReplayPosition(await self.initial_state(connection, campaign), None, watermark)
+        new_position = (
+            ReplayPosition(position.state, watermark, watermark)
+            if first_new_seq is None
+            else ReplayPosition(position.state, since, watermark, first_new_seq - 1)
+        )
+        return self.cache_position(campaign, new_position)
 
-    async def further(self, connection: AsyncConnection, campaign: Any, known: Settled[P]) -> Settled[P]:
+    async def replay_batch(
+        self, connection: AsyncConnection, campaign: Any, position: ReplayPosition[P]
+    ) -> ReplayPosition[P]:
         """After some more of these responses."""
-        after, since, until = known.seq, known.since, known.until
-        rows = await self.answers(connection, campaign, after=after, since=since, until=until, limit=AT_ONCE)
-        answers = known.past.answers + len(rows)
-        total = known.total or answers
-        if not known.total and len(rows) == AT_ONCE:
-            total += await count(connection, campaign.id, after=rows[-1][0], since=since, until=until)
-        past = await asyncio.to_thread(self.followed, known.past, [hit for _, hit in rows], total)
-        last = len(rows) < AT_ONCE or answers == total
-        further = Settled(past, until, until) if last else Settled(past, since, until, rows[-1][0], total)
-        return self.keep(campaign, further)
+        after, since, until = position.seq, position.since, position.until
+        rows = await self.load_hits(
+            connection, campaign, after=after, since=since, until=until, limit=RESPONSES_PER_REPLAY_BATCH
+        )
+        answers = position.state.answers + len(rows)
+        total = position.total or answers
+        if not position.total and len(rows) == RESPONSES_PER_REPLAY_BATCH:
+            total += await count_responses(connection, campaign.id, after=rows[-1][0], since=since, until=until)
+        state = await asyncio.to_thread(self.extend_state, position.state, [hit for _, hit in rows], total)
+        is_last_batch = len(rows) < RESPONSES_PER_REPLAY_BATCH or answers == total
+        new_position = (
+            ReplayPosition(state, until, until)
+            if is_last_batch
+            else ReplayPosition(state, since, until, rows[-1][0], total)
+        )
+        return self.cache_position(campaign, new_position)
 
-    def kept(self, campaign: Any) -> Settled[P] | None:
+    def cached_position(self, campaign: Any) -> ReplayPosition[P] | None:
         """What is settled of the campaign's revision, now asked for last."""
-        known = self.settled.pop(key_of(campaign), None)
-        if known is None or known.until.revision != campaign.revision:
+        position = self.positions.pop(criterion_key(campaign), None)
+        if position is None or position.until.revision != campaign.revision:
             return None
-        self.settled[key_of(campaign)] = known
-        return known
+        self.positions[criterion_key(campaign)] = position
+        return position
 
-    def keep(self, campaign: Any, known: Settled[P]) -> Settled[P]:
+    def cache_position(self, campaign: Any, position: ReplayPosition[P]) -> ReplayPosition[P]:
         """Of two that follow at once, the one that came further counts. Of too much, what nobody has asked for longest
         has to start again.
         """
-        before = self.kept(campaign)
-        if before is None or before.past.answers <= known.past.answers:
-            self.settled[key_of(campaign)] = known
-        room = MOST_BYTES - sum(one.past.nbytes for one in self.settled.values())
-        while room < 0 and len(self.settled) > 1:
-            room += self.settled.pop(next(iter(self.settled))).past.nbytes
-        return known
+        cached = self.cached_position(campaign)
+        if cached is None or cached.state.answers <= position.state.answers:
+            self.positions[criterion_key(campaign)] = position
+        free_bytes = MAX_REPLAY_BYTES - sum(one.state.nbytes for one in self.positions.values())
+        while free_bytes < 0 and len(self.positions) > 1:
+            free_bytes += self.positions.pop(next(iter(self.positions))).state.nbytes
+        return position
 
 
 @dataclass
-class Precisions(Follower[Precision]):
+class PrecisionReplay(IncrementalReplay[Precision]):
     """How far annotators agree: the same whatever the law, and fast to follow.
 
     told: of each campaign and criterion, the typical interval that was asked for last, and as of which watermark.
     """
 
-    told: dict[tuple[int, int], tuple[Watermark, float]] = field(default_factory=dict)
+    typical_intervals: dict[tuple[int, int], tuple[Watermark, float]] = field(default_factory=dict)
 
-    async def typical(self, connection: AsyncConnection, campaign: Any, *, in_time: bool = True) -> float | None:
+    async def load_typical_interval(
+        self, connection: AsyncConnection, campaign: Any, *, in_time: bool = True
+    ) -> float | None:
         """The typical interval as of now; None while the answers are being read.
 
         in_time: whether there is time to read what is not known yet.
         """
-        since, interval = self.told.get(key_of(campaign), (None, 0.0))
-        now, first, _ = await look(connection, campaign.id, since)
-        if first is not None:
-            known = await self.newest(connection, campaign) if in_time else None
-            if known is None or known.behind:
+        since, interval = self.typical_intervals.get(criterion_key(campaign), (None, 0.0))
+        watermark, first_new_seq, _ = await poll_changes(connection, campaign.id, since)
+        if first_new_seq is not None:
+            position = await self.load_newest(connection, campaign) if in_time else None
+            if position is None or position.remaining:
                 return None
-            now, interval = known.until, await asyncio.to_thread(known.past.now)
-        self.told[key_of(campaign)] = now, interval
+            watermark, interval = position.until, await asyncio.to_thread(position.state.newest_typical_interval)
+        self.typical_intervals[criterion_key(campaign)] = watermark, interval
         return interval
 
-    async def begun(self, connection: AsyncConnection, campaign: Any) -> Precision:
-        return precision.begun(law_of(campaign), await item_count(connection, campaign.id))
+    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> Precision:
+        return precision.initial_precision(law_of(campaign), await count_items_of_campaign(connection, campaign.id))
 
-    def read(self, campaign: Any, response: Response) -> Hit:
+    def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
         """None of its values where they have no order, and so no mean."""
-        return super().read(campaign, response) if design_of(campaign).ordered else Hit(response.annotator, [], [])
+        return (
+            super().read(campaign, response)
+            if design_of(campaign).is_ordered
+            else AnsweredHit(response.annotator, [], [])
+        )
 
-    def followed(self, past: Precision, hits: list[Hit], total: int) -> Precision:
+    def extend_state(self, state: Precision, hits: list[AnsweredHit], total: int) -> Precision:
         """How far annotators agree by then."""
-        return precision.followed(past, hits, total=total)
+        return precision.extend_precision(state, hits, total=total)
 
 
-class Courses(Follower[Course]):
+class HistoryReplay(IncrementalReplay[PosteriorHistory]):
     """The posteriors by a replay of the campaign's law, for what they were earlier."""
 
-    async def begun(self, connection: AsyncConnection, campaign: Any) -> Course:
+    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> PosteriorHistory:
         """The priors."""
-        return course.begun(await replay.begun(connection, campaign))
+        return course.initial_history(await replay.initial_beliefs(connection, campaign))
 
-    def read(self, campaign: Any, response: Response) -> Hit:
+    def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
         """As the campaign's law takes it."""
-        return hit_of(campaign, response)
+        return law_hit(campaign, response)
 
-    def followed(self, past: Course, hits: list[Hit], total: int) -> Course:  # noqa: ARG002  (it depends on no total)
+    def extend_state(self, state: PosteriorHistory, hits: list[AnsweredHit], total: int) -> PosteriorHistory:  # noqa: ARG002  (it depends on no total)
         """The posteriors by then."""
-        return course.followed(past, hits)
+        return course.extend_history(state, hits)
 
 
-class ImpliedPairs(Follower[Implied]):
+class ImpliedPairsReplay(IncrementalReplay[ImpliedState]):
     """What annotators' own answers imply, of designs that compare pairs."""
 
-    async def begun(self, connection: AsyncConnection, campaign: Any) -> Implied:  # noqa: ARG002  (nothing)
+    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> ImpliedState:  # noqa: ARG002  (nothing)
         """Nothing."""
-        return Implied()
+        return ImpliedState()
 
-    def followed(self, past: Implied, hits: list[Hit], total: int) -> Implied:  # noqa: ARG002  (it depends on no total)
+    def extend_state(self, state: ImpliedState, hits: list[AnsweredHit], total: int) -> ImpliedState:  # noqa: ARG002  (it depends on no total)
         """What they imply by then."""
-        return implied.followed(past, hits)
+        return implied.extend_implied(state, hits)
 
 
-class Halos(Follower[HaloSoFar]):
+class HaloReplay(IncrementalReplay[HaloState]):
     """How far criteria are judged apart; ask for it by the first of them."""
 
-    async def begun(self, connection: AsyncConnection, campaign: Any) -> HaloSoFar:
-        count = await item_count(connection, campaign.id)
-        return HaloSoFar(HaloSums.nothing(count, len(campaign.criteria)))
+    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> HaloState:
+        count = await count_items_of_campaign(connection, campaign.id)
+        return HaloState(HaloSums.empty(count, len(campaign.criteria)))
 
-    async def answers(self, connection: AsyncConnection, campaign: Any, **which: Any) -> list[tuple[int, Hit]]:
+    async def load_hits(
+        self, connection: AsyncConnection, campaign: Any, **filters: Any
+    ) -> list[tuple[int, AnsweredHit]]:
         """By all criteria together."""
-        parts = [await super(Halos, self).answers(connection, one, **which) for one in criteria_of(campaign)]
-        return [(said[0][0], halo.in_one([hit for _, hit in said])) for said in zip(*parts, strict=True)]
+        hits_by_criterion = [
+            await super(HaloReplay, self).answers(connection, criterion_view, **filters)
+            for criterion_view in criterion_views(campaign)
+        ]
+        return [
+            (numbered_hits[0][0], halo.merge_criteria_hits([hit for _, hit in numbered_hits]))
+            for numbered_hits in zip(*hits_by_criterion, strict=True)
+        ]
 
-    def followed(self, past: HaloSoFar, hits: list[Hit], total: int) -> HaloSoFar:  # noqa: ARG002  (of no total)
+    def extend_state(self, state: HaloState, hits: list[AnsweredHit], total: int) -> HaloState:  # noqa: ARG002  (of no total)
         """What they add up to by then."""
-        return halo.followed(past, hits)
+        return halo.extend_halo(state, hits)
 
 
 @dataclass(frozen=True)
-class Followers:
+class IncrementalReplays:
     """All that is kept up with."""
 
-    precisions: Precisions = field(default_factory=Precisions)
-    courses: Courses = field(default_factory=Courses)
-    implied: ImpliedPairs = field(default_factory=ImpliedPairs)
-    halos: Halos = field(default_factory=Halos)
+    precisions: PrecisionReplay = field(default_factory=PrecisionReplay)
+    histories: HistoryReplay = field(default_factory=HistoryReplay)
+    implied: ImpliedPairsReplay = field(default_factory=ImpliedPairsReplay)
+    halos: HaloReplay = field(default_factory=HaloReplay)

@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.designs.registry import design_of
-from app.drawing import written
-from app.inference.agreement.halo import HaloSums, is_much
-from app.inference.observations.coarsening import REACHES
-from app.inference.online.law import Hit
+from app.drawing import format_with_places
+from app.inference.agreement.halo import HaloSums, is_strong_halo
+from app.inference.observations.coarsening import READABLE_KINDS
+from app.inference.online.law import AnsweredHit
 
 
-def can_tell(campaign: Any) -> bool:
+def can_estimate_halo(campaign: Any) -> bool:
     """Whether there are several criteria, and what is said of an item is said of it alone: an order tells of its
     company, too.
     """
-    return bool(campaign.criteria) and "points" in REACHES[design_of(campaign).yields]
+    return bool(campaign.criteria) and "points" in READABLE_KINDS[design_of(campaign).value_kind]
 
 
 @dataclass(frozen=True)
-class HaloSoFar:
+class HaloState:
     """After so many answers: what their values add up to, on 0 to 1."""
 
     sums: HaloSums
@@ -33,47 +33,59 @@ class HaloSoFar:
         return self.sums.nbytes
 
 
-def in_one(by_criterion: Sequence[Hit]) -> Hit:
+def merge_criteria_hits(hits_by_criterion: Sequence[AnsweredHit]) -> AnsweredHit:
     """A HIT by all criteria together: its values by the first, then by the next."""
-    first = by_criterion[0]
-    return Hit(first.annotator, first.items, [value for hit in by_criterion for value in hit.values])
+    first = hits_by_criterion[0]
+    return AnsweredHit(first.annotator, first.items, [value for hit in hits_by_criterion for value in hit.values])
 
 
-def followed(past: HaloSoFar, hits: Sequence[Hit]) -> HaloSoFar:
+def extend_halo(state: HaloState, hits: Sequence[AnsweredHit]) -> HaloState:
     """After these HITs too, as `in_one` has them, with values on 0 to 1."""
     judged = [hit for hit in hits if hit.items]
-    after = replace(past, answers=past.answers + len(hits))
+    extended = replace(state, answers=state.answers + len(hits))
     if not judged:
-        return after
+        return extended
     items = np.concatenate([hit.items for hit in judged])
     values = np.hstack([np.reshape(hit.values, (-1, len(hit.items))) for hit in judged])
-    return replace(after, sums=past.sums.after(items, values))
+    return replace(extended, sums=state.sums.add_judgments(items, values))
 
 
-class HaloWords(NamedTuple):
+class HaloTexts(NamedTuple):
     """What is said of all criteria, and a warning; empty where there is nothing to say."""
 
-    known: str = ""
+    correlation_text: str = ""
     warning: str = ""
 
 
-def words(past: HaloSoFar, names: Sequence[str]) -> HaloWords:
+def halo_texts(state: HaloState, criterion_names: Sequence[str]) -> HaloTexts:
     """Of the two criteria that move together most, and of those that were hardly judged apart."""
-    within, of_means, judgments = past.sums.within, past.sums.of_means, past.sums.shared
-    pairs = [(float(within[k, m]), k, m) for k, m in combinations(range(len(names)), 2) if np.isfinite(within[k, m])]
-    if not pairs:
-        return HaloWords()
-    value, k, m = max(pairs)
-    most = "" if len(names) == 2 else "; no other two correlate more"
-    known = (
-        f"“{names[k]}” and “{names[m]}”: item means correlate {written(of_means[k, m], 2)}, judgments within items "
-        f"{written(value, 2)}{most}."
+    within, of_means, judgments = (
+        state.sums.halo_matrix,
+        state.sums.mean_correlation_matrix,
+        state.sums.shared_judgment_count,
     )
-    alike = [f"“{names[k]}” and “{names[m]}”" for value, k, m in pairs if is_much(value, judgments)]
-    if not alike:
-        return HaloWords(known)
+    pairs = [
+        (float(within[k, m]), k, m)
+        for k, m in combinations(range(len(criterion_names)), 2)
+        if np.isfinite(within[k, m])
+    ]
+    if not pairs:
+        return HaloTexts()
+    value, k, m = max(pairs)
+    most = "" if len(criterion_names) == 2 else "; no other two correlate more"
+    correlation_text = (
+        f"“{criterion_names[k]}” and “{criterion_names[m]}”: item means correlate {format_with_places(of_means[k, m], 2)}, judgments within items "
+        f"{format_with_places(value, 2)}{most}."
+    )
+    halo_pairs = [
+        f"“{criterion_names[k]}” and “{criterion_names[m]}”"
+        for value, k, m in pairs
+        if is_strong_halo(value, judgments)
+    ]
+    if not halo_pairs:
+        return HaloTexts(correlation_text)
     warning = (
-        f"Halo: {'; '.join(alike)} are hardly judged apart. Whoever finds an item better than others do by one finds "
+        f"Halo: {'; '.join(halo_pairs)} are hardly judged apart. Whoever finds an item better than others do by one finds "
         "it better by the other, too."
     )
-    return HaloWords(known, warning)
+    return HaloTexts(correlation_text, warning)

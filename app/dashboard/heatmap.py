@@ -14,11 +14,11 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.selection.match_quality import match_quality_matrix
 
-CELLS = 200  # rows and columns at most: about two screen pixels each
-LEVELS = 255
+MAX_HEATMAP_ROWS = 200  # rows and columns at most: about two screen pixels each
+MAX_COLOUR_LEVEL = 255
 
-Numbers = npt.NDArray[np.intp]
-Cells = npt.NDArray[np.uint8]
+RowNumbers = npt.NDArray[np.intp]
+ColourLevels = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,18 @@ class Heatmap:
     quality: match quality of each pair of rows, (k, k), in (0, 1].
     """
 
-    order: Numbers
-    starts: Numbers
+    order: RowNumbers
+    starts: RowNumbers
     score: Array
     quality: Array
 
     @property
-    def cells(self) -> Cells:
+    def colour_levels(self) -> ColourLevels:
         """The quality in steps of 1/255: what colours can show."""
-        return np.rint(self.quality * LEVELS).astype(np.uint8)
+        return np.rint(self.quality * MAX_COLOUR_LEVEL).astype(np.uint8)
 
     @property
-    def top(self) -> float:
+    def colour_scale_end(self) -> float:
         """The end of the colour scale: in quarters, so that it moves rarely and pictures can be compared."""
         return math.ceil(float(self.quality.max()) * 4) / 4
 
@@ -52,22 +52,22 @@ class Heatmap:
         return len(self.order) > len(self.starts)
 
 
-def heatmap(score: Array, variance: Array, gamma: float, *, cells: int = CELLS) -> Heatmap:
+def match_quality_heatmap(score: Array, variance: Array, gamma: float, *, max_rows: int = MAX_HEATMAP_ROWS) -> Heatmap:
     """The picture of N >= 1 items; `score` and `variance` (N,), gamma > 0."""
     order = np.argsort(score, kind="stable")
-    starts = group_starts(len(order), cells)
+    starts = group_starts(len(order), max_rows)
     row_score, row_variance = (group_means(values[order], starts) for values in (score, variance))
     quality = match_quality_matrix(row_score, row_variance, gamma)
     return Heatmap(order, starts, row_score, quality)
 
 
-def group_starts(count: int, groups: int) -> Numbers:
+def group_starts(count: int, groups: int) -> RowNumbers:
     """Where each of at most `groups` groups of neighbours begins; their sizes differ by one at most."""
     groups = min(count, groups)
     return np.arange(groups, dtype=np.intp) * count // groups
 
 
-def group_means(values: Array, starts: Numbers) -> Array:
+def group_means(values: Array, starts: RowNumbers) -> Array:
     """The mean of each group, (k,)."""
     sizes = np.diff(np.append(starts, len(values)))
     means: Array = np.add.reduceat(values, starts) / sizes
@@ -82,9 +82,9 @@ def row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
     return [f"items {start + 1:,} to {end:,}" for start, end in zip(picture.starts, ends, strict=True)]
 
 
-def closest(picture: Heatmap) -> Numbers:
+def closest_rows(picture: Heatmap) -> RowNumbers:
     """For each row the other row of highest match quality, (k,); with a single row, itself."""
     others = picture.quality.copy()
     np.fill_diagonal(others, -1.0)
-    best: Numbers = np.argmax(others, axis=1)
+    best: RowNumbers = np.argmax(others, axis=1)
     return best

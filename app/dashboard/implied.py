@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
-from app.errors import plural
-from app.inference.online.law import Hit
+from app.errors import pluralize
+from app.inference.online.law import AnsweredHit
 from app.inference.preferences.implied import Implications, ImpliedCounts
 
 
 @dataclass(frozen=True)
-class Implied:
+class ImpliedState:
     """After so many answers: what follows from those of each annotator."""
 
     answers: int = 0
@@ -26,21 +26,21 @@ class Implied:
         return sum((order.tally for order in self.orders.values()), ImpliedCounts())
 
 
-def followed(past: Implied, hits: Sequence[Hit]) -> Implied:
+def extend_implied(state: ImpliedState, hits: Sequence[AnsweredHit]) -> ImpliedState:
     """After these HITs of two items too, of which `shares` of a scale were given; `past` stays as it is."""
     changed = {
-        annotator: deepcopy(past.orders[annotator]) if annotator in past.orders else Implications()
+        annotator: deepcopy(state.orders[annotator]) if annotator in state.orders else Implications()
         for annotator in {hit.annotator for hit in hits}
     }
     for hit in hits:
-        changed[hit.annotator].hear(hit.items, hit.values)
-    return Implied(past.answers + len(hits), {**past.orders, **changed})
+        changed[hit.annotator].add_answer(hit.items, hit.values)
+    return ImpliedState(state.answers + len(hits), {**state.orders, **changed})
 
 
-def words(tally: ImpliedCounts) -> str:
+def implied_pairs_text(tally: ImpliedCounts) -> str:
     """How much was saved, and at what risk."""
-    saved = f"{plural(tally.not_asked, 'pair')} not asked: annotators’ own answers imply them."
-    if (wrong := tally.wrong()) is None:
+    saved = f"{pluralize(tally.not_asked, 'pair')} not asked: annotators’ own answers imply them."
+    if (wrong := tally.wrong_share_interval()) is None:
         return f"{saved} No such pair was asked anyway yet."
     share, low, high = (f"{100 * value:.0f}" for value in wrong)
     return (

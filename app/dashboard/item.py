@@ -9,44 +9,44 @@ import numpy as np
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard.classes import Given, given, leading
-from app.dashboard.course import Course
-from app.dashboard.table import SAME_ITEM
+from app.dashboard.classes import LabelCount, count_item_labels, leading_labels
+from app.dashboard.course import PosteriorHistory
+from app.dashboard.table import JOIN_ITEM_TO_POSTERIOR
 from app.database.session import driver_of
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
-from app.designs.content import DrawnItems
-from app.designs.criteria import criteria_of, number_of
+from app.designs.content import RenderedItems
+from app.designs.criteria import criterion_number, criterion_views
 from app.designs.design import Design
 from app.designs.registry import design_of
-from app.designs.scale import POINTS
-from app.designs.unjudged import EXTRA
-from app.errors import NotFound, shortened
+from app.designs.scale import MAX_POINTS
+from app.designs.unjudged import UNJUDGED_KEY
+from app.errors import NotFound, shorten_echo
 from app.inference.ground.arrays import Array
-from app.inference.online.law import Family
-from app.inference.ratings.moderated import Moderated
-from app.media.shown import drawn
+from app.inference.online.law import PosteriorFamily
+from app.inference.ratings.moderated import ModeratedMeans
+from app.media.shown import render_campaign_items
 from app.record import remarks
-from app.record.known import Known
+from app.record.known import LawRunner
 from app.record.law import law_of
 from app.record.states import Revision
-from app.record.stream import COUNTING, Response
+from app.record.stream import COUNTING_RESPONSES_CONDITION, Response
 
-STEPS = 200
-MOST_REMARKS = 5  # beside an item; their page has all
+CURVE_STEPS = 200
+MAX_REMARKS_ON_ITEM = 5  # beside an item; their page has all
 
 # No index holds the items of a response: one would cost every answer more than this look costs (30 ms in 200,000).
-ANSWERS = text(f"""
+LIST_ANSWERS_ABOUT_ITEM = text(f"""
     SELECT a.name AS annotator, r.annotator_id, r.seq, r.items, r.values, r.received_at, r.counts,
-           r.extra -> '{EXTRA}' ->> CAST(:number AS text) AS reason
-    FROM (SELECT *, {COUNTING} AS counts FROM responses WHERE campaign_id = :campaign AND :number = ANY(items)) AS r
+           r.extra -> '{UNJUDGED_KEY}' ->> CAST(:number AS text) AS reason
+    FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses WHERE campaign_id = :campaign AND :number = ANY(items)) AS r
     JOIN named_annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
     ORDER BY r.seq DESC
 """)  # noqa: S608  (made of constants)
 
 
 @dataclass(frozen=True)
-class Curve:
+class PosteriorCurve:
     """A posterior after a number of judgments: score and the ends of its 95 % interval as places of their unit, 0 to
     100, and its density along these. label: the likeliest one, where classes are counted.
     """
@@ -65,7 +65,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Judgment:
+class ItemJudgment:
     """One judgment of the item, as it was given; weight (0 to 1) and corrected score, in points, are None where all
     that count do alike.
 
@@ -74,7 +74,7 @@ class Judgment:
     """
 
     annotator: str
-    said: str
+    answer_text: str
     received_at: datetime
     counts: bool
     value: float
@@ -84,7 +84,7 @@ class Judgment:
 
 
 @dataclass(frozen=True)
-class Unable:
+class UnableAnnotator:
     """Somebody who could not judge the item, and why."""
 
     annotator: str
@@ -105,15 +105,15 @@ class ItemPage:
 
     row: Row[Any]
     x: list[float]
-    now: Curve
-    earlier: list[Curve]
-    answers: Sequence[Judgment]
+    now: PosteriorCurve
+    earlier: list[PosteriorCurve]
+    answers: Sequence[ItemJudgment]
     calibrated: tuple[float, float, float] | None
-    labels: Sequence[Given]
-    unable: Sequence[Unable]
-    drawn: DrawnItems
-    criteria: Mapping[str, Curve]
-    remarks: remarks.FoundRemarks | None
+    labels: Sequence[LabelCount]
+    unable: Sequence[UnableAnnotator]
+    drawn: RenderedItems
+    criteria: Mapping[str, PosteriorCurve]
+    remarks: remarks.RemarksPage | None
 
     @property
     def weighted_mean(self) -> float | None:
@@ -129,107 +129,147 @@ class ItemPage:
         return {"x": self.x, "now": asdict(self.now), "earlier": [asdict(curve) for curve in self.earlier]}
 
 
-async def item_of(
-    connection: AsyncConnection, campaign: Any, external_id: str, course: Course, intervals: Moderated
+async def load_item_page(
+    connection: AsyncConnection, campaign: Any, external_id: str, history: PosteriorHistory, intervals: ModeratedMeans
 ) -> ItemPage:
     """The item its researcher calls `external_id`; give it a `snapshot`. Raises `NotFound` (`item_not_found`)."""
-    statement = select(posteriors, items.c.external_id, items.c.shown).join_from(items, posteriors, SAME_ITEM)
-    this = statement.where(items.c.campaign_id == campaign.id, items.c.external_id == external_id)
-    rows = (await connection.execute(this.order_by(posteriors.c.criterion))).all()
+    statement = select(posteriors, items.c.external_id, items.c.shown).join_from(
+        items, posteriors, JOIN_ITEM_TO_POSTERIOR
+    )
+    item_statement = statement.where(items.c.campaign_id == campaign.id, items.c.external_id == external_id)
+    rows = (await connection.execute(item_statement.order_by(posteriors.c.criterion))).all()
     if not rows:
-        said = shortened(external_id)
-        raise NotFound(f"“{campaign.name}” has no item “{said}”.", code="item_not_found", item=said)
-    row, law = rows[number_of(campaign)], law_of(campaign)
-    answers, unable = await answers_to(connection, campaign, row.number)
-    if asking := law.counted(row.number):
-        known = Known(await driver_of(connection), Revision(campaign.id, row.revision, row.criterion), law, {})
-        answers = weighted(answers, *await known.found(asking))
+        shortened_id = shorten_echo(external_id)
+        raise NotFound(f"“{campaign.name}” has no item “{shortened_id}”.", code="item_not_found", item=shortened_id)
+    row, law = rows[criterion_number(campaign)], law_of(campaign)
+    answers, unable = await load_item_answers(connection, campaign, row.number)
+    if weight_request := law.read_judgment_weights(row.number):
+        law_state = LawRunner(await driver_of(connection), Revision(campaign.id, row.revision, row.criterion), law, {})
+        answers = add_judgment_weights(answers, *await law_state.run(weight_request))
     family = law.family
-    x = grid(family.support, row.score, row.variance)
+    x = density_grid(family.support, row.score, row.variance)
     classes = design_of(campaign).classes
-    now = curve(family, row.judgments, row.state, x, classes)
-    earlier = [curve(family, *moment, x, classes) for moment in course.earlier(row.number)]
-    labels = given(classes, [answer.value for answer in answers if answer.counts], family, row.state)
-    told = None if family.counts_classes else calibrated(intervals.of([row.number]))
-    shown = await drawn(await driver_of(connection), campaign, [row.number], [row.shown])
-    beside = by_each(campaign, rows) if campaign.criteria else {}
-    besides = await said_of(connection, campaign, external_id)
-    return ItemPage(row, (x * POINTS).tolist(), now, earlier, answers, told, labels, unable, shown, beside, besides)
+    current_curve = posterior_curve(family, row.judgments, row.state, x, classes)
+    earlier_curves = [posterior_curve(family, *moment, x, classes) for moment in history.earlier_states(row.number)]
+    labels = count_item_labels(classes, [answer.value for answer in answers if answer.counts], family, row.state)
+    calibrated_mean = (
+        None if family.counts_classes else calibrated_mean_and_interval(intervals.select_items([row.number]))
+    )
+    shown = await render_campaign_items(await driver_of(connection), campaign, [row.number], [row.shown])
+    criterion_curves = curves_by_criterion(campaign, rows) if campaign.criteria else {}
+    item_remarks = await load_item_remarks(connection, campaign, external_id)
+    return ItemPage(
+        row,
+        (x * MAX_POINTS).tolist(),
+        current_curve,
+        earlier_curves,
+        answers,
+        calibrated_mean,
+        labels,
+        unable,
+        shown,
+        criterion_curves,
+        item_remarks,
+    )
 
 
-async def said_of(connection: AsyncConnection, campaign: Any, external_id: str) -> remarks.FoundRemarks | None:
+async def load_item_remarks(connection: AsyncConnection, campaign: Any, external_id: str) -> remarks.RemarksPage | None:
     """The newest comments and flags on an item."""
-    if not await remarks.are_there(connection, campaign):
+    if not await remarks.should_show_remarks(connection, campaign):
         return None
-    return await remarks.page_of(connection, campaign.id, remarks.WantedRemarks(item=external_id), size=MOST_REMARKS)
+    return await remarks.load_remarks_page(
+        connection, campaign.id, remarks.RemarkFilter(item=external_id), size=MAX_REMARKS_ON_ITEM
+    )
 
 
-def by_each(campaign: Any, rows: Sequence[Row[Any]]) -> dict[str, Curve]:
+def curves_by_criterion(campaign: Any, rows: Sequence[Row[Any]]) -> dict[str, PosteriorCurve]:
     """An item's posterior by each criterion, without its density. rows: one for each, in their order."""
-    family, nowhere = law_of(campaign).family, np.zeros(0)
+    family, empty_grid = law_of(campaign).family, np.zeros(0)
     return {
-        one.criterion_name: curve(family, row.judgments, row.state, nowhere, design_of(one).classes)
-        for one, row in zip(criteria_of(campaign), rows, strict=True)
+        criterion_view.criterion_name: posterior_curve(
+            family, row.judgments, row.state, empty_grid, design_of(criterion_view).classes
+        )
+        for criterion_view, row in zip(criterion_views(campaign), rows, strict=True)
     }
 
 
-async def answers_to(connection: AsyncConnection, campaign: Any, number: int) -> tuple[list[Judgment], list[Unable]]:
+async def load_item_answers(
+    connection: AsyncConnection, campaign: Any, item_number: int
+) -> tuple[list[ItemJudgment], list[UnableAnnotator]]:
     """Who said what of an item, and who could not judge it, newest first."""
-    designs = [design_of(one) for one in criteria_of(campaign)]
-    rows = (await connection.execute(ANSWERS, {"campaign": campaign.id, "number": number})).all()
-    unable = [Unable(row.annotator, row.reason, row.received_at, row.counts) for row in rows if row.reason is not None]
-    told = [(row, by_criterion(row, len(designs))) for row in rows]
-    judged = [(row, said) for row, said in told if number in said[0].items]
-    return [judgment_of(number_of(campaign), designs, row, said, number) for row, said in judged], unable
+    designs = [design_of(one) for one in criterion_views(campaign)]
+    rows = (await connection.execute(LIST_ANSWERS_ABOUT_ITEM, {"campaign": campaign.id, "number": item_number})).all()
+    unable = [
+        UnableAnnotator(row.annotator, row.reason, row.received_at, row.counts)
+        for row in rows
+        if row.reason is not None
+    ]
+    rows_with_responses = [(row, split_answer_by_criterion(row, len(designs))) for row in rows]
+    judged_rows = [(row, said) for row, said in rows_with_responses if item_number in said[0].items]
+    return [
+        build_item_judgment(criterion_number(campaign), designs, row, said, item_number) for row, said in judged_rows
+    ], unable
 
 
-def by_criterion(row: Row[Any], criteria: int) -> list[Response]:
+def split_answer_by_criterion(row: Row[Any], criterion_count: int) -> list[Response]:
     """An answer by each of so many criteria."""
     size = len(row.items)
-    parts = [row.values[k * size : (k + 1) * size] for k in range(criteria)]
-    return [Response.of(row.seq, row.annotator_id, row.items, part) for part in parts]
+    parts = [row.values[k * size : (k + 1) * size] for k in range(criterion_count)]
+    return [Response.from_stored(row.seq, row.annotator_id, row.items, part) for part in parts]
 
 
-def judgment_of(
-    criterion: int, designs: Sequence[Design], row: Row[Any], said: Sequence[Response], number: int
-) -> Judgment:
-    places = [one.items.index(number) for one in said]
-    words = [design.said(one.values, place) for design, one, place in zip(designs, said, places, strict=True)]
-    value = said[criterion].values[places[criterion]]
-    beside = words if len(words) > 1 else ()
-    return Judgment(row.annotator, words[criterion], row.received_at, row.counts, value, beside)
+def build_item_judgment(
+    criterion: int, designs: Sequence[Design], row: Row[Any], responses: Sequence[Response], item_number: int
+) -> ItemJudgment:
+    places = [one.items.index(item_number) for one in responses]
+    answer_texts = [
+        design.format_answer(one.values, place) for design, one, place in zip(designs, responses, places, strict=True)
+    ]
+    value = responses[criterion].values[places[criterion]]
+    texts_by_criterion = answer_texts if len(answer_texts) > 1 else ()
+    return ItemJudgment(row.annotator, answer_texts[criterion], row.received_at, row.counts, value, texts_by_criterion)
 
 
-def weighted(answers: Sequence[Judgment], weights: Sequence[float], corrected: Sequence[float]) -> list[Judgment]:
+def add_judgment_weights(
+    answers: Sequence[ItemJudgment], weights: Sequence[float], corrected_scores: Sequence[float]
+) -> list[ItemJudgment]:
     """With what those that count do count for, which is told first to last."""
-    told, found = list(zip(weights, corrected, strict=True)), []
+    remaining, weighted_answers = list(zip(weights, corrected_scores, strict=True)), []
     for answer in answers:
         if answer.counts:
-            weight, score = told.pop()
-            found.append(replace(answer, weight=weight, corrected=POINTS * score))
+            weight, score = remaining.pop()
+            weighted_answers.append(replace(answer, weight=weight, corrected=MAX_POINTS * score))
         else:
-            found.append(answer)
-    return found
+            weighted_answers.append(answer)
+    return weighted_answers
 
 
-def calibrated(one: Moderated) -> tuple[float, float, float] | None:
+def calibrated_mean_and_interval(estimates: ModeratedMeans) -> tuple[float, float, float] | None:
     """Mean, low and high of one item, as places of their unit."""
-    mean, low, high = (POINTS * float(value[0]) for value in (one.mean, *one.interval()))
+    mean, low, high = (MAX_POINTS * float(value[0]) for value in (estimates.mean, *estimates.interval()))
     return (mean, low, high) if low <= high else None
 
 
-def curve(family: Family, judgments: int, state: Sequence[float], x: Array, classes: Sequence[str]) -> Curve:
+def posterior_curve(
+    family: PosteriorFamily, judgments: int, state: Sequence[float], grid_points: Array, classes: Sequence[str]
+) -> PosteriorCurve:
     """A posterior at `x`, both on the scale of the law; classes: what they are called, if there are any."""
-    score, low, high = (float(value) * POINTS for value in (family.score(*state), *family.interval(*state)))
-    label = leading(classes, family.likeliest(family.columns([state])))[0] if family.counts_classes else ""
-    return Curve(judgments, score, low, high, (family.density(*state, x) / POINTS).tolist(), label)
+    score, low, high = (float(value) * MAX_POINTS for value in (family.score(*state), *family.interval(*state)))
+    label = (
+        leading_labels(classes, family.most_counted_class(family.stack_states([state])))[0]
+        if family.counts_classes
+        else ""
+    )
+    return PosteriorCurve(
+        judgments, score, low, high, (family.density(*state, grid_points) / MAX_POINTS).tolist(), label
+    )
 
 
-def grid(support: tuple[float, float], score: float, variance: float) -> Array:
+def density_grid(support: tuple[float, float], score: float, variance: float) -> Array:
     """Where the curve is drawn: the middles of equal steps, since a density may be infinite at the very ends."""
     low, high = support
     if not np.isfinite(low) or not np.isfinite(high):
-        reach = 4 * variance**0.5
-        low, high = min(0.0, score - reach), max(1.0, score + reach)
-    middles: Array = low + (np.arange(STEPS) + 0.5) / STEPS * (high - low)
+        half_width = 4 * variance**0.5
+        low, high = min(0.0, score - half_width), max(1.0, score + half_width)
+    middles: Array = low + (np.arange(CURVE_STEPS) + 0.5) / CURVE_STEPS * (high - low)
     return middles

@@ -18,90 +18,94 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.background.tasks import KeyedTasks
 from app.campaigns import lifecycle
-from app.dashboard.follow import Followers
-from app.dashboard.state import Marker, State, marker, newest_state
-from app.database.session import TROUBLE, is_away
-from app.designs.criteria import for_criterion, number_of
+from app.dashboard.follow import IncrementalReplays
+from app.dashboard.state import ChangeMarker, DashboardState, load_change_marker, load_dashboard_state
+from app.database.session import DATABASE_ERRORS, is_database_away
+from app.designs.criteria import criterion_number, criterion_view
 from app.serving.posterior_cache import PosteriorCache
 
-TICK_SECONDS = 0.2  # how often the task asks whether anything changed
-PERIOD_SECONDS = 1.0  # and how often it computes at most
-STALE_SECONDS = 15.0  # bars and rates move with the clock, even if no answer comes
-HEARTBEAT_SECONDS = 5.0  # a silent connection is closed by proxies, and this is how soon a log-out ends it
+LIVE_POLL_SECONDS = 0.2  # how often the task asks whether anything changed
+MIN_COMPUTE_SECONDS = 1.0  # and how often it computes at most
+MAX_STATE_AGE_SECONDS = 15.0  # bars and rates move with the clock, even if no answer comes
+LIVE_HEARTBEAT_SECONDS = 5.0  # a silent connection is closed by proxies, and this is how soon a log-out ends it
 
-Clock = Callable[[], Awaitable[datetime]]
-Address = tuple[str, int]  # a campaign by its slug, and the number of the criterion by which it is read
+LiveClock = Callable[[], Awaitable[datetime]]
+LiveAddress = tuple[str, int]  # a campaign by its slug, and the number of the criterion by which it is read
 
 
 @dataclass
-class Broadcast:
+class StateBroadcast:
     """One campaign by a criterion: the newest state, and a bell that rings when there is a newer one."""
 
     viewers: int = 0
-    state: State | None = None
-    bell: asyncio.Event = field(default_factory=asyncio.Event)
+    state: DashboardState | None = None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
-    def ring(self) -> None:
-        self.bell.set()
-        self.bell = asyncio.Event()
+    def notify_viewers(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
 
-    def publish(self, state: State) -> None:
+    def publish(self, state: DashboardState) -> None:
         if self.state is None or state.version != self.state.version:
             self.state = state
-            self.ring()
+            self.notify_viewers()
 
 
-class Live:
+class LiveDashboards:
     """The campaigns that someone watches through this process."""
 
-    def __init__(self, database: AsyncEngine, cache: PosteriorCache, clock: Clock) -> None:
+    def __init__(self, database: AsyncEngine, cache: PosteriorCache, clock: LiveClock) -> None:
         self.database = database
         self.cache = cache
-        self.followers = Followers()
+        self.followers = IncrementalReplays()
         self.clock = clock
-        self.broadcasts: dict[Address, Broadcast] = {}
+        self.broadcasts: dict[LiveAddress, StateBroadcast] = {}
         self.tasks = KeyedTasks[tuple[str, int, int]](
             "live pages"
         )  # also those that are cancelled and still give back a connection
         self.stopping = False
 
-    async def state(self, campaign: Any, *, now: datetime) -> State:
+    async def load_state(self, campaign: Any, *, now: datetime) -> DashboardState:
         """The state for a page: the one its viewers share, else one made for it."""
-        broadcast = self.broadcasts.get((campaign.slug, number_of(campaign)))
+        broadcast = self.broadcasts.get((campaign.slug, criterion_number(campaign)))
         if broadcast is not None and broadcast.state is not None:
             return broadcast.state
         async with self.database.connect() as connection:
-            return await newest_state(connection, self.cache, self.followers, campaign, now=now)
+            return await load_dashboard_state(connection, self.cache, self.followers, campaign, now=now)
 
-    async def states(self, slug: str, criterion: int = 0, *, seen: str = "") -> AsyncGenerator[State | None]:
+    async def stream_states(
+        self, slug: str, criterion: int = 0, *, seen_version: str = ""
+    ) -> AsyncGenerator[DashboardState | None]:
         """The newest state unless its version is `seen`, then every newer one; None while nothing happens."""
         address = slug, criterion
-        broadcast = self.join(address)
+        broadcast = self.join_broadcast(address)
         try:
             while not self.stopping:
-                bell = broadcast.bell
-                if broadcast.state is not None and broadcast.state.version != seen:
-                    seen = broadcast.state.version
+                bell = broadcast.changed
+                if broadcast.state is not None and broadcast.state.version != seen_version:
+                    seen_version = broadcast.state.version
                     yield broadcast.state
                     continue
                 if broadcast.task is not None and broadcast.task.done():
                     return  # it failed; whoever watches comes back, and finds a new one
-                if not await changed_before_heartbeat(bell):
+                if not await wait_for_change(bell):
                     yield None
         finally:
-            self.leave(address, broadcast)
+            self.leave_broadcast(address, broadcast)
 
-    def join(self, address: Address) -> Broadcast:
+    def join_broadcast(self, address: LiveAddress) -> StateBroadcast:
         broadcast = self.broadcasts.get(address)
         if broadcast is None or broadcast.task is None or broadcast.task.done():
-            broadcast = self.broadcasts[address] = Broadcast()
-            broadcast.task = self.tasks.start((*address, id(broadcast)), partial(self.watch, address, broadcast))
-            broadcast.task.add_done_callback(lambda _task: broadcast.ring())
+            broadcast = self.broadcasts[address] = StateBroadcast()
+            broadcast.task = self.tasks.start(
+                (*address, id(broadcast)), partial(self.watch_campaign, address, broadcast)
+            )
+            broadcast.task.add_done_callback(lambda _task: broadcast.notify_viewers())
         broadcast.viewers += 1
         return broadcast
 
-    def leave(self, address: Address, broadcast: Broadcast) -> None:
+    def leave_broadcast(self, address: LiveAddress, broadcast: StateBroadcast) -> None:
         broadcast.viewers -= 1
         if broadcast.viewers == 0:
             assert broadcast.task is not None  # noqa: S101  (`join` made it)
@@ -109,29 +113,31 @@ class Live:
             if self.broadcasts.get(address) is broadcast:
                 del self.broadcasts[address]
 
-    async def watch(self, address: Address, broadcast: Broadcast) -> None:
+    async def watch_campaign(self, address: LiveAddress, broadcast: StateBroadcast) -> None:
         """Look every tick; compute when something changed, never twice within the period.
 
         While the database is away, viewers keep what they have, and the next tick asks again.
         """
         loop = asyncio.get_running_loop()
-        before: Marker | None = None
-        computed_at = -STALE_SECONDS
+        old_marker: ChangeMarker | None = None
+        computed_at = -MAX_STATE_AGE_SECONDS
         while True:
             began = loop.time()
-            pause = TICK_SECONDS
+            pause = LIVE_POLL_SECONDS
             try:
-                stale = began - computed_at >= STALE_SECONDS
-                after = await self.look(address, None if stale else before, broadcast)
-                if after is None or after != before or stale:
-                    computed_at, pause = began, PERIOD_SECONDS
-                before = after
-            except TROUBLE as trouble:
-                if not is_away(trouble):
+                stale = began - computed_at >= MAX_STATE_AGE_SECONDS
+                new_marker = await self.publish_if_changed(address, None if stale else old_marker, broadcast)
+                if new_marker is None or new_marker != old_marker or stale:
+                    computed_at, pause = began, MIN_COMPUTE_SECONDS
+                old_marker = new_marker
+            except DATABASE_ERRORS as trouble:
+                if not is_database_away(trouble):
                     raise
             await asyncio.sleep(max(0.0, began + pause - loop.time()))
 
-    async def look(self, address: Address, before: Marker | None, broadcast: Broadcast) -> Marker | None:
+    async def publish_if_changed(
+        self, address: LiveAddress, old_marker: ChangeMarker | None, broadcast: StateBroadcast
+    ) -> ChangeMarker | None:
         """The campaign's marker; when it differs from `before`, a new state is published first.
 
         None while a part of the past is not replayed yet, so that the next look goes on with it.
@@ -139,15 +145,15 @@ class Live:
         now = await self.clock()
         async with self.database.connect() as connection:
             slug, criterion = address
-            campaign = for_criterion(await lifecycle.find(connection, slug), criterion)
+            campaign = criterion_view(await lifecycle.find_campaign(connection, slug), criterion)
             # Read before the state: what comes in between is in the state already, and looked at once more.
-            after = await marker(connection, campaign, before, now=now)
-            if after != before:
-                state = await newest_state(connection, self.cache, self.followers, campaign, now=now)
+            new_marker = await load_change_marker(connection, campaign, old_marker, now=now)
+            if new_marker != old_marker:
+                state = await load_dashboard_state(connection, self.cache, self.followers, campaign, now=now)
                 broadcast.publish(state)
-                if state.behind:
+                if state.unread_answers:
                     return None
-        return after
+        return new_marker
 
     async def stop(self) -> None:
         """End all streams and tasks."""
@@ -157,10 +163,10 @@ class Live:
     def end_streams(self) -> None:
         self.stopping = True
         for broadcast in self.broadcasts.values():
-            broadcast.ring()
+            broadcast.notify_viewers()
 
     @contextmanager
-    def ended_by_signals(self) -> Iterator[None]:
+    def end_streams_on_signals(self) -> Iterator[None]:
         """End the streams when the process is told to stop.
 
         The server waits for open replies before it lets the application shut down, so the streams must hear of the
@@ -170,8 +176,8 @@ class Live:
             yield
             return
         loop = asyncio.get_running_loop()
-        ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        handlers = {number: signal.getsignal(number) for number in ending}
+        signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        handlers = {number: signal.getsignal(number) for number in signals}
 
         def pass_on(number: int, frame: Any) -> None:
             loop.call_soon_threadsafe(self.end_streams)
@@ -190,10 +196,10 @@ class Live:
                     signal.signal(number, handlers[number])
 
 
-async def changed_before_heartbeat(bell: asyncio.Event) -> bool:
+async def wait_for_change(changed: asyncio.Event) -> bool:
     """Whether something happened before it was time to tell viewers that nothing did."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(HEARTBEAT_SECONDS):
-            await bell.wait()
+        async with asyncio.timeout(LIVE_HEARTBEAT_SECONDS):
+            await changed.wait()
             return True
     return False

@@ -11,20 +11,20 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from app.designs.scale import POINTS
+from app.designs.scale import MAX_POINTS
 from app.goals.evidence import GoalEvidence
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Hit, Law
-from app.inference.ratings.moderated import Moderated, moderated
+from app.inference.online.law import AnsweredHit, Law
+from app.inference.ratings.moderated import ModeratedMeans, moderate_means
 
-MOST_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
+MAX_CURVE_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
 
 
-def typical(intervals: Moderated) -> float:
+def typical_interval(estimates: ModeratedMeans) -> float:
     """Half the width of the median item's 95 % interval, in points; 50, half of the scale, where nothing is known."""
-    low, high = intervals.interval()
-    return float(np.median(np.where(np.isfinite(low), high - low, 1.0)) * POINTS / 2)
+    low, high = estimates.interval()
+    return float(np.median(np.where(np.isfinite(low), high - low, 1.0)) * MAX_POINTS / 2)
 
 
 @dataclass(frozen=True)
@@ -38,67 +38,74 @@ class Precision:
     evidence: GoalEvidence
     answers: int
     step: int
-    typical: list[float]
+    typical_intervals: list[float]
 
     @cached_property
-    def intervals(self) -> Moderated:
+    def intervals(self) -> ModeratedMeans:
         """Each item's mean and its calibrated interval."""
-        return moderated(self.evidence.tally)
+        return moderate_means(self.evidence.tally)
 
     @property
     def nbytes(self) -> int:
         """About how much memory it takes."""
         return self.evidence.nbytes
 
-    def now(self) -> float:
+    def newest_typical_interval(self) -> float:
         """The typical interval after all these responses; linear in N."""
-        return typical(self.intervals)
+        return typical_interval(self.intervals)
 
-    def points(self) -> list[tuple[int, float]]:
+    def interval_points(self) -> list[tuple[int, float]]:
         """The typical interval as (responses, ± points), the newest at its end."""
-        known = [(k * self.step, value) for k, value in enumerate(self.typical)]
+        points = [(k * self.step, value) for k, value in enumerate(self.typical_intervals)]
         if self.answers % self.step:
-            known.append((self.answers, self.now()))
-        return known
+            points.append((self.answers, self.newest_typical_interval()))
+        return points
 
 
-def begun(law: Law, n_items: int) -> Precision:
+def initial_precision(law: Law, n_items: int) -> Precision:
     """Nobody has answered."""
-    return Precision(GoalEvidence.nothing(law, n_items), 0, 1, [POINTS / 2])
+    return Precision(GoalEvidence.empty(law, n_items), 0, 1, [MAX_POINTS / 2])
 
 
-def followed(before: Precision, hits: Sequence[Hit], *, total: int = 0) -> Precision:
+def extend_precision(precision: Precision, hits: Sequence[AnsweredHit], *, total: int = 0) -> Precision:
     """After these HITs too, in their order; their values on 0 to 1.
 
     total: how many responses there are at least; known from the start, it spares points that would be dropped again.
     Until half of the items are judged, points cost nothing; by then so many HITs lie between two of them that a look
     at the newest meets few, however large N is.
     """
-    evidence, answers, step, points = before.evidence, before.answers, before.step, before.typical.copy()
-    while total >= step * MOST_POINTS:
+    evidence, answers, step, points = (
+        precision.evidence,
+        precision.answers,
+        precision.step,
+        precision.typical_intervals.copy(),
+    )
+    while total >= step * MAX_CURVE_POINTS:
         step, points = 2 * step, points[::2]
-    begin, counted, end = answers, answers, answers + len(hits)
-    half = begin + hits_below_half(evidence.tally, hits)
+    begin, counted_answers, end = answers, answers, answers + len(hits)
+    answers_below_half = begin + count_hits_below_half(evidence.tally, hits)
     while answers < end:
         answers = min(end, answers + step - answers % step)
-        if answers > half or answers == end:
-            piece = slice(counted - begin, answers - begin)
-            evidence, counted = evidence.after(*long_form(hits[piece])), answers
+        if answers > answers_below_half or answers == end:
+            piece = slice(counted_answers - begin, answers - begin)
+            evidence, counted_answers = evidence.with_judgments(*long_form_of_hits(hits[piece])), answers
         if answers % step == 0:
-            points.append(typical(moderated(evidence.tally)) if answers > half else POINTS / 2)
-        if len(points) > MOST_POINTS:
+            points.append(
+                typical_interval(moderate_means(evidence.tally)) if answers > answers_below_half else MAX_POINTS / 2
+            )
+        if len(points) > MAX_CURVE_POINTS:
             step, points = 2 * step, points[::2]
     return Precision(evidence, answers, step, points)
 
 
-def hits_below_half(tally: Tally, hits: Sequence[Hit]) -> int:
+def count_hits_below_half(tally: Tally, hits: Sequence[AnsweredHit]) -> int:
     """After how many of these HITs surely fewer than half of the items are judged: nothing is known of the median."""
     judged = np.count_nonzero(tally.judgments) + np.cumsum([len(hit.items) for hit in hits])
     return int(np.count_nonzero(2 * judged < len(tally.judgments)))
 
 
-def long_form(hits: Sequence[Hit]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
+def long_form_of_hits(hits: Sequence[AnsweredHit]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
     """Item, annotator and value of each judgment."""
     items = np.array([item for hit in hits for item in hit.items], np.intp)
-    who = np.repeat(np.array([hit.annotator for hit in hits], np.intp), [len(hit.items) for hit in hits])
-    return items, who, np.array([value for hit in hits for value in hit.values], np.float64)
+    annotators = np.repeat(np.array([hit.annotator for hit in hits], np.intp), [len(hit.items) for hit in hits])
+    return items, annotators, np.array([value for hit in hits for value in hit.values], np.float64)

@@ -11,260 +11,295 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.alerts import shown as alerts
-from app.analysis.routes import CriterionName, of_criterion
-from app.auth.guards import Who, researcher, still_admitted
+from app.analysis.routes import CriterionNameQuery, campaign_page_context
+from app.auth.guards import CurrentAccess, is_still_admitted, require_researcher
 from app.campaigns import counted, experiment_arms, lifecycle, rehearsed
-from app.campaigns.routes import is_loopback, qr_code
+from app.campaigns.routes import is_loopback_url, qr_code_svg
 from app.crowd import doors
 from app.crowd.registry import platforms_with_pages, public_link
 from app.dashboard import campaigns, draft, figures, item, left_over, table, unjudged
-from app.dashboard.heatmap import Heatmap, closest
-from app.dashboard.live import Live
-from app.dashboard.state import State
+from app.dashboard.heatmap import Heatmap, closest_rows
+from app.dashboard.live import LiveDashboards
+from app.dashboard.state import DashboardState
 from app.database import audit_log
-from app.database.alerts import said
-from app.database.bulk import snapshot
-from app.designs.criteria import named, number_of
+from app.database.alerts import alert_sentence
+from app.database.bulk import open_snapshot
+from app.designs.criteria import criterion_number, find_criterion
 from app.designs.registry import design_of
-from app.designs.scale import POINTS
+from app.designs.scale import MAX_POINTS
 from app.errors import Conflict, NotFound
 from app.quality import shown as findings
 from app.record.law import law_of
-from app.templating import templates
-from app.web import Database, Now, allow_links, base_url, download_headers, fetched, get_now, page
+from app.templating import english_environment
+from app.web import (
+    Database,
+    Now,
+    allow_external_media,
+    download_headers,
+    get_now,
+    is_script_request,
+    render_page,
+    request_base_url,
+)
 
-router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
 
-home = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
+home_router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
 
-RECONNECT = b"retry: 1000\n\n"  # milliseconds until a browser comes back
-HEARTBEAT = b": still here\n\n"
-LOGGED_OUT = b"event: logged-out\ndata:\n\n"
-FILE_TYPES = {"csv": "text/csv", "svg": "image/svg+xml"}
+RECONNECT_EVENT = b"retry: 1000\n\n"  # milliseconds until a browser comes back
+HEARTBEAT_EVENT = b": still here\n\n"
+LOGGED_OUT_EVENT = b"event: logged-out\ndata:\n\n"
+FIGURE_MEDIA_TYPES = {"csv": "text/csv", "svg": "image/svg+xml"}
 
 
-async def view_of(
+async def items_view_from_query(
     *,
-    sort: table.Sort = "score",
+    sort: table.ItemSort = "score",
     order: Literal["up", "down"] = "down",
     search: Annotated[str, Query(max_length=200)] = "",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     item: Annotated[str, Query(max_length=1000)] = "",
-    criterion: CriterionName = "",
+    criterion: CriterionNameQuery = "",
 ) -> table.ItemsView:
     return table.ItemsView(sort, order == "up", search.strip(), page, item, criterion)
 
 
-View = Annotated[table.ItemsView, Depends(view_of)]
+ItemsViewQuery = Annotated[table.ItemsView, Depends(items_view_from_query)]
 
 
-def live_of(request: Request) -> Live:
-    live: Live = request.app.state.live
+def get_live_dashboards(request: Request) -> LiveDashboards:
+    live: LiveDashboards = request.app.state.live
     return live
 
 
-async def launched(database: Database, slug: str, criterion: CriterionName = "") -> Any:
+async def load_launched_campaign(database: Database, slug: str, criterion: CriterionNameQuery = "") -> Any:
     """The campaign, by the criterion of the address. Raises `Conflict` (`not_launched`) for a draft, which has no
     posteriors to show, and `NotFound` (`criterion_not_found`).
     """
     async with database.connect() as connection:
-        campaign = named(await lifecycle.find(connection, slug), criterion)
+        campaign = find_criterion(await lifecycle.find_campaign(connection, slug), criterion)
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Its figures appear once it is launched.", code="not_launched")
     return campaign
 
 
-Launched = Annotated[Any, Depends(launched)]
+LaunchedCampaign = Annotated[Any, Depends(load_launched_campaign)]
 
 
-@home.get("")
-async def listed(request: Request, database: Database, who: Who, now: Now, *, archived: bool = False) -> HTMLResponse:
+@home_router.get("")
+async def campaigns_page(
+    request: Request, database: Database, access: CurrentAccess, now: Now, *, archived: bool = False
+) -> HTMLResponse:
     """The campaigns that are there for them, or those that were archived."""
     async with database.begin() as connection:
-        rows = await counted.listed(connection, archived=archived, seen_by=who)
-        going = await campaigns.how_they_go(connection, live_of(request).followers.precisions, rows, now=now)
-        count = await counted.archived_count(connection, seen_by=who)
-        rehearsals = [] if archived else await counted.listed(connection, rehearsals=True, seen_by=who)
-    context = {"campaigns": rows, "going": going, "archived": archived, "archived_count": count}
+        rows = await counted.load_campaign_list(connection, archived=archived, access=access)
+        campaign_paces = await campaigns.load_campaign_paces(
+            connection, get_live_dashboards(request).followers.precisions, rows, now=now
+        )
+        count = await counted.count_archived_campaigns(connection, access=access)
+        rehearsals = (
+            [] if archived else await counted.load_campaign_list(connection, only_rehearsals=True, access=access)
+        )
+    context = {"campaigns": rows, "going": campaign_paces, "archived": archived, "archived_count": count}
     context |= {"rehearsals": rehearsals}
-    return page(request, "admin/campaigns.html", context)
+    return render_page(request, "admin/campaigns.html", context)
 
 
 @router.get("")
-async def show(request: Request, database: Database, who: Who, *, slug: str, view: View, now: Now) -> HTMLResponse:
+async def dashboard_page(
+    request: Request, database: Database, access: CurrentAccess, *, slug: str, view: ItemsViewQuery, now: Now
+) -> HTMLResponse:
     """The whole page, or for our script the parts that depend on its address: the head, the table, the item."""
     async with database.connect() as connection:
-        campaign = await lifecycle.find(connection, slug)
-        arm = await experiment_arms.of_campaign(connection, campaign.id, who)
+        campaign = await lifecycle.find_campaign(connection, slug)
+        arm = await experiment_arms.find_campaign_arm(connection, campaign.id, access)
         if campaign.status == "draft":
-            return page(request, "admin/_dashboard_draft.html", await draft.of(connection, slug) | {"experiment": arm})
-    campaign = named(campaign, view.criterion)
-    state = await live_of(request).state(campaign, now=now)
+            return render_page(
+                request,
+                "admin/_dashboard_draft.html",
+                await draft.load_draft_page(connection, slug) | {"experiment": arm},
+            )
+    campaign = find_criterion(campaign, view.criterion)
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
     async with database.connect() as connection:
-        shown = await table.page_of(connection, campaign, view, state.intervals)
-        not_judged = await unjudged.listed(connection, campaign)
-        left = await left_over.listed(connection, campaign)
-        unseen = await alerts.listed(connection, campaign.id)
-        warnings = await warnings_of(connection, campaign, now=now)
-        changed = await audit_log.since_launch(connection, campaign.id)
-        people_found = await findings.people_found(connection, campaign.id)
-        rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
-    allow_links(request, campaign)
-    base, done_at = base_url(request), state.figures["done_at"]
-    link = public_link(*experiment_arms.where_people_come(base, campaign, arm))
-    context = of_criterion(campaign) | warnings
+        items_page = await table.load_items_page(connection, campaign, view, state.intervals)
+        unjudged_items = await unjudged.list_unjudged_items(connection, campaign)
+        uncompared_systems = await left_over.list_uncompared_systems(connection, campaign)
+        unseen_alerts = await alerts.list_alerts(connection, campaign.id)
+        warnings = await load_dashboard_warnings(connection, campaign, now=now)
+        changes = await audit_log.load_changes_since_launch(connection, campaign.id)
+        annotators_with_findings = await findings.count_annotators_with_findings(connection, campaign.id)
+        rehearsal = None if state.figures["answered"] else await rehearsed.load_rehearsal_offer(connection, campaign)
+    allow_external_media(request, campaign)
+    base, done_at = request_base_url(request), state.figures["done_at"]
+    link = public_link(*experiment_arms.annotator_link_base(base, campaign, arm))
+    context = campaign_page_context(campaign) | warnings
     context |= {
         "law": law_of(campaign),
         "design": design_of(campaign),
-        "unit": design_of(campaign).unit_of(law_of(campaign)),
-        "shown": shown,
-        "unjudged": not_judged,
-        "left_over": left,
-        "alerts": unseen,
-        "people_found": people_found,
-        "alert_said": said,
-        "changed": changed,
-        "change_said": audit_log.said,
-        "changes": audit_log.changes,
+        "unit": design_of(campaign).score_unit(law_of(campaign)),
+        "shown": items_page,
+        "unjudged": unjudged_items,
+        "left_over": uncompared_systems,
+        "alerts": unseen_alerts,
+        "people_found": annotators_with_findings,
+        "alert_said": alert_sentence,
+        "changed": changes,
+        "change_said": audit_log.describe_log_line,
+        "changes": audit_log.displayed_changes,
         "state": state,
-        "item": await chosen(database, campaign, view, state) if view.item else None,
-        "dashes": figures.DASHES,
+        "item": await load_viewed_item(database, campaign, view, state) if view.item else None,
+        "dashes": figures.EARLY_CURVE_DASHES,
         "now": now,
         "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
         "public_link": link,
         "platforms": platforms_with_pages(),
-        "code": qr_code(link),
-        "only_here": base if is_loopback(base) else None,
+        "code": qr_code_svg(link),
+        "only_here": base if is_loopback_url(base) else None,
         "rehearsal": rehearsal,
         "experiment": arm,
-        "pace_rows": figures.pace_rows(state.figures),
+        "pace_rows": figures.pace_table_rows(state.figures),
     }
-    return page(request, "admin/_dashboard_parts.html" if fetched(request) else "admin/campaign.html", context)
+    return render_page(
+        request, "admin/_dashboard_parts.html" if is_script_request(request) else "admin/campaign.html", context
+    )
 
 
-async def warnings_of(connection: Any, campaign: Any, *, now: datetime) -> dict[str, Any]:
+async def load_dashboard_warnings(connection: Any, campaign: Any, *, now: datetime) -> dict[str, Any]:
     """Return the facts that the page warns of: a rehearsal without its crowd, and visits that were turned away."""
     return {
-        "crowd_gone": await rehearsed.crowd_is_gone(connection, campaign),
+        "crowd_gone": await rehearsed.is_rehearsal_crowd_gone(connection, campaign),
         "turned_away": await doors.count_recent_refusals(connection, campaign.id, now=now),
     }
 
 
-async def chosen(database: Database, campaign: Any, view: table.ItemsView, state: State) -> item.ItemPage:
+async def load_viewed_item(
+    database: Database, campaign: Any, items_view: table.ItemsView, state: DashboardState
+) -> item.ItemPage:
     """The view's item."""
-    async with snapshot(database) as connection:
-        return await item.item_of(connection, campaign, view.item, state.course, state.intervals)
+    async with open_snapshot(database) as connection:
+        return await item.load_item_page(connection, campaign, items_view.item, state.history, state.intervals)
 
 
 @router.get("/events")
-async def events(
-    request: Request, database: Database, campaign: Launched, last_event_id: Annotated[str, Header()] = ""
+async def stream_events(
+    request: Request, database: Database, campaign: LaunchedCampaign, last_event_id: Annotated[str, Header()] = ""
 ) -> StreamingResponse:
     """Server-sent events: the newest state now, then each that differs. A state's version is its event's id."""
 
     async def stream() -> AsyncIterator[bytes]:
-        yield RECONNECT
-        newest = live_of(request).states(campaign.slug, number_of(campaign), seen=last_event_id)
+        yield RECONNECT_EVENT
+        newest = get_live_dashboards(request).stream_states(
+            campaign.slug, criterion_number(campaign), seen_version=last_event_id
+        )
         async with aclosing(newest) as states:
             async for state in states:
-                if not await still_admitted(request, database, await get_now()):
-                    yield LOGGED_OUT
+                if not await is_still_admitted(request, database, await get_now()):
+                    yield LOGGED_OUT_EVENT
                     return
-                yield HEARTBEAT if state is None else event(state)
+                yield HEARTBEAT_EVENT if state is None else format_state_event(state)
 
     return StreamingResponse(stream(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-def event(state: State) -> bytes:
-    return f"id: {state.version}\ndata: {state.body}\n\n".encode()
+def format_state_event(state: DashboardState) -> bytes:
+    return f"id: {state.version}\ndata: {state.figures_json}\n\n".encode()
 
 
-def compared(campaign: Any, state: State) -> Heatmap:
+def require_heatmap(campaign: Any, state: DashboardState) -> Heatmap:
     """The match quality of all pairs. Raises `NotFound` (`figure_not_found`) where items stand on no scale."""
-    if state.picture is None:
+    if state.heatmap is None:
         raise NotFound(
             f"The items of “{campaign.name}” have labels, and stand on no scale on which pairs could be near.",
             code="figure_not_found",
         )
-    return state.picture
+    return state.heatmap
 
 
 @router.get("/match-quality")
-async def match_quality(request: Request, campaign: Launched, now: Now) -> HTMLResponse:
+async def match_quality_page(request: Request, campaign: LaunchedCampaign, now: Now) -> HTMLResponse:
     """The heatmap as a table: for each item, or group of items, the one it is best compared with."""
-    state = await live_of(request).state(campaign, now=now)
-    picture, labels = compared(campaign, state), state.figures["heatmap"]["labels"]
-    unit = design_of(campaign).unit_of(law_of(campaign))
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    heatmap, labels = require_heatmap(campaign, state), state.figures["heatmap"]["labels"]
+    unit = design_of(campaign).score_unit(law_of(campaign))
     rows = [
-        (labels[row], unit.words(score * POINTS), labels[other], picture.quality[row, other])
-        for row, (score, other) in enumerate(zip(picture.score.tolist(), closest(picture).tolist(), strict=True))
+        (labels[row], unit.format_value(score * MAX_POINTS), labels[other], heatmap.quality[row, other])
+        for row, (score, other) in enumerate(zip(heatmap.score.tolist(), closest_rows(heatmap).tolist(), strict=True))
     ]
-    return page(
+    return render_page(
         request,
         "admin/_dashboard_match_quality.html",
-        of_criterion(campaign) | {"rows": rows, "picture": picture, "unit": unit},
+        campaign_page_context(campaign) | {"rows": rows, "picture": heatmap, "unit": unit},
     )
 
 
 @router.get("/match-quality.csv")
-async def match_quality_csv(request: Request, campaign: Launched, now: Now) -> Response:
+async def match_quality_csv_file(request: Request, campaign: LaunchedCampaign, now: Now) -> Response:
     """All cells of the heatmap, to four decimals."""
-    state = await live_of(request).state(campaign, now=now)
-    picture, labels = compared(campaign, state), state.figures["heatmap"]["labels"]
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    heatmap, labels = require_heatmap(campaign, state), state.figures["heatmap"]["labels"]
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["", *labels])
-    for label, cells in zip(labels, picture.quality.tolist(), strict=True):
+    for label, cells in zip(labels, heatmap.quality.tolist(), strict=True):
         writer.writerow([label, *(f"{quality:.4f}" for quality in cells)])
-    return inline_file(campaign, "match-quality", "csv", out.getvalue(), now)
+    return inline_file_response(campaign, "match-quality", "csv", out.getvalue(), now)
 
 
 @router.get("/figures/item.svg")
-async def item_figure(request: Request, database: Database, campaign: Launched, view: View, now: Now) -> Response:
+async def item_figure_svg(
+    request: Request, database: Database, campaign: LaunchedCampaign, view: ItemsViewQuery, now: Now
+) -> Response:
     """The posterior of the view's item, now and before."""
-    state = await live_of(request).state(campaign, now=now)
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
     design, law = design_of(campaign), law_of(campaign)
-    found = await chosen(database, campaign, view, state)
-    drawn = figures.density(found, design.unit_of(law), calibrated=design.means_beside(law))
-    return inline_file(campaign, "item", "svg", svg(drawn), now)
+    item_page = await load_viewed_item(database, campaign, view, state)
+    drawing = figures.density_drawing(item_page, design.score_unit(law), calibrated=design.shares_axis_with(law))
+    return inline_file_response(campaign, "item", "svg", render_drawing_svg(drawing), now)
 
 
 @router.get("/figures/scores.svg")
-async def scores_figure(request: Request, database: Database, campaign: Launched, view: View, now: Now) -> Response:
+async def scores_figure_svg(
+    request: Request, database: Database, campaign: LaunchedCampaign, view: ItemsViewQuery, now: Now
+) -> Response:
     """The rows of the view with their intervals."""
-    state = await live_of(request).state(campaign, now=now)
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
     async with database.connect() as connection:
-        shown = await table.page_of(connection, campaign, view, state.intervals)
+        items_page = await table.load_items_page(connection, campaign, view, state.intervals)
     histogram = state.figures["histogram"]
     domain = (histogram["low"], histogram["high"])
     design, law = design_of(campaign), law_of(campaign)
-    drawn = figures.forest(shown, domain, design.unit_of(law), calibrated=design.means_beside(law))
-    return inline_file(campaign, "scores", "svg", svg(drawn), now)
+    drawing = figures.forest_plot_drawing(
+        items_page, domain, design.score_unit(law), calibrated=design.shares_axis_with(law)
+    )
+    return inline_file_response(campaign, "scores", "svg", render_drawing_svg(drawing), now)
 
 
 @router.get("/figures/{name}.svg")
-async def figure(
-    request: Request, campaign: Launched, name: Literal["distribution", "pace", "uncertainty"], now: Now
+async def campaign_figure_svg(
+    request: Request, campaign: LaunchedCampaign, name: Literal["distribution", "pace", "uncertainty"], now: Now
 ) -> Response:
     """What the histogram, the bars and the curve of uncertainty show, with times in UTC."""
-    state = await live_of(request).state(campaign, now=now)
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
     if name == "pace":
-        return inline_file(campaign, name, "svg", svg(figures.hits_per_hour(state.figures)), now)
+        return inline_file_response(campaign, name, "svg", render_drawing_svg(figures.pace_drawing(state.figures)), now)
     if name == "uncertainty":
-        if not design_of(campaign).ordered:
+        if not design_of(campaign).is_ordered:
             raise NotFound("Of labels without an order there is no mean, and no interval.", code="figure_not_found")
-        drawn = figures.uncertainty(state.figures, design_of(campaign).unit)
-        return inline_file(campaign, name, "svg", svg(drawn), now)
-    drawn = figures.distribution(state.figures, design_of(campaign).unit_of(law_of(campaign)))
-    return inline_file(campaign, name, "svg", svg(drawn), now)
+        drawing = figures.uncertainty_drawing(state.figures, design_of(campaign).unit)
+        return inline_file_response(campaign, name, "svg", render_drawing_svg(drawing), now)
+    drawing = figures.distribution_drawing(state.figures, design_of(campaign).score_unit(law_of(campaign)))
+    return inline_file_response(campaign, name, "svg", render_drawing_svg(drawing), now)
 
 
-def svg(drawn: figures.Drawing) -> str:
-    return templates.get_template("admin/_dashboard_figure.xml").render(figure=drawn)
+def render_drawing_svg(drawing: figures.Drawing) -> str:
+    return english_environment.get_template("admin/_dashboard_figure.xml").render(figure=drawing)
 
 
-def inline_file(campaign: Any, kind: str, ending: str, content: str, now: datetime) -> Response:
+def inline_file_response(campaign: Any, file_kind: str, extension: str, content: str, now: datetime) -> Response:
     """Return a file that browsers show, and save under the campaign's name, its criterion and the date."""
     criterion = campaign.criterion_name if campaign.criteria else ""
-    headers = download_headers(campaign.slug, kind, ending, criterion, now=now, inline=True)
-    return Response(content, media_type=FILE_TYPES[ending], headers=headers)
+    headers = download_headers(campaign.slug, file_kind, extension, criterion, now=now, inline=True)
+    return Response(content, media_type=FIGURE_MEDIA_TYPES[extension], headers=headers)

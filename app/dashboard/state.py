@@ -16,38 +16,38 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard import classes, implied
 from app.dashboard import halo as halos
-from app.dashboard.course import Course
-from app.dashboard.facts import OPEN_HITS, Facts, newest_facts
-from app.dashboard.follow import Followers
-from app.dashboard.halo import HaloWords
-from app.dashboard.heatmap import Heatmap, heatmap, row_labels
-from app.dashboard.precision import typical
-from app.designs.criteria import names_of
+from app.dashboard.course import PosteriorHistory
+from app.dashboard.facts import COUNT_LEASED_HITS, CampaignSnapshot, load_campaign_snapshot
+from app.dashboard.follow import IncrementalReplays
+from app.dashboard.halo import HaloTexts
+from app.dashboard.heatmap import Heatmap, match_quality_heatmap, row_labels
+from app.dashboard.precision import typical_interval
+from app.designs.criteria import criterion_names
 from app.designs.registry import design_of
-from app.designs.scale import POINTS
-from app.errors import plural
-from app.goals.progress import Progress, counting, figure, progress
-from app.goals.progress import words as words_of_goal
-from app.goals.settings import NONE
+from app.designs.scale import MAX_POINTS
+from app.errors import pluralize
+from app.goals.progress import Progress, counted_items, format_goal_progress, goal_progress
+from app.goals.progress import describe_goal as words_of_goal
+from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array
-from app.inference.online.law import Family
-from app.inference.ratings.moderated import Moderated
+from app.inference.online.law import PosteriorFamily
+from app.inference.ratings.moderated import ModeratedMeans
 from app.record import pace
 from app.record.law import law_of
-from app.record.news import Watermark, look
-from app.record.per_minute import minute_of
+from app.record.news import Watermark, poll_changes
+from app.record.per_minute import minutes_since_epoch
 from app.serving.posterior_cache import PosteriorCache
 
-BINS = 20
-LOOKED_AT = 500  # items, to tell how many intervals are right
-MOST_BY_THE_WAY = 20_000  # items, for which the chance of a goal takes some milliseconds
-MOST_FITTED = 5_000  # judgments that a law is fitted to by the way: see `benchmarks.goal_looks`
+SCORE_HISTOGRAM_BINS = 20
+SAMPLED_INTERVALS = 500  # items, to tell how many intervals are right
+MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # items, for which the chance of a goal takes some milliseconds
+MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # judgments that a law is fitted to by the way: see `benchmarks.goal_looks`
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
-PLAIN_UNCERTAINTY = "How well the median item was known after so many HITs."
+UNCERTAINTY_NOTE = "How well the median item was known after so many HITs."
 
 
 @dataclass(frozen=True)
-class State:
+class DashboardState:
     """Everything that changes while one watches, ready for the page and for the browser.
 
     picture: the match quality of all pairs, None where scores are no places on a scale.
@@ -55,24 +55,24 @@ class State:
     """
 
     figures: dict[str, Any]
-    picture: Heatmap | None
-    intervals: Moderated
-    course: Course
-    behind: int
+    heatmap: Heatmap | None
+    intervals: ModeratedMeans
+    history: PosteriorHistory
+    unread_answers: int
 
     @cached_property
-    def body(self) -> str:
+    def figures_json(self) -> str:
         """The figures as JSON: equal figures give equal text."""
         return json.dumps(self.figures, separators=(",", ":"), sort_keys=True)
 
     @cached_property
     def version(self) -> str:
         """Short and the same in every process, so that a reconnect anywhere finds out whether it missed something."""
-        return hashlib.blake2b(self.body.encode(), digest_size=8).hexdigest()
+        return hashlib.blake2b(self.figures_json.encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
-class Marker:
+class ChangeMarker:
     """Differs from the one before when an answer came in, a HIT was leased or ran out, or the campaign's status or
     revision changed. looks: how many of those before it, one after another, found answers.
     """
@@ -80,154 +80,168 @@ class Marker:
     status: str
     revision: int
     open_hits: int
-    looks: int
+    polls_with_answers: int
     watermark: Watermark = field(compare=False)
 
 
-async def marker(connection: AsyncConnection, campaign: Any, before: Marker | None = None, *, now: datetime) -> Marker:
+async def load_change_marker(
+    connection: AsyncConnection, campaign: Any, previous: ChangeMarker | None = None, *, now: datetime
+) -> ChangeMarker:
     """The marker as of now. Costs 0.3 ms."""
-    found = await look(connection, campaign.id, before.watermark if before else None)
-    open_hits = (await connection.execute(text(OPEN_HITS), {"campaign": campaign.id, "now": now})).scalar_one()
-    looks = (before.looks if before else 0) + (found.first is not None)
-    return Marker(campaign.status, found.watermark.revision, open_hits, looks, found.watermark)
+    changes = await poll_changes(connection, campaign.id, previous.watermark if previous else None)
+    open_hits = (await connection.execute(text(COUNT_LEASED_HITS), {"campaign": campaign.id, "now": now})).scalar_one()
+    polls_with_answers = (previous.polls_with_answers if previous else 0) + (changes.first_new_seq is not None)
+    return ChangeMarker(campaign.status, changes.watermark.revision, open_hits, polls_with_answers, changes.watermark)
 
 
-async def newest_state(
-    connection: AsyncConnection, cache: PosteriorCache, followers: Followers, campaign: Any, *, now: datetime
-) -> State:
+async def load_dashboard_state(
+    connection: AsyncConnection, cache: PosteriorCache, replays: IncrementalReplays, campaign: Any, *, now: datetime
+) -> DashboardState:
     """The state as of now of a campaign that was launched, by the criterion by which it is read. Drawing 100,000 items
     takes 14 ms, so a thread does it.
     """
-    return await asyncio.to_thread(draw, await newest_facts(connection, cache, followers, campaign, now=now))
+    return await asyncio.to_thread(
+        draw_dashboard_state, await load_campaign_snapshot(connection, cache, replays, campaign, now=now)
+    )
 
 
-def draw(facts: Facts) -> State:
+def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
     """Everything that is shown, made of what was read."""
-    campaign, law, design = facts.campaign, law_of(facts.campaign), design_of(facts.campaign)
+    campaign, law, design = snapshot.campaign, law_of(snapshot.campaign), design_of(snapshot.campaign)
     family = law.family
-    picture = None if family.counts_classes else heatmap(facts.score, facts.variance, campaign.gamma)
+    heatmap = (
+        None if family.counts_classes else match_quality_heatmap(snapshot.score, snapshot.variance, campaign.gamma)
+    )
     figures = {
         "status": campaign.status,
-        "answered": facts.hits > 0,
-        "done": facts.wanted - facts.left,
-        "wanted": facts.wanted,
-        "done_at": done_at(facts),
-        "words": summary(facts) | pace_words(facts),
-        "pace": pace_figures(facts),
-        "histogram": histogram_figures(facts),
-        "uncertainty": uncertainty_figures(facts),
-        "replaying": max(0, facts.hits - facts.course.answers),
-        "unit": design.unit_of(law).drawn,
-        "unit_of_means": design.unit.drawn,
-        "classes": classes.figures(design.classes, family, facts.course),
-        "heatmap": picture and heatmap_figures(picture, facts.names),
+        "answered": snapshot.hit_count > 0,
+        "done": snapshot.judgments_wanted - snapshot.judgments_left,
+        "wanted": snapshot.judgments_wanted,
+        "done_at": expected_finish_time(snapshot),
+        "words": summary_texts(snapshot) | pace_texts(snapshot),
+        "pace": pace_figures(snapshot),
+        "histogram": histogram_figures(snapshot),
+        "uncertainty": uncertainty_figures(snapshot),
+        "replaying": max(0, snapshot.hit_count - snapshot.history.answers),
+        "unit": design.score_unit(law).drawing_settings,
+        "unit_of_means": design.unit.drawing_settings,
+        "classes": classes.leading_label_counts(design.classes, family, snapshot.history),
+        "heatmap": heatmap and heatmap_figures(heatmap, snapshot.item_names),
     }
-    read = min(past.answers for past in (facts.course, facts.implied, facts.halo) if past is not None)
-    behind = max(facts.behind, facts.hits - read)
-    return State(figures, picture, facts.precision.intervals, facts.course, behind)
+    replayed_answers = min(
+        past.answers for past in (snapshot.history, snapshot.implied, snapshot.halo) if past is not None
+    )
+    unread_answers = max(snapshot.unread_answers, snapshot.hit_count - replayed_answers)
+    return DashboardState(figures, heatmap, snapshot.precision.intervals, snapshot.history, unread_answers)
 
 
-def heatmap_figures(picture: Heatmap, names: Sequence[str]) -> dict[str, Any]:
+def heatmap_figures(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, Any]:
     return {
-        "labels": row_labels(picture, names),
-        "grouped": picture.grouped,
-        "top": picture.top,
-        "cells": base64.b64encode(picture.cells.tobytes()).decode(),
+        "labels": row_labels(heatmap, item_names),
+        "grouped": heatmap.grouped,
+        "top": heatmap.colour_scale_end,
+        "cells": base64.b64encode(heatmap.colour_levels.tobytes()).decode(),
     }
 
 
-def summary(facts: Facts) -> dict[str, str]:
+def summary_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
     """Is it going well, and how sure are we: the line at the top of the page."""
-    halo = halos.words(facts.halo, names_of(facts.campaign)) if facts.halo else HaloWords()
+    halo_texts = halos.halo_texts(snapshot.halo, criterion_names(snapshot.campaign)) if snapshot.halo else HaloTexts()
     return {
-        "judgments": f"{facts.drawn.sum():,} of {facts.wanted:,}",
-        "wanted": plural(facts.wanted, "judgment").partition(" ")[2],
-        "hits": plural(facts.hits, "HIT"),
-        "open": open_words(facts),
-        "annotators": plural(facts.counts.annotators, "annotator"),
-        "precision": sureness(facts),
-        "held": held_words(*held(facts)),
-        "made_up": made_up_words(facts),
-        "implied": implied.words(facts.implied.tally) if facts.implied else "",
-        "halo": halo.known,
-        "halo_warning": halo.warning,
-        "goal": goal_words(facts),
+        "judgments": f"{snapshot.drawn_judgments.sum():,} of {snapshot.judgments_wanted:,}",
+        "wanted": pluralize(snapshot.judgments_wanted, "judgment").partition(" ")[2],
+        "hits": pluralize(snapshot.hit_count, "HIT"),
+        "open": open_hits_text(snapshot),
+        "annotators": pluralize(snapshot.counts.annotators, "annotator"),
+        "precision": typical_interval_text(snapshot),
+        "held": interval_coverage_text(*interval_coverage(snapshot)),
+        "made_up": simulated_answers_warning(snapshot),
+        "implied": implied.implied_pairs_text(snapshot.implied.tally) if snapshot.implied else "",
+        "halo": halo_texts.correlation_text,
+        "halo_warning": halo_texts.warning,
+        "goal": goal_text(snapshot),
     }
 
 
-def goal_words(facts: Facts) -> str:
+def goal_text(snapshot: CampaignSnapshot) -> str:
     """How far the campaign is from its goal; of many items that is looked at in the background alone."""
-    campaign = facts.campaign
-    if campaign.goal == NONE:
+    campaign = snapshot.campaign
+    if campaign.goal == NO_GOAL:
         return ""
-    found = near(facts)
-    words = [
-        f"{goal_head(campaign, found)}: {words_of_goal(campaign)}.",
-        f"Now it is {figure(campaign, found)}. {measured_words(campaign, found)}".strip() if found else "",
-        too_few_people(facts) if found and not found.reached else "",
-        released_words(int(facts.settled.sum())),
+    progress = quick_goal_progress(snapshot)
+    sentences = [
+        f"{goal_heading(campaign, progress)}: {words_of_goal(campaign)}.",
+        f"Now it is {format_goal_progress(campaign, progress)}. {measured_by_text(campaign, progress)}".strip()
+        if progress
+        else "",
+        too_few_annotators_text(snapshot) if progress and not progress.is_reached else "",
+        released_items_text(int(snapshot.is_settled.sum())),
     ]
-    return " ".join(filter(None, words))
+    return " ".join(filter(None, sentences))
 
 
-def goal_head(campaign: Any, found: Progress | None) -> str:
+def goal_heading(campaign: Any, progress: Progress | None) -> str:
     """Whether the goal is reached, or can be no more."""
     if campaign.goal_reached == words_of_goal(campaign):
         return "Goal reached"
-    return "Goal not reached" if campaign.status == "finished" and found and not found.reached else "Goal"
+    return "Goal not reached" if campaign.status == "finished" and progress and not progress.is_reached else "Goal"
 
 
-def near(facts: Facts) -> Progress | None:
+def quick_goal_progress(snapshot: CampaignSnapshot) -> Progress | None:
     """How near it is, if that can be told by the way."""
-    campaign, evidence = facts.campaign, facts.precision.evidence
-    if len(facts.score) > MOST_BY_THE_WAY or facts.behind or evidence.to_fit > MOST_FITTED:
+    campaign, evidence = snapshot.campaign, snapshot.precision.evidence
+    if (
+        len(snapshot.score) > MAX_ITEMS_FOR_QUICK_GOAL
+        or snapshot.unread_answers
+        or evidence.fitted_judgment_count > MAX_JUDGMENTS_FOR_QUICK_FIT
+    ):
         return None
-    items = counting(campaign, ~facts.gone)
-    known, by = evidence.measured(campaign, facts.precision.intervals)
-    return progress(campaign, known.of(items), facts.score[items], by)
+    items = counted_items(campaign, ~snapshot.is_gone)
+    estimates, measured_by = evidence.goal_estimates(campaign, snapshot.precision.intervals)
+    return goal_progress(campaign, estimates.select_items(items), snapshot.score[items], measured_by)
 
 
-def measured_words(campaign: Any, found: Progress) -> str:
+def measured_by_text(campaign: Any, progress: Progress) -> str:
     """By what it is measured, where the campaign's law could measure it."""
     law = law_of(campaign)
     if not law.fit:
         return ""
-    by_law = found.by == law.name
+    by_law = progress.measured_by == law.name
     return f"Measured by the scores of {law.short_title}." if by_law else "Measured by plain means of answers."
 
 
-def too_few_people(facts: Facts) -> str:
+def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
     """Where most judgments are by somebody who had judged the item before, which says little of the others."""
-    tally = facts.precision.evidence.tally
+    tally = snapshot.precision.evidence.tally
     if 2 * tally.annotators.sum() >= tally.judgments.sum():
         return ""
     return "Most judgments are by people who had judged the same item before: more annotators would bring it nearer."
 
 
-def released_words(count: int) -> str:
+def released_items_text(count: int) -> str:
     """How many items are settled and released."""
     if count == 0:
         return ""
     are, them = ("is", "it") if count == 1 else ("are", "them")
-    return f"{plural(count, 'item')} {are} settled, and nobody is asked about {them} any more."
+    return f"{pluralize(count, 'item')} {are} settled, and nobody is asked about {them} any more."
 
 
-def open_words(facts: Facts) -> str:
+def open_hits_text(snapshot: CampaignSnapshot) -> str:
     """How many people are at it; of a finished campaign no more than that they were."""
-    if facts.campaign.status == "finished":
+    if snapshot.campaign.status == "finished":
         return "took part"
-    return f"{plural(facts.counts.open_hits, 'HIT')} open now" if facts.counts.open_hits else "no HIT open now"
+    return f"{pluralize(snapshot.counts.open_hits, 'HIT')} open now" if snapshot.counts.open_hits else "no HIT open now"
 
 
-def sureness(facts: Facts) -> str:
+def typical_interval_text(snapshot: CampaignSnapshot) -> str:
     """How well the median item is known: its typical interval, or without an order the share of its likeliest label."""
-    design = design_of(facts.campaign)
-    if design.ordered:
-        return design.unit.give_or_take(typical(facts.precision.intervals))
-    return f"{100 * np.median(facts.score):.0f} %" if facts.judgments.any() else "unknown yet"
+    design = design_of(snapshot.campaign)
+    if design.is_ordered:
+        return design.unit.format_spread(typical_interval(snapshot.precision.intervals))
+    return f"{100 * np.median(snapshot.score):.0f} %" if snapshot.judgments.any() else "unknown yet"
 
 
-def held(facts: Facts) -> tuple[float, float]:
+def interval_coverage(snapshot: CampaignSnapshot) -> tuple[float, float]:
     """How many posterior intervals hold the mean of all annotators, as a share, and how many times as wide as the
     calibrated one the median of them is; NaN while that is not known, and where they are in other units. Of points,
     also where the law reads their order alone: its scores are meant to be on the same scale, and this says how far off
@@ -235,112 +249,116 @@ def held(facts: Facts) -> tuple[float, float]:
 
     Of some items spread over all: quantiles of a Beta for a million would take seconds.
     """
-    law, design = law_of(facts.campaign), design_of(facts.campaign)
+    law, design = law_of(snapshot.campaign), design_of(snapshot.campaign)
     family = law.family
-    comparable = design.means_beside(law) or design.yields == "points"
-    if not comparable or facts.behind or facts.course.answers < facts.hits:
+    comparable = design.shares_axis_with(law) or design.value_kind == "points"
+    if not comparable or snapshot.unread_answers or snapshot.history.answers < snapshot.hit_count:
         return np.nan, np.nan
-    some = np.unique(np.linspace(0, len(facts.score) - 1, LOOKED_AT).astype(np.intp))
-    low, high = family.interval(*facts.course.state[:, some])
-    return facts.precision.intervals.of(some).beside(low, high)
+    sampled_items = np.unique(np.linspace(0, len(snapshot.score) - 1, SAMPLED_INTERVALS).astype(np.intp))
+    low, high = family.interval(*snapshot.history.state[:, sampled_items])
+    return snapshot.precision.intervals.select_items(sampled_items).compare_intervals(low, high)
 
 
-def held_words(share: float, times: float) -> str:
+def interval_coverage_text(share: float, width_factor: float) -> str:
     """How far off the posterior intervals are."""
     if not np.isfinite(share):
         return ""
-    wide = f"{times:.1f} times as wide" if f"{times:.1f}" != "1.0" else "about as wide"
+    wide = f"{width_factor:.1f} times as wide" if f"{width_factor:.1f}" != "1.0" else "about as wide"
     return f"Of the posterior intervals, which are {wide}, about {100 * share:.0f} in 100 hold it."
 
 
-def made_up_words(facts: Facts) -> str:
+def simulated_answers_warning(snapshot: CampaignSnapshot) -> str:
     """The warning about answers of `easel simulate`; none where there are none."""
-    if not facts.made_up_hits or facts.campaign.rehearsal_of:  # whose head says so
+    if not snapshot.simulated_hit_count or snapshot.campaign.rehearsal_of:  # whose head says so
         return ""
-    hits = plural(facts.hits, "HIT")
-    return f"easel simulate answered {facts.made_up_hits:,} of {hits}: made up, not by people."
+    hits = pluralize(snapshot.hit_count, "HIT")
+    return f"easel simulate answered {snapshot.simulated_hit_count:,} of {hits}: made up, not by people."
 
 
-def pace_words(facts: Facts) -> dict[str, str]:
+def pace_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
     """The rate, and when it will be done; a campaign that takes no answers, or had none yet, has neither."""
-    if facts.counts.first_at is None:
-        left, note = "no answer yet", "Bars appear with the first answer."
-        if facts.hits:
-            left, note = "no answer here yet", f"Imported answers have no pace. {note}"
-        running = facts.campaign.status == "running"
-        return {"rate": "no pace yet", "left": left if running else facts.campaign.status, "pace_note": note}
-    if facts.campaign.status != "running":
-        return {"rate": "", "left": facts.campaign.status, "pace_note": ""}
-    recent = facts.recent_rate
+    if snapshot.counts.first_at is None:
+        time_left, note = "no answer yet", "Bars appear with the first answer."
+        if snapshot.hit_count:
+            time_left, note = "no answer here yet", f"Imported answers have no pace. {note}"
+        running = snapshot.campaign.status == "running"
+        return {"rate": "no pace yet", "left": time_left if running else snapshot.campaign.status, "pace_note": note}
+    if snapshot.campaign.status != "running":
+        return {"rate": "", "left": snapshot.campaign.status, "pace_note": ""}
+    recent = snapshot.recent_rate
     rate = f"{recent[1]:,.0f} HITs/h" if recent else "HITs/h: too early to say"
     return {
-        "rate": (f"{rate} before that" if recent and recent[0] else "") if silence_of(facts) else rate,
-        "left": left_words(facts),
+        "rate": (f"{rate} before that" if recent and recent[0] else "") if silence_text(snapshot) else rate,
+        "left": time_left_text(snapshot),
         "pace_note": "Last 24 h. The last bar, drawn pale, is still filling.",
     }
 
 
-def left_words(facts: Facts) -> str:
+def time_left_text(snapshot: CampaignSnapshot) -> str:
     """The time left of a campaign that runs, or that nobody answers."""
-    hours = hours_left(facts)
-    return silence_of(facts) or (f"about {pace.duration(hours)} left" if hours else "no estimate yet")
+    hours = hours_left(snapshot)
+    return silence_text(snapshot) or (f"about {pace.format_hours(hours)} left" if hours else "no estimate yet")
 
 
-def silence_of(facts: Facts) -> str | None:
+def silence_text(snapshot: CampaignSnapshot) -> str | None:
     """Return how long nobody has answered, in words; None while answers come in."""
-    return pace.silence(facts.minutes, minute_of(facts.until))
+    return pace.describe_silence(snapshot.hits_by_minute, minutes_since_epoch(snapshot.as_of))
 
 
-def hours_left(facts: Facts) -> float | None:
+def hours_left(snapshot: CampaignSnapshot) -> float | None:
     """Until all that is wanted is answered, at the recent rate; None when there is too little to say."""
-    if facts.counts.first_at is None or facts.campaign.status != "running":
+    if snapshot.counts.first_at is None or snapshot.campaign.status != "running":
         return None
-    span = facts.until - facts.counts.first_at
-    return pace.forecast(facts.left, drawn_in_hit(facts.campaign), facts.recent_rate, span)
+    span = snapshot.as_of - snapshot.counts.first_at
+    return pace.hours_to_completion(
+        snapshot.judgments_left, drawn_items_per_hit(snapshot.campaign), snapshot.recent_rate, span
+    )
 
 
-def drawn_in_hit(campaign: Any) -> int:
+def drawn_items_per_hit(campaign: Any) -> int:
     """How many items of a HIT get one of the judgments that are wanted."""
     return int(campaign.items_per_hit) - len(campaign.always_shown)
 
 
-def done_at(facts: Facts) -> int | None:
+def expected_finish_time(snapshot: CampaignSnapshot) -> int | None:
     """When that is, in seconds since 1970, to the minute; None too while nobody answers."""
-    hours = hours_left(facts)
-    if hours is None or silence_of(facts):
+    hours = hours_left(snapshot)
+    if hours is None or silence_text(snapshot):
         return None
-    return minute_of(facts.until + timedelta(hours=hours)) * 60
+    return minutes_since_epoch(snapshot.as_of + timedelta(hours=hours)) * 60
 
 
-def pace_figures(facts: Facts) -> dict[str, Any]:
-    bars = pace.pace(facts.minutes, *facts.first_and_now)
+def pace_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
+    bars = pace.pace_bars(snapshot.hits_by_minute, *snapshot.time_span)
     return {"start": bars.start_minute * 60, "minutes": bars.bar_minutes, "bars": bars.hits_per_hour}
 
 
-def histogram_figures(facts: Facts) -> dict[str, Any]:
-    low, high = domain(law_of(facts.campaign).family, facts.score, facts.variance)
-    counts, _ = np.histogram(np.clip(facts.score, low, high), bins=BINS, range=(low, high))
-    return {"low": low * POINTS, "high": high * POINTS, "counts": counts.tolist()}
+def histogram_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
+    low, high = score_domain(law_of(snapshot.campaign).family, snapshot.score, snapshot.variance)
+    counts, _ = np.histogram(np.clip(snapshot.score, low, high), bins=SCORE_HISTOGRAM_BINS, range=(low, high))
+    return {"low": low * MAX_POINTS, "high": high * MAX_POINTS, "counts": counts.tolist()}
 
 
-def uncertainty_figures(facts: Facts) -> dict[str, Any]:
+def uncertainty_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
     """The typical interval as answers came in; `behind` says how many of them are not read yet."""
     return {
-        "points": spreads(facts),
-        "changes": [line.answers for line in facts.changed if line.answers is not None],
-        "behind": facts.behind,
-        "note": f"Reading the answers; {plural(facts.behind, 'HIT')} to go." if facts.behind else PLAIN_UNCERTAINTY,
+        "points": typical_interval_curve(snapshot),
+        "changes": [line.answers for line in snapshot.changes if line.answers is not None],
+        "behind": snapshot.unread_answers,
+        "note": f"Reading the answers; {pluralize(snapshot.unread_answers, 'HIT')} to go."
+        if snapshot.unread_answers
+        else UNCERTAINTY_NOTE,
     }
 
 
-def spreads(facts: Facts) -> list[list[float]]:
+def typical_interval_curve(snapshot: CampaignSnapshot) -> list[list[float]]:
     """The typical interval after so many responses, in the unit of means; what it cannot say is left out."""
-    unit = design_of(facts.campaign).unit
-    known = ((answers, unit.spread(places)) for answers, places in facts.precision.points())
+    unit = design_of(snapshot.campaign).unit
+    known = ((answers, unit.spread_value(places)) for answers, places in snapshot.precision.interval_points())
     return [[answers, round(value, 2)] for answers, value in known if value is not None]
 
 
-def domain(family: Family, score: Array, variance: Array) -> tuple[float, float]:
+def score_domain(family: PosteriorFamily, score: Array, variance: Array) -> tuple[float, float]:
     """The scale of the figures: where scores can lie; on an unbounded scale 0 to 1, widened to what intervals need."""
     lowest, highest = family.support
     if np.isfinite(lowest) and np.isfinite(highest):

@@ -8,25 +8,25 @@ import numpy as np
 from sqlalchemy import ColumnElement, Row, Select, and_, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard.classes import leading
+from app.dashboard.classes import leading_labels
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
-from app.designs.criteria import number_of
+from app.designs.criteria import criterion_number
 from app.designs.registry import design_of
-from app.designs.scale import POINTS
-from app.inference.ratings.moderated import Moderated
+from app.designs.scale import MAX_POINTS
+from app.inference.ratings.moderated import ModeratedMeans
 from app.record.law import law_of
 
-ROWS = 20
+DASHBOARD_ITEMS_PER_PAGE = 20
 
-Sort = Literal["score", "variance", "judgments", "name"]
-SORTS: dict[Sort, ColumnElement[Any]] = {
+ItemSort = Literal["score", "variance", "judgments", "name"]
+ITEM_SORT_COLUMNS: dict[ItemSort, ColumnElement[Any]] = {
     "score": posteriors.c.score,
     "variance": posteriors.c.variance,
     "judgments": posteriors.c.judgments,
     "name": items.c.shown,
 }
-SAME_ITEM = (items.c.campaign_id == posteriors.c.campaign_id) & (items.c.number == posteriors.c.number)
+JOIN_ITEM_TO_POSTERIOR = (items.c.campaign_id == posteriors.c.campaign_id) & (items.c.number == posteriors.c.number)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ItemsView:
     address.
     """
 
-    sort: Sort = "score"
+    sort: ItemSort = "score"
     ascending: bool = False
     search: str = ""
     page: int = 1
@@ -44,19 +44,19 @@ class ItemsView:
 
     def query(self, **changes: Any) -> str:
         """The address of this view with some parts changed; what is as usual is left out."""
-        return "?" + urlencode(self.parts(**changes))
+        return "?" + urlencode(self.query_parts(**changes))
 
-    def kept(self, **changes: Any) -> list[tuple[str, Any]]:
+    def hidden_fields(self, **changes: Any) -> list[tuple[str, Any]]:
         """The hidden fields of a form that asks for a page."""
-        return self.parts(page=1, **changes)
+        return self.query_parts(page=1, **changes)
 
-    def parts(self, **changes: Any) -> list[tuple[str, Any]]:
+    def query_parts(self, **changes: Any) -> list[tuple[str, Any]]:
         parts: dict[str, Any] = {"sort": self.sort, "order": "up" if self.ascending else "down"}
         parts |= {"search": self.search, "page": self.page, "item": self.item, "criterion": self.criterion} | changes
-        usual = {"sort": "score", "order": "down", "search": "", "page": 1, "item": "", "criterion": ""}
-        return [(name, value) for name, value in parts.items() if value != usual[name]]
+        defaults = {"sort": "score", "order": "down", "search": "", "page": 1, "item": "", "criterion": ""}
+        return [(name, value) for name, value in parts.items() if value != defaults[name]]
 
-    def sorted_by(self, sort: str) -> str:
+    def sort_query(self, sort: str) -> str:
         """The address after a press on a column's head: sort by it, or turn the order around."""
         ascending = not self.ascending if sort == self.sort else sort == "name"
         return self.query(sort=sort, order="up" if ascending else "down", page=1)
@@ -98,63 +98,69 @@ class ItemsPage:
 
     @property
     def pages(self) -> int:
-        return max(1, -(-self.found // ROWS))
+        return max(1, -(-self.found // DASHBOARD_ITEMS_PER_PAGE))
 
 
-async def page_of(connection: AsyncConnection, campaign: Any, view: ItemsView, intervals: Moderated) -> ItemsPage:
+async def load_items_page(
+    connection: AsyncConnection, campaign: Any, view: ItemsView, intervals: ModeratedMeans
+) -> ItemsPage:
     """The rows of a view, with these calibrated intervals; a page beyond the last one is the first."""
-    offset = (view.page - 1) * ROWS
-    rows = (await connection.execute(rows_of(campaign, view, offset))).all()
+    offset = (view.page - 1) * DASHBOARD_ITEMS_PER_PAGE
+    rows = (await connection.execute(select_item_rows(campaign, view, offset))).all()
     if not rows and view.page > 1:
-        return await page_of(connection, campaign, replace(view, page=1), intervals)
+        return await load_items_page(connection, campaign, replace(view, page=1), intervals)
     family = law_of(campaign).family
-    state = family.columns([row.state for row in rows])
+    state = family.stack_states([row.state for row in rows])
     score = np.array([row.score for row in rows])
-    mine = intervals.of([row.number for row in rows])
-    values = score, *family.interval(*state), mine.mean, *mine.interval()
-    numbers = zip(*((column * POINTS).tolist() for column in values), strict=True)
-    lines = [ItemRow(place, row, *six) for place, (row, six) in enumerate(zip(rows, numbers, strict=True), offset + 1)]
+    item_intervals = intervals.select_items([row.number for row in rows])
+    values = score, *family.interval(*state), item_intervals.mean, *item_intervals.interval()
+    place_rows = zip(*((column * MAX_POINTS).tolist() for column in values), strict=True)
+    lines = [
+        ItemRow(place, row, *six) for place, (row, six) in enumerate(zip(rows, place_rows, strict=True), offset + 1)
+    ]
     if family.counts_classes:
-        labels = leading(design_of(campaign).classes, family.likeliest(state))
-        lines = [labelled(line, label) for line, label in zip(lines, labels, strict=True)]
+        labels = leading_labels(design_of(campaign).classes, family.most_counted_class(state))
+        lines = [label_item_row(line, label) for line, label in zip(lines, labels, strict=True)]
     return ItemsPage(view, lines, rows[0].found if rows else 0)
 
 
-def labelled(line: ItemRow, label: str) -> ItemRow:
+def label_item_row(row: ItemRow, label: str) -> ItemRow:
     """With its label, and without what is of points, which are no shares."""
-    return replace(line, label=label, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
+    return replace(row, label=label, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
 
 
-def rows_of(campaign: Any, view: ItemsView, offset: int) -> Select[Any]:
+def select_item_rows(campaign: Any, view: ItemsView, offset: int) -> Select[Any]:
     """Posteriors and texts of a page's items, each with the number of all that were found."""
-    order = SORTS[view.sort].asc() if view.ascending else SORTS[view.sort].desc()
-    everything = select(func.count()).select_from(chosen(campaign, view).subquery()).scalar_subquery()
+    order = ITEM_SORT_COLUMNS[view.sort].asc() if view.ascending else ITEM_SORT_COLUMNS[view.sort].desc()
+    total_query = select(func.count()).select_from(select_viewed_items(campaign, view).subquery()).scalar_subquery()
     # A search looks into every text, so it must not look twice; without one, counting apart is faster.
-    found = func.count().over() if view.search else everything
+    total = func.count().over() if view.search else total_query
     # The rows are found first and read afterwards: joining 100,000 texts to show 20 of them takes seven times as long.
     # As a literal the limit is known to a generic plan, which then looks up 20 rows instead of joining all.
-    here = chosen(campaign, view).add_columns(found.label("found")).order_by(order, posteriors.c.number)
-    rows = here.limit(literal_column(str(ROWS))).offset(offset).subquery()
+    page_query = (
+        select_viewed_items(campaign, view).add_columns(total.label("found")).order_by(order, posteriors.c.number)
+    )
+    rows = page_query.limit(literal_column(str(DASHBOARD_ITEMS_PER_PAGE))).offset(offset).subquery()
     return (
         select(posteriors, items.c.external_id, items.c.shown, rows.c.found)
         .join(rows, rows.c.number == posteriors.c.number)
-        .join(items, SAME_ITEM)
-        .where(of(campaign))
+        .join(items, JOIN_ITEM_TO_POSTERIOR)
+        .where(is_posterior_of_campaign(campaign))
         .order_by(order, posteriors.c.number)
     )
 
 
-def of(campaign: Any) -> ColumnElement[bool]:
+def is_posterior_of_campaign(campaign: Any) -> ColumnElement[bool]:
     """The posteriors of a campaign, by the criterion by which it is read."""
-    return and_(posteriors.c.campaign_id == campaign.id, posteriors.c.criterion == number_of(campaign))
+    return and_(posteriors.c.campaign_id == campaign.id, posteriors.c.criterion == criterion_number(campaign))
 
 
-def chosen(campaign: Any, view: ItemsView) -> Select[Any]:
+def select_viewed_items(campaign: Any, view: ItemsView) -> Select[Any]:
     """The numbers of all items of a view; the texts are looked at only where they matter."""
-    statement = select(posteriors.c.number).where(of(campaign))
+    statement = select(posteriors.c.number).where(is_posterior_of_campaign(campaign))
     if view.search or view.sort == "name":
-        statement = statement.join(items, SAME_ITEM)
+        statement = statement.join(items, JOIN_ITEM_TO_POSTERIOR)
     if view.search:
-        words = [column.icontains(view.search, autoescape=True) for column in (items.c.shown, items.c.external_id)]
-        statement = statement.where(words[0] | words[1])
+        matches = [column.icontains(view.search, autoescape=True) for column in (items.c.shown, items.c.external_id)]
+        statement = statement.where(matches[0] | matches[1])
     return statement

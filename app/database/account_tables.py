@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from app.database.schema import Time, goes_with, index_where, metadata
+from app.database.schema import Time, cascading_foreign_key, metadata, partial_index
 
 # One row: what the installation needs to know of itself and must share between its processes.
 installation = Table(
@@ -100,7 +100,7 @@ api_tokens = Table(
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), index=True),
 )
 
-WAYS = ("page", "api", "command", "server")  # by which a change came
+AUDIT_WAYS = ("page", "api", "command", "server")  # by which a change came
 
 # Who changed what. No foreign key: a line stays when its campaign or its researcher goes. A trigger refuses to change
 # a line or to take one out.
@@ -119,7 +119,7 @@ audit_log = Table(
     Column("after", JSONB),
     Column("answers", BigInteger),  # that the campaign had, where it is of the campaign's course
     Index("audit_log_campaign_id_idx", "campaign_id", "id"),
-    CheckConstraint(f"way IN {WAYS}", name="way"),
+    CheckConstraint(f"way IN {AUDIT_WAYS}", name="way"),
 )
 
 # What whoever runs a campaign should hear of: of one occasion once.
@@ -152,7 +152,7 @@ alert_messages = Table(
     Column("sent_at", Time),
     Column("problem", Text),  # of the last try
     PrimaryKeyConstraint("campaign_id", "alert_id", "way", "receiver"),
-    goes_with("alerts", "alert_id", in_table="alert_messages"),
-    index_where("sent_at IS NULL", "alert_messages_due_idx", "next_try_at"),
+    cascading_foreign_key("alerts", "alert_id", in_table="alert_messages"),
+    partial_index("sent_at IS NULL", "alert_messages_due_idx", "next_try_at"),
     CheckConstraint("way IN ('email', 'webhook')", name="way"),
 )

@@ -8,10 +8,10 @@ told.
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import Driver, execute
+from app.database.session import Driver, execute_statement
 
 # kind -> what happened, in words around what it is about.
-KINDS = {
+ALERT_SENTENCES = {
     "held": "A rule held {about}.",
     "flagged": "Flagged by annotators: {about}.",
     "quiet": "No answer came for {about}.",
@@ -22,10 +22,10 @@ KINDS = {
 }
 
 
-MOST_AN_HOUR = 20  # of a kind that are sent: whoever flags everything fills no mailbox. The page shows all
+MAX_ALERTS_PER_HOUR = 20  # of a kind that are sent: whoever flags everything fills no mailbox. The page shows all
 
 
-def raised_from(source: str) -> str:
+def raise_alerts_sql(source: str) -> str:
     """SQL, of WITH: rows of `source` with campaign_id, kind, occasion, about and because become alerts that nobody has
     raised yet, and a message for each address of the campaign. Rehearsals raise none.
     """
@@ -42,16 +42,16 @@ def raised_from(source: str) -> str:
             FROM raised JOIN campaigns c ON c.id = raised.campaign_id,
                 LATERAL (SELECT DISTINCT 'email', unnest(c.alert_emails)
                          UNION ALL SELECT 'webhook', '' WHERE c.alert_webhook IS NOT NULL) AS ways (way, receiver)
-            WHERE {MOST_AN_HOUR} > (
+            WHERE {MAX_ALERTS_PER_HOUR} > (
                 SELECT count(*) FROM alerts earlier WHERE earlier.campaign_id = raised.campaign_id
                 AND earlier.kind = raised.kind AND earlier.raised_at > now() - interval '1 hour')
         )
     """  # noqa: S608  (made of constants)
 
 
-HAPPENED = """(SELECT CAST(:campaign AS bigint) AS campaign_id, CAST(:kind AS text) AS kind,
+SINGLE_ALERT_SOURCE = """(SELECT CAST(:campaign AS bigint) AS campaign_id, CAST(:kind AS text) AS kind,
     CAST(:occasion AS text) AS occasion, CAST(:about AS text) AS about, CAST(:because AS text) AS because)"""
-RAISE = text(f"WITH {raised_from(HAPPENED)} SELECT 1")
+RAISE_ALERT = text(f"WITH {raise_alerts_sql(SINGLE_ALERT_SOURCE)} SELECT 1")
 
 
 async def raise_alert(
@@ -64,15 +64,15 @@ async def raise_alert(
     about: whom or what, as people call it: A7, item v3, never a platform's id. because: a
     sentence or a comment, if there is one.
     """
-    if kind not in KINDS:
+    if kind not in ALERT_SENTENCES:
         raise KeyError(kind)
     parameters = {"campaign": campaign_id, "kind": kind, "occasion": occasion, "about": about, "because": because}
     if isinstance(connection, AsyncConnection):
-        await connection.execute(RAISE, parameters)
+        await connection.execute(RAISE_ALERT, parameters)
     else:
-        await execute(connection, RAISE, parameters)
+        await execute_statement(connection, RAISE_ALERT, parameters)
 
 
-def said(kind: str, about: str) -> str:
+def alert_sentence(kind: str, about: str) -> str:
     """What happened, as a sentence."""
-    return KINDS.get(kind, "{about}").format(about=about)
+    return ALERT_SENTENCES.get(kind, "{about}").format(about=about)

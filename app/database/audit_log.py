@@ -13,10 +13,10 @@ from typing import Any, Literal
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-Way = Literal["page", "api", "command", "server"]
+ActorWay = Literal["page", "api", "command", "server"]
 
 # action -> what somebody did, in words that stand before what it is about. What stands before the dot is its kind.
-ACTIONS = {
+ACTION_PHRASES = {
     "campaign.created": "created the campaign",
     "campaign.copied": "created the campaign as a copy",
     "campaign.deleted": "deleted the draft",
@@ -67,7 +67,7 @@ ACTIONS = {
     "token.created": "created the API token",
     "token.revoked": "revoked the API token",
 }
-KINDS = {
+ACTION_KIND_TITLES = {
     "campaign": "Campaigns",
     "settings": "Settings",
     "items": "Items",
@@ -90,33 +90,33 @@ class Actor:
     """
 
     name: str
-    way: Way
+    way: ActorWay
     user_id: int | None = None  # of a researcher, whose campaigns are theirs
 
 
-SERVER = Actor("Easel", "server")
+SERVER_ACTOR = Actor("Easel", "server")
 
 # It belongs to a request or a command as a whole: guards and commands set it, and nobody between has to pass it on.
-ACTING: ContextVar[Actor] = ContextVar("acting", default=SERVER)
+CURRENT_ACTOR: ContextVar[Actor] = ContextVar("acting", default=SERVER_ACTOR)
 
-LONGEST_SHOWN = 200  # characters of what was or is; an export has all
-COURSE = ("campaign", "settings", "items")  # kinds of changes that are of a campaign's course
+MAX_LOGGED_VALUE_CHARACTERS = 200  # characters of what was or is; an export has all
+CAMPAIGN_COURSE_KINDS = ("campaign", "settings", "items")  # kinds of changes that are of a campaign's course
 
-NOTE = text("""
+INSERT_AUDIT_LINE = text("""
     INSERT INTO audit_log (who, way, campaign_id, campaign, action, about, before, after, answers)
     VALUES (:who, :way, :campaign, :slug, :action, :about, CAST(:before AS jsonb), CAST(:after AS jsonb),
             CASE WHEN :of_course THEN
                 (SELECT count(*) FROM responses r WHERE r.campaign_id = CAST(:campaign AS bigint)) END)
 """)
 
-SINCE_LAUNCH = text("""
+FIND_CHANGES_SINCE_LAUNCH = text("""
     SELECT * FROM audit_log WHERE campaign_id = :campaign AND split_part(action, '.', 1) = ANY(CAST(:kinds AS text[]))
     AND id > (SELECT coalesce(max(id), 0) FROM audit_log WHERE campaign_id = :campaign AND action = 'campaign.launch')
     ORDER BY id
 """)
 
 
-async def note(
+async def log_change(
     connection: AsyncConnection,
     action: str,
     campaign: Any = None,
@@ -124,7 +124,7 @@ async def note(
     about: str = "",
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
-    by: Actor | None = None,
+    actor: Actor | None = None,
 ) -> None:
     """Write down a change in the transaction that makes it.
 
@@ -136,57 +136,61 @@ async def note(
     about, such as A7 or a login name. before, after: what was and what is, by name. by: who did it, if the request or
     the command does not say so.
     """
-    if action not in ACTIONS:
+    if action not in ACTION_PHRASES:
         raise KeyError(action)
-    who = by or ACTING.get()
+    acting = actor or CURRENT_ACTOR.get()
     parameters = {
-        "who": who.name,
-        "way": who.way,
+        "who": acting.name,
+        "way": acting.way,
         "campaign": campaign and campaign.id,
         "slug": campaign and campaign.slug,
         "action": action,
         "about": about,
-        "before": before and as_json(before),
-        "after": after and as_json(after),
-        "of_course": campaign is not None and action.partition(".")[0] in COURSE,
+        "before": before and facts_as_json(before),
+        "after": after and facts_as_json(after),
+        "of_course": campaign is not None and action.partition(".")[0] in CAMPAIGN_COURSE_KINDS,
     }
-    await connection.execute(NOTE, parameters)
+    await connection.execute(INSERT_AUDIT_LINE, parameters)
 
 
-def as_json(facts: Mapping[str, Any]) -> str:
+def facts_as_json(facts: Mapping[str, Any]) -> str:
     return json.dumps(facts, ensure_ascii=False, default=str)
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def changed_facts(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What was, and what is, of all that differs."""
     differing = [name for name in after if before.get(name) != after[name]]
     return {name: before.get(name) for name in differing}, {name: after[name] for name in differing}
 
 
-async def since_launch(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+async def load_changes_since_launch(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
     """What was changed of a campaign since its launch, oldest first: lines with `answers`, how many it had then."""
-    rows = await connection.execute(SINCE_LAUNCH, {"campaign": campaign_id, "kinds": list(COURSE)})
+    rows = await connection.execute(
+        FIND_CHANGES_SINCE_LAUNCH, {"campaign": campaign_id, "kinds": list(CAMPAIGN_COURSE_KINDS)}
+    )
     return rows.all()
 
 
-def said(line: Row[Any]) -> str:
+def describe_log_line(line: Row[Any]) -> str:
     """What somebody did, in words; of an action that this version does not know, its name."""
-    words = ACTIONS.get(line.action, line.action)
+    words = ACTION_PHRASES.get(line.action, line.action)
     return f"{words} {line.about}" if line.about else words
 
 
-def changes(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
+def displayed_changes(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
     """(name, what was, what is) of a line, for people; None where nothing is said of it."""
     before, after = line.before or {}, line.after or {}
     names = dict.fromkeys((*before, *after))
-    return [(name.replace("_", " "), in_short(before, name), in_short(after, name)) for name in names]
+    return [
+        (name.replace("_", " "), format_logged_fact(before, name), format_logged_fact(after, name)) for name in names
+    ]
 
 
-def in_short(facts: Mapping[str, Any], name: str) -> str | None:
+def format_logged_fact(facts: Mapping[str, Any], name: str) -> str | None:
     if name not in facts:
         return None
     value = facts[name]
     if isinstance(value, bool):
         return "yes" if value else "no"
     text = "nothing" if value in (None, "", [], {}) else str(value)
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+    return text if len(text) <= MAX_LOGGED_VALUE_CHARACTERS else text[: MAX_LOGGED_VALUE_CHARACTERS - 1] + "…"

@@ -11,57 +11,61 @@ import numpy.typing as npt
 from sqlalchemy import Column, Table, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.database.connecting import give_up
+from app.database.connecting import abandon_connection
 from app.database.session import Driver, driver_of
 
 T = TypeVar("T")
-Numbers = npt.NDArray[Any]
+NumberColumn = npt.NDArray[Any]
 
-COPY_SECONDS = 3600.0  # for a whole COPY, however long other statements of the connection may take
-SILENCE_SECONDS = 60.0  # in which no byte of a COPY to this process comes; then the connection counts as lost
+COPY_TIMEOUT_SECONDS = 3600.0  # for a whole COPY, however long other statements of the connection may take
+COPY_SILENCE_SECONDS = 60.0  # in which no byte of a COPY to this process comes; then the connection counts as lost
 
 # PostgreSQL's binary COPY format: a head, for each row the number of its values and then each value after its length
 # in bytes, and an end; everything big-endian.
-FLOAT8 = 701  # what PostgreSQL calls the type
+FLOAT8_TYPE_OID = 701  # what PostgreSQL calls the type
 COPY_HEAD, COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
-async def copy(connection: AsyncConnection, table: Table, rows: Iterable[Sequence[Any]], *columns: str) -> None:
+async def copy_rows(connection: AsyncConnection, table: Table, rows: Iterable[Sequence[Any]], *columns: str) -> None:
     """Insert rows by PostgreSQL's COPY, many times faster than INSERT; part of the connection's open transaction.
 
     JSON goes in as text. Identity columns take the values given, so get them from `reserve`.
     """
-    driver = await copying(connection)
-    async with closed_when_late(driver):
-        await driver.copy_records_to_table(table.name, records=rows, columns=columns, timeout=COPY_SECONDS)
+    driver = await driver_in_transaction(connection)
+    async with close_connection_when_late(driver):
+        await driver.copy_records_to_table(table.name, records=rows, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
-async def copy_lines(connection: AsyncConnection, table: Table, lines: Iterable[str], *columns: str) -> None:
+async def copy_text_lines(connection: AsyncConnection, table: Table, lines: Iterable[str], *columns: str) -> None:
     """As `copy`, from what `line` made of each row, perhaps in another thread: here nothing is left to do."""
-    driver = await copying(connection)
+    driver = await driver_in_transaction(connection)
     source = BytesIO("".join(lines).encode())
-    async with closed_when_late(driver):
-        await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_SECONDS)
+    async with close_connection_when_late(driver):
+        await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
-def line(cells: Iterable[str | float | None]) -> str:
+def copy_text_line(cells: Iterable[str | float | None]) -> str:
     """A row in COPY's text format."""
-    return "\t".join([r"\N" if cell is None else cell_text(cell) for cell in cells]) + "\n"
+    return "\t".join([r"\N" if cell is None else copy_text_cell(cell) for cell in cells]) + "\n"
 
 
-def cell_text(cell: str | float) -> str:
+def copy_text_cell(cell: str | float) -> str:
     if not isinstance(cell, str):
         return repr(cell)
     # Several times faster than `str.translate`.
     return cell.replace("\\", r"\\").replace("\t", r"\t").replace("\n", r"\n").replace("\r", r"\r")
 
 
-async def copy_numbers(connection: AsyncConnection, table: Table, columns: Mapping[str, Numbers]) -> None:
+async def copy_number_arrays(connection: AsyncConnection, table: Table, columns: Mapping[str, NumberColumn]) -> None:
     """As `copy`, from arrays of one length, as PostgreSQL has the numbers; float64 (n, k) becomes arrays."""
-    driver = await copying(connection)
+    driver = await driver_in_transaction(connection)
     layout = np.dtype(
         [("values", ">i2")]
-        + [part for name, values in columns.items() for part in column_layout(name, values.dtype, *values.shape[1:])]
+        + [
+            part
+            for name, values in columns.items()
+            for part in binary_column_fields(name, values.dtype, *values.shape[1:])
+        ]
     )
     rows = np.zeros(len(next(iter(columns.values()))), layout)
     rows["values"] = len(columns)
@@ -69,93 +73,97 @@ async def copy_numbers(connection: AsyncConnection, table: Table, columns: Mappi
         if values.ndim == 1:
             rows[f"{name} bytes"], rows[name] = values.itemsize, values
         else:
-            rows[name] = in_array(values)
+            rows[name] = encode_float8_arrays(values)
     source = BytesIO(COPY_HEAD + rows.tobytes() + COPY_END)
     names = list(columns)
-    async with closed_when_late(driver):
-        await driver.copy_to_table(table.name, source=source, columns=names, format="binary", timeout=COPY_SECONDS)
+    async with close_connection_when_late(driver):
+        await driver.copy_to_table(
+            table.name, source=source, columns=names, format="binary", timeout=COPY_TIMEOUT_SECONDS
+        )
 
 
-async def numbers(
+async def fetch_arrays(
     connection: AsyncConnection, query: str, arguments: Sequence[Any], **columns: str
-) -> dict[str, Numbers]:
+) -> dict[str, NumberColumn]:
     """`numbers_of` in the connection's transaction."""
-    return await numbers_of(await copying(connection), query, arguments, **columns)
+    return await fetch_arrays_on_driver(await driver_in_transaction(connection), query, arguments, **columns)
 
 
-async def numbers_of(driver: Driver, query: str, arguments: Sequence[Any], **columns: str) -> dict[str, Numbers]:
+async def fetch_arrays_on_driver(
+    driver: Driver, query: str, arguments: Sequence[Any], **columns: str
+) -> dict[str, NumberColumn]:
     """The columns of a query as arrays, by the names and types given: `i4` or `f8`, as PostgreSQL has them, no NULLs.
 
     Nothing is made of each number, so a million take no longer than PostgreSQL needs, and their own size.
     """
     received = bytearray()
     loop = asyncio.get_running_loop()
-    async with closed_when_late(driver), asyncio.timeout(SILENCE_SECONDS) as limit:
+    async with close_connection_when_late(driver), asyncio.timeout(COPY_SILENCE_SECONDS) as limit:
 
         async def receive(data: bytes) -> None:
             received.extend(data)
-            limit.reschedule(loop.time() + SILENCE_SECONDS)
+            limit.reschedule(loop.time() + COPY_SILENCE_SECONDS)
 
-        await driver.copy_from_query(query, *arguments, output=receive, format="binary", timeout=COPY_SECONDS)
-    layout = row_layout({name: np.dtype(kind) for name, kind in columns.items()})
+        await driver.copy_from_query(query, *arguments, output=receive, format="binary", timeout=COPY_TIMEOUT_SECONDS)
+    layout = binary_row_dtype({name: np.dtype(kind) for name, kind in columns.items()})
     count = (len(received) - len(COPY_HEAD) - len(COPY_END)) // layout.itemsize
     rows = np.frombuffer(received, layout, count, len(COPY_HEAD))
     return {name: rows[name].astype(kind) for name, kind in columns.items()}
 
 
-def row_layout(columns: Mapping[str, np.dtype[Any]]) -> np.dtype[Any]:
+def binary_row_dtype(columns: Mapping[str, np.dtype[Any]]) -> np.dtype[Any]:
     """A row of numbers in binary COPY."""
-    parts = [part for name, kind in columns.items() for part in column_layout(name, kind)]
+    parts = [part for name, kind in columns.items() for part in binary_column_fields(name, kind)]
     return np.dtype([("values", ">i2"), *parts])
 
 
-def column_layout(name: str, kind: np.dtype[Any], length: int | None = None) -> list[tuple[str, Any]]:
+def binary_column_fields(name: str, kind: np.dtype[Any], length: int | None = None) -> list[tuple[str, Any]]:
     """A number after its length in bytes, or an array of so many float64 as `in_array` has it."""
     if length is None:
         return [(f"{name} bytes", ">i4"), (name, kind.newbyteorder(">"))]
     return [(name, [("head", ">i4", 6), ("elements", [("bytes", ">i4"), ("value", ">f8")], length)])]
 
 
-def in_array(values: Numbers) -> Numbers:
+def encode_float8_arrays(values: NumberColumn) -> NumberColumn:
     """(n, k) as n values of the type float8[]: bytes, dimensions, whether it has NULLs, type, length, first index."""
     length = values.shape[1]
-    ((_, kind),) = column_layout("", values.dtype, length)
+    ((_, kind),) = binary_column_fields("", values.dtype, length)
     arrays = np.zeros(len(values), kind)
-    arrays["head"] = 20 + 12 * length, 1, 0, FLOAT8, length, 1
+    arrays["head"] = 20 + 12 * length, 1, 0, FLOAT8_TYPE_OID, length, 1
     arrays["elements"]["bytes"], arrays["elements"]["value"] = 8, values
     return arrays
 
 
 @asynccontextmanager
-async def closed_when_late(driver: Driver) -> AsyncIterator[None]:
+async def close_connection_when_late(driver: Driver) -> AsyncIterator[None]:
     """Close the connection when a COPY was cancelled or came to no end: it may never confirm that it stopped."""
     try:
         yield
     except (TimeoutError, asyncio.CancelledError):
-        await give_up(driver)
+        await abandon_connection(driver)
         raise
 
 
-async def copying(connection: AsyncConnection) -> Driver:
+async def driver_in_transaction(connection: AsyncConnection) -> Driver:
     """The driver, in a transaction: SQLAlchemy sends BEGIN with its first statement, and COPY goes past it."""
     await connection.execute(text("SELECT 1"))
     return await driver_of(connection)
 
 
-async def ahead(produce: Callable[[], Awaitable[T | None]]) -> AsyncGenerator[T, None]:
+async def prefetch(produce: Callable[[], Awaitable[T | None]]) -> AsyncGenerator[T, None]:
     """What `produce` gives until it gives None, each made while the one before is used; close it (`aclosing`)."""
-    coming = asyncio.ensure_future(produce())
+    next_piece = asyncio.ensure_future(produce())
     try:
-        while (piece := await coming) is not None:
-            coming = asyncio.ensure_future(produce())
+        while (piece := await next_piece) is not None:
+            next_piece = asyncio.ensure_future(produce())
             yield piece
     finally:
-        if coming.cancel():
+        if next_piece.cancel():
             with suppress(asyncio.CancelledError):
-                await coming
+                await next_piece
 
 
-async def reserve(connection: AsyncConnection, column: Column[int], count: int) -> list[int]:
+async def reserve_ids(connection: AsyncConnection, column: Column[int], count: int) -> list[int]:
     """The next `count` numbers of an identity column, ascending. Others may take numbers in between."""
     numbers = await connection.execute(
         text(
@@ -174,7 +182,7 @@ async def reserve_seqs(connection: AsyncConnection, count: int) -> list[int]:
 
 
 @asynccontextmanager
-async def snapshot(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+async def open_snapshot(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
     """A connection that sees the database as it was at its first statement, however long it reads; it cannot write."""
     async with engine.connect() as connection:
         yield await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)

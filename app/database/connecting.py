@@ -21,7 +21,7 @@ import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 from asyncpg.transaction import Transaction
 
-from app.postgres_address import Host, PostgresAddress, host_in_words
+from app.postgres_address import HostAndPort, PostgresAddress, format_host_and_port
 
 if TYPE_CHECKING:
     BaseConnection = asyncpg.Connection[Any]
@@ -30,7 +30,7 @@ else:
 
 log = logging.getLogger(__name__)
 
-CLOSE_SECONDS = 1.0  # for PostgreSQL to confirm that a statement was cancelled
+CLOSE_TIMEOUT_SECONDS = 1.0  # for PostgreSQL to confirm that a statement was cancelled
 # The kernel's own checks, by libpq's names: it notices a dead peer after about 25 s, whatever limit a statement has.
 SOCKET_DEFAULTS = {
     "keepalives": 1,
@@ -49,9 +49,9 @@ SERVER_DEFAULTS = {
 }
 # How PostgreSQL's codes begin when a session is of no use any more: broken, ended by the server, or on a server that
 # takes no writes because it became a standby.
-SESSION_ENDED = ("08", "57P", "25006", "25P03", "25P04")
+SESSION_ENDED_CODES = ("08", "57P", "25006", "25P03", "25P04")
 # What another host would refuse as well: the user, the password, the database.
-REFUSED_EVERYWHERE = ("28", "3D", "42501")
+REFUSED_BY_ALL_HOSTS_CODES = ("28", "3D", "42501")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class DatabaseUnreachable(ConnectionError):
 
 
 @dataclass
-class Trust:
+class ConnectionTrust:
     """Which connections of one engine may be used, by `time.monotonic()`: older ones than `dropped` not at all, those
     last used before `suspected` only after a sign of life.
     """
@@ -93,16 +93,16 @@ class Trust:
     dropped: float = -math.inf
     suspected: float = -math.inf
 
-    def drop(self) -> None:
+    def drop_all(self) -> None:
         """Drop all connections that were opened until now: one was found dead, or on a server that takes no writes."""
         self.dropped = time.monotonic()
 
-    def suspect(self) -> None:
+    def suspect_all(self) -> None:
         """Ask all connections for a sign of life before their next use: a statement on one of them came to no end."""
         self.suspected = time.monotonic()
 
 
-class TransactionOrNothing(Transaction):
+class AbandoningTransaction(Transaction):
     """A transaction that is not rolled back by a statement when one before came to no end: the connection is closed.
 
     ROLLBACK would first wait for the other statement, which may never end.
@@ -114,7 +114,7 @@ class TransactionOrNothing(Transaction):
 
     async def __aexit__(self, kind: object, problem: object, traceback: object) -> None:
         if isinstance(problem, (TimeoutError, asyncio.CancelledError)):
-            await give_up(self.connection)
+            await abandon_connection(self.connection)
         else:
             await super().__aexit__(kind, problem, traceback)
 
@@ -129,7 +129,7 @@ class LimitedConnection(BaseConnection):
     def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
         super().__init__(protocol, transport, *rest)
         self.socket: socket.socket | None = transport.get_extra_info("socket")
-        self.trust = Trust()
+        self.trust = ConnectionTrust()
         self.limits = TimeLimits()
         self.opened = self.last_used = time.monotonic()
 
@@ -142,7 +142,7 @@ class LimitedConnection(BaseConnection):
     ) -> Transaction:
         if self.is_closed():
             raise asyncpg.InterfaceError("connection is closed")
-        return TransactionOrNothing(self, isolation, readonly, deferrable)
+        return AbandoningTransaction(self, isolation, readonly, deferrable)
 
     async def close(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  (asyncpg's own)
         """Close the connection in order, if the server still takes part in that.
@@ -155,22 +155,22 @@ class LimitedConnection(BaseConnection):
             self.terminate()
             return
         try:
-            await super().close(timeout=CLOSE_SECONDS if timeout is None else timeout)
+            await super().close(timeout=CLOSE_TIMEOUT_SECONDS if timeout is None else timeout)
         except TimeoutError:
-            self.trust.drop()
+            self.trust.drop_all()
 
-    def remote(self) -> bool:
+    def is_remote(self) -> bool:
         """Return whether there is a network between this process and the server."""
         return self.socket is None or self.socket.family != socket.AF_UNIX
 
-    def questionable(self) -> bool:
+    def needs_ping(self) -> bool:
         """Return whether to ask for a sign of life before the next use."""
         if self.is_closed() or self.opened <= self.trust.dropped:
             return True
         quiet_since = time.monotonic() - self.limits.fresh
-        return self.remote() and (self.last_used <= self.trust.suspected or self.last_used < quiet_since)
+        return self.is_remote() and (self.last_used <= self.trust.suspected or self.last_used < quiet_since)
 
-    async def responds(self) -> bool:
+    async def ping(self) -> bool:
         """Return whether the server answers on this connection now; it is closed if not."""
         if self.opened <= self.trust.dropped:
             self.terminate()
@@ -180,7 +180,7 @@ class LimitedConnection(BaseConnection):
             await self.execute("SELECT 1", timeout=self.limits.ping)
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
             if isinstance(problem, TimeoutError):
-                self.trust.drop()
+                self.trust.drop_all()
             self.terminate()
             return False
         except BaseException:
@@ -189,18 +189,18 @@ class LimitedConnection(BaseConnection):
         self.last_used = time.monotonic()
         return True
 
-    def note_problem(self, problem: BaseException) -> bool:
+    def is_ruined_by(self, problem: BaseException) -> bool:
         """Return whether a statement's failure means that this connection must not be used again."""
         if isinstance(problem, TimeoutError):
-            self.trust.suspect()
+            self.trust.suspect_all()
             return True
         ended = getattr(problem, "sqlstate", None) or ""
         if ended.startswith("25006"):
-            self.trust.drop()
-        return ended.startswith(SESSION_ENDED)
+            self.trust.drop_all()
+        return ended.startswith(SESSION_ENDED_CODES)
 
 
-async def give_up(connection: BaseConnection) -> None:
+async def abandon_connection(connection: BaseConnection) -> None:
     """Close a connection whose statement came to no end, after asking the server to cancel that statement."""
     with suppress(Exception):
         await connection.close()
@@ -214,61 +214,66 @@ class Connector:
     address: PostgresAddress
     settings: Mapping[str, str]
     limits: TimeLimits
-    trust: Trust = field(default_factory=Trust, repr=False)
+    trust: ConnectionTrust = field(default_factory=ConnectionTrust, repr=False)
     # The host to try first: the last that worked, or the one after the last that did not.
-    first: int = field(default=0, repr=False)
+    first_host_index: int = field(default=0, repr=False)
     # Whether settings are sent after the connection, because PgBouncer refused them with it.
-    settings_later: bool = field(default=False, repr=False)
+    sends_settings_later: bool = field(default=False, repr=False)
 
     async def connect(self) -> LimitedConnection:
         """Return a connection to the first host that gives one. Raises DatabaseUnreachable."""
         hosts = self.address.hosts
-        start = self.first
+        start = self.first_host_index
         problems: list[tuple[str, BaseException]] = []
-        for place in [*range(start, len(hosts)), *range(start)]:
+        for host_index in [*range(start, len(hosts)), *range(start)]:
             try:
-                connection = await self.connect_to(hosts[place])
+                connection = await self.connect_to_host(hosts[host_index])
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
-                problems.append((host_in_words(hosts[place]), problem))
-                self.first = (place + 1) % len(hosts)
-                if sqlstate(problem).startswith(REFUSED_EVERYWHERE):
+                problems.append((format_host_and_port(hosts[host_index]), problem))
+                self.first_host_index = (host_index + 1) % len(hosts)
+                if driver_sqlstate(problem).startswith(REFUSED_BY_ALL_HOSTS_CODES):
                     break
             except asyncio.CancelledError:  # the next attempt does not begin at the same silent host
-                self.first = (place + 1) % len(hosts)
+                self.first_host_index = (host_index + 1) % len(hosts)
                 raise
             else:
-                self.first = place
+                self.first_host_index = host_index
                 return connection
         _, last = problems[-1]
-        alone = len(hosts) == 1 or sqlstate(last).startswith(REFUSED_EVERYWHERE)
-        said = [self.in_words(problem) if alone else f"{host}: {self.in_words(problem)}" for host, problem in problems]
-        raise DatabaseUnreachable(said[-1] if alone else "; ".join(said), sqlstate(last)) from last
+        is_single_reason = len(hosts) == 1 or driver_sqlstate(last).startswith(REFUSED_BY_ALL_HOSTS_CODES)
+        reasons = [
+            self.describe_problem(problem) if is_single_reason else f"{host}: {self.describe_problem(problem)}"
+            for host, problem in problems
+        ]
+        raise DatabaseUnreachable(
+            reasons[-1] if is_single_reason else "; ".join(reasons), driver_sqlstate(last)
+        ) from last
 
-    async def connect_to(self, host: Host) -> LimitedConnection:
+    async def connect_to_host(self, host: HostAndPort) -> LimitedConnection:
         name, _ = host
-        unix = name is not None and name.startswith("/")
-        settings = {} if unix else dict(SERVER_DEFAULTS)
+        is_unix_socket = name is not None and name.startswith("/")
+        settings = {} if is_unix_socket else dict(SERVER_DEFAULTS)
         settings |= self.settings
-        connection = await self.connect_and_set(host, settings)
+        connection = await self.connect_with_settings(host, settings)
         connection.trust, connection.limits = self.trust, self.limits
-        if connection.socket is not None and connection.remote():
-            keep_alive(connection.socket, self.address.parameters)
+        if connection.socket is not None and connection.is_remote():
+            enable_keepalives(connection.socket, self.address.parameters)
         return connection
 
-    async def connect_and_set(self, host: Host, settings: dict[str, str]) -> LimitedConnection:
+    async def connect_with_settings(self, host: HostAndPort, settings: dict[str, str]) -> LimitedConnection:
         """Return a connection whose session has the settings, also through a pooler of sessions."""
-        if not self.settings_later:
+        if not self.sends_settings_later:
             try:
-                return await self.connect_with(host, settings)
+                return await self.open_connection(host, settings)
             except asyncpg.PostgresError as problem:
                 if "unsupported startup parameter" not in str(problem) or "options" in settings:
                     raise
-                self.settings_later = True
-        connection = await self.connect_with(host, {"application_name": settings.pop("application_name")})
+                self.sends_settings_later = True
+        connection = await self.open_connection(host, {"application_name": settings.pop("application_name")})
         await connection.execute("".join(f"SET {name} = '{value}';" for name, value in settings.items()))
         return connection
 
-    async def connect_with(self, host: Host, settings: Mapping[str, str]) -> LimitedConnection:
+    async def open_connection(self, host: HostAndPort, settings: Mapping[str, str]) -> LimitedConnection:
         name, port = host
         driver = self.address.driver_parameters()
         session = self.address.parameters.get("target_session_attrs")
@@ -279,36 +284,36 @@ class Connector:
             user=self.address.user,
             password=self.address.password,
             database=self.address.database,
-            timeout=self.connect_seconds(),
-            command_timeout=self.statement_seconds(),
+            timeout=self.connect_timeout_seconds(),
+            command_timeout=self.statement_timeout_seconds(),
             target_session_attrs=SessionAttribute(session) if session else None,
             server_settings=dict(settings),
             connection_class=LimitedConnection,
         )
         return connection
 
-    def connect_seconds(self) -> float:
+    def connect_timeout_seconds(self) -> float:
         """Return the limit for one host; 0 in the address stands for the usual one."""
         return int(self.address.parameters.get("connect_timeout", 0)) or self.limits.connect
 
-    def statement_seconds(self) -> float | None:
+    def statement_timeout_seconds(self) -> float | None:
         asked = self.address.parameters.get("command_timeout")
         return float(asked) if asked and self.limits.statement else self.limits.statement
 
-    def in_words(self, problem: BaseException) -> str:
+    def describe_problem(self, problem: BaseException) -> str:
         """Return why a host gave no connection."""
         if isinstance(problem, TimeoutError):
-            return f"it did not answer within {self.connect_seconds():g} seconds"
+            return f"it did not answer within {self.connect_timeout_seconds():g} seconds"
         if isinstance(problem, asyncpg.TargetServerAttributeNotMatched):
             return f"it is not a server for target_session_attrs={self.address.parameters['target_session_attrs']}"
         return " ".join(str(problem).split()) or type(problem).__name__
 
 
-def sqlstate(problem: BaseException) -> str:
+def driver_sqlstate(problem: BaseException) -> str:
     return getattr(problem, "sqlstate", None) or ""
 
 
-def keep_alive(connected: socket.socket, parameters: Mapping[str, str]) -> None:
+def enable_keepalives(tcp_socket: socket.socket, parameters: Mapping[str, str]) -> None:
     """Let the kernel notice when the other side is gone, as far as this system can.
 
     Args:
@@ -316,15 +321,15 @@ def keep_alive(connected: socket.socket, parameters: Mapping[str, str]) -> None:
         parameters: Parameters of the address, among them those of `SOCKET_DEFAULTS`; 0 leaves the system's value.
 
     """
-    wanted = {name: int(parameters.get(name, value)) for name, value in SOCKET_DEFAULTS.items()}
+    values = {name: int(parameters.get(name, value)) for name, value in SOCKET_DEFAULTS.items()}
     names = {
         "keepalives_idle": "TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE",
         "keepalives_interval": "TCP_KEEPINTVL",
         "keepalives_count": "TCP_KEEPCNT",
         "tcp_user_timeout": "TCP_USER_TIMEOUT",
     }
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, wanted.pop("keepalives"))
-    for name, value in wanted.items():
+    tcp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, values.pop("keepalives"))
+    for name, value in values.items():
         option = getattr(socket, names[name], None)
         if option is not None and value:
-            connected.setsockopt(socket.IPPROTO_TCP, option, value)
+            tcp_socket.setsockopt(socket.IPPROTO_TCP, option, value)

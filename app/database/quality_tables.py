@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.database.schema import Time, goes_with, metadata
+from app.database.schema import Time, cascading_foreign_key, metadata
 
 # What rules saw of annotators, and did. It only grows, too.
 findings = Table(
@@ -34,7 +34,7 @@ findings = Table(
     PrimaryKeyConstraint("campaign_id", "id"),
     # Once: whoever was let go on after a look by a person is not held again for the same.
     UniqueConstraint("campaign_id", "annotator_id", "rule", "action"),
-    goes_with("annotators", "annotator_id", in_table="findings"),
+    cascading_foreign_key("annotators", "annotator_id", in_table="findings"),
 )
 
 # Gold and attention items, numbered by themselves: none is ever an item of the campaign.
@@ -63,7 +63,7 @@ hit_checks = Table(
     Column("check_number", Integer, nullable=False),
     Column("number", Integer, nullable=False),
     PrimaryKeyConstraint("campaign_id", "hit_id", "place"),
-    goes_with("hits", "hit_id", in_table="hit_checks"),
+    cascading_foreign_key("hits", "hit_id", in_table="hit_checks"),
 )
 
 # Who could not open what a check shows.
@@ -75,7 +75,7 @@ check_reports = Table(
     Column("annotator_id", BigInteger, nullable=False),
     Column("reported_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "check_number", "annotator_id"),
-    goes_with("annotators", "annotator_id", in_table="check_reports"),
+    cascading_foreign_key("annotators", "annotator_id", in_table="check_reports"),
     Index("check_reports_annotator_id_idx", "campaign_id", "annotator_id"),
 )
 
@@ -92,7 +92,7 @@ check_answers = Table(
     Column("answered_at", Time, nullable=False),
     Column("changed_to", Double),
     PrimaryKeyConstraint("campaign_id", "hit_id", "check_number"),
-    goes_with("annotators", "annotator_id", in_table="check_answers"),
-    goes_with("hits", "hit_id", in_table="check_answers"),
+    cascading_foreign_key("annotators", "annotator_id", in_table="check_answers"),
+    cascading_foreign_key("hits", "hit_id", in_table="check_answers"),
     Index("check_answers_annotator_id_idx", "campaign_id", "annotator_id"),
 )

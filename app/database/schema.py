@@ -16,26 +16,26 @@ metadata = MetaData(
 )
 
 Time = TIMESTAMP(timezone=True)
-OPEN = "closed_at IS NULL AND"
-GIN: dict[str, Any] = {"postgresql_using": "gin", "postgresql_with": {"fastupdate": "off"}}
+OPEN_HIT_CONDITION = "closed_at IS NULL AND"
+GIN_INDEX_OPTIONS: dict[str, Any] = {"postgresql_using": "gin", "postgresql_with": {"fastupdate": "off"}}
 
 
-def index_where(condition: str, name: str, *columns: str | TextClause, **options: Any) -> Index:
+def partial_index(condition: str, name: str, *columns: str | TextClause, **options: Any) -> Index:
     """An index of the rows of which a condition holds."""
     return Index(name, *columns, postgresql_where=text(condition), **options)
 
 
-def goes_with(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
+def cascading_foreign_key(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
     """A row of `in_table` goes when the row of `table` goes that its `column` names, in the same campaign."""
-    return foreign_key(table, column, in_table=in_table, ondelete="CASCADE")
+    return campaign_foreign_key(table, column, in_table=in_table, ondelete="CASCADE")
 
 
-def keeps(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
+def restricting_foreign_key(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
     """A row of `table` cannot be deleted while a row of `in_table` names it by its `column`, in the same campaign."""
-    return foreign_key(table, column, in_table=in_table, ondelete="RESTRICT")
+    return campaign_foreign_key(table, column, in_table=in_table, ondelete="RESTRICT")
 
 
-def foreign_key(table: str, column: str, *, in_table: str, ondelete: str) -> ForeignKeyConstraint:
+def campaign_foreign_key(table: str, column: str, *, in_table: str, ondelete: str) -> ForeignKeyConstraint:
     """Return the foreign key from a `column` of `in_table` to a row of `table` in the same campaign."""
     return ForeignKeyConstraint(
         ["campaign_id", column],

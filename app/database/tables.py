@@ -35,7 +35,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.database.schema import GIN, OPEN, Time, TransactionId, goes_with, index_where, keeps, metadata
+from app.database.schema import (
+    GIN_INDEX_OPTIONS,
+    OPEN_HIT_CONDITION,
+    Time,
+    TransactionId,
+    cascading_foreign_key,
+    metadata,
+    partial_index,
+    restricting_foreign_key,
+)
 
 campaigns = Table(
     "campaigns",
@@ -270,7 +279,7 @@ assignments = Table(
     Column("completed_at", Time),
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "annotator_id", "external_id"),
-    goes_with("annotators", "annotator_id", in_table="assignments"),
+    cascading_foreign_key("annotators", "annotator_id", in_table="assignments"),
     Index("assignments_external_id_idx", "campaign_id", "external_id"),
 )
 
@@ -317,22 +326,36 @@ hits = Table(
     Column("drawn_because", Text),
     Column("leader_probability", Double),
     PrimaryKeyConstraint("campaign_id", "id"),
-    goes_with("annotators", "annotator_id", in_table="hits"),
-    goes_with("assignments", "assignment_id", in_table="hits"),
+    cascading_foreign_key("annotators", "annotator_id", in_table="hits"),
+    cascading_foreign_key("assignments", "assignment_id", in_table="hits"),
     # Two tabs that ask at once: the database lets one of them have the new HIT, the other then finds it. Each index of
     # open HITs asks for something else, too, that only statements say that are meant to use it (`<>` implies that there
     # is an assignment, IS DISTINCT FROM does not): none about one HIT, person or item goes through all others.
-    index_where(f"{OPEN} assignment_id IS NOT NULL", "hits_one_open_idx", "campaign_id", "assignment_id", unique=True),
+    partial_index(
+        f"{OPEN_HIT_CONDITION} assignment_id IS NOT NULL",
+        "hits_one_open_idx",
+        "campaign_id",
+        "assignment_id",
+        unique=True,
+    ),
     Index("hits_assignment_id_idx", "campaign_id", "assignment_id"),
     Index("hits_id_idx", "id"),  # for programs that name a HIT without its campaign
     # For whoever wants all that is open: every open HIT has a leader.
-    index_where(f"{OPEN} leader IS NOT NULL", "hits_open_idx", "campaign_id", "expires_at"),
+    partial_index(f"{OPEN_HIT_CONDITION} leader IS NOT NULL", "hits_open_idx", "campaign_id", "expires_at"),
     # Who holds an item. Without `fastupdate`, since every lease would go through what waits to be written.
-    index_where("num_nonnulls(closed_at) = 0", "hits_held_idx", text("(ARRAY[campaign_id])"), "items", **GIN),
-    index_where("iteration IS NOT NULL", "hits_planned_idx", "campaign_id", "iteration", "ordinal"),
+    partial_index(
+        "num_nonnulls(closed_at) = 0", "hits_held_idx", text("(ARRAY[campaign_id])"), "items", **GIN_INDEX_OPTIONS
+    ),
+    partial_index("iteration IS NOT NULL", "hits_planned_idx", "campaign_id", "iteration", "ordinal"),
     Index("hits_annotator_id_idx", "campaign_id", "annotator_id"),
-    index_where("not_applicable IS NOT NULL", "hits_not_applicable_idx", "campaign_id"),
-    index_where(f"{OPEN} untouched_by IS NOT NULL", "hits_untouched_idx", "campaign_id", "expires_at", "untouched_by"),
+    partial_index("not_applicable IS NOT NULL", "hits_not_applicable_idx", "campaign_id"),
+    partial_index(
+        f"{OPEN_HIT_CONDITION} untouched_by IS NOT NULL",
+        "hits_untouched_idx",
+        "campaign_id",
+        "expires_at",
+        "untouched_by",
+    ),
 )
 
 # Responses and decisions are numbered together, as they came to count.
@@ -361,16 +384,16 @@ responses = Table(
     PrimaryKeyConstraint("campaign_id", "seq"),
     # One first answer of each HIT, and one in the place of each: whoever comes second finds it.
     Index("responses_hit_id_idx", "campaign_id", "hit_id", text("coalesce(replaces, 0)"), unique=True),
-    index_where("replaces IS NOT NULL", "responses_replaces_idx", "campaign_id", "replaces", unique=True),
+    partial_index("replaces IS NOT NULL", "responses_replaces_idx", "campaign_id", "replaces", unique=True),
     # Scores follow from all responses, so an annotator or a HIT that has some cannot be deleted by itself. With their
     # campaign all go: a trigger deletes its record first.
-    keeps("annotators", "annotator_id", in_table="responses"),
-    keeps("hits", "hit_id", in_table="responses"),
+    restricting_foreign_key("annotators", "annotator_id", in_table="responses"),
+    restricting_foreign_key("hits", "hit_id", in_table="responses"),
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("responses_transaction_id_idx", "transaction_id"),
-    index_where("extra ? 'cannot_be_judged'", "responses_unjudged_idx", "campaign_id", "seq"),
-    index_where("extra ? 'remarks'", "responses_remarks_idx", "campaign_id", "seq"),
-    index_where("segment IS NOT NULL", "responses_segment_idx", "campaign_id", "segment"),
+    partial_index("extra ? 'cannot_be_judged'", "responses_unjudged_idx", "campaign_id", "seq"),
+    partial_index("extra ? 'remarks'", "responses_remarks_idx", "campaign_id", "seq"),
+    partial_index("segment IS NOT NULL", "responses_segment_idx", "campaign_id", "segment"),
 )
 
 # What people decided about the record: whose answers, or which answer, are left out of the posteriors, and taken in
@@ -387,7 +410,7 @@ decisions = Table(
     Column("decided_by", Text, nullable=False),
     Column("decided_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "seq"),
-    keeps("annotators", "annotator_id", in_table="decisions"),
+    restricting_foreign_key("annotators", "annotator_id", in_table="decisions"),
     ForeignKeyConstraint(
         ["campaign_id", "response_seq"],
         ["responses.campaign_id", "responses.seq"],

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.database.schema import Time, goes_with, metadata
+from app.database.schema import Time, cascading_foreign_key, metadata
 
 visits = Table(
     "visits",
@@ -29,7 +29,7 @@ visits = Table(
     Column("said", JSONB, nullable=False, server_default="{}"),
     Column("taken_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "annotator_id", "step", "version"),
-    goes_with("annotators", "annotator_id", in_table="visits"),
+    cascading_foreign_key("annotators", "annotator_id", in_table="visits"),
     CheckConstraint("outcome IN ('passed', 'declined', 'failed', 'taken')", name="outcome"),
 )
 

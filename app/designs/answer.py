@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from app.designs.item_names import item_names
-from app.designs.numbers import whole_number
+from app.designs.numbers import parse_nonnegative_int
 from app.designs.remarks import Remark
 
-Given = float | str  # a number, or the label of a class
+AnswerValue = float | str  # a number, or the label of a class
 InputKind = Literal["mouse", "touch", "pen", "keyboard", "strip", "button", "number"]
 INPUT_KINDS: tuple[str, ...] = get_args(InputKind)
 
@@ -31,7 +31,7 @@ class Answer:
     by what it is about. unjudged_checks: the same reasons by the number of a check, where those of checks are apart.
     """
 
-    values: Mapping[int, Given]
+    values: Mapping[int, AnswerValue]
     touches: Mapping[int, Touch] = field(default_factory=dict)
     viewport: str | None = None
     source: str = "api"
@@ -39,15 +39,15 @@ class Answer:
     remarks: Mapping[str, Remark] = field(default_factory=dict)
     unjudged_checks: Mapping[int, str] = field(default_factory=dict)
 
-    def for_items(self, items: Sequence[int]) -> "Answer":
+    def with_item_numbers(self, items: Sequence[int]) -> "Answer":
         """Return the answer by item number, given one by position in a HIT of `items`."""
-        numbers = {str(name): str(item) for name, item in zip(item_names(len(items)), items, strict=True)}
+        numbers_by_name = {str(name): str(item) for name, item in zip(item_names(len(items)), items, strict=True)}
         return replace(
             self,
             values={items[position]: value for position, value in self.values.items()},
             touches={items[position]: touch for position, touch in self.touches.items()},
             unjudged={items[position]: reason for position, reason in self.unjudged.items()},
-            remarks={numbers.get(about, about): remark for about, remark in self.remarks.items()},
+            remarks={numbers_by_name.get(about, about): remark for about, remark in self.remarks.items()},
         )
 
 
@@ -66,33 +66,33 @@ class AnswerByCriterion:
     by_name: Mapping[str, Answer]
 
 
-def touches_in(form: Mapping[str, str], items: Sequence[int]) -> dict[int, Touch]:
+def parse_touches(form: Mapping[str, str], items: Sequence[int]) -> dict[int, Touch]:
     """From a form's fields `first_touch_ms-NAME`, `changes-NAME`, `input_kind-NAME`.
 
     What does not parse is dropped: a broken clock must not cost anyone an answer.
     """
-    return {item: touch for item in items if (touch := touch_in(form, item)) != Touch()}
+    return {item: touch for item in items if (touch := parse_touch(form, item)) != Touch()}
 
 
-def touch_in(form: Mapping[str, str], item: int) -> Touch:
+def parse_touch(form: Mapping[str, str], item: int) -> Touch:
     kind = form.get(f"input_kind-{item}")
     return Touch(
-        first_touch_ms=whole_number(form.get(f"first_touch_ms-{item}")),
-        changes=whole_number(form.get(f"changes-{item}")),
+        first_touch_ms=parse_nonnegative_int(form.get(f"first_touch_ms-{item}")),
+        changes=parse_nonnegative_int(form.get(f"changes-{item}")),
         input_kind=kind if kind in INPUT_KINDS else None,
     )
 
 
-def telemetry(answers: Sequence[Answer], items: Sequence[int]) -> str | None:
+def telemetry_json(answers: Sequence[Answer], items: Sequence[int]) -> str | None:
     """How an answer, by each criterion, came about, as JSON: lists in the order of `items`, by one criterion after
     another, and the viewport; None if nothing is known.
     """
     touches = [answer.touches.get(item, Touch()) for answer in answers for item in items]
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "first_touch_ms": [touch.first_touch_ms for touch in touches],
         "changes": [touch.changes for touch in touches],
         "input_kinds": [touch.input_kind for touch in touches],
     }
-    known = {name: told for name, told in known.items() if any(value is not None for value in told)}
-    known |= {"viewport": answers[0].viewport} if answers[0].viewport else {}
-    return json.dumps(known) if known else None
+    fields = {name: told for name, told in fields.items() if any(value is not None for value in told)}
+    fields |= {"viewport": answers[0].viewport} if answers[0].viewport else {}
+    return json.dumps(fields) if fields else None

@@ -4,13 +4,13 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from app.designs.design import Design, Equal, Yields
+from app.designs.design import Design, EqualMeans, ValueKind
 
 
-class AskedValues(BaseModel):
+class ValueSchema(BaseModel):
     """Which values the items of a HIT can have."""
 
-    kind: Yields = Field(
+    kind: ValueKind = Field(
         description="What a value is: `points`, a positive `ratio` to the reference, the number of one of the "
         "`classes` or of the `ordered_classes`, counted from 0, or a place in an `order`, of which 1 is the best."
     )
@@ -20,12 +20,14 @@ class AskedValues(BaseModel):
         description="What the classes are called, from number 0 on; empty where there are none. An answer may give a "
         "class by its number or, as a text, by its label."
     )
-    equal: Equal = Field(description="What equal values say of two items: a `tie`, or that their order is `unknown`.")
+    equal: EqualMeans = Field(
+        description="What equal values say of two items: a `tie`, or that their order is `unknown`."
+    )
     possible: str = Field(description="The same in words.")
 
     @classmethod
-    def of(cls, design: Design) -> Self:
+    def from_design(cls, design: Design) -> Self:
         """From a campaign's design."""
-        low, high = design.ends
-        told = {"kind": design.yields, "lowest": low, "highest": high, "classes": [*design.classes]}
-        return cls.model_validate(told | {"equal": design.equal, "possible": design.possible})
+        low, high = design.value_range
+        fields = {"kind": design.value_kind, "lowest": low, "highest": high, "classes": [*design.classes]}
+        return cls.model_validate(fields | {"equal": design.equal_means, "possible": design.allowed_values_text})

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, StringConstraints
 
 from app.designs.pairwise import Pairwise
-from app.errors import Conflict, Refusal, shortened
+from app.errors import Conflict, Refusal, shorten_echo
 from app.fields import OneLine
 
 
@@ -30,9 +30,9 @@ class Baseline(Pairwise):
         """The baseline."""
         return (self.baseline,)
 
-    def not_there(self, name: str) -> Refusal:
+    def missing_fixed_item_error(self, item_name: str) -> Refusal:
         """A baseline that is no item, or none at all."""
-        said = f"“{shortened(name)}” is no item’s id" if name else "No baseline is chosen"
+        problem = f"“{shorten_echo(item_name)}” is no item’s id" if item_name else "No baseline is chosen"
         return Conflict(
-            f"{said}. Set the baseline to the id of one of the items, then launch.", code="baseline_unknown"
+            f"{problem}. Set the baseline to the id of one of the items, then launch.", code="baseline_unknown"
         )

@@ -5,11 +5,13 @@ from typing import Any
 
 from app.designs import criteria, unjudged
 from app.designs.answer import Answer
-from app.designs.remarks import remarks_said
+from app.designs.remarks import remarks_extra
 
 
-def extra(campaign: Any, answer: Answer, annotator: int) -> str | None:
+def extra_json(campaign: Any, answer: Answer, annotator_id: int) -> str | None:
     """As `responses.extra` has it, JSON; None where nothing does. annotator: their row's id."""
-    beside: dict[str, Any] = unjudged.said(campaign, answer) | criteria.order_said(campaign, annotator)
-    beside |= remarks_said(answer.remarks)
-    return json.dumps(beside) if beside else None
+    fields: dict[str, Any] = unjudged.unjudged_extra(campaign, answer) | criteria.criterion_order_extra(
+        campaign, annotator_id
+    )
+    fields |= remarks_extra(answer.remarks)
+    return json.dumps(fields) if fields else None

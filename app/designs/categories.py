@@ -5,17 +5,17 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from app.designs.design import Design, Yields
+from app.designs.design import Design, ValueKind
 from app.fields import OneLine, is_blank
 from app.languages.catalogue import Message
 
-KEYS = "abcdefghijklmnopqrstuvwxyz1234"  # of the labels, in their order
-LONGEST_LABEL = 80
-SEARCHED_FROM = 12  # labels; fewer are seen at a glance
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), OneLine]
+LABEL_KEYS = "abcdefghijklmnopqrstuvwxyz1234"  # of the labels, in their order
+MAX_LABEL_CHARS = 80
+MIN_LABELS_FOR_SEARCH = 12  # labels; fewer are seen at a glance
+LabelLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), OneLine]
 
 
-class Option(NamedTuple):
+class LabelOption(NamedTuple):
     """One of the labels, with what it means and the key that chooses it."""
 
     label: str
@@ -30,13 +30,13 @@ class Categories(Design):
     title: ClassVar[str] = "Categories"
     summary: ClassVar[str] = "Choose one of several labels, which have no order."
     example: ClassVar[str] = "Which sense has the word in this sentence?"
-    yields: ClassVar[Yields] = "classes"
+    value_kind: ClassVar[ValueKind] = "classes"
     items_per_hit: ClassVar[range] = range(1, 11)
-    usual_items: ClassVar[int] = 1
-    usual_law: ClassVar[str] = "dirichlet"
+    default_items: ClassVar[int] = 1
+    default_law: ClassVar[str] = "dirichlet"
     noun: ClassVar[str] = "label"
 
-    labels: tuple[Line, ...] = Field(
+    labels: tuple[LabelLine, ...] = Field(
         default=("yes: it applies", "no: it does not apply", "unclear: the text does not tell"),
         min_length=2,
         max_length=30,
@@ -46,31 +46,31 @@ class Categories(Design):
     )
 
     @model_validator(mode="after")
-    def labels_are_short_and_differ(self) -> Self:
+    def check_labels(self) -> Self:
         """A label that nobody could tell from another would be no answer."""
         for label in self.classes:
-            if is_blank(label) or len(label) > LONGEST_LABEL:
-                raise ValueError(f"a label needs 1 to {LONGEST_LABEL} characters; its description follows “: ”")
+            if is_blank(label) or len(label) > MAX_LABEL_CHARS:
+                raise ValueError(f"a label needs 1 to {MAX_LABEL_CHARS} characters; its description follows “: ”")
         if len(set(self.classes)) < len(self.labels):
             raise ValueError("each label can be there only once")
         return self
 
     @property
-    def options(self) -> list[Option]:
+    def options(self) -> list[LabelOption]:
         """The labels as they are shown."""
-        told = (line.partition(": ") for line in self.labels)
+        parts = (line.partition(": ") for line in self.labels)
         return [
-            Option(label.strip(), description.strip(), key)
-            for (label, _, description), key in zip(told, KEYS, strict=False)
+            LabelOption(label.strip(), description.strip(), key)
+            for (label, _, description), key in zip(parts, LABEL_KEYS, strict=False)
         ]
 
     @property
-    def searched(self) -> bool:
+    def has_label_search(self) -> bool:
         """Whether there are so many labels that one looks for them by their words."""
-        return len(self.labels) >= SEARCHED_FROM
+        return len(self.labels) >= MIN_LABELS_FOR_SEARCH
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def value_range(self) -> tuple[float, float]:
         """The first and the last label."""
         return 0.0, len(self.labels) - 1.0
 
@@ -79,7 +79,7 @@ class Categories(Design):
         """The labels without their descriptions."""
         return [option.label for option in self.options]
 
-    def task(self, campaign: Any) -> str:
+    def describe_task(self, campaign: Any) -> str:
         """With how many labels there are."""
         labels = len(self.labels)
         if campaign.items_per_hit == 1:
@@ -92,16 +92,16 @@ class Categories(Design):
             labels=labels,
         )
 
-    def stored(self, value: float) -> float | None:
+    def normalise_value(self, value: float) -> float | None:
         """The number of a label, from 0 on."""
         return value + 0.0 if value in range(len(self.labels)) else None
 
     @property
-    def possible(self) -> str:
+    def allowed_values_text(self) -> str:
         """By number, as programs send it."""
         return f"one of the {len(self.labels)} labels, numbered from 0"
 
-    def given(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
         """Each label has an equal part of the scale, in their order."""
         count = len(self.labels)
         return [float(min(max(int(share * count // 1), 0), count - 1)) for share in shares]

@@ -16,25 +16,34 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from app.designs.answer import Answer, AnswerByCriterion, Form
-from app.designs.design import Design, plain_text
+from app.designs.design import Design, check_plain_text
 from app.designs.registry import design_of
-from app.designs.remarks import COMMENT, FLAG
-from app.designs.unjudged import FIELD as UNJUDGED
-from app.designs.unjudged import refuse_unoffered
-from app.errors import Invalid, NotFound, listed, shortened, some_of
+from app.designs.remarks import COMMENT_PREFIX, FLAG_PREFIX
+from app.designs.unjudged import UNJUDGED_PREFIX as UNJUDGED
+from app.designs.unjudged import refuse_unoffered_reasons
+from app.errors import Invalid, NotFound, join_names, shorten_echo, shorten_names
 from app.fields import OneLine
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
-FEWEST, MOST = 2, 5
-GRID = "grid"
-MOST_IN_GRID = 10  # controls that are seen at once
-EXTRA = "criteria_order"  # what `responses.extra` calls it: the names in the order in which they were asked
-OF_ALL = (UNJUDGED, COMMENT, FLAG, "viewport")  # begins the fields of a form that are of no criterion alone
+MIN_CRITERIA, MAX_CRITERIA = 2, 5
+GRID_LAYOUT = "grid"
+MAX_GRID_CONTROLS = 10  # controls that are seen at once
+CRITERIA_ORDER_KEY = (
+    "criteria_order"  # what `responses.extra` calls it: the names in the order in which they were asked
+)
+SHARED_FIELD_PREFIXES = (
+    UNJUDGED,
+    COMMENT_PREFIX,
+    FLAG_PREFIX,
+    "viewport",
+)  # begins the fields of a form that are of no criterion alone
 
-Plain = BeforeValidator(plain_text)
-Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), Plain]
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine, Plain]
+PlainText = BeforeValidator(check_plain_text)
+QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), PlainText]
+CriterionLabel = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine, PlainText
+]
 
 
 class Criterion(TypedDict):
@@ -42,11 +51,15 @@ class Criterion(TypedDict):
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]  # where Pydantic looks for it
 
-    name: Annotated[Name, Field(title="Name", description="In a word or two, such as: adequacy.")]
-    question: Annotated[Question, Field(title="Question", description="What annotators are asked by it.")]
-    low_label: NotRequired[Annotated[Name, Field(title="Label at 0", description="Empty: the campaign’s.")]]
-    middle_label: NotRequired[Annotated[Name, Field(title="Label at 50", description="Empty: the campaign’s.")]]
-    high_label: NotRequired[Annotated[Name, Field(title="Label at 100", description="Empty: the campaign’s.")]]
+    name: Annotated[CriterionLabel, Field(title="Name", description="In a word or two, such as: adequacy.")]
+    question: Annotated[QuestionText, Field(title="Question", description="What annotators are asked by it.")]
+    low_label: NotRequired[Annotated[CriterionLabel, Field(title="Label at 0", description="Empty: the campaign’s.")]]
+    middle_label: NotRequired[
+        Annotated[CriterionLabel, Field(title="Label at 50", description="Empty: the campaign’s.")]
+    ]
+    high_label: NotRequired[
+        Annotated[CriterionLabel, Field(title="Label at 100", description="Empty: the campaign’s.")]
+    ]
     design_settings: NotRequired[
         Annotated[
             dict[str, Any],
@@ -58,98 +71,98 @@ class Criterion(TypedDict):
     ]
 
 
-class OfCriterion:
+class CampaignCriterion:
     """A campaign's row, or its settings, with the question, the labels and the design's settings of one criterion.
 
     criterion: its number, from 0 on. criterion_name: what the researcher calls it.
     """
 
-    def __init__(self, campaign: Any, criterion: int) -> None:
-        self.campaign: Any = campaign.campaign if isinstance(campaign, OfCriterion) else campaign
-        said = self.campaign.criteria[criterion]
-        self.criterion, self.criterion_name = criterion, said["name"]
-        self.question = said["question"]
+    def __init__(self, campaign: Any, number: int) -> None:
+        self.campaign: Any = campaign.campaign if isinstance(campaign, CampaignCriterion) else campaign
+        settings = self.campaign.criteria[number]
+        self.criterion, self.criterion_name = number, settings["name"]
+        self.question = settings["question"]
         for label in ("low_label", "middle_label", "high_label"):
-            if label in said:
-                setattr(self, label, said[label])
-        self.design_settings = {**self.campaign.design_settings, **said.get("design_settings", {})}
+            if label in settings:
+                setattr(self, label, settings[label])
+        self.design_settings = {**self.campaign.design_settings, **settings.get("design_settings", {})}
 
     def __getattr__(self, name: str) -> Any:
         """All else is the campaign's."""
         return getattr(self.campaign, name)
 
 
-def criteria_of(campaign: Any) -> list[Any]:
+def criterion_views(campaign: Any) -> list[Any]:
     """A campaign by each of its criteria, in their order; of one without criteria, itself."""
-    return [OfCriterion(campaign, number) for number in range(len(campaign.criteria))] or [campaign]
+    return [CampaignCriterion(campaign, number) for number in range(len(campaign.criteria))] or [campaign]
 
 
-def for_criterion(campaign: Any, number: int) -> Any:
+def criterion_view(campaign: Any, number: int) -> Any:
     """A campaign by one of its criteria."""
-    return OfCriterion(campaign, number) if campaign.criteria else campaign
+    return CampaignCriterion(campaign, number) if campaign.criteria else campaign
 
 
-def number_of(campaign: Any) -> int:
+def criterion_number(campaign: Any) -> int:
     """Which of its criteria a campaign is read by; 0 for one that has none."""
     number: int = getattr(campaign, "criterion", 0)
     return number
 
 
-def key_of(campaign: Any) -> tuple[int, int]:
+def criterion_key(campaign: Any) -> tuple[int, int]:
     """Of a campaign, by the criterion by which it is read: what is kept of each is kept under it."""
-    return campaign.id, number_of(campaign)
+    return campaign.id, criterion_number(campaign)
 
 
-def names_of(campaign: Any) -> list[str]:
+def criterion_names(campaign: Any) -> list[str]:
     """What the criteria are called, in their order; none where there are none."""
     return [criterion["name"] for criterion in campaign.criteria]
 
 
-def asked_criterion(campaign: Any) -> int | None:
+def selecting_criterion(campaign: Any) -> int | None:
     """The number of the criterion that decides what is asked; None where all do together."""
     if not campaign.criteria:
         return 0
-    return names_of(campaign).index(campaign.asked_by) if campaign.asked_by else None
+    return criterion_names(campaign).index(campaign.asked_by) if campaign.asked_by else None
 
 
-def named(campaign: Any, name: str | None) -> Any:
+def find_criterion(campaign: Any, name: str | None) -> Any:
     """A campaign by the criterion of this name, by the first where none is named. Raises `NotFound`
     (`criterion_not_found`).
     """
     if not name:
-        return for_criterion(campaign, 0)
-    names = names_of(campaign)
+        return criterion_view(campaign, 0)
+    names = criterion_names(campaign)
     if name not in names:
-        there_are = f"Its criteria are {listed(names)}" if names else "It has no criteria"
+        known_names = f"Its criteria are {join_names(names)}" if names else "It has no criteria"
         raise NotFound(
-            f"“{campaign.name}” has no criterion “{shortened(name)}”. {there_are}.",
+            f"“{campaign.name}” has no criterion “{shorten_echo(name)}”. {known_names}.",
             code="criterion_not_found",
-            criteria=some_of(names),
+            criteria=shorten_names(names),
         )
-    return for_criterion(campaign, names.index(name))
+    return criterion_view(campaign, names.index(name))
 
 
-def order_for(campaign: Any, annotator: int) -> list[int]:
+def criterion_order(campaign: Any, annotator_id: int) -> list[int]:
     """In which order an annotator, by their row's id, is asked by the criteria: always the same, of each another."""
     count = len(campaign.criteria)
-    return np.random.default_rng([campaign.seed, annotator]).permutation(count).tolist() if count else [0]
+    return np.random.default_rng([campaign.seed, annotator_id]).permutation(count).tolist() if count else [0]
 
 
-def prefix_of(campaign: Any) -> str:
+def criterion_field_prefix(campaign: Any) -> str:
     """What the names of a form's fields begin with that are of the criterion by which a campaign is read."""
-    return f"c{number_of(campaign)}-" if campaign.criteria else ""
+    return f"c{criterion_number(campaign)}-" if campaign.criteria else ""
 
 
-def part_of(fields: Mapping[str, T], campaign: Any) -> Mapping[str, T]:
+def criterion_fields(fields: Mapping[str, T], campaign: Any) -> Mapping[str, T]:
     """The fields of a form as if it asked by the criterion alone by which a campaign is read, with those of all."""
     if not campaign.criteria:
         return fields
-    own = prefix_of(campaign)
-    common = {name: value for name, value in fields.items() if name.startswith(OF_ALL)}
-    return common | {name.removeprefix(own): value for name, value in fields.items() if name.startswith(own)}
+    prefix = criterion_field_prefix(campaign)
+    shared = {name: value for name, value in fields.items() if name.startswith(SHARED_FIELD_PREFIXES)}
+    return shared | {name.removeprefix(prefix): value for name, value in fields.items() if name.startswith(prefix)}
 
 
-class AskedBy(NamedTuple):
+class CriterionForm(NamedTuple):
     """What a page asks by one criterion: the campaign as it reads by that, its design, and with what the names of its
     fields begin.
     """
@@ -158,56 +171,60 @@ class AskedBy(NamedTuple):
     design: Design
     prefix: str
 
-    def part(self, fields: Mapping[str, T]) -> Mapping[str, T]:
+    def own_fields(self, fields: Mapping[str, T]) -> Mapping[str, T]:
         """Of fields of a form, or of a draft, those of this criterion and of all, as if it asked by this alone."""
-        return part_of(fields, self.campaign)
+        return criterion_fields(fields, self.campaign)
 
 
-def asked_of(campaign: Any, annotator: int) -> list[AskedBy]:
+def criterion_forms(campaign: Any, annotator_id: int) -> list[CriterionForm]:
     """What a page asks an annotator, by their row's id, in their order; once where there are no criteria."""
-    views = [for_criterion(campaign, number) for number in order_for(campaign, annotator)]
-    return [AskedBy(view, design_of(view), prefix_of(view)) for view in views]
+    views = [criterion_view(campaign, number) for number in criterion_order(campaign, annotator_id)]
+    return [CriterionForm(view, design_of(view), criterion_field_prefix(view)) for view in views]
 
 
 # What is sent
 
-Sent: TypeAlias = Answer | AnswerByCriterion | Form
+Submission: TypeAlias = Answer | AnswerByCriterion | Form
 
 
-def parts_of(sent: Sent, campaign: Any) -> list[Answer | Form]:
+def split_submission(submission: Submission, campaign: Any) -> list[Answer | Form]:
     """What was sent, by each criterion. Raises `Invalid` (`criteria_missing`, `criterion_unknown`)."""
-    if isinstance(sent, Form):
-        return [replace(sent, fields=part_of(sent.fields, view)) for view in criteria_of(campaign)]
-    names = names_of(campaign)
-    by_name = sent.by_name if isinstance(sent, AnswerByCriterion) else {}
+    if isinstance(submission, Form):
+        return [
+            replace(submission, fields=criterion_fields(submission.fields, view)) for view in criterion_views(campaign)
+        ]
+    names = criterion_names(campaign)
+    by_name = submission.by_name if isinstance(submission, AnswerByCriterion) else {}
     if unknown := by_name.keys() - set(names):
-        known = f"Its criteria are {listed(names)}" if names else "This campaign has none"
+        known_names = f"Its criteria are {join_names(names)}" if names else "This campaign has none"
         raise Invalid(
-            f"There is no criterion “{shortened(min(unknown))}”. {known}. Nothing was stored.",
+            f"There is no criterion “{shorten_echo(min(unknown))}”. {known_names}. Nothing was stored.",
             code="criterion_unknown",
-            criteria=some_of(names),
+            criteria=shorten_names(names),
         )
     if missing := [name for name in names if name not in by_name]:
         raise Invalid(
-            f"This campaign asks by {listed(names)}, and nothing is said by {listed(missing)}. Nothing was stored.",
+            f"This campaign asks by {join_names(names)}, and nothing is said by {join_names(missing)}. Nothing was stored.",
             code="criteria_missing",
-            criteria=some_of(missing),
+            criteria=shorten_names(missing),
         )
-    if isinstance(sent, Answer):
-        return [sent]
-    refuse_judged_in_part(sent)
-    return [sent.by_name[name] for name in names]
+    if isinstance(submission, Answer):
+        return [submission]
+    refuse_partly_judged(submission)
+    return [submission.by_name[name] for name in names]
 
 
-def answer_of(campaign: Any, sent: Answer | Form, items: Sequence[int]) -> tuple[Answer, list[float]]:
+def parse_criterion_answer(
+    campaign: Any, submission: Answer | Form, items: Sequence[int]
+) -> tuple[Answer, list[float]]:
     """What was sent by the criterion that a campaign is read by, and the values of the items. Raises `Invalid`, which
     names the criterion.
     """
     design = design_of(campaign)
     try:
-        answer = design.read(sent, items)
-        refuse_unoffered(campaign, answer, items)
-        return answer, design.values(answer, items)
+        answer = design.parse_answer(submission, items)
+        refuse_unoffered_reasons(campaign, answer, items)
+        return answer, design.validated_values(answer, items)
     except Invalid as refusal:
         if not campaign.criteria:
             raise
@@ -215,92 +232,94 @@ def answer_of(campaign: Any, sent: Answer | Form, items: Sequence[int]) -> tuple
         raise Invalid(f"{name}: {refusal}", code=refusal.code, **refusal.details | {"criterion": name}) from refusal
 
 
-def refuse_judged_in_part(sent: AnswerByCriterion) -> None:
+def refuse_partly_judged(answers: AnswerByCriterion) -> None:
     """What cannot be judged by one criterion cannot by any. Raises `Invalid` (`judged_in_part`)."""
-    if len({frozenset(answer.unjudged) for answer in sent.by_name.values()}) > 1:
+    if len({frozenset(answer.unjudged) for answer in answers.by_name.values()}) > 1:
         raise Invalid(
             "An item that cannot be judged has no value by any criterion. Nothing was stored.", code="judged_in_part"
         )
 
 
-def order_said(campaign: Any, annotator: int) -> dict[str, list[str]]:
+def criterion_order_extra(campaign: Any, annotator_id: int) -> dict[str, list[str]]:
     """The order of the criteria, as it lies beside the values of an answer; nothing where there are none."""
-    names = names_of(campaign)
-    return {EXTRA: [names[number] for number in order_for(campaign, annotator)]} if names else {}
+    names = criterion_names(campaign)
+    return {CRITERIA_ORDER_KEY: [names[number] for number in criterion_order(campaign, annotator_id)]} if names else {}
 
 
 # What criteria can be
 
 
-def settled(criteria: Sequence[Criterion], campaign: Any) -> list[Criterion]:
+def normalise_criteria(criteria: Sequence[Criterion], campaign: Any) -> list[Criterion]:
     """Criteria as they are stored. Raises ValueError for those that cannot be asked together."""
     if len(criteria) == 1:
-        raise ValueError(f"one alone is the campaign’s question; name {FEWEST} to {MOST}, or none")
-    names = [seen_as(criterion["name"]) for criterion in criteria]
+        raise ValueError(f"one alone is the campaign’s question; name {MIN_CRITERIA} to {MAX_CRITERIA}, or none")
+    names = [comparable_name(criterion["name"]) for criterion in criteria]
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise amiss(number, "name", "each criterion needs another name")
-    return [settled_one(number, criterion, campaign) for number, criterion in enumerate(criteria)]
+            raise criterion_error(number, "name", "each criterion needs another name")
+    return [normalise_criterion(number, criterion, campaign) for number, criterion in enumerate(criteria)]
 
 
-def seen_as(name: str) -> str:
+def comparable_name(name: str) -> str:
     """What two names have in common that look alike."""
     return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
 
 
-def amiss(number: int, name: str, words: str) -> PydanticCustomError:
+def criterion_error(number: int, field: str, message: str) -> PydanticCustomError:
     """What is wrong with one criterion, by its number, and with which of its settings."""
-    return PydanticCustomError("criteria", "{words}", {"words": words, "number": number, "field": name})
+    return PydanticCustomError("criteria", "{words}", {"words": message, "number": number, "field": field})
 
 
-def settled_one(number: int, criterion: Criterion, campaign: Any) -> Criterion:
+def normalise_criterion(number: int, criterion: Criterion, campaign: Any) -> Criterion:
     """With the settings of the way of asking as that understands them. Raises ValueError."""
     ends = [criterion.get(end, getattr(campaign, end, None)) for end in ("low_label", "high_label")]
     if ends[0] is not None and ends[0] == ends[1]:
         own_end = "high_label" if "high_label" in criterion else "low_label"
-        raise amiss(number, own_end, f"{criterion['name']}: the two ends of the scale need different labels")
-    if not (own := criterion.get("design_settings")):
-        return stating(criterion, {})
+        raise criterion_error(number, own_end, f"{criterion['name']}: the two ends of the scale need different labels")
+    if not (own_settings := criterion.get("design_settings")):
+        return with_design_settings(criterion, {})
     try:
-        asked = design_with(campaign, criterion)
+        design = criterion_design(campaign, criterion)
     except ValidationError as error:
-        wrong = error.errors(include_url=False)
-        said = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong)
-        raise amiss(number, f"design_settings.{wrong[0]['loc'][0]}", f"{criterion['name']}: {said}") from None
-    if list(asked.always_shown) != list(design_of(campaign).always_shown):
-        raise amiss(number, "name", f"{criterion['name']}: what every HIT shows is the same for all criteria")
-    told = asked.model_dump(mode="json")
-    return stating(criterion, {name: told[name] for name in own if told[name] != ""})
+        errors = error.errors(include_url=False)
+        message = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in errors)
+        raise criterion_error(
+            number, f"design_settings.{errors[0]['loc'][0]}", f"{criterion['name']}: {message}"
+        ) from None
+    if list(design.always_shown) != list(design_of(campaign).always_shown):
+        raise criterion_error(number, "name", f"{criterion['name']}: what every HIT shows is the same for all criteria")
+    stored = design.model_dump(mode="json")
+    return with_design_settings(criterion, {name: stored[name] for name in own_settings if stored[name] != ""})
 
 
-def stating(criterion: Criterion, design_settings: dict[str, Any]) -> Criterion:
+def with_design_settings(criterion: Criterion, design_settings: dict[str, Any]) -> Criterion:
     """With these settings of the way of asking; who states none has none."""
-    stated = criterion.copy()
-    stated.pop("design_settings", None)
-    return {**stated, "design_settings": design_settings} if design_settings else stated
+    changed = criterion.copy()
+    changed.pop("design_settings", None)
+    return {**changed, "design_settings": design_settings} if design_settings else changed
 
 
-def design_with(campaign: Any, criterion: Criterion) -> Design:
+def criterion_design(campaign: Any, criterion: Criterion) -> Design:
     """The campaign's design as one of its criteria has it."""
     return type(design_of(campaign)).model_validate(
         {**campaign.design_settings, **criterion.get("design_settings", {})}
     )
 
 
-def refuse_unlike_classes(campaign: Any) -> None:
+def refuse_differing_class_counts(campaign: Any) -> None:
     """Where a law counts classes, a prior has a number for each. Raises ValueError."""
-    counts = {len(design_with(campaign, criterion).classes) for criterion in campaign.criteria}
+    counts = {len(criterion_design(campaign, criterion).classes) for criterion in campaign.criteria}
     if counts - {len(design_of(campaign).classes)}:
         raise ValueError("this law counts labels, so every criterion needs as many labels as the campaign")
 
 
-def refuse_grid(campaign: Any) -> None:
+def refuse_unsuitable_grid(campaign: Any) -> None:
     """Raises ValueError where criteria cannot stand beside each other."""
     design = design_of(campaign)
-    if not design.stands_in_grid:
+    if not design.fits_in_grid:
         raise ValueError(f"“{design.title}” has no grid; ask in turn")
     controls = campaign.items_per_hit * len(campaign.criteria)
-    if controls > MOST_IN_GRID:
+    if controls > MAX_GRID_CONTROLS:
         raise ValueError(
-            f"a grid has room for {MOST_IN_GRID} controls, not {controls}; show fewer items, or ask in turn"
+            f"a grid has room for {MAX_GRID_CONTROLS} controls, not {controls}; show fewer items, or ask in turn"
         )

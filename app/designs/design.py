@@ -10,43 +10,43 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
 
-from app.designs.answer import Answer, Form, Given, touches_in
+from app.designs.answer import Answer, AnswerValue, Form, parse_touches
 from app.designs.item_names import form_by_position, item_names
-from app.designs.numbers import decimal, whole_number
-from app.designs.remarks import remarks_in
-from app.designs.scale import POINTS
-from app.designs.unit import LIKELIEST, Unit, by_order
-from app.designs.unit import POINTS as IN_POINTS
-from app.designs.unjudged import unjudged_in
-from app.errors import Conflict, Invalid, Refusal, listed, shortened, some_of
+from app.designs.numbers import parse_nonnegative_int, parse_strict_decimal
+from app.designs.remarks import parse_remarks
+from app.designs.scale import MAX_POINTS
+from app.designs.unit import LIKELIEST_LABEL_UNIT, Unit, order_unit
+from app.designs.unit import POINTS_UNIT as IN_POINTS
+from app.designs.unjudged import parse_unjudged
+from app.errors import Conflict, Invalid, Refusal, join_names, shorten_echo, shorten_names
 from app.fields import refuse_blank
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import Reads
+from app.inference.observations.coarsening import JudgmentKind
 from app.inference.online.law import Law
 
-Yields: TypeAlias = Reads
-Equal = Literal["tie", "unknown"]
+ValueKind: TypeAlias = JudgmentKind
+EqualMeans = Literal["tie", "unknown"]
 
-FIELD = "score-"
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
+SCORE_PREFIX = "score-"
+CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 
 
-def plain_number(value: object) -> object:
+def check_plain_number(value: object) -> object:
     """Not what Pydantic alone takes for one: `true`, or "1_0". Raises ValueError."""
     try:
-        return decimal(str(value).strip()) if isinstance(value, str | bool) else value
+        return parse_strict_decimal(str(value).strip()) if isinstance(value, str | bool) else value
     except ValueError:
         raise ValueError("must be a number") from None
 
 
-PlainNumber = BeforeValidator(plain_number)
+PlainNumber = BeforeValidator(check_plain_number)
 
 
-def plain_text(value: object) -> object:
+def check_plain_text(value: object) -> object:
     """A text or several without control characters, which nobody sees, and with something to see. Raises ValueError."""
     refuse_blank(value)
     for text in value if isinstance(value, list | tuple) else [value]:
-        if isinstance(text, str) and CONTROL.search(text):
+        if isinstance(text, str) and CONTROL_CHARACTER.search(text):
             raise ValueError("must not contain control characters")
     return value
 
@@ -75,27 +75,27 @@ class Design(BaseModel, ABC):
     title: ClassVar[str]
     summary: ClassVar[str] = ""
     example: ClassVar[str] = "How good is this answer?"
-    yields: ClassVar[Yields]
-    equal: ClassVar[Equal] = "tie"
+    value_kind: ClassVar[ValueKind]
+    equal_means: ClassVar[EqualMeans] = "tie"
     items_per_hit: ClassVar[range]
-    usual_items: ClassVar[int]
-    usual_law: ClassVar[str]
-    usual_method: ClassVar[str] = ""
+    default_items: ClassVar[int]
+    default_law: ClassVar[str]
+    default_method: ClassVar[str] = ""
     fewest_items: ClassVar[int] = 1
     noun: ClassVar[str] = "score"
-    calls_items_by: ClassVar[Literal["letter", "side"] | None] = None
-    stands_in_grid: ClassVar[bool] = False
+    item_naming: ClassVar[Literal["letter", "side"] | None] = None
+    fits_in_grid: ClassVar[bool] = False
     unit: ClassVar[Unit] = IN_POINTS
 
     @field_validator("*", mode="before")
     @classmethod
-    def plainly_written(cls, value: object) -> object:
+    def reject_invisible_text(cls, value: object) -> object:
         """No text that nobody sees."""
-        return plain_text(value)
+        return check_plain_text(value)
 
     @property
     @abstractmethod
-    def ends(self) -> tuple[float, float]:
+    def value_range(self) -> tuple[float, float]:
         """The lowest and the highest value that an item can have; of classes, the first and the last."""
 
     @property
@@ -108,78 +108,80 @@ class Design(BaseModel, ABC):
         """What the researcher calls the items that every HIT shows besides those that are drawn: they have no cap."""
         return ()
 
-    def not_there(self, name: str) -> Refusal:
+    def missing_fixed_item_error(self, item_name: str) -> Refusal:
         """Why a campaign cannot begin without an item that every HIT shows."""
-        return Conflict(f"No item is called “{shortened(name)}”, which every HIT shows.", code="item_unknown")
+        return Conflict(f"No item is called “{shorten_echo(item_name)}”, which every HIT shows.", code="item_unknown")
 
     @property
     def compares_pairs(self) -> bool:
         """Whether a HIT asks for the order of two drawn items, so that some answers may imply others."""
-        return self.yields == "order" and self.items_per_hit == range(2, 3) and not self.always_shown
+        return self.value_kind == "order" and self.items_per_hit == range(2, 3) and not self.always_shown
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """Whether one value can be higher than another, so that means, ranks and distances say something."""
-        return self.yields != "classes"
+        return self.value_kind != "classes"
 
-    def unit_of(self, law: Law) -> Unit:
+    def score_unit(self, law: Law) -> Unit:
         """What a law's scores of these answers are in."""
         if law.family.counts_classes:
-            return LIKELIEST
-        return by_order(law) if law.reads == "order" else self.unit
+            return LIKELIEST_LABEL_UNIT
+        return order_unit(law) if law.reads == "order" else self.unit
 
-    def number_of(self, given: Given) -> float:
+    def resolve_class_label(self, value: AnswerValue) -> float:
         """A number as it is, and the class that a label names. Raises `Invalid` (`class_unknown`)."""
-        if not isinstance(given, str):
-            return given
-        if given not in self.classes:
-            known = f"none of the labels {listed(self.classes)}" if self.classes else "no number"
+        if not isinstance(value, str):
+            return value
+        if value not in self.classes:
+            expected = f"none of the labels {join_names(self.classes)}" if self.classes else "no number"
             raise Invalid(
-                f"“{shortened(given)}” is {known}. Nothing was stored.",
+                f"“{shorten_echo(value)}” is {expected}. Nothing was stored.",
                 code="class_unknown",
-                classes=some_of(self.classes),
+                classes=shorten_names(self.classes),
             )
-        return float(self.classes.index(given))
+        return float(self.classes.index(value))
 
-    def means_beside(self, law: Law) -> bool:
+    def shares_axis_with(self, law: Law) -> bool:
         """Whether means of its values and a law's scores share an axis."""
-        return self.ordered and self.unit_of(law) == self.unit
+        return self.is_ordered and self.score_unit(law) == self.unit
 
-    def said(self, values: Sequence[float], place: int) -> str:
+    def format_answer(self, values: Sequence[float], position: int) -> str:
         """One of the stored values of a HIT as its annotator gave it, in words. place: 0 is the first as presented."""
-        value = values[place]
+        value = values[position]
         return self.classes[int(value)] if self.classes else f"{value:g}"
 
     @abstractmethod
-    def task(self, campaign: Any) -> str:
+    def describe_task(self, campaign: Any) -> str:
         """What annotators do with the items of a HIT, in a sentence for their first page."""
 
     @abstractmethod
-    def stored(self, value: float) -> float | None:
+    def normalise_value(self, value: float) -> float | None:
         """A value as it is stored, None if it cannot be one."""
 
     @abstractmethod
-    def given(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
         """The values that someone gives who sees the items of a HIT at these shares of the scale, which may lie beyond
         0 to 1; the higher, the better.
         """
 
-    def read(self, sent: Answer | Form, items: Sequence[int]) -> Answer:
+    def parse_answer(self, submission: Answer | Form, items: Sequence[int]) -> Answer:
         """What was sent for a HIT of these items, as an answer. Raises `Invalid`; what was entered is kept."""
-        if isinstance(sent, Answer):
-            return sent
-        form, names = form_by_position(sent.fields, items), item_names(len(items))
-        unjudged = unjudged_in(form, names)
+        if isinstance(submission, Answer):
+            return submission
+        form, names = form_by_position(submission.fields, items), item_names(len(items))
+        unjudged = parse_unjudged(form, names)
         if unjudged:  # a form without scripts cannot take back what was entered before
-            form = {**form, **dict.fromkeys((f"{FIELD}{item}" for item in unjudged), "")}
-        values = {item: value for item, value in self.entered(form, names).items() if item not in unjudged}
+            form = {**form, **dict.fromkeys((f"{SCORE_PREFIX}{item}" for item in unjudged), "")}
+        values = {item: value for item, value in self.parse_form_values(form, names).items() if item not in unjudged}
         if not values.keys() <= {*names}:
-            raise unknown_items()
+            raise unknown_items_error()
         viewport = form.get("viewport", "")[:40] or None
-        remarks = remarks_in(form, names)
-        return Answer(values, touches_in(form, names), viewport, sent.source, unjudged, remarks).for_items(items)
+        remarks = parse_remarks(form, names)
+        return Answer(
+            values, parse_touches(form, names), viewport, submission.source, unjudged, remarks
+        ).with_item_numbers(items)
 
-    def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
+    def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
         """Return the values in a form's fields `score-NAME`, by position; an empty one counts as not given.
 
         Args:
@@ -191,22 +193,22 @@ class Design(BaseModel, ABC):
 
         """
         values: dict[int, float] = {}
-        for position, name in enumerate([name for name in form if name.startswith(FIELD)], start=1):
-            item = whole_number(name.removeprefix(FIELD))
+        for position, name in enumerate([name for name in form if name.startswith(SCORE_PREFIX)], start=1):
+            item = parse_nonnegative_int(name.removeprefix(SCORE_PREFIX))
             if item is None:
-                raise unknown_items()
+                raise unknown_items_error()
             if raw := form[name].strip():
-                values[item] = self.number(raw, position)
+                values[item] = self.parse_number(raw, position)
         return values
 
-    def form_of(self, values: Mapping[int, float]) -> dict[str, str]:
+    def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:
         """The fields of a form in which somebody entered these values: what `entered` reads as them again."""
-        return {f"{FIELD}{item}": np.format_float_positional(value, trim="-") for item, value in values.items()}
+        return {f"{SCORE_PREFIX}{item}": np.format_float_positional(value, trim="-") for item, value in values.items()}
 
-    def number(self, raw: str, position: int) -> float:
+    def parse_number(self, text: str, position: int) -> float:
         """A value as it was typed. Raises `Invalid` (`score_not_a_number`)."""
         try:
-            return decimal(raw)
+            return parse_strict_decimal(text)
         except ValueError as problem:
             raise Invalid(
                 f"The {self.noun} of item {position} is not a number. What you entered is kept.",
@@ -214,54 +216,54 @@ class Design(BaseModel, ABC):
                 position=position,
             ) from problem
 
-    def values(self, answer: Answer, items: Sequence[int]) -> list[float]:
+    def validated_values(self, answer: Answer, items: Sequence[int]) -> list[float]:
         """The answer's values in the order of `items`, as they are stored: NaN where nothing is said of an item, since
         it cannot be judged, or too few others can.
 
         Raises `Invalid`: `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`,
         `score_out_of_range`, and what `number_of` and `together` raise.
         """
-        judged = {item: place for place, item in enumerate(items, start=1) if item not in answer.unjudged}
+        positions = {item: place for place, item in enumerate(items, start=1) if item not in answer.unjudged}
         if not answer.unjudged.keys() <= set(items):
-            raise unknown_items()
-        if answer.unjudged and len(judged) < self.fewest_items:
+            raise unknown_items_error()
+        if answer.unjudged and len(positions) < self.fewest_items:
             return [math.nan] * len(items)
-        missing = [place for item, place in judged.items() if item not in answer.values]
+        missing = [place for item, place in positions.items() if item not in answer.values]
         if missing:
-            raise self.missing(missing, len(items))
-        if len(answer.values) != len(judged):
-            raise unknown_items()
-        given = {item: self.number_of(answer.values[item]) for item in judged}
-        told = self.together([self.checked(given[item], place) for item, place in judged.items()])
+            raise self.missing_values_error(missing, len(items))
+        if len(answer.values) != len(positions):
+            raise unknown_items_error()
+        numbers = {item: self.resolve_class_label(answer.values[item]) for item in positions}
+        combined = self.combine_values([self.validate_value(numbers[item], place) for item, place in positions.items()])
         if not answer.unjudged:
-            return told
-        value_of = dict(zip(judged, told, strict=True))
+            return combined
+        value_of = dict(zip(positions, combined, strict=True))
         return [value_of.get(item, math.nan) for item in items]
 
-    def together(self, values: list[float]) -> list[float]:
+    def combine_values(self, values: list[float]) -> list[float]:
         """The values of one HIT as they are stored. Raises `Invalid` (`answer_impossible`) for those that cannot be
         given together.
         """
         return values
 
-    def checked(self, value: float, position: int) -> float:
+    def validate_value(self, value: float, position: int) -> float:
         """A value as it is stored. Raises `Invalid` (`score_out_of_range`)."""
-        stored = self.stored(value)
-        if stored is None:
+        normalised = self.normalise_value(value)
+        if normalised is None:
             raise Invalid(
-                f"The {self.noun} of item {position} must be {self.possible}. What you entered is kept.",
+                f"The {self.noun} of item {position} must be {self.allowed_values_text}. What you entered is kept.",
                 code="score_out_of_range",
                 position=position,
             )
-        return stored
+        return normalised
 
     @property
-    def possible(self) -> str:
+    def allowed_values_text(self) -> str:
         """Which values an item can have, in words."""
-        low, high = self.ends
+        low, high = self.value_range
         return f"between {low:g} and {high:g}"
 
-    def missing(self, positions: Sequence[int], count: int) -> Invalid:
+    def missing_values_error(self, positions: Sequence[int], count: int) -> Invalid:
         """The refusal of an answer that leaves out the items at these positions, 1 to `count`."""
         names = ", ".join(str(position) for position in positions)
         return Invalid(
@@ -270,25 +272,25 @@ class Design(BaseModel, ABC):
             missing=positions,
         )
 
-    def shares(self, values: Sequence[float]) -> list[float]:
+    def to_shares(self, values: Sequence[float]) -> list[float]:
         """Stored values as shares of their scale, 0 to 1, the better the higher: as laws take them, but those of
         classes.
         """
-        low, high = self.ends
+        low, high = self.value_range
         return [(value - low) / (high - low) for value in values]
 
-    def points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (some ask)
+    def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (some ask)
         """Stored values in points, 0 to 100, in which pages and estimators think; the better the higher.
 
         values: (M,). hit: (M,), the number of the HIT that each is of, None where all are of one: places mean something
         only among all items of a HIT.
         """
-        low, high = self.ends
-        if (low, high) == (0.0, POINTS):
+        low, high = self.value_range
+        if (low, high) == (0.0, MAX_POINTS):
             return values  # to divide and multiply would move bits
-        return POINTS * (values - low) / (high - low)
+        return MAX_POINTS * (values - low) / (high - low)
 
 
-def unknown_items() -> Invalid:
+def unknown_items_error() -> Invalid:
     """The refusal of an answer about other items than those of its HIT."""
     return Invalid("The answer is about items that are not in this HIT. Nothing was stored.", code="scores_unknown")

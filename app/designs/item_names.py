@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from app.designs.remarks import COMMENT, FLAG
+from app.designs.remarks import COMMENT_PREFIX, FLAG_PREFIX
 
-NAMED = re.compile(r"((?:.*-)?)([0-9]+)", re.DOTALL)  # a field or an entry that names an item at its end
-CHOICES = ("preferred", "best", "worst")  # fields whose value names an item
+NAME_ENDING_IN_ITEM = re.compile(r"((?:.*-)?)([0-9]+)", re.DOTALL)  # a field or an entry that names an item at its end
+CHOICE_FIELDS = ("preferred", "best", "worst")  # fields whose value names an item
 
 
 class ItemName(int):
@@ -31,58 +31,58 @@ def form_by_position(fields: Mapping[str, str], items: Sequence[int]) -> Mapping
 
     A page that was opened before an upgrade names them by number; a form that does so throughout is renamed.
     """
-    names = names_by_number(items)
-    if not is_by_number(fields, names):
+    names = position_names_by_number(items)
+    if not uses_item_numbers(fields, names):
         return fields
-    return {renamed(name, names): chosen(name, value, names) for name, value in fields.items()}
+    return {rename_field(name, names): translate_choice(name, value, names) for name, value in fields.items()}
 
 
 def draft_by_position(entries: Mapping[str, Any], items: Sequence[int]) -> Mapping[str, Any]:
     """Return the entries of a draft by position, also of one that an earlier page saved by number."""
-    names = names_by_number(items)
+    names = position_names_by_number(items)
     values = {name: str(entry.get("value", "")) for name, entry in entries.items()}
-    if not is_by_number(values, names):
+    if not uses_item_numbers(values, names):
         return entries
-    found = {name: chosen(name, value, names) for name, value in values.items()}
+    translated = {name: translate_choice(name, value, names) for name, value in values.items()}
     return {
-        renamed(name, names): {**entry, "value": found[name]} if "value" in entry else entry
+        rename_field(name, names): {**entry, "value": translated[name]} if "value" in entry else entry
         for name, entry in entries.items()
     }
 
 
-def item_by_name(name: str, items: Sequence[int]) -> int | None:
+def item_number_by_name(name: str, items: Sequence[int]) -> int | None:
     """Return the number of the item that has this name on the page of its HIT, also on an earlier one; else None."""
-    named = {str(item): item for item in items}
-    named |= {str(one): item for one, item in zip(item_names(len(items)), items, strict=True)}
-    return named.get(name)
+    numbers_by_name = {str(item): item for item in items}
+    numbers_by_name |= {str(one): item for one, item in zip(item_names(len(items)), items, strict=True)}
+    return numbers_by_name.get(name)
 
 
-def names_by_number(items: Iterable[int]) -> dict[str, str]:
+def position_names_by_number(items: Iterable[int]) -> dict[str, str]:
     return {str(item): str(ItemName(position)) for position, item in enumerate(items)}
 
 
-def is_by_number(fields: Mapping[str, str], names: Mapping[str, str]) -> bool:
+def uses_item_numbers(fields: Mapping[str, str], names: Mapping[str, str]) -> bool:
     """Return whether all that names an item names one of these, by its number."""
-    found = {reference for name, value in fields.items() if (reference := reference_in(name, value))}
-    return bool(found) and found <= names.keys()
+    references = {reference for name, value in fields.items() if (reference := item_reference(name, value))}
+    return bool(references) and references <= names.keys()
 
 
-def reference_in(name: str, value: str) -> str | None:
+def item_reference(name: str, value: str) -> str | None:
     """Return what a field names an item by: the end of its name, or the value of a choice; None where it names none."""
-    if chooses(name):
+    if is_choice_field(name):
         return value.strip() if value.strip().isdigit() else None
-    found = NAMED.fullmatch(name)
-    return found[2] if found else None
+    match = NAME_ENDING_IN_ITEM.fullmatch(name)
+    return match[2] if match else None
 
 
-def chooses(name: str) -> bool:
-    return name.rpartition("-")[2] in CHOICES and not name.startswith((COMMENT, FLAG))
+def is_choice_field(name: str) -> bool:
+    return name.rpartition("-")[2] in CHOICE_FIELDS and not name.startswith((COMMENT_PREFIX, FLAG_PREFIX))
 
 
-def renamed(name: str, names: Mapping[str, str]) -> str:
-    found = NAMED.fullmatch(name)
-    return f"{found[1]}{names[found[2]]}" if found else name
+def rename_field(name: str, names: Mapping[str, str]) -> str:
+    match = NAME_ENDING_IN_ITEM.fullmatch(name)
+    return f"{match[1]}{names[match[2]]}" if match else name
 
 
-def chosen(name: str, value: str, names: Mapping[str, str]) -> str:
-    return names.get(value.strip(), value) if chooses(name) else value
+def translate_choice(name: str, value: str, names: Mapping[str, str]) -> str:
+    return names.get(value.strip(), value) if is_choice_field(name) else value

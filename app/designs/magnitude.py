@@ -10,20 +10,20 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import AfterValidator, Field, StringConstraints
 
-from app.designs.design import Design, PlainNumber, Yields
-from app.designs.numbers import AmbiguousNumber, typed_decimal
-from app.designs.scale import POINTS
-from app.designs.unit import RATIO, Unit, in_three_digits
+from app.designs.design import Design, PlainNumber, ValueKind
+from app.designs.numbers import AmbiguousNumber, parse_typed_decimal
+from app.designs.scale import MAX_POINTS
+from app.designs.unit import RATIO_UNIT, Unit, format_three_digits
 from app.errors import Invalid
-from app.fields import visible
+from app.fields import require_visible_text
 from app.inference.ground.arrays import Array
 from app.languages.catalogue import Message
 
-FARTHEST = 1_000_000.0
+MAX_REFERENCE_RATIO = 1_000_000.0
 """How many times the reference a value can be, or how many times less: beyond, somebody's finger slipped, and the share
 of the scale would lose its digits.
 """
-GIVEN_FARTHEST = 10.0  # how many times the reference a made-up annotator goes: the ends are infinitely far away
+MAX_SIMULATED_RATIO = 10.0  # how many times the reference a made-up annotator goes: the ends are infinitely far away
 
 
 class Magnitude(Design):
@@ -35,15 +35,15 @@ class Magnitude(Design):
     title: ClassVar[str] = "Magnitude"
     summary: ClassVar[str] = "Give each item a number beside a reference."
     example: ClassVar[str] = "How natural is this sentence?"
-    yields: ClassVar[Yields] = "ratio"
+    value_kind: ClassVar[ValueKind] = "ratio"
     items_per_hit: ClassVar[range] = range(1, 11)
-    usual_items: ClassVar[int] = 3
-    usual_law: ClassVar[str] = "log-normal"
-    usual_method: ClassVar[str] = "geometric_mean"
+    default_items: ClassVar[int] = 3
+    default_law: ClassVar[str] = "log-normal"
+    default_method: ClassVar[str] = "geometric_mean"
     noun: ClassVar[str] = "value"
-    unit: ClassVar[Unit] = RATIO
+    unit: ClassVar[Unit] = RATIO_UNIT
 
-    reference: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(visible)] = Field(
+    reference: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(require_visible_text)] = Field(
         default="An item of middling quality",
         title="Reference",
         description="What items are compared with, shown above them: best the text of one item, neither the best nor "
@@ -59,28 +59,28 @@ class Magnitude(Design):
     )
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def value_range(self) -> tuple[float, float]:
         """The smallest and the largest value that is taken; the scale itself has none but 0 and infinity."""
-        return self.reference_value / FARTHEST, self.reference_value * FARTHEST
+        return self.reference_value / MAX_REFERENCE_RATIO, self.reference_value * MAX_REFERENCE_RATIO
 
     @property
-    def possible(self) -> str:
+    def allowed_values_text(self) -> str:
         """Any number above 0, nearly."""
-        low, high = (in_digits(end) for end in self.ends)
+        low, high = (format_plain_number(end) for end in self.value_range)
         return f"a number above 0, from {low} to {high}"
 
     @property
-    def reference_in_digits(self) -> str:
+    def reference_value_text(self) -> str:
         """The value of the reference, as people read it."""
-        return in_digits(self.reference_value)
+        return format_plain_number(self.reference_value)
 
-    def in_proportion(self, times: float) -> str:
+    def format_reference_multiple(self, multiple: float) -> str:
         """So many times the value of the reference, as people read it."""
-        return in_digits(times * self.reference_value)
+        return format_plain_number(multiple * self.reference_value)
 
-    def task(self, campaign: Any) -> str:
+    def describe_task(self, campaign: Any) -> str:
         """With the value of the reference."""
-        value = self.reference_in_digits
+        value = self.reference_value_text
         if campaign.items_per_hit == 1:
             return Message(
                 "You see one item at a time and give it a number, beside a reference that has %(value)s.", value=value
@@ -91,26 +91,26 @@ class Magnitude(Design):
             value=value,
         )
 
-    def said(self, values: Sequence[float], place: int) -> str:
+    def format_answer(self, values: Sequence[float], position: int) -> str:
         """With how many times the reference that is."""
-        value = values[place]
-        return f"{in_digits(value)}, {in_three_digits(value / self.reference_value)} × the reference"
+        value = values[position]
+        return f"{format_plain_number(value)}, {format_three_digits(value / self.reference_value)} × the reference"
 
-    def stored(self, value: float) -> float | None:
+    def normalise_value(self, value: float) -> float | None:
         """As it was given."""
-        low, high = self.ends
+        low, high = self.value_range
         return float(value) if low <= value <= high else None
 
-    def given(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
         """The reference's value times the odds of the share, in two digits, as people write numbers."""
-        least = 1.0 / (1.0 + GIVEN_FARTHEST)
+        least = 1.0 / (1.0 + MAX_SIMULATED_RATIO)
         inside = [min(max(share, least), 1.0 - least) for share in shares]
         return [float(f"{self.reference_value * share / (1.0 - share):.1e}") for share in inside]
 
-    def number(self, raw: str, position: int) -> float:
+    def parse_number(self, text: str, position: int) -> float:
         """Return a value as it was typed. Raises `Invalid` (`score_ambiguous`, `score_not_a_number`)."""
         try:
-            return typed_decimal(raw)
+            return parse_typed_decimal(text)
         except AmbiguousNumber as problem:
             raise Invalid(
                 f"What is entered for item {position} can be read as two numbers. Write it without the comma, "
@@ -126,17 +126,17 @@ class Magnitude(Design):
                 position=position,
             ) from problem
 
-    def shares(self, values: Sequence[float]) -> list[float]:
+    def to_shares(self, values: Sequence[float]) -> list[float]:
         """In (0, 1), the reference at 1/2."""
         return [value / (value + self.reference_value) for value in values]
 
-    def points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (each by itself)
+    def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (each by itself)
         """In (0, 100), the reference at 50."""
-        return POINTS * (values / (values + self.reference_value))
+        return MAX_POINTS * (values / (values + self.reference_value))
 
 
-def in_digits(number: float) -> str:
+def format_plain_number(number: float) -> str:
     """Without an exponent and with commas: 0.0001, 1.5, 100,000,000."""
     text = np.format_float_positional(number, trim="-")
-    whole, point, part = text.partition(".")
-    return f"{int(whole):,}{point}{part}"
+    integer, point, fraction = text.partition(".")
+    return f"{int(integer):,}{point}{fraction}"

@@ -2,22 +2,22 @@
 
 import re
 
-OTHER_SIGNS = str.maketrans(
+SIGNS_TO_ASCII = str.maketrans(
     {start + digit: str(digit) for start in (0x660, 0x6F0, 0xFF10) for digit in range(10)}
     | {ord(other): sign for other, sign in zip("٫．，＋－", "..,+-", strict=True)}
 )
-GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
-DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-WHOLE = re.compile(r"[0-9]{1,19}")
-LARGEST_COUNT = 2**31 - 1  # of milliseconds or changes: what a column holds
+THOUSANDS_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+DECIMAL_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+WHOLE_NUMBER = re.compile(r"[0-9]{1,19}")
+MAX_COUNT = 2**31 - 1  # of milliseconds or changes: what a column holds
 
 
-def decimal(text: str) -> float:
+def parse_strict_decimal(text: str) -> float:
     """A number of ASCII digits, perhaps with a sign, a point, an exponent. Else ValueError.
 
     `float` alone also takes `1_0`, and digits of other scripts that look like other numbers.
     """
-    if not DECIMAL.fullmatch(text):
+    if not DECIMAL_NUMBER.fullmatch(text):
         raise ValueError(text)
     return float(text)
 
@@ -26,7 +26,7 @@ class AmbiguousNumber(ValueError):
     """A number that two people may read as two numbers."""
 
 
-def typed_decimal(text: str) -> float:
+def parse_typed_decimal(text: str) -> float:
     """Return a number as a person types it: with a point or a comma, in Latin, Arabic, Persian or full-width digits.
 
     Raises:
@@ -34,15 +34,15 @@ def typed_decimal(text: str) -> float:
         ValueError: This is not a number.
 
     """
-    plain = text.translate(OTHER_SIGNS)
-    if GROUPED.fullmatch(plain):
+    ascii_text = text.translate(SIGNS_TO_ASCII)
+    if THOUSANDS_GROUPED.fullmatch(ascii_text):
         raise AmbiguousNumber(text)
-    return decimal(plain.replace(",", ".", 1))
+    return parse_strict_decimal(ascii_text.replace(",", ".", 1))
 
 
-def whole_number(raw: str | None, *, most: int = LARGEST_COUNT) -> int | None:
+def parse_nonnegative_int(text: str | None, *, maximum: int = MAX_COUNT) -> int | None:
     """A non-negative integer up to `most`, or None."""
-    if not WHOLE.fullmatch(raw or ""):
+    if not WHOLE_NUMBER.fullmatch(text or ""):
         return None
-    number = int(raw or "")
-    return number if number <= most else None
+    number = int(text or "")
+    return number if number <= maximum else None

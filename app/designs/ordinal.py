@@ -5,13 +5,13 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from app.designs.design import Design, Yields
+from app.designs.design import Design, ValueKind
 from app.fields import OneLine
 from app.languages.catalogue import Message
 
-UNLABELLED = "-"
-KEYS = "1234567890-"  # of the points where labels are words
-Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
+NO_LABEL = "-"
+POINT_KEYS = "1234567890-"  # of the points where labels are words
+PointLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 
 
 class Ordinal(Design):
@@ -21,14 +21,14 @@ class Ordinal(Design):
     title: ClassVar[str] = "Ordinal scale"
     summary: ClassVar[str] = "Choose one of a few labelled points for each item."
     example: ClassVar[str] = "Do you agree with this statement?"
-    yields: ClassVar[Yields] = "ordered_classes"
+    value_kind: ClassVar[ValueKind] = "ordered_classes"
     items_per_hit: ClassVar[range] = range(1, 11)
-    usual_items: ClassVar[int] = 5
-    usual_law: ClassVar[str] = "easl"
+    default_items: ClassVar[int] = 5
+    default_law: ClassVar[str] = "easl"
     noun: ClassVar[str] = "rating"
-    stands_in_grid: ClassVar[bool] = True
+    fits_in_grid: ClassVar[bool] = True
 
-    labels: tuple[Label, ...] = Field(
+    labels: tuple[PointLabel, ...] = Field(
         default=("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
         min_length=2,
         max_length=11,
@@ -38,23 +38,23 @@ class Ordinal(Design):
     )
 
     @model_validator(mode="after")
-    def ends_are_labelled_and_points_differ(self) -> Self:
+    def check_labels(self) -> Self:
         """A point that nobody could tell from another would be no answer."""
-        if UNLABELLED in (self.labels[0], self.labels[-1]):
+        if NO_LABEL in (self.labels[0], self.labels[-1]):
             raise ValueError("the first and the last point need a label")
         if len(set(self.classes)) < len(self.labels):
             raise ValueError("each point needs another label")
         return self
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def value_range(self) -> tuple[float, float]:
         """The lowest and the highest point."""
         return 0.0, len(self.labels) - 1.0
 
     @property
     def classes(self) -> Sequence[str]:
         """The labels; a point without one is called by its number, from 1 on."""
-        return [str(k) if label == UNLABELLED else label for k, label in enumerate(self.labels, start=1)]
+        return [str(k) if label == NO_LABEL else label for k, label in enumerate(self.labels, start=1)]
 
     @property
     def keys(self) -> list[str]:
@@ -62,9 +62,9 @@ class Ordinal(Design):
         numbers = {"10": "-"} | {digit: digit for digit in "0123456789"}
         if any(label in numbers for label in self.labels):
             return [numbers.get(label, "") for label in self.classes]
-        return list(KEYS[: len(self.labels)])
+        return list(POINT_KEYS[: len(self.labels)])
 
-    def task(self, campaign: Any) -> str:
+    def describe_task(self, campaign: Any) -> str:
         """With the labels of the ends."""
         scale = {"points": len(self.labels), "low": self.labels[0], "high": self.labels[-1]}
         if campaign.items_per_hit == 1:
@@ -79,16 +79,16 @@ class Ordinal(Design):
             **scale,
         )
 
-    def stored(self, value: float) -> float | None:
+    def normalise_value(self, value: float) -> float | None:
         """The number of a point, from 0 on."""
         return value + 0.0 if value in range(len(self.labels)) else None
 
     @property
-    def possible(self) -> str:
+    def allowed_values_text(self) -> str:
         """By number, as programs send it."""
         return f"one of the {len(self.labels)} points, numbered from 0"
 
-    def given(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
         """The points next to these shares of the scale."""
         highest = len(self.labels) - 1
         return [float(min(max(round(share * highest), 0), highest)) for share in shares]

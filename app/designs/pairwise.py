@@ -5,17 +5,17 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from app.designs.design import unknown_items
-from app.designs.numbers import whole_number
-from app.designs.places import Order
+from app.designs.design import unknown_items_error
+from app.designs.numbers import parse_nonnegative_int
+from app.designs.places import OrderDesign
 from app.errors import Invalid
 from app.languages.catalogue import Message
 
-CHOICE = "preferred"
-TIE = "tie"
+PREFERRED_FIELD = "preferred"
+TIE_CHOICE = "tie"
 
 
-class Pairwise(Order):
+class Pairwise(OrderDesign):
     """Two items in a random order: the first stands on the left. The one that is chosen has place 1, the other 2.
 
     TrueSkill is usual: of simulated crowds with ten judgments of an item it recovered the truth better than `ra` does.
@@ -26,9 +26,9 @@ class Pairwise(Order):
     summary: ClassVar[str] = "Choose one of two items, or call them equal."
     example: ClassVar[str] = "Which translation is better?"
     items_per_hit: ClassVar[range] = range(2, 3)
-    usual_items: ClassVar[int] = 2
-    calls_items_by: ClassVar[Literal["letter", "side"] | None] = "side"
-    usual_law: ClassVar[str] = "trueskill"
+    default_items: ClassVar[int] = 2
+    item_naming: ClassVar[Literal["letter", "side"] | None] = "side"
+    default_law: ClassVar[str] = "trueskill"
 
     submit_on_choice: bool = Field(
         default=False,
@@ -37,41 +37,41 @@ class Pairwise(Order):
         "answers: the next page leads back to them.",
     )
 
-    def task(self, campaign: Any) -> str:  # noqa: ARG002  (others name the number of items)
+    def describe_task(self, campaign: Any) -> str:  # noqa: ARG002  (others name the number of items)
         """With what can be chosen."""
         if self.ties_allowed:
             return Message("You see two items at a time and choose one of them, or say that they are about equal.")
         return Message("You see two items at a time and choose one of them.")
 
-    def said(self, values: Sequence[float], place: int) -> str:
+    def format_answer(self, values: Sequence[float], position: int) -> str:
         """Whether the item was chosen, and the side on which it stood."""
         if values[0] == values[1]:
             return "tie"
-        chosen = "chosen" if values[place] == min(values) else "not chosen"
-        return f"{chosen}, {('left', 'right')[place]}"
+        chosen = "chosen" if values[position] == min(values) else "not chosen"
+        return f"{chosen}, {('left', 'right')[position]}"
 
-    def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
+    def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         """From the field `preferred`: the name of the item that is chosen, or `tie`.
 
         Raises `Invalid` (`scores_unknown`).
         """
-        chosen = form.get(CHOICE, "").strip()
+        chosen = form.get(PREFERRED_FIELD, "").strip()
         if not chosen:
             return {}
-        if chosen == TIE:
+        if chosen == TIE_CHOICE:
             return dict.fromkeys(items, 1.0)
-        if (winner := whole_number(chosen)) not in items:
-            raise unknown_items()
+        if (winner := parse_nonnegative_int(chosen)) not in items:
+            raise unknown_items_error()
         return {item: 1.0 if item == winner else 2.0 for item in items}
 
-    def form_of(self, values: Mapping[int, float]) -> dict[str, str]:
+    def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:
         """The field `preferred`."""
         if not values:
             return {}
         best = [item for item, value in values.items() if value == min(values.values())]
-        return {CHOICE: TIE if len(best) > 1 else str(best[0])}
+        return {PREFERRED_FIELD: TIE_CHOICE if len(best) > 1 else str(best[0])}
 
-    def missing(self, positions: Sequence[int], count: int) -> Invalid:
+    def missing_values_error(self, positions: Sequence[int], count: int) -> Invalid:
         """That nothing was chosen; a program may also have sent a place for one of the two."""
         refusal = super().missing(positions, count)
         if len(positions) < count:

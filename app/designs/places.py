@@ -7,43 +7,43 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from app.designs.design import Design, Yields
-from app.designs.unit import WON, Unit
+from app.designs.design import Design, ValueKind
+from app.designs.unit import PERCENT_BEATEN_UNIT, Unit
 from app.errors import Invalid
 from app.inference.ground.arrays import Array
 
-STEPS = 20  # of the scale, that people who say 'about equal' tell apart: items nearer than that are alike to them
-SUFFIXES = {1: "st", 2: "nd", 3: "rd"}
+TIE_STEPS = 20  # of the scale, that people who say 'about equal' tell apart: items nearer than that are alike to them
+ORDINAL_SUFFIXES = {1: "st", 2: "nd", 3: "rd"}
 
 
-class Places(Design):
+class PlaceDesign(Design):
     """Values are whole numbers from 1, the best, up to the most items of a HIT."""
 
-    yields: ClassVar[Yields] = "order"
+    value_kind: ClassVar[ValueKind] = "order"
     fewest_items: ClassVar[int] = 2
     noun: ClassVar[str] = "place"
-    unit: ClassVar[Unit] = WON
+    unit: ClassVar[Unit] = PERCENT_BEATEN_UNIT
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def value_range(self) -> tuple[float, float]:
         """The first and the last place."""
         return 1.0, float(self.items_per_hit[-1])
 
     @property
-    def possible(self) -> str:
+    def allowed_values_text(self) -> str:
         """Whole numbers."""
-        return f"a whole number from 1 to {self.ends[1]:g}"
+        return f"a whole number from 1 to {self.value_range[1]:g}"
 
-    def said(self, values: Sequence[float], place: int) -> str:
+    def format_answer(self, values: Sequence[float], position: int) -> str:
         """2nd of 4; places that are shared are called so."""
-        tied = ", tied" if list(values).count(values[place]) > 1 else ""
-        return f"{ordinal(int(values[place]))} of {len(values)}{tied}"
+        tied = ", tied" if list(values).count(values[position]) > 1 else ""
+        return f"{format_ordinal(int(values[position]))} of {len(values)}{tied}"
 
-    def stored(self, value: float) -> float | None:
+    def normalise_value(self, value: float) -> float | None:
         """A whole number in the range of the places."""
-        return float(value) if value in range(1, int(self.ends[1]) + 1) else None
+        return float(value) if value in range(1, int(self.value_range[1]) + 1) else None
 
-    def shares(self, values: Sequence[float]) -> list[float]:
+    def to_shares(self, values: Sequence[float]) -> list[float]:
         """Of the other items of the HIT, those that an item beats, and half of those that share its place.
 
         So the shares of a HIT average one half whatever it ties, and a place says the same in a short HIT as in a long
@@ -54,12 +54,12 @@ class Places(Design):
         others = 2 * (len(values) - 1)
         return [(2 * sum(v > value for v in values) + values.count(value) - 1) / others for value in values]
 
-    def points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:
+    def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:
         """A hundred times the share in the item's HIT."""
-        return 100.0 * shares_in(values, np.zeros(len(values), np.intp) if hit is None else hit)
+        return 100.0 * shares_beaten(values, np.zeros(len(values), np.intp) if hit is None else hit)
 
 
-class Order(Places):
+class OrderDesign(PlaceDesign):
     """An order of all items of a HIT, perhaps with ties: equal places. The place after two firsts is the third."""
 
     ties_allowed: bool = Field(
@@ -68,7 +68,7 @@ class Order(Places):
         description="Annotators may say that items are about equal. Without ties they have to choose.",
     )
 
-    def together(self, values: list[float]) -> list[float]:
+    def combine_values(self, values: list[float]) -> list[float]:
         """As places without gaps but those that ties leave: only the order counts."""
         places = [1.0 + sum(other < value for other in values) for value in values]
         if not self.ties_allowed and len(set(places)) < len(places):
@@ -78,38 +78,38 @@ class Order(Places):
             )
         return places
 
-    def given(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
         """Whoever may call items equal does so of those in the same twentieth of the scale; else the earlier wins."""
-        seen = [(round(share * STEPS), 0.0, 0) for share in shares]
+        perceived = [(round(share * TIE_STEPS), 0.0, 0) for share in shares]
         if not self.ties_allowed:
-            seen = [(0, share, -place) for place, share in enumerate(shares)]
-        return [1.0 + sum(other > one for other in seen) for one in seen]
+            perceived = [(0, share, -place) for place, share in enumerate(shares)]
+        return [1.0 + sum(other > one for other in perceived) for one in perceived]
 
 
-def ordinal(number: int) -> str:
+def format_ordinal(number: int) -> str:
     """1st, 2nd, 3rd, 4th; up to 20th."""
-    return f"{number}{SUFFIXES.get(number, 'th')}"
+    return f"{number}{ORDINAL_SUFFIXES.get(number, 'th')}"
 
 
-def shares_in(values: Array, hit: npt.NDArray[np.intp]) -> Array:
+def shares_beaten(values: Array, hit: npt.NDArray[np.intp]) -> Array:
     """The shares of `Places`, of many HITs at once. values, hit: (M,), the place of an item and the number of its HIT,
     in any order; (M,) in [0, 1]. Time: that of sorting.
     """
     order = np.lexsort((-values, hit))  # the items of a HIT together, the last place first
-    value, of = values[order], hit[order]
-    new_hit = np.append(True, of[1:] != of[:-1])[: len(of)]
-    first, size = spans(new_hit)
-    tie, tied = spans(new_hit | np.append(True, value[1:] != value[:-1])[: len(of)])
+    value, hit_numbers = values[order], hit[order]
+    new_hit = np.append(True, hit_numbers[1:] != hit_numbers[:-1])[: len(hit_numbers)]
+    first, size = span_starts_and_lengths(new_hit)
+    tie, tied = span_starts_and_lengths(new_hit | np.append(True, value[1:] != value[:-1])[: len(hit_numbers)])
     shares = np.full(len(values), 0.5)
     several = size > 1
     shares[order[several]] = (2 * (tie - first) + tied - 1)[several] / (2 * (size - 1))[several]
     return shares
 
 
-def spans(begins: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def span_starts_and_lengths(is_start: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Of each position of a row in which spans begin where it says True, the first: where its span begins, and how
     long that is.
     """
-    starts = np.flatnonzero(begins)
-    which = np.cumsum(begins) - 1
-    return starts[which], np.diff(np.append(starts, len(begins)))[which]
+    starts = np.flatnonzero(is_start)
+    span_numbers = np.cumsum(is_start) - 1
+    return starts[span_numbers], np.diff(np.append(starts, len(is_start)))[span_numbers]

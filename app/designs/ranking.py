@@ -2,12 +2,12 @@
 
 from typing import Any, ClassVar, Literal
 
-from app.designs.places import Order
-from app.designs.two_ends import TwoEnds
+from app.designs.places import OrderDesign
+from app.designs.two_ends import LabelledEndsDesign
 from app.languages.catalogue import Message
 
 
-class Ranking(TwoEnds, Order):
+class Ranking(LabelledEndsDesign, OrderDesign):
     """Ranking without scores, as in the evaluations of WMT (Bojar et al. 2016), scored as Sakaguchi et al. 2014 do."""
 
     name: ClassVar[str] = "ranking"
@@ -15,11 +15,11 @@ class Ranking(TwoEnds, Order):
     summary: ClassVar[str] = "Put a few items in order, by dragging or by keys."
     example: ClassVar[str] = "Order these answers by how helpful they are."
     items_per_hit: ClassVar[range] = range(2, 11)
-    usual_items: ClassVar[int] = 5
-    calls_items_by: ClassVar[Literal["letter", "side"] | None] = "letter"
-    usual_law: ClassVar[str] = "trueskill"
+    default_items: ClassVar[int] = 5
+    item_naming: ClassVar[Literal["letter", "side"] | None] = "letter"
+    default_law: ClassVar[str] = "trueskill"
 
-    def task(self, campaign: Any) -> str:
+    def describe_task(self, campaign: Any) -> str:
         """With the words for the ends."""
         values = {"items": campaign.items_per_hit, "best": self.best_label, "worst": self.worst_label}
         if self.ties_allowed:

@@ -14,10 +14,10 @@ class Rating(Slider):
     summary: ClassVar[str] = "Score one item at a time on a slider, by itself."
     example: ClassVar[str] = "How fluent is this sentence?"
     items_per_hit: ClassVar[range] = range(1, 11)
-    usual_items: ClassVar[int] = 1
-    stands_in_grid: ClassVar[bool] = True
+    default_items: ClassVar[int] = 1
+    fits_in_grid: ClassVar[bool] = True
 
-    def task(self, campaign: Any) -> str:
+    def describe_task(self, campaign: Any) -> str:
         """With the labels of the ends."""
         ends = {"low": campaign.low_label, "high": campaign.high_label}
         if campaign.items_per_hit == 1:

@@ -19,16 +19,16 @@ DESIGNS: dict[str, type[Design]] = {
     for design in (Slider, Rating, Ordinal, Categories, Pairwise, Baseline, Ranking, BestWorst, Magnitude)
 }
 
-USUAL = next(iter(DESIGNS))  # where nobody chooses; the schema has it as the default of stored campaigns, too
+DEFAULT_DESIGN = next(iter(DESIGNS))  # where nobody chooses; the schema has it as the default of stored campaigns, too
 
 
 def design_of(campaign: Any) -> Design:
     """The design of a campaign's row, with its settings."""
     design = DESIGNS[campaign.design]
-    return design.model_validate(campaign.design_settings) if campaign.design_settings else as_usual(design)
+    return design.model_validate(campaign.design_settings) if campaign.design_settings else default_design(design)
 
 
 @cache
-def as_usual(design: type[Design]) -> Design:
+def default_design(design: type[Design]) -> Design:
     """The one without settings of a campaign: every answer asks for it several times."""
     return design()

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from app.designs.design import Design, Yields
-from app.designs.scale import POINTS, on_scale
+from app.designs.design import Design, ValueKind
+from app.designs.scale import MAX_POINTS, normalise_points
 from app.languages.catalogue import Message
 
 
@@ -15,18 +15,18 @@ class Slider(Design):
     title: ClassVar[str] = "Ranking with scores"
     summary: ClassVar[str] = "Score a few items on sliders, in each other’s company."
     example: ClassVar[str] = "How often is this verb used?"
-    yields: ClassVar[Yields] = "points"
+    value_kind: ClassVar[ValueKind] = "points"
     items_per_hit: ClassVar[range] = range(2, 11)
-    usual_items: ClassVar[int] = 5
-    calls_items_by: ClassVar[Literal["letter", "side"] | None] = "letter"
-    usual_law: ClassVar[str] = "easl"
+    default_items: ClassVar[int] = 5
+    item_naming: ClassVar[Literal["letter", "side"] | None] = "letter"
+    default_law: ClassVar[str] = "easl"
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def value_range(self) -> tuple[float, float]:
         """Points."""
-        return 0.0, POINTS
+        return 0.0, MAX_POINTS
 
-    def task(self, campaign: Any) -> str:
+    def describe_task(self, campaign: Any) -> str:
         """With the labels of the ends."""
         return Message(
             "You see %(items)d items at a time and place each on a scale from “%(low)s” to “%(high)s”, in the company "
@@ -36,10 +36,10 @@ class Slider(Design):
             high=campaign.high_label,
         )
 
-    def stored(self, value: float) -> float | None:
+    def normalise_value(self, value: float) -> float | None:
         """Any number of points."""
-        return on_scale(value)
+        return normalise_points(value)
 
-    def given(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
         """The steps of the slider at these shares of the scale, or its ends."""
-        return [min(max(float(round(POINTS * share)), 0.0), POINTS) for share in shares]
+        return [min(max(float(round(MAX_POINTS * share)), 0.0), MAX_POINTS) for share in shares]

@@ -4,21 +4,21 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
-from app.designs.places import Places
+from app.designs.places import PlaceDesign
 from app.fields import OneLine
 
-End = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
+EndLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 
 
-class TwoEnds(Places):
+class LabelledEndsDesign(PlaceDesign):
     """Labels for the best item and for the worst."""
 
-    best_label: End = Field(
+    best_label: EndLabel = Field(
         default="most",
         title="Label for the best",
         description="Stands where the best item goes, for example: most fluent.",
     )
-    worst_label: End = Field(
+    worst_label: EndLabel = Field(
         default="least",
         title="Label for the worst",
         description="Stands where the worst item goes, for example: least fluent.",
@@ -26,7 +26,7 @@ class TwoEnds(Places):
 
     @field_validator("worst_label")
     @classmethod
-    def ends_differ(cls, worst_label: str, info: ValidationInfo) -> str:
+    def refuse_equal_labels(cls, worst_label: str, info: ValidationInfo) -> str:
         """Else nobody could tell them apart."""
         if worst_label == info.data.get("best_label"):
             raise ValueError("the best and the worst need different labels")

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from app.designs.scale import POINTS as STEPS
-from app.designs.scale import in_points
-from app.drawing import written
+from app.designs.scale import MAX_POINTS as STEPS
+from app.designs.scale import shares_to_points
+from app.drawing import format_with_places
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 
-UNKNOWN = "unknown yet"
-RATIOS = (0.1, 0.5, 1.0, 2.0, 10.0)  # that an axis names, and its ends
+UNKNOWN_SPREAD = "unknown yet"
+RATIO_TICKS = (0.1, 0.5, 1.0, 2.0, 10.0)  # that an axis names, and its ends
 
 
 @dataclass(frozen=True)
@@ -29,53 +29,53 @@ class Unit:
     """
 
     title: str
-    axis: str
+    axis_title: str
     sign: str
-    density: str
+    density_axis_title: str
     mean_column: str = "mean_score"
-    typical: str = ""
-    scale: str = ""
+    typical_interval_text: str = ""
+    scale_text: str = ""
     score_column: str = ""
-    mean_words: str = "mean score"
+    mean_phrase: str = "mean score"
     mean_title: str = "Mean"
 
-    def value(self, place: float) -> float:
+    def value_at_place(self, place: float) -> float:
         """The number at a place, 0 to 100."""
         return place
 
-    def in_files(self, shares: Array) -> Array:
+    def to_file_values(self, shares: Array) -> Array:
         """Return shares of the scale, 0 to 1, as pages and files have them. Holds for distances, too, where there are
         `standard_errors`.
         """
-        return in_points(shares)
+        return shares_to_points(shares)
 
     @property
-    def standard_errors(self) -> bool:
+    def has_standard_errors(self) -> bool:
         """Whether a standard error or deviation in hundredths of the scale is one in this unit, too."""
         return True
 
-    def deviation(self, variance: float) -> str:
+    def format_deviation(self, variance: float) -> str:
         """Return the standard deviation of a posterior of this variance, on 0 to 1, as people read it."""
         return f"{STEPS * math.sqrt(variance):.1f}"
 
-    def words(self, place: float) -> str:
+    def format_value(self, place: float) -> str:
         """That number as people read it."""
-        return written(place, 1)
+        return format_with_places(place, 1)
 
-    def rounded(self, place: float) -> str:
+    def format_rounded(self, place: float) -> str:
         """With fewer digits: an end of an interval."""
-        return written(place, 0)
+        return format_with_places(place, 0)
 
-    def give_or_take(self, places: float) -> str:
+    def format_spread(self, places: float) -> str:
         """Half the width of an interval; that of the whole scale says nothing."""
-        return f"± {places:.1f} {self.sign}".rstrip() if places < STEPS / 2 else UNKNOWN
+        return f"± {places:.1f} {self.sign}".rstrip() if places < STEPS / 2 else UNKNOWN_SPREAD
 
-    def spread(self, places: float) -> float | None:
+    def spread_value(self, places: float) -> float | None:
         """Half the width of an interval as a number, None where it says nothing."""
         return places
 
     @property
-    def spread_axis(self) -> str:
+    def spread_axis_title(self) -> str:
         """What stands on an axis of such halves."""
         return f"± {self.sign}".rstrip()
 
@@ -85,65 +85,65 @@ class Unit:
         return None
 
     @property
-    def drawn(self) -> dict[str, Any]:
+    def drawing_settings(self) -> dict[str, Any]:
         """What the page's script needs."""
-        told = {"title": self.title, "axis": self.axis, "sign": self.sign, "density": self.density}
-        return told | {"spread": self.spread_axis, "ticks": self.ticks}
+        settings = {"title": self.title, "axis": self.axis_title, "sign": self.sign, "density": self.density_axis_title}
+        return settings | {"spread": self.spread_axis_title, "ticks": self.ticks}
 
 
 class RatioUnit(Unit):
     """Ratios to a reference: that of 1 stands in the middle, and 0 and infinity at the ends."""
 
-    def value(self, place: float) -> float:
+    def value_at_place(self, place: float) -> float:
         """The odds of the place's share."""
         return place / (STEPS - place) if place < STEPS else math.inf
 
-    def in_files(self, shares: Array) -> Array:
+    def to_file_values(self, shares: Array) -> Array:
         """Ratios; infinite at the end of the scale."""
         with np.errstate(divide="ignore"):
             ratios: Array = shares / (1.0 - shares)
         return ratios
 
     @property
-    def standard_errors(self) -> bool:
+    def has_standard_errors(self) -> bool:
         """An error of a ratio is a factor."""
         return False
 
-    def words(self, place: float) -> str:
+    def format_value(self, place: float) -> str:
         """In three digits."""
-        return in_three_digits(self.value(place))
+        return format_three_digits(self.value_at_place(place))
 
-    def rounded(self, place: float) -> str:
+    def format_rounded(self, place: float) -> str:
         """In two digits."""
-        return in_three_digits(float(f"{self.value(place):.1e}"))
+        return format_three_digits(float(f"{self.value_at_place(place):.1e}"))
 
-    def deviation(self, variance: float) -> str:
+    def format_deviation(self, variance: float) -> str:
         """Return a factor, of an item that is about as good as the reference."""
-        factor = self.spread(STEPS * math.sqrt(variance))
-        return "–" if factor is None else f"×/÷ {in_three_digits(factor)}"
+        factor = self.spread_value(STEPS * math.sqrt(variance))
+        return "–" if factor is None else f"×/÷ {format_three_digits(factor)}"
 
-    def give_or_take(self, places: float) -> str:
+    def format_spread(self, places: float) -> str:
         """As a factor, of an item that is about as good as the reference."""
-        factor = self.spread(places)
-        return UNKNOWN if factor is None else f"×/÷ {in_three_digits(factor)}"
+        factor = self.spread_value(places)
+        return UNKNOWN_SPREAD if factor is None else f"×/÷ {format_three_digits(factor)}"
 
-    def spread(self, places: float) -> float | None:
+    def spread_value(self, places: float) -> float | None:
         """The factor from the middle to the upper end."""
-        return self.value(STEPS / 2 + places) if places < STEPS / 2 - 0.5 else None
+        return self.value_at_place(STEPS / 2 + places) if places < STEPS / 2 - 0.5 else None
 
     @property
-    def spread_axis(self) -> str:
+    def spread_axis_title(self) -> str:
         """What multiplies and divides."""
         return "×/÷"
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Of round ratios, and the ends."""
-        inside = [(STEPS * ratio / (1.0 + ratio), in_three_digits(ratio)) for ratio in RATIOS]
+        inside = [(STEPS * ratio / (1.0 + ratio), format_three_digits(ratio)) for ratio in RATIO_TICKS]
         return [(0.0, "0"), *inside, (STEPS, "∞")]
 
 
-def in_three_digits(number: float) -> str:
+def format_three_digits(number: float) -> str:
     """0.0123, 1.5, 1,230; ∞."""
     if number == math.inf:
         return "∞"
@@ -152,15 +152,15 @@ def in_three_digits(number: float) -> str:
     return f"{number:.3g}"
 
 
-POINTS = Unit(
+POINTS_UNIT = Unit(
     "Score",
     "score, points",
     "points",
     "density per point",
-    typical="Judging by how far annotators differ, the mean score that all annotators would give to such an item lies "
+    typical_interval_text="Judging by how far annotators differ, the mean score that all annotators would give to such an item lies "
     "within so many points of the mean so far, up or down, for 95 of 100 items.",
 )
-RATIO = RatioUnit(
+RATIO_UNIT = RatioUnit(
     "Ratio",
     "ratio to the reference",
     "× the reference",
@@ -173,7 +173,7 @@ RATIO = RatioUnit(
     "ratio",
     "mean ratio",
 )
-WON = Unit(
+PERCENT_BEATEN_UNIT = Unit(
     "Share",
     "other items of its HITs that it beats, %",
     "%",
@@ -182,19 +182,21 @@ WON = Unit(
     "Of the other items in its HITs, an item beats so many in 100; a tie, or a pair of which nothing was said, counts "
     "half. Judging by how far annotators differ, that share among all annotators lies within so many percentage points "
     "of the share so far, up or down, for 95 of 100 items.",
-    mean_words="share of other items that it beats",
+    mean_phrase="share of other items that it beats",
     mean_title="Beaten",
 )
-LIKELIEST = Unit("Share", "share of the likeliest label, %", "%", "density per %", score_column="label_percent")
+LIKELIEST_LABEL_UNIT = Unit(
+    "Share", "share of the likeliest label, %", "%", "density per %", score_column="label_percent"
+)
 
 
-def by_order(law: Law) -> Unit:
+def order_unit(law: Law) -> Unit:
     """Of a law that reads an order alone: a scale of its own, on which only distances say something."""
     return Unit(
         "Score",
         f"{law.short_title} score, from the order alone",
         "",
         "density",
-        scale="This scale is the law’s own, and items begin at its 50: distances and intervals on it say something, "
+        scale_text="This scale is the law’s own, and items begin at its 50: distances and intervals on it say something, "
         "and the numbers by themselves do not.",
     )

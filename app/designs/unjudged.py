@@ -6,16 +6,18 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from app.designs.answer import Answer
-from app.errors import Invalid, listed
+from app.errors import Invalid, join_names
 from app.fields import OneLine
 
-Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
+UnjudgedReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 
-FIELD = "unjudged-"
-YES = "yes"  # what a form sends where the list of reasons is empty
-EXTRA_CHECKS = "checks_cannot_be_judged"  # the same by the number of a check, for the annotator's own page alone
-EXTRA = "cannot_be_judged"  # what `responses.extra` calls it: by item number the reason, empty where there are none
-USUAL_REASONS = [
+UNJUDGED_PREFIX = "unjudged-"
+UNJUDGED_WITHOUT_REASON = "yes"  # what a form sends where the list of reasons is empty
+UNJUDGED_CHECKS_KEY = "checks_cannot_be_judged"  # the same by the number of a check, for the annotator's own page alone
+UNJUDGED_KEY = (
+    "cannot_be_judged"  # what `responses.extra` calls it: by item number the reason, empty where there are none
+)
+DEFAULT_UNJUDGED_REASONS = [
     "I do not understand it",
     "It is broken or incomplete",
     "It is in another language",
@@ -30,8 +32,8 @@ class UnjudgedSettings(BaseModel):
         default=False, title="Offer “cannot be judged”",
         description="Annotators may say of an item that it cannot be judged. It then has no score from them.",
     )  # fmt: skip
-    unjudged_reasons: Annotated[list[Reason], Field(max_length=20)] = Field(
-        default=USUAL_REASONS,
+    unjudged_reasons: Annotated[list[UnjudgedReason], Field(max_length=20)] = Field(
+        default=DEFAULT_UNJUDGED_REASONS,
         title="Reasons why an item cannot be judged",
         description="One per line, up to 20; annotators choose one. Empty: they need not say why.",
     )
@@ -43,49 +45,49 @@ class UnjudgedSettings(BaseModel):
 
     @field_validator("unjudged_reasons", mode="before")
     @classmethod
-    def one_reason_a_line(cls, reasons: object) -> object:
+    def split_unjudged_reason_lines(cls, reasons: object) -> object:
         """A text of lines, as forms and the command line send it."""
         return [line for line in reasons.splitlines() if line.strip()] if isinstance(reasons, str) else reasons
 
     @field_validator("unjudged_reasons")
     @classmethod
-    def reasons_differ(cls, reasons: list[str]) -> list[str]:
+    def refuse_duplicate_unjudged_reasons(cls, reasons: list[str]) -> list[str]:
         """Each once."""
         if len(set(reasons)) < len(reasons):
             raise ValueError("each reason can be there only once")
         return reasons
 
 
-def unjudged_in(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:
+def parse_unjudged(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:
     """From a form's fields `unjudged-NAME`: the reason by item; an empty field says nothing."""
-    said = {item: form.get(f"{FIELD}{item}", "").strip() for item in items}
-    return {item: reason for item, reason in said.items() if reason}
+    reasons = {item: form.get(f"{UNJUDGED_PREFIX}{item}", "").strip() for item in items}
+    return {item: reason for item, reason in reasons.items() if reason}
 
 
-def refuse_unoffered(campaign: Any, answer: Answer, items: Sequence[int]) -> None:
+def refuse_unoffered_reasons(campaign: Any, answer: Answer, items: Sequence[int]) -> None:
     """Raises `Invalid` for what the campaign does not let annotators say: `reason_missing`, `reason_unknown`, and
     `invalid`, as for anything else in the place of a value.
     """
     for item, reason in answer.unjudged.items():
         if not campaign.cannot_be_judged:
-            said = "In this campaign every item is judged. Nothing was stored."
-            raise Invalid(said, code="invalid", fields={"values": said})
-        if reason in (campaign.unjudged_reasons or ("", YES)):
+            message = "In this campaign every item is judged. Nothing was stored."
+            raise Invalid(message, code="invalid", fields={"values": message})
+        if reason in (campaign.unjudged_reasons or ("", UNJUDGED_WITHOUT_REASON)):
             continue
         place = items.index(item) + 1 if item in items else 0
-        known = f"one of {listed(campaign.unjudged_reasons)}" if campaign.unjudged_reasons else "left out"
+        expected = f"one of {join_names(campaign.unjudged_reasons)}" if campaign.unjudged_reasons else "left out"
         raise Invalid(
-            f"The reason why item {place} cannot be judged must be {known}. What you entered is kept.",
+            f"The reason why item {place} cannot be judged must be {expected}. What you entered is kept.",
             code="reason_unknown" if reason else "reason_missing",
             position=place,
         )
 
 
-def said(campaign: Any, answer: Answer) -> dict[str, dict[str, str]]:
+def unjudged_extra(campaign: Any, answer: Answer) -> dict[str, dict[str, str]]:
     """What lies of it beside the values of an answer; nothing where nobody said so."""
-    told = {EXTRA: answer.unjudged, EXTRA_CHECKS: answer.unjudged_checks}
+    reasons_by_key = {UNJUDGED_KEY: answer.unjudged, UNJUDGED_CHECKS_KEY: answer.unjudged_checks}
     return {
         name: {str(number): reason if campaign.unjudged_reasons else "" for number, reason in reasons.items()}
-        for name, reasons in told.items()
+        for name, reasons in reasons_by_key.items()
         if reasons
     }

@@ -6,20 +6,20 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from app.experiments.runs import ArmCourse
+from app.experiments.runs import ArmResult
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import pearson, spearman
-from app.inference.online.law import Parameters
-from app.inference.online.laws import ONLINE
-from app.selection.registry import RULES
-from app.selection.rule import Asking
-from app.simulation.annotators import Answering, MadeUp, Population
-from app.simulation.in_memory import InMemory
+from app.inference.online.law import LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
+from app.simulation.annotators import HabitAnnotators, Population, SimulatedAnnotators
+from app.simulation.in_memory import SimulatedCampaign
 
-ANNOTATORS, N, ROUNDS, GAMMA = 30, 5, 10, 0.1
-BEST = 0.1  # the share of items that are the best
-EVENLY = "evenly"  # no rule: all items in turn, in a random order
-LOOKS = tuple(range(1, ROUNDS + 1))  # judgments an item
+SCALE_ANNOTATORS, SCALE_ITEMS_PER_HIT, SCALE_ROUNDS, SCALE_GAMMA = 30, 5, 10, 0.1
+BEST_SHARE = 0.1  # the share of items that are the best
+EVEN_ORDER = "evenly"  # no rule: all items in turn, in a random order
+ITEM_CHECKPOINTS = tuple(range(1, SCALE_ROUNDS + 1))  # judgments an item
 
 
 @dataclass(frozen=True)
@@ -32,29 +32,29 @@ class Arm:
     law: str
 
 
-DA, EASL, AWARE, FOR_BEST, FOR_SIDES = "da", "easl", "easl-aware", "best", "threshold"
-ARMS = (
-    Arm(DA, "Direct assessment", EVENLY, "easl"),
+DA_ARM, EASL_ARM, AWARE_ARM, BEST_ARM, SIDES_ARM = "da", "easl", "easl-aware", "best", "threshold"
+SCALE_ARMS = (
+    Arm(DA_ARM, "Direct assessment", EVEN_ORDER, "easl"),
     Arm("ra", "RA", "easl", "ra"),
     Arm("trueskill", "TrueSkill", "easl", "trueskill"),
-    Arm(EASL, "EASL", "easl", "easl"),
-    Arm(AWARE, "EASL, aware of annotators", EVENLY, "easl-aware"),
+    Arm(EASL_ARM, "EASL", "easl", "easl"),
+    Arm(AWARE_ARM, "EASL, aware of annotators", EVEN_ORDER, "easl-aware"),
 )
-FOR_GOALS = (
-    Arm(FOR_BEST, "EASL, asked for the best", "best", "easl"),
+GOAL_ARMS = (
+    Arm(BEST_ARM, "EASL, asked for the best", "best", "easl"),
     Arm("best-aware", "The best, aware of annotators", "best", "easl-aware"),
-    Arm(FOR_SIDES, "EASL, asked for the sides", "threshold", "easl"),
+    Arm(SIDES_ARM, "EASL, asked for the sides", "threshold", "easl"),
 )
-EVERY = (*ARMS, *FOR_GOALS)
-TITLES = {arm.name: arm.title for arm in EVERY}
+ALL_SCALE_ARMS = (*SCALE_ARMS, *GOAL_ARMS)
+SCALE_ARM_TITLES = {arm.name: arm.title for arm in ALL_SCALE_ARMS}
 
 
-def names_of(arms: Sequence[Arm]) -> tuple[str, ...]:
+def arm_names(arms: Sequence[Arm]) -> tuple[str, ...]:
     return tuple(arm.name for arm in arms)
 
 
 @dataclass(frozen=True)
-class OnAScale:
+class ScaleExperiment:
     """Items on a scale. name: of the file of its results. truth: (N,), 0 to 1. context: the share by which annotators'
     noise falls where the same value stands beside. arms: the names of those of `EVERY` that take part.
     """
@@ -64,72 +64,87 @@ class OnAScale:
     population: Population
     context: float
     seed: int
-    arms: tuple[str, ...] = names_of(EVERY)
+    arms: tuple[str, ...] = arm_names(ALL_SCALE_ARMS)
 
     def settings(self) -> str:
         """What decides its results, as text."""
         return json.dumps(asdict(self), sort_keys=True)
 
-    def run(self, number: int) -> list[ArmCourse]:
+    def run(self, run_number: int) -> list[ArmResult]:
         """How every arm went in one run: one crowd, whom every arm asks anew."""
-        return [course(arm.name, self.rounds(arm, number), np.array(self.truth)) for arm in self.taking_part]
+        return [
+            measure_arm(arm.name, self.simulate_rounds(arm, run_number), np.array(self.truth))
+            for arm in self.participating_arms
+        ]
 
     @property
-    def taking_part(self) -> list[Arm]:
+    def participating_arms(self) -> list[Arm]:
         """In the order of `EVERY`."""
-        return [arm for arm in EVERY if arm.name in self.arms]
+        return [arm for arm in ALL_SCALE_ARMS if arm.name in self.arms]
 
-    def rounds(self, arm: Arm, number: int) -> Iterator[InMemory]:
+    def simulate_rounds(self, arm: Arm, run_number: int) -> Iterator[SimulatedCampaign]:
         """The campaign of an arm in one run, as `in_rounds` has it."""
         crowd = replace(self.population, context=self.context)
-        people = MadeUp(crowd.people(ANNOTATORS, np.random.default_rng([self.seed, number])), self.truth)
-        return in_rounds(arm, people, people.truth, [self.seed, number, 1])
+        people = HabitAnnotators(
+            crowd.draw_habits(SCALE_ANNOTATORS, np.random.default_rng([self.seed, run_number])), self.truth
+        )
+        return simulate_arm_rounds(arm, people, people.true_values, [self.seed, run_number, 1])
 
 
-def in_rounds(arm: Arm, people: Answering, truth: Array, seed: Sequence[int]) -> Iterator[InMemory]:
+def simulate_arm_rounds(
+    arm: Arm, people: SimulatedAnnotators, truth: Array, seed: Sequence[int]
+) -> Iterator[SimulatedCampaign]:
     """A campaign as it begins, and after each round, which gives items one judgment on average. truth: (N,)."""
-    size, rule = len(truth), RULES["easl" if arm.rule == EVENLY else arm.rule]
-    asking = Asking(wanted=10**6, n=N, gamma=GAMMA, best=number_of_best(size), threshold=float(np.median(truth)))
-    mine = InMemory(rule, ONLINE[arm.law], asking, Parameters(), size, np.random.default_rng(seed))
-    yield mine
-    hits = mine.answered_by(people)
-    for judgments in LOOKS:
-        if arm.rule == EVENLY or judgments == 1:  # every rule begins with a look at each item
-            mine.round_by(people)
+    size, rule = len(truth), SELECTION_RULES["easl" if arm.rule == EVEN_ORDER else arm.rule]
+    settings = SelectionSettings(
+        judgments_per_item=10**6,
+        items_per_hit=SCALE_ITEMS_PER_HIT,
+        gamma=SCALE_GAMMA,
+        best_count=count_best_items_of(size),
+        threshold=float(np.median(truth)),
+    )
+    campaign = SimulatedCampaign(
+        rule, ONLINE_LAWS[arm.law], settings, LawParameters(), size, np.random.default_rng(seed)
+    )
+    yield campaign
+    hits = campaign.generate_hits(people)
+    for judgments in ITEM_CHECKPOINTS:
+        if arm.rule == EVEN_ORDER or judgments == 1:  # every rule begins with a look at each item
+            campaign.judge_each_item_once(people)
         else:
-            while len(mine.hits) * N < judgments * size:
+            while len(campaign.hits) * SCALE_ITEMS_PER_HIT < judgments * size:
                 next(hits)
-        yield mine
+        yield campaign
 
 
-def number_of_best(size: int) -> int:
+def count_best_items_of(size: int) -> int:
     """Of so many items."""
-    return max(1, round(BEST * size))
+    return max(1, round(BEST_SHARE * size))
 
 
-def course(arm: str, rounds: Iterator[InMemory], truth: Array) -> ArmCourse:
+def measure_arm(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
     """What is found after each round but the beginning. truth: (N,)."""
-    next(rounds)
-    scores = [mine.score for mine in rounds]
-    figures = {name: [figure(score, truth) for score in scores] for name, figure in FIGURES.items()}
-    return ArmCourse(arm, figures, scores[-1].round(4).tolist())
+    next(campaigns)
+    scores = [mine.score for mine in campaigns]
+    figures = {name: [figure(score, truth) for score in scores] for name, figure in ARM_FIGURES.items()}
+    return ArmResult(arm, figures, scores[-1].round(4).tolist())
 
 
-def of_best(score: Array, truth: Array) -> float:
+def share_of_best_found(score: Array, truth: Array) -> float:
     """The share of the truly best items that is among those of the highest scores, (N,) each; of those of the same
     score at the end of these in the mean of all orders.
     """
-    best = number_of_best(len(truth))
-    truly = np.isin(np.arange(len(truth)), np.argsort(-truth, kind="stable")[:best])
+    best = count_best_items_of(len(truth))
+    is_best = np.isin(np.arange(len(truth)), np.argsort(-truth, kind="stable")[:best])
     last = np.sort(score)[-best]
     above, level = score > last, score == last
-    return float((truly[above].sum() + (best - above.sum()) * truly[level].mean()) / best)
+    return float((is_best[above].sum() + (best - above.sum()) * is_best[level].mean()) / best)
 
 
-def of_sides(score: Array, truth: Array) -> float:
+def share_on_right_side(score: Array, truth: Array) -> float:
     """The share of items on the right side of the median of the truth; (N,) each."""
     middle = np.median(truth)
     return float(((score > middle) == (truth > middle)).mean())
 
 
-FIGURES = {"spearman": spearman, "pearson": pearson, "best": of_best, "sides": of_sides}
+ARM_FIGURES = {"spearman": spearman, "pearson": pearson, "best": share_of_best_found, "sides": share_on_right_side}

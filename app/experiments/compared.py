@@ -16,32 +16,32 @@ from app.database.tables import items
 from app.errors import Conflict
 from app.experiments import figures, report
 from app.experiments.figures import Band
-from app.experiments.parquet import write_table
-from app.experiments.replayed import SHOWN, ArmRecord, BandedCourse, course
-from app.experiments.runs import judgments_for
+from app.experiments.parquet import write_parquet_rows
+from app.experiments.replayed import SHOWN_FIGURES, ArmRecord, BandedArmResult, replay_arm
+from app.experiments.runs import judgments_to_reach
 from app.inference.ground.arrays import Array
-from app.inference.ground.jackknife import reach
+from app.inference.ground.jackknife import band_half_width
 from app.record import stream
-from app.record.law import hits_of, law_of
-from app.record.replay import begun
-from app.record.stream import COUNTING
-from app.simulation.crowd import truth_of
+from app.record.law import law_hits, law_of
+from app.record.replay import initial_beliefs
+from app.record.stream import COUNTING_RESPONSES_CONDITION
+from app.simulation.crowd import load_true_values
 
-TRUTH = "oracle"  # the column of the items
-Courses = Mapping[str, BandedCourse]  # by arm
-FEW = 6  # people in an arm; how often bands hold is measured from there on
-BASE, GAINING = "DA", "EASL"
+TRUTH_COLUMN = "oracle"  # the column of the items
+ResultsByArm = Mapping[str, BandedArmResult]  # by arm
+MIN_PEOPLE_FOR_BANDS = 6  # people in an arm; how often bands hold is measured from there on
+BASELINE_ARM, IMPROVED_ARM = "DA", "EASL"
 
-ANSWERED = text(f"""
+COUNT_ARM_ANSWERS = text(f"""
     SELECT count(DISTINCT annotator_id) AS people,
            count(DISTINCT annotator_id) FILTER (WHERE a.platform = ANY(:made_up)) AS made_up,
            count(*) AS hits, min(received_at) AS first, max(received_at) AS last
     FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
-    WHERE r.campaign_id = :campaign AND {COUNTING}
+    WHERE r.campaign_id = :campaign AND {COUNTING_RESPONSES_CONDITION}
 """)  # noqa: S608  (made of constants)
 
 # Who came by the arms' own links may have answered in several.
-IN_SEVERAL = text("""
+COUNT_PEOPLE_IN_SEVERAL_ARMS = text("""
     SELECT count(*) FROM (
         SELECT FROM experiment_arms e JOIN annotators a ON a.campaign_id = e.campaign_id
         WHERE e.experiment = :experiment AND a.platform <> ALL(:made_up)
@@ -76,117 +76,141 @@ class AnsweredExperiment:
     in_several: int
 
     @property
-    def looks(self) -> int:
+    def checkpoint_count(self) -> int:
         """How many judgments an item every arm has."""
-        return min(arm.record.looks for arm in self.arms)
+        return min(arm.record.checkpoint_count for arm in self.arms)
 
 
-async def found(connection: AsyncConnection, experiment: str) -> AnsweredExperiment:
+async def load_answered_experiment(connection: AsyncConnection, experiment: str) -> AnsweredExperiment:
     """The record of all arms; give it a `snapshot`.
 
     Raises `NotFound` (`experiment_not_found`), `Conflict` (`not_launched`, `items_differ`), and `Invalid` for items
     without a truth.
     """
-    arms = [await arm_of(connection, row) for row in await experiment_arms.arms_of(connection, experiment)]
+    arms = [
+        await load_answered_arm(connection, row)
+        for row in await experiment_arms.load_experiment_arms(connection, experiment)
+    ]
     if any(arm.names != arms[0].names for arm in arms):
         raise Conflict(
             f"The arms of “{experiment}” do not ask about the same items any more, so they cannot be compared.",
             code="items_differ",
         )
-    several = await connection.execute(IN_SEVERAL, {"experiment": experiment, "made_up": simulated_platform_names()})
-    return AnsweredExperiment(experiment, arms, several.scalar_one())
+    people_in_several = await connection.execute(
+        COUNT_PEOPLE_IN_SEVERAL_ARMS, {"experiment": experiment, "made_up": simulated_platform_names()}
+    )
+    return AnsweredExperiment(experiment, arms, people_in_several.scalar_one())
 
 
-async def arm_of(connection: AsyncConnection, campaign: Row[Any]) -> AnsweredArm:
+async def load_answered_arm(connection: AsyncConnection, campaign: Row[Any]) -> AnsweredArm:
     """Raises `Conflict` (`not_launched`) for a draft, of which nothing is believed yet."""
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Launch all arms first.", code="not_launched")
-    truth = await truth_of(connection, campaign.id, TRUTH, np.random.default_rng())
-    answered = await connection.execute(ANSWERED, {"campaign": campaign.id, "made_up": simulated_platform_names()})
+    truth = await load_true_values(connection, campaign.id, TRUTH_COLUMN, np.random.default_rng())
+    answer_counts = await connection.execute(
+        COUNT_ARM_ANSWERS, {"campaign": campaign.id, "made_up": simulated_platform_names()}
+    )
     shown = select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
     names = [*await connection.scalars(shown)]
-    hits = hits_of(campaign, await stream.responses(connection, campaign.id))
-    record = ArmRecord(law_of(campaign), await begun(connection, campaign), hits, truth)
-    return AnsweredArm(campaign.arm, campaign, answered.one(), record, names)
+    hits = law_hits(campaign, await stream.load_responses(connection, campaign.id))
+    record = ArmRecord(law_of(campaign), await initial_beliefs(connection, campaign), hits, truth)
+    return AnsweredArm(campaign.arm, campaign, answer_counts.one(), record, names)
 
 
-def compare(experiment: AnsweredExperiment, out: Path, command: str, *, now: datetime) -> Path:
+def write_arm_comparison(experiment: AnsweredExperiment, folder: Path, command: str, *, now: datetime) -> Path:
     """Write figures, tables and the report; the file of the report."""
-    courses = {arm.name: course(arm.record, experiment.looks) for arm in experiment.arms} if experiment.looks else {}
-    told = drawn(experiment, courses, out) if courses else {}
-    path = out / f"{experiment.name}.md"
-    report.write(path, "people.md", command=command, now=now, few=FEW, of=experiment, courses=courses, **told)
+    courses = (
+        {arm.name: replay_arm(arm.record, experiment.checkpoint_count) for arm in experiment.arms}
+        if experiment.checkpoint_count
+        else {}
+    )
+    context = draw_comparison(experiment, courses, folder) if courses else {}
+    path = folder / f"{experiment.name}.md"
+    report.write_report(
+        path, "people.md", command=command, now=now, few=MIN_PEOPLE_FOR_BANDS, of=experiment, courses=courses, **context
+    )
     return path
 
 
-def drawn(experiment: AnsweredExperiment, courses: Courses, out: Path) -> dict[str, Any]:
+def draw_comparison(experiment: AnsweredExperiment, courses: ResultsByArm, folder: Path) -> dict[str, Any]:
     """What the page says of the arms' courses; their figures and tables are written."""
-    name, looks, truth = experiment.name, [*range(1, experiment.looks + 1)], experiment.arms[0].record.truth
-    bands = {figure: {arm: one.band(figure) for arm, one in courses.items()} for figure in SHOWN}
-    for figure, y_title in report.SHOWN_AS if len(looks) > 1 else ():  # one look makes no curve
-        figures.bands(out / f"{name}-{figure}.svg", looks, bands[figure], x_title=report.AN_ITEM, y_title=y_title)
-    shown = {"Truth": truth} | {arm: one.score for arm, one in courses.items()}
-    figures.histograms(out / f"{name}-histograms.svg", {title: one[None] for title, one in shown.items()})
-    write_tables(experiment, courses, out)
+    name, looks, truth = experiment.name, [*range(1, experiment.checkpoint_count + 1)], experiment.arms[0].record.truth
+    bands = {figure: {arm: one.band(figure) for arm, one in courses.items()} for figure in SHOWN_FIGURES}
+    for figure, y_title in report.FIGURE_TITLES if len(looks) > 1 else ():  # one look makes no curve
+        figures.plot_bands(
+            folder / f"{name}-{figure}.svg", looks, bands[figure], x_title=report.PER_ITEM_AXIS, y_title=y_title
+        )
+    scores_by_title = {"Truth": truth} | {arm: one.score for arm, one in courses.items()}
+    figures.plot_histograms(
+        folder / f"{name}-histograms.svg", {title: one[None] for title, one in scores_by_title.items()}
+    )
+    write_comparison_tables(experiment, courses, folder)
     names = experiment.arms[0].names
     return {
         "rows": {
-            figure: [[in_words(band, k) for band in of_arms.values()] for k, _ in enumerate(looks)]
+            figure: [[format_band(band, k) for band in of_arms.values()] for k, _ in enumerate(looks)]
             for figure, of_arms in bands.items()
         },
-        "ranges": [(title, report.where(one[None])) for title, one in shown.items()],
-        "some": [[names[k], *(f"{100 * one[k]:.1f}" for one in shown.values())] for k in report.evenly(truth)],
-        "gains": gains(courses, looks),
+        "ranges": [(title, report.score_range_texts(one[None])) for title, one in scores_by_title.items()],
+        "some": [
+            [names[k], *(f"{100 * one[k]:.1f}" for one in scores_by_title.values())]
+            for k in report.evenly_spaced_items(truth)
+        ],
+        "gains": easl_gain_rows(courses, looks),
     }
 
 
-def in_words(band: Band, look: int) -> str:
+def format_band(band: Band, checkpoint: int) -> str:
     """A figure at a look; with its band, if there is one."""
-    middle, low, high = (float(line[look]) for line in band)
+    middle, low, high = (float(line[checkpoint]) for line in band)
     return f"{middle:.3f}" + (f" ({low:.3f} to {high:.3f})" if np.isfinite(low) else "")
 
 
-def gains(courses: Courses, looks: Sequence[int]) -> list[list[str]]:
+def easl_gain_rows(courses: ResultsByArm, checkpoints: Sequence[int]) -> list[list[str]]:
     """At each look by how much EASL is better than direct assessment, and with how many judgments it is as good.
 
     Nothing where one of them was deleted.
     """
-    if not {BASE, GAINING} <= courses.keys():
+    if not {BASELINE_ARM, IMPROVED_ARM} <= courses.keys():
         return []
-    base, gaining = courses[BASE], courses[GAINING]
+    base, gaining = courses[BASELINE_ARM], courses[IMPROVED_ARM]
     goals, values = base.figures["spearman"], gaining.figures["spearman"]
-    error = np.hypot(base.error("spearman"), gaining.error("spearman"))
-    far = reach(error, np.minimum(base.people, gaining.people))
-    better = Band(values - goals, values - goals - far, values - goals + far)
+    error = np.hypot(base.standard_error_of("spearman"), gaining.standard_error_of("spearman"))
+    half_width = band_half_width(error, np.minimum(base.people, gaining.people))
+    better = Band(values - goals, values - goals - half_width, values - goals + half_width)
     return [
-        [in_words(better, k), as_good(looks, values, float(goals[k])), str(report.GAIN.needed.get(look, ""))]
-        for k, look in enumerate(looks)
+        [
+            format_band(better, k),
+            format_judgments_to_match(checkpoints, values, float(goals[k])),
+            str(report.PAPER_GAIN.needed.get(look, "")),
+        ]
+        for k, look in enumerate(checkpoints)
     ]
 
 
-def as_good(looks: Sequence[int], values: Array, goal: float) -> str:
+def format_judgments_to_match(checkpoints: Sequence[int], values: Array, goal: float) -> str:
     """With how many judgments, as far as all arms went."""
-    return report.as_far(judgments_for(looks, values[None], goal), looks[-1])
+    return report.format_judgment_count(judgments_to_reach(checkpoints, values[None], goal), checkpoints[-1])
 
 
-def write_tables(experiment: AnsweredExperiment, courses: Courses, out: Path) -> None:
+def write_comparison_tables(experiment: AnsweredExperiment, courses: ResultsByArm, folder: Path) -> None:
     """A row for each arm and look, and one for each arm and item after the last look."""
-    about = {"experiment": experiment.name, "campaigns": " ".join(arm.campaign.slug for arm in experiment.arms)}
-    by_look = [
-        {"arm": arm, "judgments": look + 1} | {name: float(line[look]) for name, line in lines_of(one).items()}
+    metadata = {"experiment": experiment.name, "campaigns": " ".join(arm.campaign.slug for arm in experiment.arms)}
+    checkpoint_rows = [
+        {"arm": arm, "judgments": look + 1} | {name: float(line[look]) for name, line in band_columns(one).items()}
         for arm, one in courses.items()
-        for look in range(experiment.looks)
+        for look in range(experiment.checkpoint_count)
     ]
-    by_item = [
+    item_rows = [
         {"arm": arm.name, "item": item, "truth": float(true), "score": float(score)}
         for arm in experiment.arms
         for item, true, score in zip(arm.names, arm.record.truth, courses[arm.name].score, strict=True)
     ]
-    write_table(out / f"{experiment.name}.parquet", by_look, about)
-    write_table(out / f"{experiment.name}-scores.parquet", by_item, about)
+    write_parquet_rows(folder / f"{experiment.name}.parquet", checkpoint_rows, metadata)
+    write_parquet_rows(folder / f"{experiment.name}-scores.parquet", item_rows, metadata)
 
 
-def lines_of(one: BandedCourse) -> dict[str, Array]:
+def band_columns(result: BandedArmResult) -> dict[str, Array]:
     """The columns of an arm: each figure and the ends of its band, (looks,)."""
     ends = ("", "_low", "_high")
-    return {figure + end: line for figure in SHOWN for end, line in zip(ends, one.band(figure), strict=True)}
+    return {figure + end: line for figure in SHOWN_FIGURES for end, line in zip(ends, result.band(figure), strict=True)}

@@ -9,23 +9,23 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import experiment_arms, items, lifecycle
-from app.campaigns.columns import Matching
-from app.campaigns.demo import QUESTION, VERBS
-from app.campaigns.questions import question
+from app.campaigns.columns import ColumnMapping
+from app.campaigns.demo import DEMO_ITEMS_FILE, DEMO_QUESTION_NAME
+from app.campaigns.questions import load_question
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid
 
-LONGEST = 200  # characters of a name
-THINK = "Think of everything you read, hear and say."
+MAX_EXPERIMENT_NAME_CHARS = 200  # characters of a name
+RECALL_INSTRUCTIONS = "Think of everything you read, hear and say."
 
 # In what each arm differs from the others. From the usual prior on the score of `easl` is the mean of what was said.
-ARMS: dict[str, dict[str, Any]] = {
+HUMAN_ARMS: dict[str, dict[str, Any]] = {
     "DA": {
         "design": "rating",
         "items_per_hit": 1,
         "update_law": "easl",
         "rule": "scores",
-        "instructions": f"{THINK} Use the whole scale.",
+        "instructions": f"{RECALL_INSTRUCTIONS} Use the whole scale.",
     },
     "RA": {
         "design": "ranking",
@@ -33,14 +33,14 @@ ARMS: dict[str, dict[str, Any]] = {
         "items_per_hit": 5,
         "update_law": "ra",
         "rule": "easl",
-        "instructions": f"{THINK} Compare the verbs with each other; those that are used as often may share a place.",
+        "instructions": f"{RECALL_INSTRUCTIONS} Compare the verbs with each other; those that are used as often may share a place.",
     },
     "EASL": {"design": "slider", "items_per_hit": 5, "update_law": "easl", "rule": "easl"},
 }
 
 
 @dataclass(frozen=True)
-class ExperimentWanted:
+class ExperimentRequest:
     """The name of an experiment, and how much is asked in each arm. judgments_per_annotator: the most that one person
     gives, in HITs of as many items as the arm shows; None for no limit.
     """
@@ -51,7 +51,7 @@ class ExperimentWanted:
 
 
 @dataclass(frozen=True)
-class SetUp:
+class CreatedExperiment:
     """An experiment as it was set up. name: what commands call it. campaigns: by arm."""
 
     name: str
@@ -59,36 +59,46 @@ class SetUp:
     campaigns: Mapping[str, Row[Any]]
 
 
-async def set_up(connection: AsyncConnection, wanted: ExperimentWanted, *, launch: bool, now: datetime) -> SetUp:
+async def create_experiment(
+    connection: AsyncConnection, wanted: ExperimentRequest, *, launch: bool, now: datetime
+) -> CreatedExperiment:
     """Make a campaign for each arm, launched or as drafts, and the link that leads to any of them.
 
     Raises `Invalid` (`experiment_name`) and `Conflict` (`experiment_exists`).
     """
-    if not 0 < len(wanted.name.strip()) <= LONGEST:
-        raise Invalid(f"An experiment has a name of 1 to {LONGEST} characters.", code="experiment_name")
-    name = lifecycle.slug_of(wanted.name)
-    await experiment_arms.refuse_second(connection, name)
-    made = {arm: await campaign_of(connection, arm, wanted, launch=launch, now=now) for arm in ARMS}
-    key = await experiment_arms.join(connection, name, {arm: row.id for arm, row in made.items()})
-    return SetUp(name, key, made)
+    if not 0 < len(wanted.name.strip()) <= MAX_EXPERIMENT_NAME_CHARS:
+        raise Invalid(
+            f"An experiment has a name of 1 to {MAX_EXPERIMENT_NAME_CHARS} characters.", code="experiment_name"
+        )
+    name = lifecycle.slugify_campaign_name(wanted.name)
+    await experiment_arms.refuse_existing_experiment(connection, name)
+    campaigns = {arm: await create_arm_campaign(connection, arm, wanted, launch=launch, now=now) for arm in HUMAN_ARMS}
+    key = await experiment_arms.create_experiment_arms(
+        connection, name, {arm: row.id for arm, row in campaigns.items()}
+    )
+    return CreatedExperiment(name, key, campaigns)
 
 
-async def campaign_of(
-    connection: AsyncConnection, arm: str, wanted: ExperimentWanted, *, launch: bool, now: datetime
+async def create_arm_campaign(
+    connection: AsyncConnection, arm: str, request: ExperimentRequest, *, launch: bool, now: datetime
 ) -> Row[Any]:
     """The campaign of an arm, with the verbs."""
-    draft = await lifecycle.create(connection, settings_of(arm, wanted), now=now)
-    with VERBS.open("rb") as file:
-        await items.import_items(connection, draft.slug, file, VERBS.name, matching=Matching(shown="verb"), max_mb=1)
-    return await lifecycle.transition(connection, draft.slug, "launch", now=now) if launch else draft
+    draft = await lifecycle.create_draft_campaign(connection, arm_campaign_settings(arm, request), now=now)
+    with DEMO_ITEMS_FILE.open("rb") as file:
+        await items.import_items(
+            connection, draft.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
+        )
+    return await lifecycle.apply_transition(connection, draft.slug, "launch", now=now) if launch else draft
 
 
-def settings_of(arm: str, wanted: ExperimentWanted) -> CampaignSettings:
+def arm_campaign_settings(arm: str, request: ExperimentRequest) -> CampaignSettings:
     """The question that comes with Easel, asked in the arm’s way."""
-    most = wanted.judgments_per_annotator
+    max_judgments = request.judgments_per_annotator
     changes = {
-        "name": f"{wanted.name} ({arm})",
-        "judgments_per_item": wanted.judgments_per_item,
-        "hits_per_annotator": most and -(-most // ARMS[arm]["items_per_hit"]),
+        "name": f"{request.name} ({arm})",
+        "judgments_per_item": request.judgments_per_item,
+        "hits_per_annotator": max_judgments and -(-max_judgments // HUMAN_ARMS[arm]["items_per_hit"]),
     }
-    return CampaignSettings.model_validate(question(QUESTION).settings.model_dump() | ARMS[arm] | changes)
+    return CampaignSettings.model_validate(
+        load_question(DEMO_QUESTION_NAME).settings.model_dump() | HUMAN_ARMS[arm] | changes
+    )

@@ -13,30 +13,42 @@ from typing import Any
 import numpy as np
 
 from app.experiments import figures
-from app.experiments.arms import ARMS, AWARE, DA, EASL, EVERY, FOR_BEST, FOR_SIDES, GAMMA, LOOKS, TITLES, OnAScale
-from app.experiments.runs import Courses, by_arm, judgments_for_as_much, last_scores
+from app.experiments.arms import (
+    ALL_SCALE_ARMS,
+    AWARE_ARM,
+    BEST_ARM,
+    DA_ARM,
+    EASL_ARM,
+    ITEM_CHECKPOINTS,
+    SCALE_ARM_TITLES,
+    SCALE_ARMS,
+    SCALE_GAMMA,
+    SIDES_ARM,
+    ScaleExperiment,
+)
+from app.experiments.runs import RunResults, figure_by_arm, final_scores_by_arm, judgments_to_match_arm
 from app.inference.ground.arrays import Array
 from app.selection.match_quality import match_quality_matrix
-from app.templating import templates
+from app.templating import english_environment
 
-AN_ITEM = "judgments an item"
-ITERATIONS = 0, 3, 6, 9  # whose match quality is drawn, as in Figure 8
-IN_TABLE = 10  # items, as in Table 1
-SHOWN_AS = (("spearman", "Spearman with the truth"), ("pearson", "Pearson with the truth"))
-ASKED_FOR = (
-    ("best", "Share of the true best tenth that is found", (DA, EASL, FOR_BEST, AWARE, "best-aware")),
-    ("sides", "Share of items on the right side of the median", (DA, EASL, FOR_SIDES, AWARE)),
+PER_ITEM_AXIS = "judgments an item"
+DRAWN_ITERATIONS = 0, 3, 6, 9  # whose match quality is drawn, as in Figure 8
+ITEMS_IN_TABLE = 10  # items, as in Table 1
+FIGURE_TITLES = (("spearman", "Spearman with the truth"), ("pearson", "Pearson with the truth"))
+GOAL_FIGURES = (
+    ("best", "Share of the true best tenth that is found", (DA_ARM, EASL_ARM, BEST_ARM, AWARE_ARM, "best-aware")),
+    ("sides", "Share of items on the right side of the median", (DA_ARM, EASL_ARM, SIDES_ARM, AWARE_ARM)),
 )
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """One experiment of a report: under which title, with which words, and what its runs found."""
 
     title: str
-    said: str
-    of: OnAScale
-    found: Courses
+    introduction: str
+    experiment: ScaleExperiment
+    results: RunResults
 
 
 @dataclass(frozen=True)
@@ -47,131 +59,152 @@ class PaperGain:
     section: str
 
 
-GAIN = PaperGain({3: 2, 6: 4}, "sections 5.1 and 5.2")
+PAPER_GAIN = PaperGain({3: 2, 6: 4}, "sections 5.1 and 5.2")
 
 
-def write(path: Path, page: str, **told: Any) -> None:
+def write_report(path: Path, template: str, **context: Any) -> None:
     """A page by its template, with what made it: told, with the machine and the version."""
-    made = {"version": version("easel"), "python": platform.python_version(), "numpy": np.__version__}
-    words = templates.get_template(f"experiments/{page}").render(machine=platform.machine(), **made, **told)
-    path.write_text(words, encoding="utf-8")
+    versions = {"version": version("easel"), "python": platform.python_version(), "numpy": np.__version__}
+    text = english_environment.get_template(f"experiments/{template}").render(
+        machine=platform.machine(), **versions, **context
+    )
+    path.write_text(text, encoding="utf-8")
 
 
-def shown_part(folder: Path, part: Part) -> dict[str, Any]:
+def render_part(folder: Path, part: ReportPart) -> dict[str, Any]:
     """What the page says of a part; its figures are written."""
-    drawn = []
-    for name, words in SHOWN_AS:
-        file, values = f"{part.of.name}-{name}.svg", by_arm(part.found, name)
-        figures.curves(
-            folder / file, LOOKS, {arm.title: values[arm.name] for arm in ARMS}, x_title=AN_ITEM, y_title=words
+    figure_files = []
+    for name, words in FIGURE_TITLES:
+        file, values = f"{part.experiment.name}-{name}.svg", figure_by_arm(part.results, name)
+        figures.plot_curves(
+            folder / file,
+            ITEM_CHECKPOINTS,
+            {arm.title: values[arm.name] for arm in SCALE_ARMS},
+            x_title=PER_ITEM_AXIS,
+            y_title=words,
         )
-        drawn.append({"words": f"{words}: {part.title.lower()}", "file": file})
-    spearman = by_arm(part.found, "spearman")
+        figure_files.append({"words": f"{words}: {part.title.lower()}", "file": file})
+    spearman = figure_by_arm(part.results, "spearman")
     return {
         "title": part.title,
-        "said": part.said,
-        "figures": drawn,
-        "heads": [arm.title for arm in ARMS],
-        "rows": rows_of([spearman[arm.name] for arm in ARMS]),
+        "said": part.introduction,
+        "figures": figure_files,
+        "heads": [arm.title for arm in SCALE_ARMS],
+        "rows": checkpoint_rows([spearman[arm.name] for arm in SCALE_ARMS]),
         "needed": [
-            [saved(spearman, arm.name, judgments) for arm in ARMS[1:]] for judgments in range(2, len(LOOKS) + 1)
+            [format_judgments_to_match_da(spearman, arm.name, judgments) for arm in SCALE_ARMS[1:]]
+            for judgments in range(2, len(ITEM_CHECKPOINTS) + 1)
         ],
     }
 
 
-def rows_of(values: Sequence[Array]) -> list[list[str]]:
+def checkpoint_rows(values: Sequence[Array]) -> list[list[str]]:
     """After each look, of each arm's figures, (runs, looks): the mean, and between which 95 % of the runs lie."""
-    return [[with_band(one[:, k]) for one in values] for k in range(len(LOOKS))]
+    return [[format_mean_with_band(one[:, k]) for one in values] for k in range(len(ITEM_CHECKPOINTS))]
 
 
-def with_band(values: Array) -> str:
+def format_mean_with_band(values: Array) -> str:
     """Of runs, (runs,)."""
-    low, high = np.percentile(values, figures.BAND)
+    low, high = np.percentile(values, figures.RUN_BAND_PERCENTILES)
     return f"{values.mean():.3f} ({low:.3f} to {high:.3f})"
 
 
-def saved(values: Mapping[str, Array], arm: str, judgments: int) -> str:
+def format_judgments_to_match_da(values: Mapping[str, Array], arm: str, judgments: int) -> str:
     """With how many judgments an arm is as good as direct assessment with so many."""
-    needed = judgments_for_as_much(LOOKS, values[arm], values[DA][:, judgments - 1])
-    middle, low, high = (as_far(one, LOOKS[-1]) for one in needed)
+    needed = judgments_to_match_arm(ITEM_CHECKPOINTS, values[arm], values[DA_ARM][:, judgments - 1])
+    middle, low, high = (format_judgment_count(one, ITEM_CHECKPOINTS[-1]) for one in needed)
     return f"{middle} ({low} to {high})"
 
 
-def as_far(judgments: float, last: int, decimals: int = 1) -> str:
+def format_judgment_count(judgments: float, last_checkpoint: int, decimals: int = 1) -> str:
     """So many, in words, as far as anybody looked. last: judgments at the last look."""
-    return f"{judgments:.{decimals}f}" if np.isfinite(judgments) else f"more than {last}"
+    return f"{judgments:.{decimals}f}" if np.isfinite(judgments) else f"more than {last_checkpoint}"
 
 
-def goals(folder: Path, part: Part) -> list[dict[str, Any]]:
+def draw_goal_figures(folder: Path, part: ReportPart) -> list[dict[str, Any]]:
     """What is found where a campaign is for something else than the whole scale."""
-    told = []
-    for name, words, arms in ASKED_FOR:
-        file, values = f"{part.of.name}-{name}.svg", by_arm(part.found, name)
-        figures.curves(folder / file, LOOKS, {TITLES[arm]: values[arm] for arm in arms}, x_title=AN_ITEM, y_title=words)
-        told.append(
+    sections = []
+    for name, words, arms in GOAL_FIGURES:
+        file, values = f"{part.experiment.name}-{name}.svg", figure_by_arm(part.results, name)
+        figures.plot_curves(
+            folder / file,
+            ITEM_CHECKPOINTS,
+            {SCALE_ARM_TITLES[arm]: values[arm] for arm in arms},
+            x_title=PER_ITEM_AXIS,
+            y_title=words,
+        )
+        sections.append(
             {
                 "words": words,
                 "file": file,
-                "heads": [TITLES[arm] for arm in arms],
-                "rows": rows_of([values[arm] for arm in arms]),
-                "needed": [saved(values, arm, LOOKS[-1]) for arm in arms[1:]],
+                "heads": [SCALE_ARM_TITLES[arm] for arm in arms],
+                "rows": checkpoint_rows([values[arm] for arm in arms]),
+                "needed": [format_judgments_to_match_da(values, arm, ITEM_CHECKPOINTS[-1]) for arm in arms[1:]],
             }
         )
-    return told
+    return sections
 
 
-def distributions(folder: Path, part: Part) -> dict[str, Any]:
+def draw_distributions(folder: Path, part: ReportPart) -> dict[str, Any]:
     """Where scores lie after the last look: as histograms of the truth and of some arms, and of all arms in words."""
-    scores, truth = last_scores(part.found), np.array([part.of.truth])
-    file = f"{part.of.name}-histograms.svg"
-    of_arms = {arm.title: scores[arm.name] for arm in ARMS if arm.name in {DA, "ra", EASL}}
-    figures.histograms(folder / file, {"Truth": truth} | of_arms)
-    ranges = [(arm.title, where(scores[arm.name])) for arm in EVERY if arm.name in scores]
-    return {"file": file, "ranges": [("Truth", where(truth)), *ranges]}
+    scores, truth = final_scores_by_arm(part.results), np.array([part.experiment.truth])
+    file = f"{part.experiment.name}-histograms.svg"
+    scores_by_title = {arm.title: scores[arm.name] for arm in SCALE_ARMS if arm.name in {DA_ARM, "ra", EASL_ARM}}
+    figures.plot_histograms(folder / file, {"Truth": truth} | scores_by_title)
+    ranges = [(arm.title, score_range_texts(scores[arm.name])) for arm in ALL_SCALE_ARMS if arm.name in scores]
+    return {"file": file, "ranges": [("Truth", score_range_texts(truth)), *ranges]}
 
 
-def where(scores: Array) -> tuple[str, str, str]:
+def score_range_texts(scores: Array) -> tuple[str, str, str]:
     """The lowest and the highest score of N items, and the standard deviation; in the mean of runs, (runs, N)."""
     low, high, spread = (one.mean() for one in (scores.min(axis=1), scores.max(axis=1), scores.std(axis=1)))
     return f"{100 * low:.0f}", f"{100 * high:.0f}", f"{100 * spread:.0f}"
 
 
-def match_quality(folder: Path, part: Part) -> str:
+def draw_match_quality(folder: Path, part: ReportPart) -> str:
     """The file of match qualities of EASL in the first run, items in the order of the truth."""
-    arm = next(arm for arm in ARMS if arm.name == EASL)
-    order = np.argsort(part.of.truth, kind="stable")
-    states = [(mine.score[order], mine.variance[order]) for mine in part.of.rounds(arm, 0)]
-    qualities = {f"iteration {k}": match_quality_matrix(*states[k], GAMMA) for k in ITERATIONS}
-    file = f"{part.of.name}-match-quality.svg"
-    figures.heatmaps(folder / file, qualities, max(float(one.max()) for one in qualities.values()))
+    arm = next(arm for arm in SCALE_ARMS if arm.name == EASL_ARM)
+    order = np.argsort(part.experiment.truth, kind="stable")
+    states = [(mine.score[order], mine.variance[order]) for mine in part.experiment.simulate_rounds(arm, 0)]
+    qualities = {f"iteration {k}": match_quality_matrix(*states[k], SCALE_GAMMA) for k in DRAWN_ITERATIONS}
+    file = f"{part.experiment.name}-match-quality.svg"
+    figures.plot_heatmaps(folder / file, qualities, max(float(one.max()) for one in qualities.values()))
     return file
 
 
-def some_items(part: Part, names: Sequence[str]) -> list[list[str]]:
+def example_item_rows(part: ReportPart, names: Sequence[str]) -> list[list[str]]:
     """Ten items from the highest to the lowest, evenly in the order of the truth: name, truth, and the arms' scores."""
-    truth, scores = np.array(part.of.truth), last_scores(part.found)
+    truth, scores = np.array(part.experiment.truth), final_scores_by_arm(part.results)
     return [
-        [names[k], f"{100 * truth[k]:.1f}", *(points(scores[arm.name][:, k]) for arm in ARMS)] for k in evenly(truth)
+        [names[k], f"{100 * truth[k]:.1f}", *(format_score_points(scores[arm.name][:, k]) for arm in SCALE_ARMS)]
+        for k in evenly_spaced_items(truth)
     ]
 
 
-def evenly(truth: Array) -> list[int]:
+def evenly_spaced_items(truth: Array) -> list[int]:
     """The numbers of so many items as a table shows, from the highest to the lowest, evenly in their order; (N,)."""
     order = np.argsort(-truth, kind="stable")
-    chosen: list[int] = order[np.linspace(0, len(order) - 1, min(IN_TABLE, len(order))).round().astype(int)].tolist()
+    chosen: list[int] = order[
+        np.linspace(0, len(order) - 1, min(ITEMS_IN_TABLE, len(order))).round().astype(int)
+    ].tolist()
     return chosen
 
 
-def points(scores: Array) -> str:
+def format_score_points(scores: Array) -> str:
     """Of one item, (runs,)."""
-    low, high = np.percentile(100 * scores, figures.BAND)
+    low, high = np.percentile(100 * scores, figures.RUN_BAND_PERCENTILES)
     return f"{100 * scores.mean():.1f} ({low:.0f} to {high:.0f})"
 
 
-def with_context(parts: Sequence[Part]) -> list[list[str]]:
+def context_effect_rows(parts: Sequence[ReportPart]) -> list[list[str]]:
     """With how many judgments EASL is as good as direct assessment with those of the paper, by context effect."""
     cells = []
     for part in parts:
-        spearman = by_arm(part.found, "spearman")
-        cells.append([f"{part.of.context:.0%}", *(saved(spearman, EASL, judgments) for judgments in GAIN.needed)])
+        spearman = figure_by_arm(part.results, "spearman")
+        cells.append(
+            [
+                f"{part.experiment.context:.0%}",
+                *(format_judgments_to_match_da(spearman, EASL_ARM, judgments) for judgments in PAPER_GAIN.needed),
+            ]
+        )
     return cells

@@ -19,11 +19,11 @@ import numpy as np
 from app.errors import Conflict
 from app.inference.ground.arrays import Array
 
-RESAMPLED = 500
+JUDGMENT_RESAMPLES = 500
 
 
 @dataclass(frozen=True)
-class ArmCourse:
+class ArmResult:
     """How an arm went in one run. figures: by their names, after each look. scores: of items after the last, (N,)."""
 
     arm: str
@@ -41,43 +41,43 @@ class Experiment(Protocol):
     def settings(self) -> str:
         """What decides its results, as text."""
 
-    def run(self, number: int) -> list[ArmCourse]:
+    def run(self, run_number: int) -> list[ArmResult]:
         """How every arm went in one run."""
 
 
-def runs_of(experiment: Experiment, folder: Path, number: int) -> Iterator[int]:
+def run_missing(experiment: Experiment, folder: Path, count: int) -> Iterator[int]:
     """Do what is missing of so many runs, and say after each how many are there; `found` reads what they found.
 
     Raises `Conflict` (`other_experiment`) where the folder has results of other settings.
     """
     path = folder / f"{experiment.name}.jsonl"
-    done = {line["run"] for line in lines_of(experiment, path)}
-    missing = [k for k in range(number) if k not in done]
-    yield number - len(missing)
-    with processes() as pool, path.open("a", encoding="utf-8") as file:
+    done = {line["run"] for line in read_run_lines(experiment, path)}
+    missing = [k for k in range(count) if k not in done]
+    yield count - len(missing)
+    with make_process_pool() as pool, path.open("a", encoding="utf-8") as file:
         if file.tell() == 0:
             file.write(experiment.settings() + "\n")
         waiting = {pool.submit(experiment.run, k): k for k in missing}
-        for there, ended in enumerate(as_completed(waiting), start=number - len(missing) + 1):
-            line = {"run": waiting[ended], "found": [asdict(course) for course in ended.result()]}
+        for completed, future in enumerate(as_completed(waiting), start=count - len(missing) + 1):
+            line = {"run": waiting[future], "found": [asdict(course) for course in future.result()]}
             file.write(json.dumps(line) + "\n")
             file.flush()
-            yield there
+            yield completed
 
 
-def processes() -> Executor:
+def make_process_pool() -> Executor:
     """As many as there are cores, with a thread each: of more threads than cores OpenBLAS has most wait."""
     environ["OPENBLAS_NUM_THREADS"] = "1"
     return ProcessPoolExecutor(cpu_count(), get_context("spawn"))
 
 
-def found(experiment: Experiment, folder: Path, number: int) -> list[list[ArmCourse]]:
+def load_runs(experiment: Experiment, folder: Path, count: int) -> list[list[ArmResult]]:
     """How each of the first so many runs went, in their order."""
-    lines = {line["run"]: line["found"] for line in lines_of(experiment, folder / f"{experiment.name}.jsonl")}
-    return [[ArmCourse(**one) for one in lines[k]] for k in range(number)]
+    lines = {line["run"]: line["found"] for line in read_run_lines(experiment, folder / f"{experiment.name}.jsonl")}
+    return [[ArmResult(**one) for one in lines[k]] for k in range(count)]
 
 
-def lines_of(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
+def read_run_lines(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
     """The runs in a file; the last line of one that was interrupted may be cut off, and is left out."""
     if not path.exists():
         return
@@ -91,39 +91,42 @@ def lines_of(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-Courses = Sequence[Sequence[ArmCourse]]
-Run = Callable[[Experiment, str], Courses]  # of an experiment, with a label for people
+RunResults = Sequence[Sequence[ArmResult]]
+RunExperiment = Callable[[Experiment, str], RunResults]  # of an experiment, with a label for people
 
 
-def by_arm(courses: Courses, figure: str) -> dict[str, Array]:
+def figure_by_arm(results: RunResults, figure: str) -> dict[str, Array]:
     """Of each arm a figure, (runs, looks)."""
-    arms = [course.arm for course in courses[0]]
-    return {arm: np.array([one.figures[figure] for run in courses for one in run if one.arm == arm]) for arm in arms}
+    arms = [course.arm for course in results[0]]
+    return {arm: np.array([one.figures[figure] for run in results for one in run if one.arm == arm]) for arm in arms}
 
 
-def last_scores(courses: Courses) -> dict[str, Array]:
+def final_scores_by_arm(results: RunResults) -> dict[str, Array]:
     """Of each arm the scores of items after the last look, (runs, N)."""
-    arms = [course.arm for course in courses[0]]
-    return {arm: np.array([one.scores for run in courses for one in run if one.arm == arm]) for arm in arms}
+    arms = [course.arm for course in results[0]]
+    return {arm: np.array([one.scores for run in results for one in run if one.arm == arm]) for arm in arms}
 
 
-def judgments_for(looks: Sequence[int], values: Array, goal: float) -> float:
+def judgments_to_reach(checkpoints: Sequence[int], values: Array, goal: float) -> float:
     """With how many judgments the mean of runs, (runs, looks), meets a goal, on a line between two looks; infinite
     where it never does, and the first look's where it does from the first on.
     """
-    return _met(looks, values.mean(axis=0), goal)
+    return _interpolate_judgments(checkpoints, values.mean(axis=0), goal)
 
 
-def _met(looks: Sequence[int], mean: Array, goal: float) -> float:
+def _interpolate_judgments(checkpoints: Sequence[int], mean: Array, goal: float) -> float:
     so_far = np.maximum.accumulate(mean)
-    return float(np.interp(goal, so_far, looks)) if so_far[-1] >= goal else np.inf
+    return float(np.interp(goal, so_far, checkpoints)) if so_far[-1] >= goal else np.inf
 
 
-def judgments_for_as_much(looks: Sequence[int], values: Array, goal: Array) -> tuple[float, float, float]:
+def judgments_to_match_arm(checkpoints: Sequence[int], values: Array, goal: Array) -> tuple[float, float, float]:
     """With how many judgments an arm, (runs, looks), is as good in the mean as another one at one look, (runs,); and
     between which numbers that lies in 95 % of resampled runs.
     """
-    again = np.random.default_rng(len(values)).integers(len(values), size=(RESAMPLED, len(values)))
-    needed = [_met(looks, *one) for one in zip(values[again].mean(axis=1), goal[again].mean(axis=1), strict=True)]
+    resampled = np.random.default_rng(len(values)).integers(len(values), size=(JUDGMENT_RESAMPLES, len(values)))
+    needed = [
+        _interpolate_judgments(checkpoints, *one)
+        for one in zip(values[resampled].mean(axis=1), goal[resampled].mean(axis=1), strict=True)
+    ]
     low, high = np.percentile(needed, (2.5, 97.5), method="nearest")
-    return judgments_for(looks, values, goal.mean()), float(low), float(high)
+    return judgments_to_reach(checkpoints, values, goal.mean()), float(low), float(high)

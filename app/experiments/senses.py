@@ -9,28 +9,44 @@ from pathlib import Path
 import numpy as np
 
 from app.experiments import report
-from app.experiments.figures import bars
-from app.experiments.parquet import write_table
+from app.experiments.figures import plot_bars
+from app.experiments.parquet import write_parquet_rows
 from app.inference.agreement import krippendorff, label_agreement
 from app.inference.ground.arrays import Array, Integers
 from app.inference.labels import dawid_skene
-from app.inference.labels.dawid_skene import Result
+from app.inference.labels.dawid_skene import DawidSkeneResult
 
-DATA = Path(__file__).resolve().parents[2] / "examples" / "data" / "masc_wordsense"
-WORDS = ("add-v", "ask-v", "date-n", "help-v")
-START = 0.7  # on the diagonal of every response matrix
-SURE, LIKELY = 0.99, 0.75
-MOST_SENSES = 9  # of a word
-LABELS, MAJORITY, MODEL, BY_VOTES = "labels", "majority of a sentence", "Dawid-Skene", "Dawid-Skene, from votes"
-DRAWS, SEED = 1000, 2014  # of intervals of agreement
-TRAINED = {"add-v": "0.55", "date-n": "0.47", "help-v": "0.26"}  # alpha of trained annotators; of ask the text has none
+WORD_SENSE_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "data" / "masc_wordsense"
+SENSE_WORDS = ("add-v", "ask-v", "date-n", "help-v")
+START_ACCURACY = 0.7  # on the diagonal of every response matrix
+SURE_POSTERIOR, LIKELY_POSTERIOR = 0.99, 0.75
+MAX_SENSES = 9  # of a word
+LABELS_TITLE, MAJORITY_TITLE, MODEL_TITLE, MODEL_FROM_VOTES_TITLE = (
+    "labels",
+    "majority of a sentence",
+    "Dawid-Skene",
+    "Dawid-Skene, from votes",
+)
+AGREEMENT_DRAWS, AGREEMENT_SEED = 1000, 2014  # of intervals of agreement
+TRAINED_ALPHA = {
+    "add-v": "0.55",
+    "date-n": "0.47",
+    "help-v": "0.26",
+}  # alpha of trained annotators; of ask the text has none
 # Mean accuracy of annotators by sense, from 1, as far as the text has it.
-ACCURACY = {"add-v": {1: 0.90, 2: 0.79, 6: 0.29, 7: 0.19}, "help-v": {1: 0.73, 4: 0.64, 5: 0.11, 7: 0.11, 9: 0.11}}
+PAPER_ACCURACY = {
+    "add-v": {1: 0.90, 2: 0.79, 6: 0.29, 7: 0.19},
+    "help-v": {1: 0.73, 4: 0.64, 5: 0.11, 7: 0.11, 9: 0.11},
+}
 
-SAME = "They do not."
-SMOOTHED = "Posteriors below that hang on how much is smoothed, and the paper says no more of it than “very weak”."
-OTHERWISE = "What the paper says of 6 and 7 is found of 5 and 6 here: it seems to count the senses otherwise there."
-UNKNOWN = (
+NO_DIFFERENCE = "They do not."
+SMOOTHING_REASON = (
+    "Posteriors below that hang on how much is smoothed, and the paper says no more of it than “very weak”."
+)
+SENSE_NUMBERS_REASON = (
+    "What the paper says of 6 and 7 is found of 5 and 6 here: it seems to count the senses otherwise there."
+)
+UNUSED_SENSES_REASON = (
     "They do not, but it is no finding: no sentence has these senses, and of nine unknown answers each has a ninth."
 )
 
@@ -45,7 +61,7 @@ class SenseLabels:
 
 
 @dataclass(frozen=True)
-class Word:
+class SenseWord:
     """A word of I sentences and K senses. votes: (I, K). found: the fit from a start at which annotators are right
     seven times of ten; from_votes: that from the shares of votes.
     """
@@ -53,175 +69,204 @@ class Word:
     name: str
     labels: SenseLabels
     votes: Array
-    found: Result
-    from_votes: Result
+    fit_from_accuracy: DawidSkeneResult
+    fit_from_votes: DawidSkeneResult
 
     @property
-    def by_labels(self) -> Array:
+    def label_shares(self) -> Array:
         """The prevalence of each sense as the share of labels, (K,)."""
         total = self.votes.sum(axis=0)
         return np.asarray(total / total.sum())
 
     @cached_property
-    def by_majority(self) -> Array:
+    def majority_shares(self) -> Array:
         """As that of sentences with most votes for it, shared where votes tie, (K,)."""
         most = self.votes == self.votes.max(axis=1, keepdims=True)
         return np.asarray((most / most.sum(axis=1, keepdims=True)).mean(axis=0))
 
     @property
-    def by_model(self) -> Array:
+    def model_prevalence(self) -> Array:
         """By Dawid-Skene, (K,)."""
-        return self.found.prevalence
+        return self.fit_from_accuracy.prevalence
 
     @property
-    def otherwise(self) -> float:
+    def share_against_majority(self) -> float:
         """The share of sentences whose most probable sense is not the one with most votes."""
-        return apart(self.found.posterior, self.votes)
+        return share_of_different_senses(self.fit_from_accuracy.posterior, self.votes)
 
     @property
     def accuracy(self) -> Array:
         """How often annotators are right about a sentence of each sense, in the mean of annotators, (K,)."""
-        return np.asarray(np.nanmean(self.found.class_accuracy, axis=0))
+        return np.asarray(np.nanmean(self.fit_from_accuracy.class_accuracy, axis=0))
 
 
-def apart(one: Array, other: Array) -> float:
+def share_of_different_senses(table: Array, other: Array) -> float:
     """The share of sentences that two tables, (I, K), give different senses."""
-    return float((one.argmax(axis=1) != other.argmax(axis=1)).mean())
+    return float((table.argmax(axis=1) != other.argmax(axis=1)).mean())
 
 
-def sure(found: Result, at_least: float = SURE) -> float:
+def share_of_sure_sentences(fit: DawidSkeneResult, min_posterior: float = SURE_POSTERIOR) -> float:
     """The share of sentences one of whose senses has such a posterior."""
-    return float((found.posterior.max(axis=1) >= at_least).mean())
+    return float((fit.posterior.max(axis=1) >= min_posterior).mean())
 
 
-def labels_of(name: str) -> SenseLabels:
+def load_sense_labels(name: str) -> SenseLabels:
     """As annotators gave them: a row for each item, a column for each annotator."""
-    with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+    with (WORD_SENSE_FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
-    given = [(k, j, int(cell) - 1) for k, (_, *cells) in enumerate(rows) for j, cell in enumerate(cells) if cell]
-    items, annotators, senses = np.array(given).T
+    labels = [(k, j, int(cell) - 1) for k, (_, *cells) in enumerate(rows) for j, cell in enumerate(cells) if cell]
+    items, annotators, senses = np.array(labels).T
     return SenseLabels(items, annotators, senses)
 
 
-def word(name: str) -> Word:
+def fit_sense_word(name: str) -> SenseWord:
     """Its labels, with both fits."""
-    labels = labels_of(name)
+    labels = load_sense_labels(name)
     columns = labels.items, labels.annotators, labels.senses
-    found, from_votes = dawid_skene.fit(*columns, start=START), dawid_skene.fit(*columns)
-    votes = np.zeros(found.posterior.shape)
+    fit_from_accuracy, fit_from_votes = dawid_skene.fit(*columns, start=START_ACCURACY), dawid_skene.fit(*columns)
+    votes = np.zeros(fit_from_accuracy.posterior.shape)
     np.add.at(votes, (labels.items, labels.senses), 1)
-    return Word(name, labels, votes, found, from_votes)
+    return SenseWord(name, labels, votes, fit_from_accuracy, fit_from_votes)
 
 
-def conduct(out: Path, command: str) -> Path:
+def run_word_sense_experiment(folder: Path, command: str) -> Path:
     """Fit the words, and write figures, a table and the report; the file of the report."""
-    words = [word(name) for name in WORDS]
+    words = [fit_sense_word(name) for name in SENSE_WORDS]
     rows = [
         {"word": one.name, "by": how, "sense": k, "prevalence": share}
         for one in words
-        for how, shares in shown(one).items()
+        for how, shares in prevalences_by_title(one).items()
         for k, share in enumerate(shares.tolist(), start=1)
     ]
-    write_table(out / "word-senses.parquet", rows, {})
+    write_parquet_rows(folder / "word-senses.parquet", rows, {})
     for one in words:
-        bars(out / f"word-senses-{one.name}.svg", shown(one), x_title=f"sense of {one.name}", y_title="prevalence")
-    path = out / "word-senses.md"
-    report.write(
+        plot_bars(
+            folder / f"word-senses-{one.name}.svg",
+            prevalences_by_title(one),
+            x_title=f"sense of {one.name}",
+            y_title="prevalence",
+        )
+    path = folder / "word-senses.md"
+    report.write_report(
         path,
         "senses.md",
         command=command,
         words=[(one.name, f"word-senses-{one.name}.svg") for one in words],
-        rows=[row_of(one) for one in words],
-        starts=[starts_of(one) for one in words],
-        senses=range(1, MOST_SENSES + 1),
-        accuracies=whole([row for one in words for row in accuracies_of(one)]),
-        agreements=[agreement_of(one) for one in words],
-        compared=compared({one.name: one for one in words}),
+        rows=[sense_word_row(one) for one in words],
+        starts=[start_comparison_row(one) for one in words],
+        senses=range(1, MAX_SENSES + 1),
+        accuracies=pad_sense_rows([row for one in words for row in accuracy_rows(one)]),
+        agreements=[agreement_row(one) for one in words],
+        compared=paper_comparison_rows({one.name: one for one in words}),
     )
     return path
 
 
-def shown(one: Word) -> dict[str, Array]:
+def prevalences_by_title(word: SenseWord) -> dict[str, Array]:
     """Its prevalences."""
     return {
-        LABELS: one.by_labels,
-        MAJORITY: one.by_majority,
-        MODEL: one.by_model,
-        BY_VOTES: one.from_votes.prevalence,
+        LABELS_TITLE: word.label_shares,
+        MAJORITY_TITLE: word.majority_shares,
+        MODEL_TITLE: word.model_prevalence,
+        MODEL_FROM_VOTES_TITLE: word.fit_from_votes.prevalence,
     }
 
 
-def row_of(one: Word) -> list[str]:
-    accuracies = np.nanpercentile(one.found.accuracy, (0, 50, 100))  # the lowest, the median, the highest
-    none = int(np.sum(one.found.mutual_information < 0.1))
+def sense_word_row(word: SenseWord) -> list[str]:
+    accuracies = np.nanpercentile(word.fit_from_accuracy.accuracy, (0, 50, 100))  # the lowest, the median, the highest
+    uninformative = int(np.sum(word.fit_from_accuracy.mutual_information < 0.1))
     return [
-        one.name, f"{len(one.votes):,}", f"{len(one.labels.items):,}", str(len(one.found.accuracy)),
-        f"{one.by_labels[0]:.3f}", f"{one.by_majority[0]:.3f}", f"{one.by_model[0]:.3f}", f"{sure(one.found):.3f}",
-        f"{one.otherwise:.3f}", " / ".join(f"{share:.2f}" for share in accuracies), str(none),
+        word.name, f"{len(word.votes):,}", f"{len(word.labels.items):,}", str(len(word.fit_from_accuracy.accuracy)),
+        f"{word.label_shares[0]:.3f}", f"{word.majority_shares[0]:.3f}", f"{word.model_prevalence[0]:.3f}", f"{share_of_sure_sentences(word.fit_from_accuracy):.3f}",
+        f"{word.share_against_majority:.3f}", " / ".join(f"{share:.2f}" for share in accuracies), str(uninformative),
     ]  # fmt: skip
 
 
-def starts_of(one: Word) -> list[str]:
+def start_comparison_row(word: SenseWord) -> list[str]:
     """Where the fit ends by where it starts."""
-    both = one.found, one.from_votes
-    told = [
-        *(f"{fit.prevalence[0]:.3f}" for fit in both),
-        *(f"{sure(fit):.3f}" for fit in both),
-        *(f"{fit.log_likelihood:,.0f}" for fit in both),
+    fits = word.fit_from_accuracy, word.fit_from_votes
+    cells = [
+        *(f"{fit.prevalence[0]:.3f}" for fit in fits),
+        *(f"{share_of_sure_sentences(fit):.3f}" for fit in fits),
+        *(f"{fit.log_likelihood:,.0f}" for fit in fits),
     ]
-    return [one.name, *told, f"{apart(one.found.posterior, one.from_votes.posterior):.3f}"]
+    return [
+        word.name,
+        *cells,
+        f"{share_of_different_senses(word.fit_from_accuracy.posterior, word.fit_from_votes.posterior):.3f}",
+    ]
 
 
-def accuracies_of(one: Word) -> list[list[str]]:
+def accuracy_rows(word: SenseWord) -> list[list[str]]:
     """By sense, here and in the paper; with the number of sentences."""
-    said, sentences = ACCURACY.get(one.name, {}), one.found.posterior.sum(axis=0)
+    paper_accuracy, sentences = PAPER_ACCURACY.get(word.name, {}), word.fit_from_accuracy.posterior.sum(axis=0)
     rows = [
-        [f"{one.name}, in the paper", *(two_decimals(said.get(k)) for k in range(1, len(sentences) + 1))],
-        [f"{one.name}, here", *(f"{right:.2f}" for right in one.accuracy)],
-        [f"{one.name}, sentences here", *(f"{many:.0f}" for many in sentences)],
+        [
+            f"{word.name}, in the paper",
+            *(format_two_decimals(paper_accuracy.get(k)) for k in range(1, len(sentences) + 1)),
+        ],
+        [f"{word.name}, here", *(f"{right:.2f}" for right in word.accuracy)],
+        [f"{word.name}, sentences here", *(f"{many:.0f}" for many in sentences)],
     ]
-    return rows if said else rows[1:]
+    return rows if paper_accuracy else rows[1:]
 
 
-def whole(rows: Sequence[list[str]]) -> list[list[str]]:
+def pad_sense_rows(rows: Sequence[list[str]]) -> list[list[str]]:
     """With empty cells for senses that a word does not have."""
-    return [row + [""] * (MOST_SENSES + 1 - len(row)) for row in rows]
+    return [row + [""] * (MAX_SENSES + 1 - len(row)) for row in rows]
 
 
-def two_decimals(number: float | None) -> str:
+def format_two_decimals(number: float | None) -> str:
     return "" if number is None else f"{number:.2f}"
 
 
-def agreement_of(one: Word) -> list[str]:
+def agreement_row(word: SenseWord) -> list[str]:
     """How far the annotators of a word agree, and how far the model's prevalences are from those by majority."""
-    columns = one.labels.items, one.labels.annotators, one.labels.senses
-    rng = np.random.default_rng(SEED)
-    alpha = krippendorff.fit(*columns, draws=DRAWS, rng=rng)
-    same = label_agreement.pairwise(*columns, draws=DRAWS, rng=rng)
+    columns = word.labels.items, word.labels.annotators, word.labels.senses
+    rng = np.random.default_rng(AGREEMENT_SEED)
+    alpha = krippendorff.fit(*columns, draws=AGREEMENT_DRAWS, rng=rng)
+    same_label = label_agreement.pairwise_agreement(*columns, draws=AGREEMENT_DRAWS, rng=rng)
     kappa = label_agreement.cohens_kappa(*columns, draws=1, rng=rng)
-    moved = np.abs(one.by_model - one.by_majority).sum() / 2
+    moved = np.abs(word.model_prevalence - word.majority_shares).sum() / 2
     return [
-        one.name, TRAINED.get(one.name, "not in the text"), f"{alpha.value:.3f} ({alpha.low:.3f} to {alpha.high:.3f})",
-        f"{kappa.value:.3f}", f"{same.value:.3f} ({same.low:.3f} to {same.high:.3f})", f"{moved:.3f}",
-        f"{sure(one.found):.3f}",
+        word.name, TRAINED_ALPHA.get(word.name, "not in the text"), f"{alpha.value:.3f} ({alpha.low:.3f} to {alpha.high:.3f})",
+        f"{kappa.value:.3f}", f"{same_label.value:.3f} ({same_label.low:.3f} to {same_label.high:.3f})", f"{moved:.3f}",
+        f"{share_of_sure_sentences(word.fit_from_accuracy):.3f}",
     ]  # fmt: skip
 
 
-def compared(words: dict[str, Word]) -> Sequence[Sequence[str]]:
+def paper_comparison_rows(words: dict[str, SenseWord]) -> Sequence[Sequence[str]]:
     """What the paper says, what is found here, and why they differ."""
     add, date, helped = (words[name] for name in ("add-v", "date-n", "help-v"))
-    likely = sure(helped.found, LIKELY) - sure(helped.found)
+    likely = share_of_sure_sentences(helped.fit_from_accuracy, LIKELY_POSTERIOR) - share_of_sure_sentences(
+        helped.fit_from_accuracy
+    )
     return [
-        ("prevalence of sense 1 of add-v (Figure 4)", "0.51", f"{add.by_model[0]:.2f}", SAME),
-        (f"sentences of date-n with a posterior of {SURE} or more (Figure 5)", "97%", f"{sure(date.found):.0%}", SAME),
-        (f"sentences of help-v with a posterior of {SURE} or more", "81%", f"{sure(helped.found):.0%}", SAME),
-        (f"sentences of help-v with one of {LIKELY} to {SURE}", "13%", f"{likely:.0%}", SMOOTHED),
-        ("mean accuracy on senses 1 and 2 of add-v", "0.90, 0.79", joined(add, 1, 2), SAME),
-        ("on its senses 6 and 7", "0.29, 0.19", joined(add, 6, 7), OTHERWISE),
-        ("on senses 1 and 4 of help-v", "0.73, 0.64", joined(helped, 1, 4), SAME),
-        ("on its senses 5, 7 and other", "0.11 each", joined(helped, 5, 7, 9), UNKNOWN),
+        ("prevalence of sense 1 of add-v (Figure 4)", "0.51", f"{add.model_prevalence[0]:.2f}", NO_DIFFERENCE),
+        (
+            f"sentences of date-n with a posterior of {SURE_POSTERIOR} or more (Figure 5)",
+            "97%",
+            f"{share_of_sure_sentences(date.fit_from_accuracy):.0%}",
+            NO_DIFFERENCE,
+        ),
+        (
+            f"sentences of help-v with a posterior of {SURE_POSTERIOR} or more",
+            "81%",
+            f"{share_of_sure_sentences(helped.fit_from_accuracy):.0%}",
+            NO_DIFFERENCE,
+        ),
+        (
+            f"sentences of help-v with one of {LIKELY_POSTERIOR} to {SURE_POSTERIOR}",
+            "13%",
+            f"{likely:.0%}",
+            SMOOTHING_REASON,
+        ),
+        ("mean accuracy on senses 1 and 2 of add-v", "0.90, 0.79", join_accuracies(add, 1, 2), NO_DIFFERENCE),
+        ("on its senses 6 and 7", "0.29, 0.19", join_accuracies(add, 6, 7), SENSE_NUMBERS_REASON),
+        ("on senses 1 and 4 of help-v", "0.73, 0.64", join_accuracies(helped, 1, 4), NO_DIFFERENCE),
+        ("on its senses 5, 7 and other", "0.11 each", join_accuracies(helped, 5, 7, 9), UNUSED_SENSES_REASON),
     ]
 
 
-def joined(one: Word, *senses: int) -> str:
-    return ", ".join(f"{one.accuracy[k - 1]:.2f}" for k in senses)
+def join_accuracies(word: SenseWord, *senses: int) -> str:
+    return ", ".join(f"{word.accuracy[k - 1]:.2f}" for k in senses)

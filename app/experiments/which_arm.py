@@ -10,10 +10,10 @@ from hashlib import sha256
 
 from sqlalchemy import text
 
-from app.database.session import Driver, Record, fetch
+from app.database.session import Driver, Record, fetch_rows
 from app.errors import NotFound
 
-ARMS = text("""
+FIND_ARMS_BY_LINK = text("""
     SELECT e.arm, c.link_key, c.status, EXISTS (
         SELECT FROM annotators a
         WHERE a.campaign_id = c.id AND a.platform = :platform AND a.worker_id = :worker_id
@@ -22,7 +22,7 @@ ARMS = text("""
 """)
 
 
-class ArmToCome(Record):
+class ArmCandidate(Record):
     """An arm, the key of its campaign's link, and whether this person has come there before."""
 
     arm: str
@@ -31,9 +31,11 @@ class ArmToCome(Record):
     known: bool
 
 
-async def arms_by_link(connection: Driver, key: str, platform: str, worker_id: str) -> list[ArmToCome]:
+async def load_arms_by_link(connection: Driver, key: str, platform: str, worker_id: str) -> list[ArmCandidate]:
     """The arms of an experiment for somebody. Raises `NotFound` (`campaign_not_found`)."""
-    arms = await fetch(connection, ARMS, {"key": key, "platform": platform, "worker_id": worker_id}, ArmToCome)
+    arms = await fetch_rows(
+        connection, FIND_ARMS_BY_LINK, {"key": key, "platform": platform, "worker_id": worker_id}, ArmCandidate
+    )
     if not arms:
         raise NotFound(
             "There is no task at this address. Please check that the link is complete.", code="campaign_not_found"
@@ -41,14 +43,14 @@ async def arms_by_link(connection: Driver, key: str, platform: str, worker_id: s
     return arms
 
 
-def chosen(arms: Sequence[ArmToCome], key: str, person: str) -> ArmToCome:
+def choose_arm(arms: Sequence[ArmCandidate], key: str, person: str) -> ArmCandidate:
     """The one where they are already, else the first in their order that runs; if none does, one that is not over."""
-    there = [arm for arm in arms if arm.known]
+    known_arms = [arm for arm in arms if arm.known]
     running = [arm for arm in arms if arm.status == "running"]
     not_over = [arm for arm in arms if arm.status != "finished"]
-    return max(there or running or not_over or arms, key=lambda arm: place(key, person, arm.arm))
+    return max(known_arms or running or not_over or arms, key=lambda arm: arm_order_key(key, person, arm.arm))
 
 
-def place(key: str, person: str, arm: str) -> bytes:
+def arm_order_key(key: str, person: str, arm: str) -> bytes:
     """Of an arm in somebody's order."""
     return hmac.new(key.encode(), f"{arm} {person}".encode(), sha256).digest()

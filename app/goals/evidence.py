@@ -7,30 +7,30 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from app.goals.settings import RELEASE
+from app.goals.settings import RELEASE_ITEMS
 from app.inference.ground.arrays import Integers
-from app.inference.observations.said import Said
+from app.inference.observations.said import LongJudgments
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
-from app.inference.ratings.moderated import Moderated
+from app.inference.ratings.moderated import ModeratedMeans
 
-MOST = 50_000  # judgments that a law is fitted to: less than a second of a processor
-MEANS = "means"
+MAX_FITTED_JUDGMENTS = 50_000  # judgments that a law is fitted to: less than a second of a processor
+MEASURED_BY_MEANS = "means"
 
 
-def law_may(campaign: Any) -> bool:
+def can_measure_goal_by_law(campaign: Any) -> bool:
     """Whether the goal is one for which a law was right as often as it says: `benchmarks.stopping_aware`. Of sides of a
     line it was not, probably as it takes the errors of all judgments to be alike: an item with few of them, some at
     random, seems too sure. To release the best asks of single items, too.
     """
-    return campaign.goal in ({"intervals"} if campaign.when_reached == RELEASE else {"best", "intervals"})
+    return campaign.goal in ({"intervals"} if campaign.when_reached == RELEASE_ITEMS else {"best", "intervals"})
 
 
-class Measured(NamedTuple):
+class GoalEstimates(NamedTuple):
     """What is known of all items, and by what: a law's name, or `MEANS`."""
 
-    known: Moderated
-    by: str
+    estimates: ModeratedMeans
+    source: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,46 +41,52 @@ class GoalEvidence:
 
     law: Law
     tally: Tally
-    said: Said | None
+    judgments: LongJudgments | None
 
     @classmethod
-    def nothing(cls, law: Law, n_items: int) -> "GoalEvidence":
+    def empty(cls, law: Law, n_items: int) -> "GoalEvidence":
         """Before the first judgment."""
-        return cls(law, Tally.nothing(n_items), Said.nothing(n_items) if law.fit else None)
+        return cls(law, Tally.empty(n_items), LongJudgments.empty(n_items) if law.fit else None)
 
-    def after(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "GoalEvidence":
+    def with_judgments(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "GoalEvidence":
         """With these judgments too; see `Tally.after`."""
-        known = self.said
-        if known is not None:
-            known = known.after(items, annotators, scores) if len(known.items) + np.size(items) <= MOST else None
-        return GoalEvidence(self.law, self.tally.after(items, annotators, scores), known)
+        judgments = self.judgments
+        if judgments is not None:
+            judgments = (
+                judgments.add_judgments(items, annotators, scores)
+                if len(judgments.items) + np.size(items) <= MAX_FITTED_JUDGMENTS
+                else None
+            )
+        return GoalEvidence(self.law, self.tally.add_judgments(items, annotators, scores), judgments)
 
-    def of(self, items: Integers) -> "GoalEvidence":
+    def for_items(self, items: Integers) -> "GoalEvidence":
         """That of some items alone, by their numbers in order, which are numbered anew."""
-        return GoalEvidence(self.law, self.tally.of(items), self.said and self.said.of(items))
+        return GoalEvidence(
+            self.law, self.tally.select_items(items), self.judgments and self.judgments.select_items(items)
+        )
 
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
-        return self.tally.nbytes + (self.said.nbytes if self.said else 0)
+        return self.tally.nbytes + (self.judgments.nbytes if self.judgments else 0)
 
     @property
-    def to_fit(self) -> int:
+    def fitted_judgment_count(self) -> int:
         """How many judgments the law is fitted to; 0 where it is to none."""
-        return len(self.said.items) if self.said else 0
+        return len(self.judgments.items) if self.judgments else 0
 
     @cached_property
-    def fitted(self) -> Moderated | None:
+    def law_estimates(self) -> ModeratedMeans | None:
         """What the law says of the items; up to a second for `MOST` judgments, the first time."""
-        if self.law.fit is None or self.said is None:
+        if self.law.fit is None or self.judgments is None:
             return None
-        return self.law.fit(self.said, self.tally)
+        return self.law.fit(self.judgments, self.tally)
 
-    def fits(self, campaign: Any) -> bool:
+    def is_measured_by_law(self, campaign: Any) -> bool:
         """Whether the goal is measured by the law, as soon as that can tell."""
-        return self.law.fit is not None and self.said is not None and law_may(campaign)
+        return self.law.fit is not None and self.judgments is not None and can_measure_goal_by_law(campaign)
 
-    def measured(self, campaign: Any, means: Moderated) -> Measured:
+    def goal_estimates(self, campaign: Any, means: ModeratedMeans) -> GoalEstimates:
         """By the law where it can tell and `law_may`; else by the means."""
-        fitted = self.fitted if self.fits(campaign) else None
-        return Measured(means, MEANS) if fitted is None else Measured(fitted, self.law.name)
+        estimates = self.law_estimates if self.is_measured_by_law(campaign) else None
+        return GoalEstimates(means, MEASURED_BY_MEANS) if estimates is None else GoalEstimates(estimates, self.law.name)

@@ -14,26 +14,32 @@ from tempfile import TemporaryFile
 from typing import IO, BinaryIO, NamedTuple, NoReturn, cast
 from unicodedata import normalize
 
-from app.designs.content import LONGEST_FILE_NAME
-from app.errors import Invalid, TooLarge, shortened
-from app.media.file_names import NamesOfPaths, match_names
-from app.media.signatures import content_type
+from app.designs.content import MAX_FILE_NAME_CHARS
+from app.errors import Invalid, TooLarge, shorten_echo
+from app.media.file_names import PathMatches, match_names_to_paths
+from app.media.signatures import detect_content_type
 
 MB = 2**20
-PIECE_BYTES = 2**18
-LONGEST_PATH = 2 * LONGEST_FILE_NAME  # with the folders that do not count
-MOST_FILES = 20_000
-LARGEST_DIRECTORY = 2**23  # bytes: `zipfile` reads all of it, whatever it says
-END, END_BYTES = b"PK\x05\x06", 22  # of a zip: signature and length without its comment, which is 64 KB at most
-WIDE_END, WIDE_END_BYTES = b"PK\x06\x07", 20  # stands before it where there are more files than we take
-DENSE_BYTES = 2**23  # up to this size a table may be packed as densely as it likes
-MAX_DENSITY = 200  # bytes of a table for each byte of its packed form; tables of texts have 3 to 20
-LEFT_BY_SYSTEMS = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
-ENCRYPTED = 1  # a bit of a file's flags
-PACKED_BY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others take memory as their headers please
+MEDIA_PIECE_BYTES = 2**18
+MAX_PATH_CHARACTERS = 2 * MAX_FILE_NAME_CHARS  # with the folders that do not count
+MAX_FILES_IN_MEDIA_ZIP = 20_000
+MAX_MEDIA_ZIP_DIRECTORY_BYTES = 2**23  # bytes: `zipfile` reads all of it, whatever it says
+ZIP_END_SIGNATURE, ZIP_END_BYTES = (
+    b"PK\x05\x06",
+    22,
+)  # of a zip: signature and length without its comment, which is 64 KB at most
+ZIP64_LOCATOR_SIGNATURE, ZIP64_LOCATOR_BYTES = (
+    b"PK\x06\x07",
+    20,
+)  # stands before it where there are more files than we take
+MAX_UNCHECKED_DENSITY_BYTES = 2**23  # up to this size a table may be packed as densely as it likes
+MAX_COMPRESSION_RATIO = 200  # bytes of a table for each byte of its packed form; tables of texts have 3 to 20
+SYSTEM_FILE_NAMES = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
+ZIP_ENCRYPTED_FLAG = 1  # a bit of a file's flags
+ALLOWED_COMPRESSION_TYPES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others take memory as their headers please
 
 
-class Packed(NamedTuple):
+class MediaZip(NamedTuple):
     """A zip, and how large a file of it and all files of a campaign may be, in MB.
 
     folder: where in it they lie, with a slash at its end; None where nothing else is in it. skip_unnamed: whether files
@@ -47,29 +53,29 @@ class Packed(NamedTuple):
     skip_unnamed: bool = False
 
 
-class Piece(NamedTuple):
+class UnpackedPiece(NamedTuple):
     """Some bytes of a file, the `place`-th piece of it; `number` counts the files."""
 
-    number: int
+    file_number: int
     name: str
     content_type: str
-    size: int
-    place: int
+    file_size: int
+    piece_number: int
     data: bytes
 
 
-def refuse(code: str, problem: str, name: str = "") -> NoReturn:
-    about, details = (f"“{shortened(name)}” in the zip ", {"file": shortened(name)}) if name else ("", {})
-    raise Invalid(f"{about}{problem} Nothing was imported.", code=code, **details)
+def refuse_zip(error_code: str, problem: str, path: str = "") -> NoReturn:
+    subject, details = (f"“{shorten_echo(path)}” in the zip ", {"file": shorten_echo(path)}) if path else ("", {})
+    raise Invalid(f"{subject}{problem} Nothing was imported.", code=error_code, **details)
 
 
-def pieces(
-    packed: Packed,
-    wanted: Collection[str],
-    taken: Collection[str],
-    taken_bytes: int,
-    respelled: dict[str, str] | None = None,
-) -> Iterator[Piece]:
+def unpack_media_pieces(
+    media_zip: MediaZip,
+    referenced_names: Collection[str],
+    existing_names: Collection[str],
+    existing_bytes: int,
+    path_by_respelled_name: dict[str, str] | None = None,
+) -> Iterator[UnpackedPiece]:
     """The files of a zip, which items name (`wanted`) and the campaign does not have yet (`taken`, of so many bytes).
 
     respelled: takes in the names that are spelled in another way in the zip, each with its path there.
@@ -77,202 +83,220 @@ def pieces(
     Raises `Invalid`: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`,
     `media_type_unknown`; `TooLarge`: `zip_too_many_files`, `media_file_too_large`, `media_too_large`.
     """
-    with opened(packed.file) as archive:
-        paths = {path: info for path, info in members(archive).items() if path.startswith(packed.folder or "")}
-        names, others = named(paths, packed, wanted, taken)
-        if respelled is not None:
-            respelled |= {name: path[len(packed.folder or "") :] for name, path in others.items()}
-        check_sizes([paths[path] for _, path in names], packed, taken_bytes)
-        for number, (name, path) in enumerate(names):
-            yield from unpacked(archive, paths[path], name, number)
+    with open_zip(media_zip.file) as archive:
+        entry_by_path = {
+            path: info for path, info in zip_entries_by_path(archive).items() if path.startswith(media_zip.folder or "")
+        }
+        names_and_paths, respelled_paths = match_zip_entries(entry_by_path, media_zip, referenced_names, existing_names)
+        if path_by_respelled_name is not None:
+            path_by_respelled_name |= {
+                name: path[len(media_zip.folder or "") :] for name, path in respelled_paths.items()
+            }
+        check_media_sizes([entry_by_path[path] for _, path in names_and_paths], media_zip, existing_bytes)
+        for file_number, (name, path) in enumerate(names_and_paths):
+            yield from unpack_entry_pieces(archive, entry_by_path[path], name, file_number)
 
 
-def quoted(names: Sequence[str]) -> str:
+def join_quoted_names(names: Sequence[str]) -> str:
     """Return `“a”`, `“a” and “b”`, `“a”, “b” and “c”`."""
-    *others, last = (f"“{shortened(name)}”" for name in names)
+    *others, last = (f"“{shorten_echo(name)}”" for name in names)
     return f"{', '.join(others)} and {last}" if others else last
 
 
 @contextmanager
-def opened(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
+def open_zip(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
     """Raises `Invalid` (`zip_unreadable`), also while it is read; `TooLarge` (`zip_too_many_files`)."""
-    check_directory(file)
+    check_media_zip_directory(file)
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as problem:
-        refuse("zip_unreadable", f"This is not a zip that can be read ({problem}).")
+        refuse_zip("zip_unreadable", f"This is not a zip that can be read ({problem}).")
 
 
-def check_directory(file: BinaryIO) -> None:
+def check_media_zip_directory(file: BinaryIO) -> None:
     """Look at the end of a zip, which says how long the list of its files is."""
     size = file.seek(0, 2)
-    file.seek(max(0, size - END_BYTES - 2**16))
+    file.seek(max(0, size - ZIP_END_BYTES - 2**16))
     tail = file.read()
     file.seek(0)
-    at = tail.rfind(END)
-    if at < 0 or len(tail) < at + END_BYTES:
-        refuse("zip_unreadable", "This is not a zip that can be read.")
-    wide = tail[max(0, at - WIDE_END_BYTES) : at].startswith(WIDE_END)
-    files, directory = (int.from_bytes(tail[at + start : at + end], "little") for start, end in ((10, 12), (12, 16)))
-    if wide or files > MOST_FILES or directory > LARGEST_DIRECTORY:
+    position = tail.rfind(ZIP_END_SIGNATURE)
+    if position < 0 or len(tail) < position + ZIP_END_BYTES:
+        refuse_zip("zip_unreadable", "This is not a zip that can be read.")
+    is_zip64 = tail[max(0, position - ZIP64_LOCATOR_BYTES) : position].startswith(ZIP64_LOCATOR_SIGNATURE)
+    file_count, directory_bytes = (
+        int.from_bytes(tail[position + start : position + end], "little") for start, end in ((10, 12), (12, 16))
+    )
+    if is_zip64 or file_count > MAX_FILES_IN_MEDIA_ZIP or directory_bytes > MAX_MEDIA_ZIP_DIRECTORY_BYTES:
         raise TooLarge(
-            f"This zip has more than {MOST_FILES:,} files. Nothing was imported. Import the items in several files.",
+            f"This zip has more than {MAX_FILES_IN_MEDIA_ZIP:,} files. Nothing was imported. Import the items in several files.",
             code="zip_too_many_files",
         )
 
 
-def is_ours(info: zipfile.ZipInfo) -> bool:
+def is_user_zip_entry(entry: zipfile.ZipInfo) -> bool:
     """Whether a file was put there by somebody, and not by their system."""
-    return not info.is_dir() and not set(LEFT_BY_SYSTEMS) & set(info.filename.replace("\\", "/").split("/"))
+    return not entry.is_dir() and not set(SYSTEM_FILE_NAMES) & set(entry.filename.replace("\\", "/").split("/"))
 
 
-def members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+def zip_entries_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """The files of a zip by their paths.
 
     Raises `Invalid`: `media_name_unsafe`, `media_twice`, `zip_encrypted`, `zip_unreadable`.
     """
-    found: dict[str, zipfile.ZipInfo] = {}
-    for info in filter(is_ours, archive.infolist()):
-        path = checked(info)
-        if path in found:
-            refuse("media_twice", "is there twice.", path)
-        found[path] = info
-    return found
+    entry_by_path: dict[str, zipfile.ZipInfo] = {}
+    for entry in filter(is_user_zip_entry, archive.infolist()):
+        path = safe_entry_path(entry)
+        if path in entry_by_path:
+            refuse_zip("media_twice", "is there twice.", path)
+        entry_by_path[path] = entry
+    return entry_by_path
 
 
-def packed_whole(paths: Collection[str]) -> str:
+def common_root_folder(paths: Collection[str]) -> str:
     """The one folder in which all files lie, with a slash at its end; nothing where there is none."""
     folders = {path.partition("/")[0] if "/" in path else "" for path in paths}
     return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
 
 
-def named(
-    paths: Collection[str], packed: Packed, wanted: Collection[str], taken: Collection[str]
+def match_zip_entries(
+    paths: Collection[str], media_zip: MediaZip, referenced_names: Collection[str], existing_names: Collection[str]
 ) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """Return the name that items use for each file, with its path, in the order of the paths; and the respelled names.
 
     Items call a file by its path below the folder; where there is none, by its path, or by that below the one folder
     that was packed whole.
     """
-    folder = packed.folder
-    whole = packed_whole(paths) if folder is None else folder
-    ways = {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
-    found = match_names(ways, wanted, taken)
-    for path, names in found.names.items():
-        own = ways[path][-1]
-        if len(own) > LONGEST_FILE_NAME:
-            refuse("media_name_unsafe", f"has a name of more than {LONGEST_FILE_NAME} characters.", path)
-        if own in taken or not set(taken).isdisjoint(names):
-            refuse("media_twice", "is there twice, or the campaign has a file of that name already.", path)
-    unnamed = [path for path, names in found.names.items() if not names]
-    if unnamed and not packed.skip_unnamed:
-        named_here = {name for names in found.names.values() for name in names}
-        refuse_unnamed(unnamed, found, sorted({*wanted} - named_here - {*taken}))
-    several = [name for names in found.names.values() for name in names]
-    if len(several) != len(set(several)):
-        twice = next(path for path, names in found.names.items() if several.count(names[0]) > 1)
-        refuse("media_twice", "is there twice, or the campaign has a file of that name already.", twice)
-    return [(name, path) for path, names in found.names.items() for name in names], found.respelled
+    folder = media_zip.folder
+    root_folder = common_root_folder(paths) if folder is None else folder
+    spellings_by_path = {path: ([path] if folder is None else []) + [path.removeprefix(root_folder)] for path in paths}
+    matches = match_names_to_paths(spellings_by_path, referenced_names, existing_names)
+    for path, names in matches.names_by_path.items():
+        own_name = spellings_by_path[path][-1]
+        if len(own_name) > MAX_FILE_NAME_CHARS:
+            refuse_zip("media_name_unsafe", f"has a name of more than {MAX_FILE_NAME_CHARS} characters.", path)
+        if own_name in existing_names or not set(existing_names).isdisjoint(names):
+            refuse_zip("media_twice", "is there twice, or the campaign has a file of that name already.", path)
+    unreferenced_paths = [path for path, names in matches.names_by_path.items() if not names]
+    if unreferenced_paths and not media_zip.skip_unnamed:
+        matched_names = {name for names in matches.names_by_path.values() for name in names}
+        refuse_unreferenced_files(
+            unreferenced_paths, matches, sorted({*referenced_names} - matched_names - {*existing_names})
+        )
+    all_matched_names = [name for names in matches.names_by_path.values() for name in names]
+    if len(all_matched_names) != len(set(all_matched_names)):
+        duplicate_path = next(
+            path for path, names in matches.names_by_path.items() if all_matched_names.count(names[0]) > 1
+        )
+        refuse_zip("media_twice", "is there twice, or the campaign has a file of that name already.", duplicate_path)
+    return [
+        (name, path) for path, names in matches.names_by_path.items() for name in names
+    ], matches.path_by_respelled_name
 
 
-def refuse_unnamed(unnamed: Sequence[str], found: NamesOfPaths, missing: Sequence[str]) -> NoReturn:
+def refuse_unreferenced_files(
+    unreferenced_paths: Sequence[str], matches: PathMatches, missing_names: Sequence[str]
+) -> NoReturn:
     """Refuse files of a zip that no item names, all of them by name, with those that items name and it lacks."""
-    for path in unnamed:
-        if path in found.unclear:
-            name = shortened(found.unclear[path])
-            refuse(
+    for path in unreferenced_paths:
+        if path in matches.ambiguous_name_by_path:
+            name = shorten_echo(matches.ambiguous_name_by_path[path])
+            refuse_zip(
                 "media_unnamed", f"may be what items call “{name}”, but so may another file. Spell it as it is.", path
             )
-    words = f"In the zip {quoted(unnamed)} {'are' if len(unnamed) > 1 else 'is'} named by no item."
-    lacks = f" It lacks {quoted(missing)}, which items name." if missing else ""
-    them = "them" if len(unnamed) > 1 else "it"
-    way = f" Take {them} out of the zip, name {them} in the table, or leave out files that no item names."
-    if not any(found.names.values()):
-        way = " Is the column of file names the one that is shown?"
+    problem = f"In the zip {join_quoted_names(unreferenced_paths)} {'are' if len(unreferenced_paths) > 1 else 'is'} named by no item."
+    missing_sentence = f" It lacks {join_quoted_names(missing_names)}, which items name." if missing_names else ""
+    pronoun = "them" if len(unreferenced_paths) > 1 else "it"
+    advice = f" Take {pronoun} out of the zip, name {pronoun} in the table, or leave out files that no item names."
+    if not any(matches.names_by_path.values()):
+        advice = " Is the column of file names the one that is shown?"
     raise Invalid(
-        f"{words}{lacks}{way} Nothing was imported.",
+        f"{problem}{missing_sentence}{advice} Nothing was imported.",
         code="media_unnamed",
-        file=shortened(unnamed[0]),
-        unnamed=[*map(shortened, unnamed)],
-        missing=[*map(shortened, missing)],
+        file=shorten_echo(unreferenced_paths[0]),
+        unnamed=[*map(shorten_echo, unreferenced_paths)],
+        missing=[*map(shorten_echo, missing_names)],
     )
 
 
-def checked(info: zipfile.ZipInfo) -> str:
+def safe_entry_path(entry: zipfile.ZipInfo) -> str:
     """The path of a file in a zip. Raises `Invalid` for one that leads out of it, and for what is no plain file."""
-    path = normalize("NFC", info.filename).replace("\\", "/")  # which some programs of Windows write
+    path = normalize("NFC", entry.filename).replace("\\", "/")  # which some programs of Windows write
     parts = PurePosixPath(path).parts
-    odd = path != path.strip() or ":" in path or not path.isprintable() or len(path) > LONGEST_PATH
-    if odd or path.startswith("/") or not {".", ".."}.isdisjoint(parts) or path != "/".join(parts):
-        refuse("media_name_unsafe", "has a name that cannot be used: a path that leads elsewhere, or odd signs.", path)
-    mode = info.external_attr >> 16
+    is_odd = path != path.strip() or ":" in path or not path.isprintable() or len(path) > MAX_PATH_CHARACTERS
+    if is_odd or path.startswith("/") or not {".", ".."}.isdisjoint(parts) or path != "/".join(parts):
+        refuse_zip(
+            "media_name_unsafe", "has a name that cannot be used: a path that leads elsewhere, or odd signs.", path
+        )
+    mode = entry.external_attr >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        refuse("media_name_unsafe", "is a link or a device, and no file.", path)
-    if info.flag_bits & ENCRYPTED:
-        refuse("zip_encrypted", "is encrypted. Pack it without a password.", path)
-    if info.compress_type not in PACKED_BY:
-        refuse("zip_unreadable", "is packed in a way that few programs know. Pack it as usual.", path)
+        refuse_zip("media_name_unsafe", "is a link or a device, and no file.", path)
+    if entry.flag_bits & ZIP_ENCRYPTED_FLAG:
+        refuse_zip("zip_encrypted", "is encrypted. Pack it without a password.", path)
+    if entry.compress_type not in ALLOWED_COMPRESSION_TYPES:
+        refuse_zip("zip_unreadable", "is packed in a way that few programs know. Pack it as usual.", path)
     return path
 
 
-def check_sizes(files: Collection[zipfile.ZipInfo], packed: Packed, taken_bytes: int) -> None:
+def check_media_sizes(entries: Collection[zipfile.ZipInfo], media_zip: MediaZip, existing_bytes: int) -> None:
     """By what the zip says: `zipfile` unpacks no more of a file than that."""
-    for info in files:
-        if info.file_size > packed.max_file_mb * MB:
+    for entry in entries:
+        if entry.file_size > media_zip.max_file_mb * MB:
             raise TooLarge(
-                f"“{shortened(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB, and "
-                f"{packed.max_file_mb} MB is the most. Nothing was imported.",
+                f"“{shorten_echo(entry.filename)}” in the zip has {entry.file_size / MB:,.0f} MB, and "
+                f"{media_zip.max_file_mb} MB is the most. Nothing was imported.",
                 code="media_file_too_large",
-                file=shortened(info.filename),
+                file=shorten_echo(entry.filename),
             )
-    size = taken_bytes + sum(info.file_size for info in files)
-    if size > packed.max_mb * MB:
+    total_bytes = existing_bytes + sum(info.file_size for info in entries)
+    if total_bytes > media_zip.max_mb * MB:
         raise TooLarge(
-            f"With this zip the campaign would have {size / MB:,.0f} MB of files, and {packed.max_mb} MB is the most. "
+            f"With this zip the campaign would have {total_bytes / MB:,.0f} MB of files, and {media_zip.max_mb} MB is the most. "
             "Nothing was imported.",
             code="media_too_large",
         )
 
 
-def unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, number: int) -> Iterator[Piece]:
+def unpack_entry_pieces(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, file_number: int
+) -> Iterator[UnpackedPiece]:
     """One file. Its check sum is looked at when its end is read."""
-    with archive.open(info) as opened:
-        data = opened.read(PIECE_BYTES)
-        kind = content_type(data)
-        if kind is None:
-            refuse("media_type_unknown", what_else(data), info.filename)
-        place, left = 0, info.file_size
+    with archive.open(entry) as stream:
+        data = stream.read(MEDIA_PIECE_BYTES)
+        file_type = detect_content_type(data)
+        if file_type is None:
+            refuse_zip("media_type_unknown", unsupported_type_sentence(data), entry.filename)
+        piece_number, bytes_left = 0, entry.file_size
         while data:
-            yield Piece(number, name, kind, info.file_size, place, data)
-            left -= len(data)
-            data, place = opened.read(PIECE_BYTES), place + 1
-    if left:
-        refuse("zip_unreadable", "has another size than the zip says.", info.filename)
+            yield UnpackedPiece(file_number, name, file_type, entry.file_size, piece_number, data)
+            bytes_left -= len(data)
+            data, piece_number = stream.read(MEDIA_PIECE_BYTES), piece_number + 1
+    if bytes_left:
+        refuse_zip("zip_unreadable", "has another size than the zip says.", entry.filename)
 
 
-def unpacked_file(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BinaryIO:
+def unpack_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:
     """Return a file of a zip as a temporary file on disk, open at its beginning: a small zip can hold a large one.
 
     Raises `TooLarge` (`zip_too_dense`) for one that is packed more densely than tables are.
     """
-    if info.file_size > DENSE_BYTES and info.file_size > MAX_DENSITY * info.compress_size:
+    if entry.file_size > MAX_UNCHECKED_DENSITY_BYTES and entry.file_size > MAX_COMPRESSION_RATIO * entry.compress_size:
         raise TooLarge(
-            f"“{shortened(info.filename)}” in the zip is more than {MAX_DENSITY} times as large as its packed form, as "
+            f"“{shorten_echo(entry.filename)}” in the zip is more than {MAX_COMPRESSION_RATIO} times as large as its packed form, as "
             "no usual table is. Nothing was imported. Send the table without packing it.",
             code="zip_too_dense",
-            file=shortened(info.filename),
+            file=shorten_echo(entry.filename),
         )
-    with ExitStack() as stack, archive.open(info) as opened:
+    with ExitStack() as stack, archive.open(entry) as stream:
         file: IO[bytes] = stack.enter_context(TemporaryFile())
-        while data := opened.read(PIECE_BYTES):
+        while data := stream.read(MEDIA_PIECE_BYTES):
             file.write(data)
         file.seek(0)
         stack.pop_all()
     return cast("BinaryIO", file)
 
 
-def what_else(start: bytes) -> str:
+def unsupported_type_sentence(start: bytes) -> str:
     """Why a file is not taken, with what it seems to be."""
     if b"<svg" in start[:1000].lower():
         return "is an SVG, which can hold scripts. Save it as PNG."

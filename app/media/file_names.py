@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from unicodedata import normalize
 
-MOST_TOLD = 3
+MAX_RESPELLED_NAMES_LISTED = 3
 
 
 @dataclass
-class NamesOfPaths:
+class PathMatches:
     """Names in a table by the path that they mean.
 
     Attributes:
@@ -23,17 +23,19 @@ class NamesOfPaths:
 
     """
 
-    names: dict[str, list[str]]
-    respelled: dict[str, str] = field(default_factory=dict)
-    unclear: dict[str, str] = field(default_factory=dict)
+    names_by_path: dict[str, list[str]]
+    path_by_respelled_name: dict[str, str] = field(default_factory=dict)
+    ambiguous_name_by_path: dict[str, str] = field(default_factory=dict)
 
 
-def folded_path(name: str) -> str:
+def casefolded_path(path: str) -> str:
     """Return a path without what may differ in its spelling."""
-    return normalize("NFC", name.strip()).replace("\\", "/").removeprefix("./").casefold()
+    return normalize("NFC", path.strip()).replace("\\", "/").removeprefix("./").casefold()
 
 
-def match_names(paths: Mapping[str, Sequence[str]], wanted: Collection[str], taken: Collection[str]) -> NamesOfPaths:
+def match_names_to_paths(
+    spellings_by_path: Mapping[str, Sequence[str]], referenced_names: Collection[str], existing_names: Collection[str]
+) -> PathMatches:
     """Return which names mean which path.
 
     Args:
@@ -42,45 +44,58 @@ def match_names(paths: Mapping[str, Sequence[str]], wanted: Collection[str], tak
         taken: Names of files that are there already, which need no path.
 
     """
-    names: dict[str, list[str]] = {path: [] for path in paths}
-    exact = set[str]()
-    for path, ways in paths.items():
-        if name := next((way for way in ways if way in wanted), None):
-            names[path].append(name)
-            exact.add(name)
-    found = NamesOfPaths(names)
-    whole, ends = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
-    for path, ways in paths.items():
-        for way in ways:
-            whole[folded_path(way)].add(path)
-        for end in ends_of(folded_path(path)):
-            ends[end].add(path)
-    for name in sorted(set(wanted) - exact - set(taken)):
-        fitting = fitting_paths(folded_path(name), whole, ends)
-        if len(fitting) == 1:
-            names[fitting[0]].append(name)
-            found.respelled[name] = fitting[0]
+    names_by_path: dict[str, list[str]] = {path: [] for path in spellings_by_path}
+    exact_names = set[str]()
+    for path, spellings in spellings_by_path.items():
+        if name := next((way for way in spellings if way in referenced_names), None):
+            names_by_path[path].append(name)
+            exact_names.add(name)
+    matches = PathMatches(names_by_path)
+    paths_by_spelling, paths_by_suffix = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for path, spellings in spellings_by_path.items():
+        for way in spellings:
+            paths_by_spelling[casefolded_path(way)].add(path)
+        for end in path_suffixes(casefolded_path(path)):
+            paths_by_suffix[end].add(path)
+    for name in sorted(set(referenced_names) - exact_names - set(existing_names)):
+        candidates = candidate_paths(casefolded_path(name), paths_by_spelling, paths_by_suffix)
+        if len(candidates) == 1:
+            names_by_path[candidates[0]].append(name)
+            matches.path_by_respelled_name[name] = candidates[0]
         else:
-            found.unclear.update(dict.fromkeys(fitting, name))
-    return found
+            matches.ambiguous_name_by_path.update(dict.fromkeys(candidates, name))
+    return matches
 
 
-def fitting_paths(name: str, whole: Mapping[str, set[str]], ends: Mapping[str, set[str]]) -> list[str]:
+def candidate_paths(
+    casefolded_name: str, paths_by_spelling: Mapping[str, set[str]], paths_by_suffix: Mapping[str, set[str]]
+) -> list[str]:
     """Return the paths that a folded name may mean: equal ones, else those that end with it or that it ends with."""
-    same = whole.get(name)
-    return sorted(same or ends.get(name, set()).union(*(whole.get(end, set()) for end in ends_of(name))))
+    equal_paths = paths_by_spelling.get(casefolded_name)
+    return sorted(
+        equal_paths
+        or paths_by_suffix.get(casefolded_name, set()).union(
+            *(paths_by_spelling.get(end, set()) for end in path_suffixes(casefolded_name))
+        )
+    )
 
 
-def ends_of(path: str) -> list[str]:
+def path_suffixes(path: str) -> list[str]:
     """Return a path without its first folder, without its first two, and so on."""
     parts = path.split("/")
     return ["/".join(parts[start:]) for start in range(1, len(parts))]
 
 
-def sentence_on_spelling(respelled: Mapping[str, str]) -> str | None:
+def respelled_names_note(path_by_respelled_name: Mapping[str, str]) -> str | None:
     """Return a sentence about names that were found in another spelling, None if there are none."""
-    if not respelled:
+    if not path_by_respelled_name:
         return None
-    some = [f"“{path}” for “{name}”" for name, path in list(respelled.items())[:MOST_TOLD]]
-    more = f" and {len(respelled) - MOST_TOLD:,} more" if len(respelled) > MOST_TOLD else ""
-    return f"Files were taken that are spelled in another way in the zip: {', '.join(some)}{more}."
+    examples = [
+        f"“{path}” for “{name}”" for name, path in list(path_by_respelled_name.items())[:MAX_RESPELLED_NAMES_LISTED]
+    ]
+    remainder = (
+        f" and {len(path_by_respelled_name) - MAX_RESPELLED_NAMES_LISTED:,} more"
+        if len(path_by_respelled_name) > MAX_RESPELLED_NAMES_LISTED
+        else ""
+    )
+    return f"Files were taken that are spelled in another way in the zip: {', '.join(examples)}{remainder}."

@@ -7,23 +7,26 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.database.campaign import campaign_by_slug
+from app.database.campaign import load_campaign_by_slug
 from app.quality import who_counts
-from app.record.revisions import revise
+from app.record.revisions import revise_posteriors
 
-Decide = Callable[..., Awaitable[Any]]
+DecisionFunction = Callable[..., Awaitable[Any]]
 
-ON_ANNOTATORS: dict[str, Decide] = {
-    "hold": who_counts.hold,
-    "release": who_counts.release,
-    "exclude": who_counts.exclude,
-    "restore": who_counts.restore,
+ANNOTATOR_ACTIONS: dict[str, DecisionFunction] = {
+    "hold": who_counts.hold_annotator,
+    "release": who_counts.release_annotator,
+    "exclude": who_counts.exclude_annotator,
+    "restore": who_counts.restore_annotator,
 }
-ON_ANSWERS: dict[str, Decide] = {"exclude": who_counts.exclude_answer, "restore": who_counts.restore_answer}
+ANSWER_ACTIONS: dict[str, DecisionFunction] = {
+    "exclude": who_counts.exclude_answer,
+    "restore": who_counts.restore_answer,
+}
 
 
-async def on_annotator(
-    engine: AsyncEngine, slug: str, name: str, action: str, *, reason: str, now: datetime
+async def decide_on_annotator(
+    engine: AsyncEngine, slug: str, annotator_name: str, action: str, *, reason: str, now: datetime
 ) -> Callable[[], Awaitable[None]]:
     """Do one of `ON_ANNOTATORS` to whom pages call A7. What is returned makes the posteriors follow: seconds to minutes
     in a campaign of a million answers, in which all goes on. Where it is never called, the next one does it.
@@ -31,20 +34,27 @@ async def on_annotator(
     Raises `NotFound` (`campaign_not_found`) and what these raise.
     """
     async with engine.begin() as connection:
-        campaign = await campaign_by_slug(connection, slug)
-        annotator = await who_counts.annotator_named(connection, campaign, name)
-        await ON_ANNOTATORS[action](connection, campaign, annotator, reason=reason, now=now)
-    return partial(revise, engine, campaign.id, now=now)
+        campaign = await load_campaign_by_slug(connection, slug)
+        annotator_id = await who_counts.find_annotator_id(connection, campaign, annotator_name)
+        await ANNOTATOR_ACTIONS[action](connection, campaign, annotator_id, reason=reason, now=now)
+    return partial(revise_posteriors, engine, campaign.id, now=now)
 
 
-async def on_answer(
-    engine: AsyncEngine, slug: str, answer: int, action: str, *, reason: str, now: datetime, of: str = ""
+async def decide_on_answer(
+    engine: AsyncEngine,
+    slug: str,
+    answer_number: int,
+    action: str,
+    *,
+    reason: str,
+    now: datetime,
+    annotator_name: str = "",
 ) -> Callable[[], Awaitable[None]]:
     """The same to an answer, by its number; it must be this annotator's, if one is named."""
     async with engine.begin() as connection:
-        campaign = await campaign_by_slug(connection, slug)
-        if of:
-            annotator = await who_counts.annotator_named(connection, campaign, of)
-            await who_counts.require_answer_of(connection, campaign, annotator, answer)
-        await ON_ANSWERS[action](connection, campaign, answer, reason=reason, now=now)
-    return partial(revise, engine, campaign.id, now=now)
+        campaign = await load_campaign_by_slug(connection, slug)
+        if annotator_name:
+            annotator_id = await who_counts.find_annotator_id(connection, campaign, annotator_name)
+            await who_counts.require_answer_by_annotator(connection, campaign, annotator_id, answer_number)
+        await ANSWER_ACTIONS[action](connection, campaign, answer_number, reason=reason, now=now)
+    return partial(revise_posteriors, engine, campaign.id, now=now)

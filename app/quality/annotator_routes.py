@@ -9,17 +9,19 @@ from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request, Respons
 from fastapi import Path as PathParameter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.auth.guards import researcher
-from app.database.audit_log import ACTIONS as ACTIONS_IN_LOG
-from app.database.campaign import campaign_of_page
+from app.auth.guards import require_researcher
+from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
+from app.database.campaign import load_campaign_for_page
 from app.designs.registry import design_of
 from app.quality import acting, annotators
 from app.quality.compared import AnnotatorComparisons
-from app.quality.shown import checks_said
-from app.quality.who_counts import LONGEST_REASON, annotator_named
-from app.web import Database, Entered, Now, RowId, Transaction, page
+from app.quality.shown import list_check_answers_of_annotator
+from app.quality.who_counts import MAX_REASON_CHARACTERS, find_annotator_id
+from app.web import Database, FormFields, Now, RowId, Transaction, render_page
 
-router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
 
 
 async def get_comparisons(request: Request) -> AnnotatorComparisons:
@@ -27,21 +29,21 @@ async def get_comparisons(request: Request) -> AnnotatorComparisons:
     return comparisons
 
 
-async def get_medians(request: Request) -> annotators.MedianSeconds:
-    medians: annotators.MedianSeconds = request.app.state.median_seconds
+async def get_median_seconds(request: Request) -> annotators.MedianSecondsCache:
+    medians: annotators.MedianSecondsCache = request.app.state.median_seconds
     return medians
 
 
-Compared = Annotated[AnnotatorComparisons, Depends(get_comparisons)]
-Medians = Annotated[annotators.MedianSeconds, Depends(get_medians)]
+Comparisons = Annotated[AnnotatorComparisons, Depends(get_comparisons)]
+Medians = Annotated[annotators.MedianSecondsCache, Depends(get_median_seconds)]
 
-SHOWN = 50  # annotators, and answers of one, on a page
-PATIENCE_SECONDS = 3.0  # until a page is shown whose scores are yet to follow
-Name = Annotated[str, PathParameter(max_length=40)]
-Page = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
+ANNOTATOR_ROWS_PER_PAGE = 50  # annotators, and answers of one, on a page
+REVISION_WAIT_SECONDS = 3.0  # until a page is shown whose scores are yet to follow
+AnnotatorPathName = Annotated[str, PathParameter(max_length=40)]
+AnnotatorPageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 
 # What can be done to whoever stands so.
-ACTIONS = {None: ("hold", "exclude"), "held": ("release", "exclude"), "excluded": ("restore",)}
+ACTIONS_BY_BLOCKED_STATE = {None: ("hold", "exclude"), "held": ("release", "exclude"), "excluded": ("restore",)}
 
 
 @router.get("/annotators")
@@ -50,90 +52,105 @@ async def annotators_page(
     connection: Transaction,
     slug: str,
     *,
-    comparisons: Compared,
+    comparisons: Comparisons,
     medians: Medians,
-    sort: annotators.Sorting = "name",
+    sort: annotators.AnnotatorSort = "name",
     rising: bool = False,
-    number: Page = 1,
+    number: AnnotatorPageNumber = 1,
 ) -> HTMLResponse:
-    campaign = await campaign_of_page(connection, slug)
-    total = await annotators.count(connection, campaign.id)
-    pages = max(1, -(-total // SHOWN))
+    campaign = await load_campaign_for_page(connection, slug)
+    total = await annotators.count_annotators(connection, campaign.id)
+    pages = max(1, -(-total // ANNOTATOR_ROWS_PER_PAGE))
     number = min(number, pages)
-    how: dict[str, Any] = {"sorting": sort, "rising": rising, "limit": SHOWN, "offset": (number - 1) * SHOWN}
-    compared = await comparisons.newest(connection, campaign)
+    list_options: dict[str, Any] = {
+        "sorting": sort,
+        "rising": rising,
+        "limit": ANNOTATOR_ROWS_PER_PAGE,
+        "offset": (number - 1) * ANNOTATOR_ROWS_PER_PAGE,
+    }
+    comparison = await comparisons.load_newest(connection, campaign)
     context = {
         "campaign": campaign,
-        "lines": await annotators.listed(connection, campaign, medians=medians, **how),
-        "compared": compared,
-        "learned": compared.learned,
-        "behind": await annotators.behind(connection, campaign.id),
+        "lines": await annotators.list_annotator_lines(connection, campaign, median_seconds=medians, **list_options),
+        "compared": comparison,
+        "learned": comparison.has_reliability,
+        "behind": await annotators.has_unapplied_decisions(connection, campaign.id),
         "bins": design_of(campaign).classes,
         "sort": sort,
         "rising": rising,
-        "sortings": get_args(annotators.Sorting),
+        "sortings": get_args(annotators.AnnotatorSort),
         "total": total,
         "number": number,
         "pages": pages,
-        "per_page": SHOWN,
+        "per_page": ANNOTATOR_ROWS_PER_PAGE,
         "query": urlencode({"sort": sort} | ({"rising": "true"} if rising else {})),
     }
-    return page(request, "admin/annotators.html", context)
+    return render_page(request, "admin/annotators.html", context)
 
 
 @router.get("/annotators/{annotator}")
 async def annotator_page(
-    request: Request, connection: Transaction, comparisons: Compared, slug: str, annotator: Name, *, number: Page = 1
+    request: Request,
+    connection: Transaction,
+    comparisons: Comparisons,
+    slug: str,
+    annotator: AnnotatorPathName,
+    *,
+    number: AnnotatorPageNumber = 1,
 ) -> HTMLResponse:
-    campaign = await campaign_of_page(connection, slug)
-    row = await annotator_named(connection, campaign, annotator)
-    (line,) = await annotators.listed(connection, campaign, limit=1, annotator=row)
-    pages = max(1, -(-line.answers // SHOWN))
+    campaign = await load_campaign_for_page(connection, slug)
+    annotator_id = await find_annotator_id(connection, campaign, annotator)
+    (line,) = await annotators.list_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
+    pages = max(1, -(-line.answers // ANNOTATOR_ROWS_PER_PAGE))
     number = min(number, pages)
-    answers = await annotators.answers_of(connection, campaign, row, limit=SHOWN, offset=(number - 1) * SHOWN)
+    answers = await annotators.list_answers_of_annotator(
+        connection, campaign, annotator_id, limit=ANNOTATOR_ROWS_PER_PAGE, offset=(number - 1) * ANNOTATOR_ROWS_PER_PAGE
+    )
     context = {
         "campaign": campaign,
         "line": line,
-        "compared": await comparisons.newest(connection, campaign),
-        "behind": await annotators.behind(connection, campaign.id),
+        "compared": await comparisons.load_newest(connection, campaign),
+        "behind": await annotators.has_unapplied_decisions(connection, campaign.id),
         "bins": design_of(campaign).classes,
-        "actions": ACTIONS[line.barred],
+        "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],
         "answers": answers,
-        "decisions": await annotators.decisions_on(connection, campaign.id, line.name),
+        "decisions": await annotators.list_decisions_about_annotator(connection, campaign.id, line.name),
         "words_of": ACTIONS_IN_LOG,
-        "checks": await checks_said(connection, campaign, row),
-        "longest": LONGEST_REASON,
+        "checks": await list_check_answers_of_annotator(connection, campaign, annotator_id),
+        "longest": MAX_REASON_CHARACTERS,
         "number": number,
         "pages": pages,
-        "per_page": SHOWN,
+        "per_page": ANNOTATOR_ROWS_PER_PAGE,
     }
-    return page(request, "admin/annotator.html", context)
+    return render_page(request, "admin/annotator.html", context)
 
 
 @router.post("/annotators/{annotator}/{action}")
-async def act_on_annotator(
-    form: Entered,
+async def post_annotator_action(
+    form: FormFields,
     database: Database,
-    later: BackgroundTasks,
+    background_tasks: BackgroundTasks,
     slug: str,
-    annotator: Name,
+    annotator: AnnotatorPathName,
     *,
     action: Literal["hold", "release", "exclude", "restore"],
     now: Now,
 ) -> Response:
     """Decide; where the posteriors take long to follow, they do so after the reply."""
     reason = form.get("reason", "")
-    await follow(await acting.on_annotator(database, slug, annotator, action, reason=reason, now=now), later)
-    return back(slug, annotator)
+    await wait_briefly_for_revision(
+        await acting.decide_on_annotator(database, slug, annotator, action, reason=reason, now=now), background_tasks
+    )
+    return redirect_to_annotator(slug, annotator)
 
 
 @router.post("/annotators/{annotator}/answers/{answer}/{action}")
-async def act_on_answer(
-    form: Entered,
+async def post_answer_action(
+    form: FormFields,
     database: Database,
-    later: BackgroundTasks,
+    background_tasks: BackgroundTasks,
     slug: str,
-    annotator: Name,
+    annotator: AnnotatorPathName,
     *,
     answer: RowId,
     action: Literal["exclude", "restore"],
@@ -141,23 +158,28 @@ async def act_on_answer(
 ) -> Response:
     """The same about one answer."""
     reason = form.get("reason", "")
-    await follow(await acting.on_answer(database, slug, answer, action, reason=reason, now=now, of=annotator), later)
-    return back(slug, annotator)
+    await wait_briefly_for_revision(
+        await acting.decide_on_answer(database, slug, answer, action, reason=reason, now=now, annotator_name=annotator),
+        background_tasks,
+    )
+    return redirect_to_annotator(slug, annotator)
 
 
-async def follow(revising: Callable[[], Awaitable[None]], later: BackgroundTasks) -> None:
+async def wait_briefly_for_revision(
+    revise_posteriors: Callable[[], Awaitable[None]], background_tasks: BackgroundTasks
+) -> None:
     """Wait a moment for what follows from a decision, so that most pages show it; the rest goes on after the reply."""
-    task = asyncio.ensure_future(revising())
-    await asyncio.wait({task}, timeout=PATIENCE_SECONDS)
+    task = asyncio.ensure_future(revise_posteriors())
+    await asyncio.wait({task}, timeout=REVISION_WAIT_SECONDS)
     if task.done():
         task.result()
     else:
-        later.add_task(ended, task)
+        background_tasks.add_task(await_task, task)
 
 
-async def ended(task: Awaitable[None]) -> None:
+async def await_task(task: Awaitable[None]) -> None:
     await task
 
 
-def back(slug: str, annotator: str) -> Response:
+def redirect_to_annotator(slug: str, annotator: str) -> Response:
     return RedirectResponse(f"/admin/campaigns/{slug}/annotators/{annotator}", status_code=303)

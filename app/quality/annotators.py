@@ -10,37 +10,37 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.designs.criteria import criteria_of
+from app.designs.criteria import criterion_views
 from app.designs.registry import design_of
-from app.quality.checks import CheckMet, answered
-from app.quality.gather import annotators_since
+from app.quality.checks import CheckOutcome, load_check_outcomes
+from app.quality.gather import load_annotators_since
 from app.quality.work_time import work_seconds
-from app.record.news import Watermark, look
-from app.record.stream import COUNTING, DECIDED, Response, values_by
+from app.record.news import Watermark, poll_changes
+from app.record.stream import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, Response, criterion_values_sql
 
-Sorting = Literal["name", "answers", "seconds", "last", "standing"]
+AnnotatorSort = Literal["name", "answers", "seconds", "last", "standing"]
 
-MOST_KEPT = 50  # campaigns
-BINS = 10  # of the scale, in a histogram
+MAX_CAMPAIGNS_WITH_MEDIANS = 50  # campaigns
+ANNOTATOR_HISTOGRAM_BINS = 10  # of the scale, in a histogram
 
 # Until the first answer: who changed it took no longer.
-SECONDS = "CASE WHEN r.replaces IS NULL THEN extract(epoch FROM r.received_at - h.issued_at)::float8 END"
+SECONDS_TO_ANSWER = "CASE WHEN r.replaces IS NULL THEN extract(epoch FROM r.received_at - h.issued_at)::float8 END"
 
 # Of answers that were given here: nobody knows how long others took.
-TIMED = "JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id AND h.leader IS NOT NULL"
+JOIN_LEASED_HITS = "JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id AND h.leader IS NOT NULL"
 
-THEIRS = "FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id"
+FROM_OWN_RESPONSES = "FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id"
 
 # By what annotators can be sorted, who has most first: as little is read of everybody as that needs. Of seconds, which
 # need every answer, the medians are kept.
-KEYS: dict[Sorting, str] = {
+ANNOTATOR_SORT_SQL: dict[AnnotatorSort, str] = {
     "name": "-a.number",
-    "answers": f"(SELECT count(*) {THEIRS} AND r.replaces IS NULL)",
-    "last": f"(SELECT max(r.received_at) {THEIRS})",
+    "answers": f"(SELECT count(*) {FROM_OWN_RESPONSES} AND r.replaces IS NULL)",
+    "last": f"(SELECT max(r.received_at) {FROM_OWN_RESPONSES})",
     "standing": "a.barred_at",
 }
 
-CHOSEN = """
+LIST_ANNOTATORS_TEMPLATE = """
     SELECT a.id, 'A' || a.number AS name, a.pseudonym, a.platform, a.created_at, a.barred, a.barred_reason,
            a.barred_by, a.barred_at, a.place
     FROM (
@@ -51,28 +51,28 @@ CHOSEN = """
     ORDER BY a.place LIMIT :limit OFFSET :offset
 """
 
-LISTED = {
-    (sorting, rising): text(CHOSEN.format(key=key, way="ASC" if rising else "DESC"))
-    for sorting, key in KEYS.items()
+LIST_ANNOTATORS_BY_SORT = {
+    (sorting, rising): text(LIST_ANNOTATORS_TEMPLATE.format(key=key, way="ASC" if rising else "DESC"))
+    for sorting, key in ANNOTATOR_SORT_SQL.items()
     for rising in (False, True)
 }
 
-MEDIANS = text(f"""
-    SELECT r.annotator_id AS id, percentile_cont(0.5) WITHIN GROUP (ORDER BY {SECONDS}) AS seconds
-    FROM responses r {TIMED}
+LOAD_MEDIAN_SECONDS = text(f"""
+    SELECT r.annotator_id AS id, percentile_cont(0.5) WITHIN GROUP (ORDER BY {SECONDS_TO_ANSWER}) AS seconds
+    FROM responses r {JOIN_LEASED_HITS}
     WHERE r.campaign_id = :campaign AND r.replaces IS NULL
     AND (CAST(:those AS bigint[]) IS NULL OR r.annotator_id = ANY(:those)) GROUP BY 1
 """)  # noqa: S608  (made of constants)
 
-OF_ANSWERS = text(f"""
+SUMMARIZE_ANSWERS = text(f"""
     SELECT a.id, count(*) FILTER (WHERE a.first) AS answers, count(*) FILTER (WHERE a.counts) AS counted,
            max(a.received_at) AS last_at,
            percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds,
            array_agg(a.seconds) FILTER (WHERE a.seconds IS NOT NULL) AS times, avg(a.changes) AS changes
     FROM (
-        SELECT r.annotator_id AS id, r.received_at, r.counts, r.replaces IS NULL AS first, {SECONDS} AS seconds, (
+        SELECT r.annotator_id AS id, r.received_at, r.counts, r.replaces IS NULL AS first, {SECONDS_TO_ANSWER} AS seconds, (
             SELECT avg(CAST(c AS float8)) FROM jsonb_array_elements_text(r.telemetry -> 'changes') AS c) AS changes
-        FROM (SELECT *, {COUNTING} AS counts FROM responses
+        FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses
               WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[]))) AS r
         LEFT JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id AND h.leader IS NOT NULL
     ) AS a
@@ -80,25 +80,25 @@ OF_ANSWERS = text(f"""
 """)  # noqa: S608  (made of constants)
 
 # How long a HIT usually takes, by the last answers.
-USUAL_SECONDS = text(f"""
+LOAD_USUAL_SECONDS = text(f"""
     SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a.seconds) FROM (
-        SELECT {SECONDS} AS seconds FROM responses r {TIMED}
+        SELECT {SECONDS_TO_ANSWER} AS seconds FROM responses r {JOIN_LEASED_HITS}
         WHERE r.campaign_id = :campaign AND r.replaces IS NULL ORDER BY r.seq DESC LIMIT 1000
     ) AS a
 """)  # noqa: S608  (made of constants)
 
-VALUES = text(f"""
-    SELECT r.annotator_id AS id, {values_by("0", "r")} AS values FROM responses r
+LOAD_ANNOTATOR_VALUES = text(f"""
+    SELECT r.annotator_id AS id, {criterion_values_sql("0", "r")} AS values FROM responses r
     WHERE r.campaign_id = :campaign AND r.annotator_id = ANY(CAST(:those AS bigint[]))
 """)  # noqa: S608  (made of constants)
 
-FOUND = text("""
+LOAD_FINDING_TEXTS = text("""
     SELECT annotator_id AS id, array_agg(said ORDER BY id) AS said FROM findings
     WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[])) GROUP BY 1
 """)
 
 # Who did not agree, or did not pass the test, the last time that they tried.
-LEFT = text("""
+LOAD_FAILED_VISITS = text("""
     SELECT id, min(outcome) AS outcome FROM (
         SELECT DISTINCT ON (annotator_id, step) annotator_id AS id, outcome FROM visits
         WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[]))
@@ -106,15 +106,15 @@ LEFT = text("""
     ) AS last WHERE outcome IN ('declined', 'failed') GROUP BY 1
 """)
 
-EVERYBODY = text("SELECT id FROM annotators WHERE campaign_id = :campaign")
-COUNT = text("SELECT count(*) FROM annotators WHERE campaign_id = :campaign")
+LIST_ANNOTATOR_IDS = text("SELECT id FROM annotators WHERE campaign_id = :campaign")
+COUNT_ANNOTATORS = text("SELECT count(*) FROM annotators WHERE campaign_id = :campaign")
 
-ANSWERS = text(f"""
-    SELECT r.seq, r.hit_id, r.source, r.items, {values_by("0", "r")} AS values, r.received_at, r.counts,
-           {SECONDS} AS seconds, d.kind, d.reason, d.decided_by, d.decided_at,
+LIST_ANSWERS_OF_ANNOTATOR = text(f"""
+    SELECT r.seq, r.hit_id, r.source, r.items, {criterion_values_sql("0", "r")} AS values, r.received_at, r.counts,
+           {SECONDS_TO_ANSWER} AS seconds, d.kind, d.reason, d.decided_by, d.decided_at,
            ARRAY(SELECT i.external_id FROM unnest(r.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number ORDER BY place) AS ids
-    FROM (SELECT *, {COUNTING} AS counts FROM responses
+    FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses
           WHERE campaign_id = :campaign AND annotator_id = :annotator
           ORDER BY seq DESC LIMIT :limit OFFSET :offset) AS r
     LEFT JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id AND h.leader IS NOT NULL
@@ -125,14 +125,14 @@ ANSWERS = text(f"""
     ORDER BY r.seq DESC
 """)  # noqa: S608  (made of constants)
 
-DECISIONS = text("""
+LIST_DECISIONS_ABOUT_ANNOTATOR = text("""
     SELECT who, action, noted_at, after ->> 'reason' AS reason, after ->> 'answer' AS answer FROM audit_log
     WHERE campaign_id = :campaign AND about = :name AND split_part(action, '.', 1) = 'answers' ORDER BY id DESC
 """)
 
-BEHIND = text(f"""
+FIND_UNAPPLIED_DECISIONS = text(f"""
     SELECT EXISTS (SELECT FROM decisions WHERE campaign_id = :campaign
-                   AND seq > {DECIDED.format(campaign=":campaign")})
+                   AND seq > {LAST_DECISION_SQL.format(campaign=":campaign")})
 """)  # noqa: S608  (made of constants)
 
 
@@ -188,144 +188,178 @@ class AnswerLine:
 
 
 @dataclass
-class MedianSeconds:
+class MedianSecondsCache:
     """Of all annotators of campaigns in which somebody asked who is quick, by campaign and annotator: with new answers
     only those are asked for again who gave some.
     """
 
-    kept: dict[int, tuple[Watermark, dict[int, float]]] = field(default_factory=dict)
+    cache: dict[int, tuple[Watermark, dict[int, float]]] = field(default_factory=dict)
 
-    async def newest(self, connection: AsyncConnection, campaign_id: int) -> Mapping[int, float]:
+    async def load_newest(self, connection: AsyncConnection, campaign_id: int) -> Mapping[int, float]:
         """As of now."""
-        before, known = self.kept.get(campaign_id, (None, {}))
-        now, first, since = await look(connection, campaign_id, before)
-        if first is not None:
-            those = None if since is None else [*await annotators_since(connection, campaign_id, first)]
-            rows = await connection.execute(MEDIANS, {"campaign": campaign_id, "those": those})
-            known = ({} if since is None else known) | {row.id: row.seconds for row in rows}
-        self.kept.pop(campaign_id, None)  # the newest at the end
-        self.kept[campaign_id] = now, known
-        while len(self.kept) > MOST_KEPT:
-            del self.kept[next(iter(self.kept))]
-        return known
+        old_watermark, medians = self.cache.get(campaign_id, (None, {}))
+        watermark, first_new_seq, since = await poll_changes(connection, campaign_id, old_watermark)
+        if first_new_seq is not None:
+            annotator_ids = (
+                None if since is None else [*await load_annotators_since(connection, campaign_id, first_new_seq)]
+            )
+            rows = await connection.execute(LOAD_MEDIAN_SECONDS, {"campaign": campaign_id, "those": annotator_ids})
+            medians = ({} if since is None else medians) | {row.id: row.seconds for row in rows}
+        self.cache.pop(campaign_id, None)  # the newest at the end
+        self.cache[campaign_id] = watermark, medians
+        while len(self.cache) > MAX_CAMPAIGNS_WITH_MEDIANS:
+            del self.cache[next(iter(self.cache))]
+        return medians
 
 
-async def count(connection: AsyncConnection, campaign_id: int) -> int:
-    return int((await connection.execute(COUNT, {"campaign": campaign_id})).scalar_one())
+async def count_annotators(connection: AsyncConnection, campaign_id: int) -> int:
+    return int((await connection.execute(COUNT_ANNOTATORS, {"campaign": campaign_id})).scalar_one())
 
 
-async def behind(connection: AsyncConnection, campaign_id: int) -> bool:
+async def has_unapplied_decisions(connection: AsyncConnection, campaign_id: int) -> bool:
     """Whether there are decisions that the posteriors do not follow yet."""
-    return bool((await connection.execute(BEHIND, {"campaign": campaign_id})).scalar_one())
+    return bool((await connection.execute(FIND_UNAPPLIED_DECISIONS, {"campaign": campaign_id})).scalar_one())
 
 
-async def listed(
+async def list_annotator_lines(
     connection: AsyncConnection,
     campaign: Any,
     *,
-    sorting: Sorting = "name",
+    sorting: AnnotatorSort = "name",
     rising: bool = False,
     limit: int,
     offset: int = 0,
-    annotator: int | None = None,
-    medians: MedianSeconds | None = None,
+    annotator_id: int | None = None,
+    median_seconds: MedianSecondsCache | None = None,
 ) -> list[AnnotatorLine]:
     """A page of annotators; of names A1 comes first. annotator: only this one, by their row's id. medians: what is
     known of them already.
     """
-    only = None if annotator is None else [annotator]
+    annotator_ids = None if annotator_id is None else [annotator_id]
     if sorting == "seconds":
-        order = await by_seconds(connection, campaign.id, medians or MedianSeconds(), rising=rising)
-        only, offset, sorting = order[offset : offset + limit], 0, "name"
-    key = {"campaign": campaign.id, "limit": limit, "offset": offset, "only": only}
-    lines = [line_of(row) for row in await connection.execute(LISTED[sorting, rising], key)]
-    if only is not None:
-        lines.sort(key=lambda line: only.index(line.id))
-    those = {"campaign": campaign.id, "those": [line.id for line in lines]}
-    told = {row.id: row for row in await connection.execute(OF_ANSWERS, those)}
-    found = {row.id: row.said for row in await connection.execute(FOUND, those)}
-    left = {row.id: row.outcome for row in await connection.execute(LEFT, those)}
-    drawn = histograms(campaign, (await connection.execute(VALUES, those)).all())
-    usual = (await connection.execute(USUAL_SECONDS, those)).scalar()
-    done = [
-        replace(completed(campaign, line, told, found, drawn, usual_seconds=usual), left=left.get(line.id))
+        order = await annotators_by_median_seconds(
+            connection, campaign.id, median_seconds or MedianSecondsCache(), ascending=rising
+        )
+        annotator_ids, offset, sorting = order[offset : offset + limit], 0, "name"
+    page_parameters = {"campaign": campaign.id, "limit": limit, "offset": offset, "only": annotator_ids}
+    lines = [
+        annotator_line_from_row(row)
+        for row in await connection.execute(LIST_ANNOTATORS_BY_SORT[sorting, rising], page_parameters)
+    ]
+    if annotator_ids is not None:
+        lines.sort(key=lambda line: annotator_ids.index(line.id))
+    parameters = {"campaign": campaign.id, "those": [line.id for line in lines]}
+    answer_summaries = {row.id: row for row in await connection.execute(SUMMARIZE_ANSWERS, parameters)}
+    finding_texts = {row.id: row.said for row in await connection.execute(LOAD_FINDING_TEXTS, parameters)}
+    failed_visits = {row.id: row.outcome for row in await connection.execute(LOAD_FAILED_VISITS, parameters)}
+    histograms_by_annotator = value_histograms(
+        campaign, (await connection.execute(LOAD_ANNOTATOR_VALUES, parameters)).all()
+    )
+    usual_seconds = (await connection.execute(LOAD_USUAL_SECONDS, parameters)).scalar()
+    complete_lines = [
+        replace(
+            complete_annotator_line(
+                campaign, line, answer_summaries, finding_texts, histograms_by_annotator, usual_seconds=usual_seconds
+            ),
+            left=failed_visits.get(line.id),
+        )
         for line in lines
     ]
-    return with_checks_met(done, await answered(connection, campaign, those["those"]))
+    return add_check_counts(complete_lines, await load_check_outcomes(connection, campaign, parameters["those"]))
 
 
-async def by_seconds(
-    connection: AsyncConnection, campaign_id: int, medians: MedianSeconds, *, rising: bool
+async def annotators_by_median_seconds(
+    connection: AsyncConnection, campaign_id: int, median_seconds: MedianSecondsCache, *, ascending: bool
 ) -> list[int]:
     """All annotators, by their rows' ids, who took longest first; those of whom nobody knows last."""
-    known, way = await medians.newest(connection, campaign_id), 1 if rising else -1
-    everybody = (await connection.execute(EVERYBODY, {"campaign": campaign_id})).scalars()
-    return sorted(everybody, key=lambda one: (one not in known, way * known.get(one, 0.0), one))
+    seconds_by_annotator, direction = await median_seconds.load_newest(connection, campaign_id), 1 if ascending else -1
+    annotator_ids = (await connection.execute(LIST_ANNOTATOR_IDS, {"campaign": campaign_id})).scalars()
+    return sorted(
+        annotator_ids,
+        key=lambda one: (one not in seconds_by_annotator, direction * seconds_by_annotator.get(one, 0.0), one),
+    )
 
 
-def line_of(row: Row[Any]) -> AnnotatorLine:
+def annotator_line_from_row(row: Row[Any]) -> AnnotatorLine:
     names = ("id", "name", "pseudonym", "platform", "barred", "barred_reason", "barred_by", "barred_at")
     return AnnotatorLine(arrived_at=row.created_at, **{name: getattr(row, name) for name in names})
 
 
-def completed(
+def complete_annotator_line(
     campaign: Any,
     line: AnnotatorLine,
-    told: Mapping[int, Row[Any]],
-    found: Mapping[int, Sequence[str]],
-    drawn: Mapping[int, Sequence[int]],
+    answer_summaries: Mapping[int, Row[Any]],
+    finding_texts: Mapping[int, Sequence[str]],
+    histograms_by_annotator: Mapping[int, Sequence[int]],
     *,
     usual_seconds: float | None,
 ) -> AnnotatorLine:
     names = ("answers", "counted", "last_at", "seconds", "changes")
-    row = told.get(line.id)
-    of = {name: getattr(row, name) for name in names} if row else {}
-    if row and row.times:
-        of["hours"] = work_seconds(row.times, usual_seconds) / 3600
-        if of["hours"] and campaign.pay_per_hit:
-            of["pay_per_hour"] = campaign.pay_per_hit * len(row.times) / of["hours"]
-    return replace(line, **of, findings=found.get(line.id, ()), histogram=drawn.get(line.id, ()))
+    summary = answer_summaries.get(line.id)
+    known_fields = {name: getattr(summary, name) for name in names} if summary else {}
+    if summary and summary.times:
+        known_fields["hours"] = work_seconds(summary.times, usual_seconds) / 3600
+        if known_fields["hours"] and campaign.pay_per_hit:
+            known_fields["pay_per_hour"] = campaign.pay_per_hit * len(summary.times) / known_fields["hours"]
+    return replace(
+        line,
+        **known_fields,
+        findings=finding_texts.get(line.id, ()),
+        histogram=histograms_by_annotator.get(line.id, ()),
+    )
 
 
-def with_checks_met(lines: Sequence[AnnotatorLine], checks: Sequence[CheckMet]) -> list[AnnotatorLine]:
+def add_check_counts(lines: Sequence[AnnotatorLine], outcomes: Sequence[CheckOutcome]) -> list[AnnotatorLine]:
     """With how many checks each has answered, and how many of these as expected."""
-    of, met = Counter(one.annotator for one in checks), Counter(one.annotator for one in checks if one.met)
-    return [replace(line, checks=of[line.id], checks_met=met[line.id]) for line in lines]
+    check_counts, met_counts = (
+        Counter(outcome.annotator_id for outcome in outcomes),
+        Counter(one.annotator_id for one in outcomes if one.met),
+    )
+    return [replace(line, checks=check_counts[line.id], checks_met=met_counts[line.id]) for line in lines]
 
 
-def histograms(campaign: Any, rows: Sequence[Row[Any]]) -> dict[int, list[int]]:
+def value_histograms(campaign: Any, rows: Sequence[Row[Any]]) -> dict[int, list[int]]:
     """By annotator, how many of their values by the first criterion lie in each tenth, or of each class."""
-    design = design_of(criteria_of(campaign)[0])
-    if design.yields == "order" or not rows:
+    design = design_of(criterion_views(campaign)[0])
+    if design.value_kind == "order" or not rows:
         return {}
     values = np.concatenate([np.asarray(row.values, np.float64) for row in rows])
-    hit = np.repeat(np.arange(len(rows)), [len(row.values) for row in rows])
-    who = np.repeat([row.id for row in rows], [len(row.values) for row in rows])
-    said = ~np.isnan(values)
-    values, hit, who = values[said], hit[said], who[said]
-    bins = len(design.classes) or BINS
-    place = values if design.classes else design.points(values, hit) * BINS / 100.0
-    of = np.clip(place, 0, bins - 1).astype(np.intp)
-    return {int(one): np.bincount(of[who == one], minlength=bins).tolist() for one in np.unique(who)}
+    hit_index = np.repeat(np.arange(len(rows)), [len(row.values) for row in rows])
+    annotator_ids = np.repeat([row.id for row in rows], [len(row.values) for row in rows])
+    is_judged = ~np.isnan(values)
+    values, hit_index, annotator_ids = values[is_judged], hit_index[is_judged], annotator_ids[is_judged]
+    bin_count = len(design.classes) or ANNOTATOR_HISTOGRAM_BINS
+    bin_positions = values if design.classes else design.to_points(values, hit_index) * ANNOTATOR_HISTOGRAM_BINS / 100.0
+    bin_index = np.clip(bin_positions, 0, bin_count - 1).astype(np.intp)
+    return {
+        int(one): np.bincount(bin_index[annotator_ids == one], minlength=bin_count).tolist()
+        for one in np.unique(annotator_ids)
+    }
 
 
-async def decisions_on(connection: AsyncConnection, campaign_id: int, name: str) -> Sequence[Row[Any]]:
+async def list_decisions_about_annotator(
+    connection: AsyncConnection, campaign_id: int, annotator_name: str
+) -> Sequence[Row[Any]]:
     """Return what was decided about an annotator, by their name on pages, and about their answers, newest first."""
-    return (await connection.execute(DECISIONS, {"campaign": campaign_id, "name": name})).all()
+    return (
+        await connection.execute(LIST_DECISIONS_ABOUT_ANNOTATOR, {"campaign": campaign_id, "name": annotator_name})
+    ).all()
 
 
-async def answers_of(
-    connection: AsyncConnection, campaign: Any, annotator: int, *, limit: int, offset: int = 0
+async def list_answers_of_annotator(
+    connection: AsyncConnection, campaign: Any, annotator_id: int, *, limit: int, offset: int = 0
 ) -> list[AnswerLine]:
     """An annotator's answers, by their row's id, the newest first."""
-    key = {"campaign": campaign.id, "annotator": annotator, "limit": limit, "offset": offset}
-    design = design_of(criteria_of(campaign)[0])
-    return [answer_line(design, row) for row in await connection.execute(ANSWERS, key)]
+    parameters = {"campaign": campaign.id, "annotator": annotator_id, "limit": limit, "offset": offset}
+    design = design_of(criterion_views(campaign)[0])
+    return [answer_line(design, row) for row in await connection.execute(LIST_ANSWERS_OF_ANNOTATOR, parameters)]
 
 
 def answer_line(design: Any, row: Row[Any]) -> AnswerLine:
-    response = Response.of(row.seq, 0, row.items, row.values)
-    said = {item: design.said(response.values, place) for place, item in enumerate(response.items)}
+    response = Response.from_stored(row.seq, 0, row.items, row.values)
+    text_by_item = {item: design.said(response.values, place) for place, item in enumerate(response.items)}
     excluded = f"{row.reason} ({row.decided_by})" if row.kind == "exclude" else None
-    judged = [(name, said.get(item, "cannot be judged")) for item, name in zip(row.items, row.ids, strict=True)]
-    return AnswerLine(row.seq, row.received_at, row.seconds, judged, row.counts, excluded, row.kind == "withdraw")
+    answer_texts = [
+        (name, text_by_item.get(item, "cannot be judged")) for item, name in zip(row.items, row.ids, strict=True)
+    ]
+    return AnswerLine(row.seq, row.received_at, row.seconds, answer_texts, row.counts, excluded, row.kind == "withdraw")

@@ -8,33 +8,37 @@ from fastapi import APIRouter, Depends, Query
 from fastapi import Path as PathParameter
 from pydantic import BaseModel, Field
 
-from app.auth.guards import program
-from app.database.campaign import campaign_by_slug
+from app.auth.guards import require_program
+from app.database.campaign import load_campaign_by_slug
 from app.quality import acting, annotators, shown
-from app.quality.annotator_routes import Compared, Medians
-from app.quality.compared import ComparedOne
-from app.quality.who_counts import LONGEST_REASON, annotator_named
-from app.web import Database, Now, RowId, Transaction, refusals
+from app.quality.annotator_routes import Comparisons, Medians
+from app.quality.compared import AnnotatorComparison
+from app.quality.who_counts import MAX_REASON_CHARACTERS, find_annotator_id
+from app.web import Database, Now, RowId, Transaction, document_refusals
 
-NOT_FOUND = {404: "`campaign_not_found`, `annotator_not_found`"}
+ANNOTATOR_NOT_FOUND_REFUSALS = {404: "`campaign_not_found`, `annotator_not_found`"}
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
     tags=["Annotators"],
-    dependencies=[Depends(program)],
-    responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
+    dependencies=[Depends(require_program)],
+    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
 )
 
-Name = Annotated[str, PathParameter(max_length=40, description="A7, or the pseudonym that exports have.")]
-Limit = Annotated[int, Query(ge=1, le=1_000)]
-Offset = Annotated[int, Query(ge=0, le=10_000_000)]
+AnnotatorNameOrPseudonym = Annotated[
+    str, PathParameter(max_length=40, description="A7, or the pseudonym that exports have.")
+]
+AnnotatorLimit = Annotated[int, Query(ge=1, le=1_000)]
+AnnotatorOffset = Annotated[int, Query(ge=0, le=10_000_000)]
 
 
-class Why(BaseModel):
-    reason: Annotated[str, Field(max_length=LONGEST_REASON, description="Kept with the decision and in the audit log.")]
+class DecisionReason(BaseModel):
+    reason: Annotated[
+        str, Field(max_length=MAX_REASON_CHARACTERS, description="Kept with the decision and in the audit log.")
+    ]
 
 
-class Bar(BaseModel):
+class AnnotatorBlock(BaseModel):
     """Why somebody gets no further HITs."""
 
     how: Literal["held", "excluded"] = Field(description="excluded: their answers do not count either.")
@@ -43,7 +47,7 @@ class Bar(BaseModel):
     at: datetime
 
 
-class WithOthers(BaseModel):
+class AnnotatorPeerCorrelation(BaseModel):
     """The correlation with the others' means and its 95 % interval; of labels the share that most others gave too."""
 
     value: float
@@ -55,7 +59,7 @@ class Annotator(BaseModel):
     name: str = Field(description="A1 for the first one, as on pages.")
     pseudonym: str = Field(description="As in exports.")
     arrived_at: datetime
-    barred: Bar | None = Field(description="Null for whoever gets HITs and counts.")
+    barred: AnnotatorBlock | None = Field(description="Null for whoever gets HITs and counts.")
     hits_answered: int
     hits_counted: int = Field(description="Of these, those that no decision leaves out.")
     last_answer_at: datetime | None
@@ -65,7 +69,7 @@ class Annotator(BaseModel):
         "as usual and more than a minute, counts as a usual one."
     )
     pay_per_hour: float | None = Field(description="What these hours paid, in the campaign's currency, if it says.")
-    with_others: WithOthers | None = Field(
+    with_others: AnnotatorPeerCorrelation | None = Field(
         description="Null where too little is known; going along is not being right."
     )
     reliability: float | None = Field(description="0 to 1: the expected correlation with what items are worth.")
@@ -77,24 +81,26 @@ class Annotator(BaseModel):
     findings: list[str] = Field(description="What rules saw.")
 
     @classmethod
-    def of(cls, line: annotators.AnnotatorLine, beside: ComparedOne) -> "Annotator":
-        bar = line.barred and Bar.model_validate(
+    def from_line(cls, line: annotators.AnnotatorLine, comparison: AnnotatorComparison) -> "Annotator":
+        block = line.barred and AnnotatorBlock.model_validate(
             {"how": line.barred, "reason": line.barred_reason, "by": line.barred_by, "at": line.barred_at}
         )
         return cls(
             name=line.name,
             pseudonym=line.pseudonym,
             arrived_at=line.arrived_at,
-            barred=bar or None,
+            barred=block or None,
             hits_answered=line.answers,
             hits_counted=line.counted,
             last_answer_at=line.last_at,
             median_seconds=line.seconds,
             hours=line.hours,
             pay_per_hour=line.pay_per_hour,
-            with_others=WithOthers(**beside.goes._asdict()) if beside.goes else None,
-            reliability=beside.reliability,
-            bias=beside.bias,
+            with_others=AnnotatorPeerCorrelation(**comparison.peer_correlation._asdict())
+            if comparison.peer_correlation
+            else None,
+            reliability=comparison.reliability,
+            bias=comparison.bias,
             changes=line.changes,
             histogram=list(line.histogram),
             checks=line.checks,
@@ -119,48 +125,54 @@ class AnswerOfAnnotator(BaseModel):
     withdrawn: bool
 
 
-@router.get("/annotators", responses=refusals({404: "`campaign_not_found`"}))
+@router.get("/annotators", responses=document_refusals({404: "`campaign_not_found`"}))
 async def list_annotators(
     connection: Transaction,
     slug: str,
     *,
-    comparisons: Compared,
+    comparisons: Comparisons,
     medians: Medians,
-    sort: annotators.Sorting = "name",
-    limit: Limit = 100,
-    offset: Offset = 0,
+    sort: annotators.AnnotatorSort = "name",
+    limit: AnnotatorLimit = 100,
+    offset: AnnotatorOffset = 0,
     rising: bool = False,
 ) -> Annotators:
     """A campaign's annotators with what each did; of all columns but the name, who has most comes first."""
-    campaign = await campaign_by_slug(connection, slug)
-    found = await annotators.listed(
-        connection, campaign, sorting=sort, rising=rising, limit=limit, offset=offset, medians=medians
+    campaign = await load_campaign_by_slug(connection, slug)
+    lines = await annotators.list_annotator_lines(
+        connection, campaign, sorting=sort, rising=rising, limit=limit, offset=offset, median_seconds=medians
     )
-    beside = await comparisons.newest(connection, campaign)
+    comparison = await comparisons.load_newest(connection, campaign)
     return Annotators(
-        total=await annotators.count(connection, campaign.id),
-        comparing=beside.under_way,
-        annotators=[Annotator.of(line, beside.of(line.id)) for line in found],
+        total=await annotators.count_annotators(connection, campaign.id),
+        comparing=comparison.is_running,
+        annotators=[Annotator.from_line(line, comparison.for_annotator(line.id)) for line in lines],
     )
 
 
-@router.get("/annotators/{annotator}", responses=refusals(NOT_FOUND))
-async def get_annotator(connection: Transaction, comparisons: Compared, slug: str, annotator: Name) -> Annotator:
+@router.get("/annotators/{annotator}", responses=document_refusals(ANNOTATOR_NOT_FOUND_REFUSALS))
+async def get_annotator(
+    connection: Transaction, comparisons: Comparisons, slug: str, annotator: AnnotatorNameOrPseudonym
+) -> Annotator:
     """One of them."""
-    campaign = await campaign_by_slug(connection, slug)
-    number = await annotator_named(connection, campaign, annotator)
-    (line,) = await annotators.listed(connection, campaign, limit=1, annotator=number)
-    return Annotator.of(line, (await comparisons.newest(connection, campaign)).of(number))
+    campaign = await load_campaign_by_slug(connection, slug)
+    annotator_id = await find_annotator_id(connection, campaign, annotator)
+    (line,) = await annotators.list_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
+    return Annotator.from_line(line, (await comparisons.load_newest(connection, campaign)).for_annotator(annotator_id))
 
 
-@router.get("/annotators/{annotator}/answers", responses=refusals(NOT_FOUND))
+@router.get("/annotators/{annotator}/answers", responses=document_refusals(ANNOTATOR_NOT_FOUND_REFUSALS))
 async def list_answers(
-    connection: Transaction, slug: str, annotator: Name, limit: Limit = 100, offset: Offset = 0
+    connection: Transaction,
+    slug: str,
+    annotator: AnnotatorNameOrPseudonym,
+    limit: AnnotatorLimit = 100,
+    offset: AnnotatorOffset = 0,
 ) -> list[AnswerOfAnnotator]:
     """An annotator's answers, the newest first; of several criteria, by the first."""
-    campaign = await campaign_by_slug(connection, slug)
-    number = await annotator_named(connection, campaign, annotator)
-    found = await annotators.answers_of(connection, campaign, number, limit=limit, offset=offset)
+    campaign = await load_campaign_by_slug(connection, slug)
+    annotator_id = await find_annotator_id(connection, campaign, annotator)
+    lines = await annotators.list_answers_of_annotator(connection, campaign, annotator_id, limit=limit, offset=offset)
     return [
         AnswerOfAnnotator(
             number=line.seq,
@@ -171,15 +183,15 @@ async def list_answers(
             excluded=line.excluded,
             withdrawn=line.withdrawn,
         )
-        for line in found
+        for line in lines
     ]
 
 
 @router.post(
     "/annotators/{annotator}/{action}",
     status_code=204,
-    responses=refusals(
-        NOT_FOUND
+    responses=document_refusals(
+        ANNOTATOR_NOT_FOUND_REFUSALS
         | {
             409: "`already_held`, `already_excluded`, `not_held`, `not_excluded`, `not_launched`, `not_replayable`",
             422: "`invalid`, `reason_missing`",
@@ -189,10 +201,10 @@ async def list_answers(
 async def act_on_annotator(
     database: Database,
     slug: str,
-    annotator: Name,
+    annotator: AnnotatorNameOrPseudonym,
     *,
     action: Literal["hold", "release", "exclude", "restore"],
-    why: Why,
+    body: DecisionReason,
     now: Now,
 ) -> None:
     """Hold an annotator (no further HITs), exclude them (no answer counts either), and take that back.
@@ -200,14 +212,14 @@ async def act_on_annotator(
     Replies when the posteriors follow the decision; people go on answering meanwhile. The decision stands from its
     beginning on, also if the reply does not arrive.
     """
-    follow = await acting.on_annotator(database, slug, annotator, action, reason=why.reason, now=now)
-    await follow()
+    revise_posteriors = await acting.decide_on_annotator(database, slug, annotator, action, reason=body.reason, now=now)
+    await revise_posteriors()
 
 
 @router.post(
     "/answers/{answer}/{action}",
     status_code=204,
-    responses=refusals(
+    responses=document_refusals(
         {
             404: "`campaign_not_found`, `response_not_found`",
             409: "`already_excluded`, `not_excluded`, `answer_withdrawn`, `not_replayable`",
@@ -216,11 +228,17 @@ async def act_on_annotator(
     ),
 )
 async def act_on_answer(
-    database: Database, slug: str, answer: RowId, *, action: Literal["exclude", "restore"], why: Why, now: Now
+    database: Database,
+    slug: str,
+    answer: RowId,
+    *,
+    action: Literal["exclude", "restore"],
+    body: DecisionReason,
+    now: Now,
 ) -> None:
     """Leave one answer out by its number, `seq` in the export of responses, or take it in again."""
-    follow = await acting.on_answer(database, slug, answer, action, reason=why.reason, now=now)
-    await follow()
+    revise_posteriors = await acting.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
+    await revise_posteriors()
 
 
 class FindingOfRule(BaseModel):
@@ -237,7 +255,7 @@ class FindingOfRule(BaseModel):
     barred: str | None = Field(description="Where the annotator stands now: held, excluded, or null.")
 
 
-class Check(BaseModel):
+class CheckItemSummary(BaseModel):
     """A gold or attention item."""
 
     external_id: str
@@ -250,15 +268,18 @@ class Check(BaseModel):
     not_loaded: int = Field(description="Annotators who reported that its file does not load.")
 
 
-@router.get("/findings", responses=refusals({404: "`campaign_not_found`"}))
+@router.get("/findings", responses=document_refusals({404: "`campaign_not_found`"}))
 async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule]:
     """The newest 200 findings, newest first."""
-    campaign = await campaign_by_slug(connection, slug)
-    rows = await shown.findings(connection, campaign.id)
+    campaign = await load_campaign_by_slug(connection, slug)
+    rows = await shown.list_findings(connection, campaign.id)
     return [FindingOfRule(annotator=row.name, **row._asdict()) for row in rows]
 
 
-@router.get("/checks", responses=refusals({404: "`campaign_not_found`"}))
-async def get_checks(connection: Transaction, slug: str) -> list[Check]:
+@router.get("/checks", responses=document_refusals({404: "`campaign_not_found`"}))
+async def get_checks(connection: Transaction, slug: str) -> list[CheckItemSummary]:
     """All gold and attention items, with how often they were failed."""
-    return [Check(**asdict(line)) for line in await shown.checks(connection, await campaign_by_slug(connection, slug))]
+    return [
+        CheckItemSummary(**asdict(line))
+        for line in await shown.list_check_lines(connection, await load_campaign_by_slug(connection, slug))
+    ]

@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.observations.coarsening import Reads
+from app.inference.observations.coarsening import JudgmentKind
 
-Met = npt.NDArray[np.bool_]
+MetFlags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Conduct:
+class AnnotatorBehaviour:
     """How one annotator answers: J judgments in H answers, as they came, those of a HIT as presented.
 
     yields, classes: of the campaign's way of asking; classes is 0 where values are none. ties: whether equal values say
@@ -24,7 +24,7 @@ class Conduct:
     check was met. at_random: the probability that the update law gives to answers at random, NaN where it learns none.
     """
 
-    yields: Reads
+    yields: JudgmentKind
     classes: int
     ties: bool
     hit: Integers
@@ -33,11 +33,11 @@ class Conduct:
     others: Array
     company: Integers
     seconds: Array
-    gold: Met = field(default_factory=lambda: np.zeros(0, np.bool_))
-    attention: Met = field(default_factory=lambda: np.zeros(0, np.bool_))
-    at_random: float = nan
+    gold_met: MetFlags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    attention_met: MetFlags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    random_answer_probability: float = nan
 
     @property
-    def starts(self) -> Integers:
+    def hit_starts(self) -> Integers:
         """Where each HIT that judges something begins, and at last J."""
         return np.append(np.flatnonzero(np.diff(self.hit, prepend=-1)), len(self.hit)).astype(np.intp)

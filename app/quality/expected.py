@@ -11,16 +11,16 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from app.designs.design import Design
-from app.designs.numbers import decimal, whole_number
-from app.errors import Invalid, listed, shortened, some_of
+from app.designs.numbers import parse_nonnegative_int, parse_strict_decimal
+from app.errors import Invalid, join_names, shorten_echo, shorten_names
 
-USUAL_POINTS = 15.0  # of a tolerance where nobody chooses
-USUAL_FACTOR = 2.0  # of ratios: twice as much, or half
-OR = "|"  # between labels of which each will do
-PLACE = "#"  # begins a place where a number alone would be a score
-LAST_PLACE = 10
+DEFAULT_TOLERANCE_POINTS = 15.0  # of a tolerance where nobody chooses
+DEFAULT_TOLERANCE_FACTOR = 2.0  # of ratios: twice as much, or half
+LABEL_SEPARATOR = "|"  # between labels of which each will do
+PLACE_PREFIX = "#"  # begins a place where a number alone would be a score
+MAX_PLACE = 10
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 ExpectedLabel = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
@@ -35,13 +35,13 @@ class ExpectedAnswer(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    value: Finite | None = None
+    value: FiniteFloat | None = None
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     labels: Annotated[tuple[ExpectedLabel, ...], Field(max_length=30)] = ()
-    place: Annotated[int, Field(ge=1, le=LAST_PLACE)] | None = None
+    place: Annotated[int, Field(ge=1, le=MAX_PLACE)] | None = None
 
     @model_validator(mode="after")
-    def says_one_thing(self) -> Self:
+    def check_one_expectation(self) -> Self:
         """Raises ValueError."""
         if (self.value is not None) + bool(self.labels) + (self.place is not None) != 1:
             raise ValueError("give one of value, labels and place")
@@ -66,7 +66,7 @@ class Feedback(NamedTuple):
     order: Sequence[Sequence[int]] = ()
 
 
-def meets(design: Design, expected: Sequence[ExpectedAnswer | None], values: Sequence[float]) -> bool:
+def meets_expectations(design: Design, expected: Sequence[ExpectedAnswer | None], values: Sequence[float]) -> bool:
     """Whether the stored values of a HIT's items are as expected of each, in the same order."""
     return all(one.met for one in feedback(design, expected, values))
 
@@ -77,152 +77,172 @@ def feedback(design: Design, expected: Sequence[ExpectedAnswer | None], values: 
     values: as stored, NaN of an item that cannot be judged. Lengths are equal.
     """
     pairs = enumerate(zip(expected, values, strict=True))
-    told = [of_one(design, position, one, value) for position, (one, value) in pairs if one and one.place is None]
-    placed = [position for position, one in enumerate(expected) if one and one.place is not None]
-    return [*told, of_order(design, placed, expected, values)] if placed else told
+    feedbacks = [
+        feedback_on_item(design, position, one, value) for position, (one, value) in pairs if one and one.place is None
+    ]
+    positions_with_place = [
+        position for position, expectation in enumerate(expected) if expectation and expectation.place is not None
+    ]
+    return (
+        [*feedbacks, feedback_on_order(design, positions_with_place, expected, values)]
+        if positions_with_place
+        else feedbacks
+    )
 
 
-def of_one(design: Design, position: int, expected: ExpectedAnswer, value: float) -> Feedback:
+def feedback_on_item(design: Design, position: int, expected: ExpectedAnswer, value: float) -> Feedback:
     """Of an item of which a score or a class is expected."""
     unjudged = value != value  # noqa: PLR0124  (NaN)
     if expected.labels:
-        met = not unjudged and any(abs(value - number) <= steps(expected) for number in numbers(design, expected))
-        return Feedback("class", position, met, unjudged, labels=all_that_do(design, expected))
-    low, high = span(design, expected)
+        met = not unjudged and any(
+            abs(value - number) <= max_class_distance(expected) for number in named_class_numbers(design, expected)
+        )
+        return Feedback("class", position, met, unjudged, labels=accepted_labels(design, expected))
+    low, high = accepted_range(design, expected)
     return Feedback("score", position, low <= value <= high, unjudged, low, high)
 
 
-def span(design: Design, expected: ExpectedAnswer) -> tuple[float, float]:
+def accepted_range(design: Design, expected: ExpectedAnswer) -> tuple[float, float]:
     """The lowest and the highest value that will do."""
-    value = expected.value or 0.0
-    if design.yields == "ratio":
-        factor = USUAL_FACTOR if expected.tolerance is None else expected.tolerance
-        return value / factor, value * factor
-    tolerance = USUAL_POINTS if expected.tolerance is None else expected.tolerance
-    low, high = design.ends
-    return max(low, value - tolerance), min(high, value + tolerance)
+    expected_value = expected.value or 0.0
+    if design.value_kind == "ratio":
+        factor = DEFAULT_TOLERANCE_FACTOR if expected.tolerance is None else expected.tolerance
+        return expected_value / factor, expected_value * factor
+    tolerance = DEFAULT_TOLERANCE_POINTS if expected.tolerance is None else expected.tolerance
+    low, high = design.value_range
+    return max(low, expected_value - tolerance), min(high, expected_value + tolerance)
 
 
-def steps(expected: ExpectedAnswer) -> float:
+def max_class_distance(expected: ExpectedAnswer) -> float:
     """How far a class may be from one that is named."""
     return expected.tolerance or 0.0
 
 
-def numbers(design: Design, expected: ExpectedAnswer) -> list[int]:
+def named_class_numbers(design: Design, expected: ExpectedAnswer) -> list[int]:
     """Of the classes that are named; none of those that the design does not have."""
     return [number for number, label in enumerate(design.classes) if label in expected.labels]
 
 
-def all_that_do(design: Design, expected: ExpectedAnswer) -> list[str]:
+def accepted_labels(design: Design, expected: ExpectedAnswer) -> list[str]:
     """The labels of all classes that are near enough."""
-    near = numbers(design, expected)
+    class_numbers = named_class_numbers(design, expected)
     return [
         label
         for number, label in enumerate(design.classes)
-        if any(abs(number - one) <= steps(expected) for one in near)
+        if any(abs(number - one) <= max_class_distance(expected) for one in class_numbers)
     ]
 
 
-def of_order(
-    design: Design, placed: Sequence[int], expected: Sequence[ExpectedAnswer | None], values: Sequence[float]
+def feedback_on_order(
+    design: Design, positions: Sequence[int], expected: Sequence[ExpectedAnswer | None], values: Sequence[float]
 ) -> Feedback:
     """Of the items at the positions `placed`, which have places."""
-    place = {position: one.place or 0 for position, one in enumerate(expected) if one}
-    unjudged = any(values[position] != values[position] for position in placed)
+    place_by_position = {
+        position: expectation.place or 0 for position, expectation in enumerate(expected) if expectation
+    }
+    unjudged = any(values[position] != values[position] for position in positions)
     met = not unjudged and not any(
-        contradicts(design, values, better, worse)
-        for better, worse in permutations(placed, 2)
-        if place[better] < place[worse]
+        contradicts_order(design, values, better, worse)
+        for better, worse in permutations(positions, 2)
+        if place_by_position[better] < place_by_position[worse]
     )
-    groups = [[one for one in placed if place[one] == which] for which in sorted({place[one] for one in placed})]
-    return Feedback("order", placed[0], met, unjudged, order=groups)
+    groups = [
+        [one for one in positions if place_by_position[one] == which]
+        for which in sorted({place_by_position[one] for one in positions})
+    ]
+    return Feedback("order", positions[0], met, unjudged, order=groups)
 
 
-def contradicts(design: Design, values: Sequence[float], better: int, worse: int) -> bool:
+def contradicts_order(design: Design, values: Sequence[float], better: int, worse: int) -> bool:
     """Whether the values say anything else than that one item is better than another. What says nothing of two items
     contradicts nothing.
     """
     if values[better] == values[worse]:
-        return design.equal == "tie"
-    shares = design.shares(values)
+        return design.equal_means == "tie"
+    shares = design.to_shares(values)
     return shares[better] < shares[worse]
 
 
-def from_cells(design: Design, cell: str, tolerance: str = "") -> ExpectedAnswer | None:
+def parse_expected_cells(design: Design, expected_cell: str, tolerance_cell: str = "") -> ExpectedAnswer | None:
     """What two cells of a table say; None where the first is empty.
 
     cell: a score, a ratio, a place where an order is asked for, or labels with `|` between them; `#2` is a place in
     every design that has an order. Raises `Invalid` (`expected_unreadable`, `expected_impossible`).
     """
-    said = cell.strip()
-    if not said:
+    expected_text = expected_cell.strip()
+    if not expected_text:
         return None
     try:
-        margin = decimal(tolerance.strip()) if tolerance.strip() else None
+        margin = parse_strict_decimal(tolerance_cell.strip()) if tolerance_cell.strip() else None
     except ValueError:
-        raise unreadable(tolerance, "a tolerance is a number") from None
-    if design.yields == "order" or said.startswith(PLACE):
-        place = whole_number(said.removeprefix(PLACE).strip(), most=LAST_PLACE)
+        raise unreadable_expectation(tolerance_cell, "a tolerance is a number") from None
+    if design.value_kind == "order" or expected_text.startswith(PLACE_PREFIX):
+        place = parse_nonnegative_int(expected_text.removeprefix(PLACE_PREFIX).strip(), maximum=MAX_PLACE)
         if not place:
-            raise unreadable(said, f"a place is a whole number from 1 to {LAST_PLACE}")
-        return checked(design, ExpectedAnswer(place=place))
-    return checked(design, with_labels(design, said, margin) if design.classes else with_value(said, margin))
+            raise unreadable_expectation(expected_text, f"a place is a whole number from 1 to {MAX_PLACE}")
+        return require_possible_answer(design, ExpectedAnswer(place=place))
+    return require_possible_answer(
+        design,
+        parse_expected_labels(design, expected_text, margin)
+        if design.classes
+        else parse_expected_value(expected_text, margin),
+    )
 
 
-def as_cells(expected: ExpectedAnswer) -> tuple[str, str]:
+def format_expected_cells(expected: ExpectedAnswer) -> tuple[str, str]:
     """The two cells of which `from_cells` makes this."""
-    tolerance = "" if expected.tolerance is None else exactly(expected.tolerance)
+    tolerance = "" if expected.tolerance is None else format_number_exactly(expected.tolerance)
     if expected.place is not None:
-        return f"{PLACE}{expected.place}", tolerance
+        return f"{PLACE_PREFIX}{expected.place}", tolerance
     if expected.labels:
-        return f" {OR} ".join(expected.labels), tolerance
-    return exactly(expected.value or 0.0), tolerance
+        return f" {LABEL_SEPARATOR} ".join(expected.labels), tolerance
+    return format_number_exactly(expected.value or 0.0), tolerance
 
 
-def exactly(number: float) -> str:
+def format_number_exactly(number: float) -> str:
     """A number as short as it can be told."""
     short = f"{number:g}"
     return short if float(short) == number else repr(number)
 
 
-def with_labels(design: Design, said: str, margin: float | None) -> ExpectedAnswer:
+def parse_expected_labels(design: Design, text: str, tolerance: float | None) -> ExpectedAnswer:
     """One label, which may hold the sign that stands between several, or these."""
-    labels = [said] if said in design.classes else [label.strip() for label in said.split(OR)]
-    return ExpectedAnswer(labels=tuple(filter(None, labels)) or (said,), tolerance=margin)
+    labels = [text] if text in design.classes else [label.strip() for label in text.split(LABEL_SEPARATOR)]
+    return ExpectedAnswer(labels=tuple(filter(None, labels)) or (text,), tolerance=tolerance)
 
 
-def with_value(said: str, margin: float | None) -> ExpectedAnswer:
+def parse_expected_value(text: str, tolerance: float | None) -> ExpectedAnswer:
     """A number. Raises `Invalid` (`expected_unreadable`)."""
     try:
-        return ExpectedAnswer(value=decimal(said), tolerance=margin)
+        return ExpectedAnswer(value=parse_strict_decimal(text), tolerance=tolerance)
     except ValueError:
-        raise unreadable(said, "it is no number") from None
+        raise unreadable_expectation(text, "it is no number") from None
 
 
-def checked(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
+def require_possible_answer(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
     """As it is. Raises `Invalid` (`expected_impossible`) for what no answer could be by this design."""
-    for problem in impossible(design, expected):
-        raise Invalid(f"{problem}.", code="expected_impossible", possible=some_of([*design.classes]))
+    for problem in impossibility_reasons(design, expected):
+        raise Invalid(f"{problem}.", code="expected_impossible", possible=shorten_names([*design.classes]))
     return expected
 
 
-def impossible(design: Design, expected: ExpectedAnswer) -> Iterator[str]:
+def impossibility_reasons(design: Design, expected: ExpectedAnswer) -> Iterator[str]:
     """Why no answer could be as expected, in words without a full stop; nothing where one could."""
     if expected.place is not None:
-        if not design.ordered:
+        if not design.is_ordered:
             yield f"Answers of “{design.title}” have no order, so no place can be expected"
     elif expected.labels:
         if unknown := [label for label in expected.labels if label not in design.classes]:
-            known = f"none of the labels {listed(design.classes)}" if design.classes else "no label, but a number"
-            yield f"“{shortened(unknown[0])}” is {known}"
-        if expected.tolerance and not design.ordered:
+            known = f"none of the labels {join_names(design.classes)}" if design.classes else "no label, but a number"
+            yield f"“{shorten_echo(unknown[0])}” is {known}"
+        if expected.tolerance and not design.is_ordered:
             yield f"Labels of “{design.title}” have no order, so no tolerance either"
-    elif design.classes or design.yields == "order" or design.stored(expected.value or 0.0) is None:
-        yield f"{expected.value:g} is no possible {design.noun}; it is {design.possible}"
-    elif design.yields == "ratio" and (expected.tolerance or USUAL_FACTOR) < 1:
+    elif design.classes or design.value_kind == "order" or design.normalise_value(expected.value or 0.0) is None:
+        yield f"{expected.value:g} is no possible {design.noun}; it is {design.allowed_values_text}"
+    elif design.value_kind == "ratio" and (expected.tolerance or DEFAULT_TOLERANCE_FACTOR) < 1:
         yield "The tolerance of a ratio is a factor of 1 or more"
 
 
-def unreadable(said: str, why: str) -> Invalid:
+def unreadable_expectation(text: str, reason: str) -> Invalid:
     """The refusal of a cell."""
-    return Invalid(f"“{shortened(said)}” cannot be expected: {why}.", code="expected_unreadable")
+    return Invalid(f"“{shorten_echo(text)}” cannot be expected: {reason}.", code="expected_unreadable")

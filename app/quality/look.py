@@ -17,153 +17,192 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.alerts import raise_alert
 from app.database.audit_log import Actor
-from app.designs.criteria import criteria_of, number_of
+from app.designs.criteria import criterion_number, criterion_views
 from app.designs.registry import design_of
 from app.errors import Conflict
 from app.quality import gather, who_counts
-from app.quality.conduct import Conduct
+from app.quality.conduct import AnnotatorBehaviour
 from app.quality.rule import RuleFinding
-from app.quality.settings import Chosen, chosen_of
+from app.quality.settings import RuleChoice, active_rules
 from app.record import revisions
 from app.record.news import Watermark
-from app.record.news import look as news
+from app.record.news import poll_changes as news
 
-STOPS: dict[str, Callable[..., Awaitable[Any]]] = {"hold": who_counts.hold, "exclude": who_counts.exclude}
+SANCTIONS: dict[str, Callable[..., Awaitable[Any]]] = {
+    "hold": who_counts.hold_annotator,
+    "exclude": who_counts.exclude_annotator,
+}
 
-CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
+LOAD_SCANNED_CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
 
 # One look of a campaign at a time: a second one would find the same.
-TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('campaign.look'), CAST(:campaign AS int))")
+TRY_LOCK_RULE_SCAN = text("SELECT pg_try_advisory_xact_lock(hashtext('campaign.look'), CAST(:campaign AS int))")
 
-NOTE = text("""
+STORE_FINDING = text("""
     INSERT INTO findings (campaign_id, annotator_id, rule, action, seen, said, found_at)
     VALUES (:campaign, :annotator, :rule, :action, CAST(:seen AS jsonb), :said, :now)
     ON CONFLICT (campaign_id, annotator_id, rule, action) DO NOTHING RETURNING id
 """)
 
-FOUND = text("SELECT annotator_id, rule, action FROM findings WHERE campaign_id = :campaign")
+LIST_FINDING_KEYS = text("SELECT annotator_id, rule, action FROM findings WHERE campaign_id = :campaign")
 
 
-class Sighting(NamedTuple):
+class AnnotatorFinding(NamedTuple):
     """What a rule found of an annotator, by their row's id."""
 
-    annotator: int
-    rule: str
-    chosen: Chosen
-    finding: RuleFinding
+    annotator_id: int
+    rule_name: str
+    rule_choice: RuleChoice
+    details: RuleFinding
 
 
-class LookedAt(NamedTuple):
+class RuleScanPosition(NamedTuple):
     """Up to where a look knew the record, by which settings, and how many findings were new. A look that another one
     was before knows nothing.
     """
 
     watermark: Watermark | None
     settings: tuple[Any, ...]
-    new: int = 0
+    new_findings: int = 0
 
 
-async def look(
-    engine: AsyncEngine, campaign_id: int, *, now: datetime, last: LookedAt | None = None
-) -> LookedAt | None:
+async def scan_annotators(
+    engine: AsyncEngine, campaign_id: int, *, now: datetime, last: RuleScanPosition | None = None
+) -> RuleScanPosition | None:
     """Look at all annotators who have answered since the last look; at all where there was none, or by other settings.
     None where another look is under way.
     """
-    await revisions.revise(engine, campaign_id, now=now)  # where annotators have changed answers
+    await revisions.revise_posteriors(engine, campaign_id, now=now)  # where annotators have changed answers
     async with engine.begin() as connection:
-        if not (await connection.execute(TURN, {"campaign": campaign_id})).scalar_one():
+        if not (await connection.execute(TRY_LOCK_RULE_SCAN, {"campaign": campaign_id})).scalar_one():
             return None
-        campaign = (await connection.execute(CAMPAIGN, {"campaign": campaign_id})).one()
+        campaign = (await connection.execute(LOAD_SCANNED_CAMPAIGN, {"campaign": campaign_id})).one()
         settings = (campaign.quality_preset, campaign.quality_rules, campaign.false_alarms)
         since = last.watermark if last and last.settings == settings else None
-        found, watermark = await found_in(connection, campaign, since)
-    new = 0
-    for one in found:
-        new += await act(engine, campaign, one, now=now)
-    return LookedAt(watermark, settings, new)
+        findings, watermark = await collect_new_findings(connection, campaign, since)
+    new_findings = 0
+    for finding in findings:
+        new_findings += await record_finding(engine, campaign, finding, now=now)
+    return RuleScanPosition(watermark, settings, new_findings)
 
 
-async def found_in(
+async def collect_new_findings(
     connection: AsyncConnection, campaign: Row[Any], since: Watermark | None
-) -> tuple[list[Sighting], Watermark | None]:
+) -> tuple[list[AnnotatorFinding], Watermark | None]:
     """What the rules find that they have not found before, and up to where the record is known."""
-    chosen = chosen_of(campaign)
-    told = await news(connection, campaign.id, since)
-    if not chosen or told.first is None:
-        return [], told.watermark
-    those = None if told.since is None else await gather.annotators_since(connection, campaign.id, told.first)
-    known = {tuple(row) for row in await connection.execute(FOUND, {"campaign": campaign.id})}
-    found: list[Sighting] = []
-    for view in criteria_of(campaign):
-        record = await gather.read(connection, view)
-        found += await asyncio.to_thread(judged, view, record, chosen, those)
-    return [one for one in found if (one.annotator, one.rule, one.chosen.action) not in known], told.watermark
+    rule_choices = active_rules(campaign)
+    changes = await news(connection, campaign.id, since)
+    if not rule_choices or changes.first_new_seq is None:
+        return [], changes.watermark
+    annotator_ids = (
+        None
+        if changes.previous is None
+        else await gather.load_annotators_since(connection, campaign.id, changes.first_new_seq)
+    )
+    known_keys = {tuple(row) for row in await connection.execute(LIST_FINDING_KEYS, {"campaign": campaign.id})}
+    findings: list[AnnotatorFinding] = []
+    for criterion_view in criterion_views(campaign):
+        inputs = await gather.load_rule_inputs(connection, criterion_view)
+        findings += await asyncio.to_thread(apply_rules, criterion_view, inputs, rule_choices, annotator_ids)
+    return [
+        one for one in findings if (one.annotator_id, one.rule_name, one.rule_choice.action) not in known_keys
+    ], changes.watermark
 
 
-def judged(
-    view: Any, record: gather.RecordRead, chosen: Mapping[str, Chosen], those: set[int] | None
-) -> list[Sighting]:
+def apply_rules(
+    criterion_view: Any,
+    inputs: gather.RuleInputs,
+    rule_choices: Mapping[str, RuleChoice],
+    annotator_ids: set[int] | None,
+) -> list[AnnotatorFinding]:
     """What the rules find of `those` annotators, of all if None, in a campaign by one of its criteria. The criteria
     share the false alarms of a rule; what is no matter of values is looked at once.
     """
-    conducts, criteria = gather.conducts(design_of(view), record), max(1, len(view.criteria))
-    rules = {name: one for name, one in chosen.items() if one.rule.of_values or not number_of(view)}
-    found: list[Sighting] = []
-    for name, one in rules.items():
-        alarm = view.false_alarms / 1000 / (criteria if one.rule.of_values else 1)
-        sightings = found_by(name, one, conducts, those, alarm)
-        found += [named_by(view, one) for one in sightings] if view.criteria and one.rule.of_values else sightings
-    return found
+    behaviours, criterion_count = (
+        gather.annotator_behaviours(design_of(criterion_view), inputs),
+        max(1, len(criterion_view.criteria)),
+    )
+    rules = {
+        name: one for name, one in rule_choices.items() if one.rule.reads_values or not criterion_number(criterion_view)
+    }
+    findings: list[AnnotatorFinding] = []
+    for name, rule_choice in rules.items():
+        false_alarm_rate = (
+            criterion_view.false_alarms / 1000 / (criterion_count if rule_choice.rule.reads_values else 1)
+        )
+        rule_findings = apply_rule(name, rule_choice, behaviours, annotator_ids, false_alarm_rate)
+        findings += (
+            [prefix_criterion_name(criterion_view, one) for one in rule_findings]
+            if criterion_view.criteria and rule_choice.rule.reads_values
+            else rule_findings
+        )
+    return findings
 
 
-def named_by(view: Any, found: Sighting) -> Sighting:
+def prefix_criterion_name(criterion_view: Any, finding: AnnotatorFinding) -> AnnotatorFinding:
     """With the criterion in its words."""
-    return found._replace(finding=found.finding._replace(said=f"{view.criterion_name}: {found.finding.said}"))
+    return finding._replace(
+        details=finding.details._replace(sentence=f"{criterion_view.criterion_name}: {finding.details.sentence}")
+    )
 
 
-def found_by(
-    name: str, chosen: Chosen, conducts: Mapping[int, Conduct], those: set[int] | None, alarm: float
-) -> list[Sighting]:
+def apply_rule(
+    rule_name: str,
+    rule_choice: RuleChoice,
+    behaviours: Mapping[int, AnnotatorBehaviour],
+    annotator_ids: set[int] | None,
+    false_alarm_rate: float,
+) -> list[AnnotatorFinding]:
     """What one rule finds."""
-    numbers, rule = list(conducts), chosen.rule
-    measures = np.array([rule.measure(conducts[number]) for number in numbers])
-    looks = [
-        (number, rule.look(conducts[number], np.delete(measures, place), alarm))
-        for place, number in enumerate(numbers)
-        if those is None or number in those
+    all_annotator_ids, rule = list(behaviours), rule_choice.rule
+    measures = np.array([rule.measure(behaviours[number]) for number in all_annotator_ids])
+    results = [
+        (number, rule.evaluate(behaviours[number], np.delete(measures, place), false_alarm_rate))
+        for place, number in enumerate(all_annotator_ids)
+        if annotator_ids is None or number in annotator_ids
     ]
-    return [Sighting(number, name, chosen, finding) for number, finding in looks if finding is not None]
+    return [
+        AnnotatorFinding(number, rule_name, rule_choice, finding) for number, finding in results if finding is not None
+    ]
 
 
-async def act(engine: AsyncEngine, campaign: Row[Any], found: Sighting, *, now: datetime) -> bool:
+async def record_finding(engine: AsyncEngine, campaign: Row[Any], finding: AnnotatorFinding, *, now: datetime) -> bool:
     """Store a finding and do what the rule does; whether it is new."""
-    said = f"{found.chosen.rule.title}: {found.finding.said}"
+    sentence = f"{finding.rule_choice.rule.title}: {finding.details.sentence}"
     parameters = {
         "campaign": campaign.id,
-        "annotator": found.annotator,
-        "rule": found.rule,
-        "action": found.chosen.action,
-        "seen": json.dumps(found.finding.seen),
-        "said": found.finding.said,
+        "annotator": finding.annotator_id,
+        "rule": finding.rule_name,
+        "action": finding.rule_choice.action,
+        "seen": json.dumps(finding.details.measures),
+        "said": finding.details.sentence,
         "now": now,
     }
     async with engine.begin() as connection:
-        number = (await connection.execute(NOTE, parameters)).scalar()
-        if number is None:
+        finding_id = (await connection.execute(STORE_FINDING, parameters)).scalar()
+        if finding_id is None:
             return False
-        if found.chosen.action in STOPS:
-            await stop(connection, campaign, found, f"finding {number}", said, now=now)
-    if found.chosen.action == "exclude":
-        await revisions.revise(engine, campaign.id, now=now)
+        if finding.rule_choice.action in SANCTIONS:
+            await apply_sanction(connection, campaign, finding, f"finding {finding_id}", sentence, now=now)
+    if finding.rule_choice.action == "exclude":
+        await revisions.revise_posteriors(engine, campaign.id, now=now)
     return True
 
 
-async def stop(
-    connection: AsyncConnection, campaign: Row[Any], found: Sighting, occasion: str, said: str, *, now: datetime
+async def apply_sanction(
+    connection: AsyncConnection,
+    campaign: Row[Any],
+    finding: AnnotatorFinding,
+    occasion: str,
+    sentence: str,
+    *,
+    now: datetime,
 ) -> None:
     """Hold or exclude an annotator, if nobody has yet, and let whoever runs the campaign know."""
-    by, reason = Actor(f"rule {found.rule}", "server"), said[: who_counts.LONGEST_REASON]
+    actor, reason = Actor(f"rule {finding.rule_name}", "server"), sentence[: who_counts.MAX_REASON_CHARACTERS]
     with suppress(Conflict):
-        await STOPS[found.chosen.action](connection, campaign, found.annotator, reason=reason, now=now, by=by)
-        name = (await who_counts.standing_of(connection, campaign, found.annotator)).name
-        await raise_alert(connection, campaign.id, "held", occasion, about=name, because=said)
+        await SANCTIONS[finding.rule_choice.action](
+            connection, campaign, finding.annotator_id, reason=reason, now=now, by=actor
+        )
+        name = (await who_counts.load_blocked_state(connection, campaign, finding.annotator_id)).name
+        await raise_alert(connection, campaign.id, "held", occasion, about=name, because=sentence)

@@ -4,15 +4,15 @@ from app.quality.rule import QualityRule
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.at_random import AtRandom
 from app.quality.rules.contradictions import Contradictions
-from app.quality.rules.ends_or_middle import Ends, Middle
-from app.quality.rules.failed_checks import Attention, Gold
+from app.quality.rules.ends_or_middle import ScaleEndsRule, ScaleMiddleRule
+from app.quality.rules.failed_checks import FailedAttentionRule, FailedGoldRule
 from app.quality.rules.straight_lining import StraightLining
 from app.quality.rules.too_fast import TooFast
 
-RULES: dict[str, type[QualityRule]] = {
+QUALITY_RULES: dict[str, type[QualityRule]] = {
     rule.name: rule
     for rule in (
-        *(Gold, Attention, TooFast, StraightLining, Ends, Middle),
+        *(FailedGoldRule, FailedAttentionRule, TooFast, StraightLining, ScaleEndsRule, ScaleMiddleRule),
         *(AgreementWithOthers, Contradictions, AtRandom),
     )
 }

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import Reads
-from app.quality.conduct import Conduct
+from app.inference.observations.coarsening import JudgmentKind
+from app.quality.conduct import AnnotatorBehaviour
 
-Action = Literal["nothing", "warn", "hold", "exclude"]
+RuleAction = Literal["nothing", "warn", "hold", "exclude"]
 
 Percent = Annotated[float, Field(ge=1, le=99, allow_inf_nan=False)]
 
@@ -19,12 +19,12 @@ Percent = Annotated[float, Field(ge=1, le=99, allow_inf_nan=False)]
 class RuleFinding(NamedTuple):
     """What a rule saw of an annotator: in numbers by name, and in a sentence."""
 
-    seen: dict[str, float]
-    said: str
+    measures: dict[str, float]
+    sentence: str
 
 
 @dataclass(frozen=True)
-class RuleNeed:
+class RuleRequirement:
     """The least that a rule needs of one annotator before it can find them.
 
     count: of `what`, in the singular, where all of them speak against the annotator. others: how many of the same each
@@ -32,9 +32,9 @@ class RuleNeed:
     """
 
     count: int
-    what: Literal["failed gold item", "failed attention item", "HIT", "judgment", "implied pair"]
-    others: int = 0
-    whom: str = "anybody"
+    unit: Literal["failed gold item", "failed attention item", "HIT", "judgment", "implied pair"]
+    count_per_other: int = 0
+    target: str = "anybody"
 
 
 class QualityRule(BaseModel, ABC):
@@ -48,23 +48,25 @@ class QualityRule(BaseModel, ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    tells: ClassVar[str]
-    of_values: ClassVar[bool] = True
+    explanation: ClassVar[str]
+    reads_values: ClassVar[bool] = True
 
-    def measure(self, conduct: Conduct) -> float:  # noqa: ARG002  (some ask)
+    def measure(self, behaviour: AnnotatorBehaviour) -> float:  # noqa: ARG002  (some ask)
         """What annotators are compared by; NaN where too little is known, and for rules that compare nobody."""
         return nan
 
-    def reads(self, yields: Reads, classes: int) -> bool:  # noqa: ARG002  (some ask)
+    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:  # noqa: ARG002  (some ask)
         """Return whether the rule says anything of such answers; classes: how many labels there are, 0 of others."""
         return True
 
     @abstractmethod
-    def needs(self, yields: Reads, alarm: float) -> RuleNeed:
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the least that it needs of an annotator; alarm: as `look` has it."""
 
     @abstractmethod
-    def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
+    def evaluate(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleFinding | None:
         """What is to be said of an annotator, None for nothing.
 
         others: the `measure` of every other annotator. alarm: of how many careful people one may be found all the
@@ -72,6 +74,6 @@ class QualityRule(BaseModel, ABC):
         """
 
 
-def percent(share: float) -> str:
+def format_share(share: float) -> str:
     """A share in words."""
     return f"{100 * share:.0f} %"

@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.background.state import log_failure
+from app.background.state import log_background_failure
 from app.errors import Refusal
-from app.record.revisions import due, revise
+from app.record.revisions import find_campaigns_due_for_revision, revise_posteriors
 
 log = logging.getLogger(__name__)
 
-PAUSE_SECONDS = 60.0
+DUE_REVISIONS_PAUSE_SECONDS = 60.0
 # Younger decisions are being acted on, by the request that made them. After a start there is no such request.
-PATIENCE = timedelta(minutes=2)
+MIN_DECISION_AGE = timedelta(minutes=2)
 
 
 class DueRevisions:
@@ -26,17 +26,21 @@ class DueRevisions:
         self._first = True
         self._refused: set[int] = set()
 
-    async def round(self) -> None:
+    async def revise_due_campaigns(self) -> None:
         """Make them, one after another. One that cannot be made stops no other. Raises the last failure."""
         now = await self.clock()
         failure: Exception | None = None
-        for campaign_id in await due(self.database, before=None if self._first else now - PATIENCE):
+        for campaign_id in await find_campaigns_due_for_revision(
+            self.database, before=None if self._first else now - MIN_DECISION_AGE
+        ):
             try:
-                await revise(self.database, campaign_id, now=now)
+                await revise_posteriors(self.database, campaign_id, now=now)
                 self._refused.discard(campaign_id)
             except Refusal as problem:  # the answers cannot be replayed: it is said once, and stays so until a change
                 if campaign_id not in self._refused:
-                    log_failure(log, f"the posteriors of campaign {campaign_id} do not follow all decisions", problem)
+                    log_background_failure(
+                        log, f"the posteriors of campaign {campaign_id} do not follow all decisions", problem
+                    )
                 self._refused.add(campaign_id)
             except Exception as problem:  # noqa: BLE001  (raised after the others)
                 failure = problem

@@ -8,18 +8,18 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.session import driver_of
-from app.designs.criteria import criteria_of, number_of
-from app.inference.online.law import State
+from app.designs.criteria import criterion_number, criterion_views
+from app.inference.online.law import StateFloats
 from app.record import states
-from app.record.known import Known
-from app.record.law import hits_of, law_of, parameters_of
+from app.record.known import LawRunner
+from app.record.law import law_hits, law_of, law_parameters
 from app.record.states import Revision
 from app.record.store import UPDATE_POSTERIORS
 from app.record.stream import Response
 
-REVISION = text("SELECT revision FROM campaigns WHERE id = :campaign")
+FIND_REVISION = text("SELECT revision FROM campaigns WHERE id = :campaign")
 
-LOCK_POSTERIORS = text("""
+LOCK_ITEM_POSTERIORS = text("""
     SELECT subject, state FROM posteriors
     WHERE campaign_id = :campaign AND revision = :revision AND criterion = :criterion
     AND subject = ANY(CAST(:numbers AS int[])) ORDER BY subject FOR NO KEY UPDATE
@@ -27,45 +27,54 @@ LOCK_POSTERIORS = text("""
 
 
 @dataclass(frozen=True)
-class Locked:
+class LockedPosteriors:
     """Posteriors by one criterion, by item, that nobody else can change."""
 
-    of: Revision
-    posteriors: dict[int, State]
+    revision: Revision
+    posteriors: dict[int, StateFloats]
 
 
-async def share(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def share_store_lock(connection: AsyncConnection, campaign: Row[Any]) -> None:
     """The right to store answers: whoever writes rows of a campaign before it locks posteriors takes it first."""
-    await connection.execute(states.SHARE, {"campaign": campaign.id})
+    await connection.execute(states.SHARE_STORE_LOCK, {"campaign": campaign.id})
 
 
-async def lock_present(connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]) -> list[Locked]:
+async def lock_present_posteriors(
+    connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]
+) -> list[LockedPosteriors]:
     """Take the locks that annotators wait for: the right to store, what the campaign's law keeps, then by each
     criterion the posteriors of the answers' items in its present revision.
     """
-    await share(connection, campaign)
-    revision = (await connection.execute(REVISION, {"campaign": campaign.id})).scalar_one()
-    await connection.execute(states.LOCK, {"campaign": campaign.id})
-    views = criteria_of(campaign)
-    return [await lock(connection, Revision(campaign.id, revision, number_of(view)), answers) for view in views]
+    await share_store_lock(connection, campaign)
+    revision = (await connection.execute(FIND_REVISION, {"campaign": campaign.id})).scalar_one()
+    await connection.execute(states.LOCK_LAW_STATE, {"campaign": campaign.id})
+    criterion_views = criterion_views(campaign)
+    return [
+        await lock_item_posteriors(connection, Revision(campaign.id, revision, criterion_number(view)), answers)
+        for view in criterion_views
+    ]
 
 
-async def lock(connection: AsyncConnection, of: Revision, answers: Sequence[Response]) -> Locked:
+async def lock_item_posteriors(
+    connection: AsyncConnection, revision: Revision, answers: Sequence[Response]
+) -> LockedPosteriors:
     """The posteriors of these answers' items, those too of which they say nothing, in number order."""
-    touched = sorted({number for answer in answers for number in (*answer.items, *answer.others)})
-    rows = await connection.execute(LOCK_POSTERIORS, {**of.parameters, "numbers": touched})
-    return Locked(of, {row.subject: row.state for row in rows})
+    item_numbers = sorted({number for answer in answers for number in (*answer.items, *answer.unjudged_items)})
+    rows = await connection.execute(LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": item_numbers})
+    return LockedPosteriors(revision, {row.subject: row.state for row in rows})
 
 
-async def fold(
-    connection: AsyncConnection, campaign: Any, answers: Sequence[Response], locked: Locked
+async def apply_answers_to_posteriors(
+    connection: AsyncConnection, campaign: Any, answers: Sequence[Response], locked: LockedPosteriors
 ) -> dict[int, int]:
     """Apply answers to locked posteriors, by the criterion that the campaign is read by; the judgments that the
     answers' items have then.
     """
     if not answers:
         return {}
-    known = Known(await driver_of(connection), locked.of, law_of(campaign), locked.posteriors)
-    await known.apply(hits_of(campaign, answers), parameters_of(campaign))
-    after = {row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, await known.keep())}
-    return {item: after[item] for item in known.judged}
+    runner = LawRunner(await driver_of(connection), locked.revision, law_of(campaign), locked.posteriors)
+    await runner.apply_hits(law_hits(campaign, answers), law_parameters(campaign))
+    judgment_counts = {
+        row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, await runner.save())
+    }
+    return {item: judgment_counts[item] for item in runner.judgment_counts}

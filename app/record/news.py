@@ -15,13 +15,13 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.pool import judgeable
+from app.database.pool import is_judgeable_sql
 from app.database.session import Record
-from app.record.store import deciding
-from app.selection.rule import GONE, SETTLED
+from app.record.store import deciding_estimates_sql
+from app.selection.rule import GONE_OFFSET, SETTLED_OFFSET
 
 # Which transactions had ended, of those up to the last that left an answer, and since when the server runs.
-WATERMARK = """
+WATERMARK_COLUMNS = """
     (SELECT concat(least(pg_snapshot_xmin(present)::text::bigint, beyond), ':',
                    least(pg_snapshot_xmax(present)::text::bigint, beyond), ':',
                    (SELECT string_agg(id::text, ',' ORDER BY id) FROM pg_snapshot_xip(present) AS id
@@ -32,20 +32,20 @@ WATERMARK = """
     pg_postmaster_start_time() AS server_started"""
 
 
-def written(since: str) -> str:
+def responses_since_sql(watermark_sql: str) -> str:
     """SQL for the responses, of all campaigns, that were written after a watermark; of NULL, for none.
 
     For a MATERIALIZED query, so that no statistics can talk PostgreSQL into going through all responses of a campaign
     instead.
     """
-    watermark = f"CAST(CAST({since} AS text) AS pg_snapshot)"
+    watermark = f"CAST(CAST({watermark_sql} AS text) AS pg_snapshot)"
     return f"""
     SELECT campaign_id, seq, items, segment FROM responses
     WHERE transaction_id >= pg_snapshot_xmin({watermark}) AND NOT pg_visible_in_snapshot(transaction_id, {watermark})
     """  # noqa: S608  (made of constants)
 
 
-class News(Record):
+class PosteriorChanges(Record):
     """What `changes` found: of no item, None. releases: how often it had changed which items are settled. new_uses:
     pairs of a segment and how many answers about it count.
     """
@@ -61,37 +61,41 @@ class News(Record):
     new_uses: list[tuple[int, int]] | None
 
 
-NEWS = tuple(name for name in News.__annotations__ if name not in {"revision", "releases"})
+POSTERIOR_CHANGE_COLUMNS = tuple(
+    name for name in PosteriorChanges.__annotations__ if name not in {"revision", "releases"}
+)
 
 
-def counted(posterior: str, *, people: str) -> str:
+def judgments_with_flags_sql(posterior: str, *, unjudged_limit: str) -> str:
     """SQL for the judgments of a row of `posteriors` as whoever draws items counts them."""
-    return f"""{posterior}.judgments + CASE WHEN {judgeable(posterior, people=people)} THEN 0 ELSE {GONE} END
-    + CASE WHEN {posterior}.settled THEN {SETTLED} ELSE 0 END"""
+    return f"""{posterior}.judgments + CASE WHEN {is_judgeable_sql(posterior, unjudged_limit=unjudged_limit)} THEN 0 ELSE {GONE_OFFSET} END
+    + CASE WHEN {posterior}.settled THEN {SETTLED_OFFSET} ELSE 0 END"""
 
 
-def changes(*, campaign: str, revision: str, people: str, since: str, segments: str = "", asked: str = "") -> str:
+def posterior_changes_sql(
+    *, campaign: str, revision: str, people: str, since: str, segments: str = "", asked: str = ""
+) -> str:
     """SQL for what was written since a watermark, and the next watermark. Of another revision all is new.
 
     people: how many who cannot judge an item take it out of the pool; its judgments are then told as `counted`
     does. segments: how many the campaign has; asked: as `store.deciding` has it; empty where there are none, and the
     first criterion decides.
     """
-    decides = f"LATERAL ({deciding(asked)})" if asked else "LATERAL (SELECT p.score, p.variance)"
+    deciding_source = f"LATERAL ({deciding_estimates_sql(asked)})" if asked else "LATERAL (SELECT p.score, p.variance)"
     return f"""
-    WITH recent AS MATERIALIZED ({written(since)}), changed AS (
+    WITH recent AS MATERIALIZED ({responses_since_sql(since)}), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = {campaign}
-    ){left_out(campaign) if segments else ""}
-    SELECT {WATERMARK}, array_agg(subject) AS new_numbers,
+    ){excluded_answers_cte(campaign) if segments else ""}
+    SELECT {WATERMARK_COLUMNS}, array_agg(subject) AS new_numbers,
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
-           array_agg({counted("p", people=people)}) AS new_judgments,
-           {new_uses(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses
-    FROM posteriors p, {decides} AS decides
+           array_agg({judgments_with_flags_sql("p", unjudged_limit=people)}) AS new_judgments,
+           {new_segment_uses_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses
+    FROM posteriors p, {deciding_source} AS decides
     WHERE p.campaign_id = {campaign} AND p.revision = {revision} AND p.criterion = 0
     AND p.subject = ANY (ARRAY(SELECT number FROM changed))"""  # noqa: S608  (made of constants)
 
 
-def left_out(campaign: str) -> str:
+def excluded_answers_cte(campaign: str) -> str:
     """SQL for what decisions leave out of a campaign's present revision, as one more of several queries."""
     return f""", left_out AS MATERIALIZED (
         SELECT annotator_id, response_seq
@@ -99,7 +103,7 @@ def left_out(campaign: str) -> str:
     )"""  # noqa: S608  (made of constants)
 
 
-def new_uses(campaign: str, segments: str) -> str:
+def new_segment_uses_sql(campaign: str, segments: str) -> str:
     """SQL for how many answers that count there are about each segment of the `recent` ones."""
     return f"""
     CASE WHEN {segments} > 0 THEN (
@@ -113,7 +117,7 @@ def new_uses(campaign: str, segments: str) -> str:
     ) END"""  # noqa: S608  (made of constants)
 
 
-OF_CAMPAIGN = changes(
+CAMPAIGN_CHANGES_SQL = posterior_changes_sql(
     campaign="c.id",
     revision="c.revision",
     people="c.unjudged_people",
@@ -122,14 +126,14 @@ OF_CAMPAIGN = changes(
     since=":since",
 )
 
-CHANGES = text(f"""
-    SELECT c.revision, c.releases, {", ".join(f"news.{name}" for name in NEWS)}
-    FROM campaigns c, LATERAL ({OF_CAMPAIGN}) AS news WHERE c.id = :campaign
+FIND_POSTERIOR_CHANGES = text(f"""
+    SELECT c.revision, c.releases, {", ".join(f"news.{name}" for name in POSTERIOR_CHANGE_COLUMNS)}
+    FROM campaigns c, LATERAL ({CAMPAIGN_CHANGES_SQL}) AS news WHERE c.id = :campaign
 """)  # noqa: S608  (made of constants)
 
-LOOK = text(f"""
-    WITH recent AS MATERIALIZED ({written(":since")})
-    SELECT {WATERMARK}, revision,
+POLL_CHANGES = text(f"""
+    WITH recent AS MATERIALIZED ({responses_since_sql(":since")})
+    SELECT {WATERMARK_COLUMNS}, revision,
            (SELECT min(seq) FROM recent WHERE campaign_id = :campaign) AS first
     FROM campaigns WHERE id = :campaign
 """)  # noqa: S608  (made of constants)
@@ -146,20 +150,22 @@ class Watermark(NamedTuple):
     server_started: datetime
 
 
-class Look(NamedTuple):
+class ChangesPoll(NamedTuple):
     """The watermark as of now, the number of the first response that was written since the one before, None if there
     is none, and that one, None if all responses are new.
     """
 
     watermark: Watermark
-    first: int | None
-    since: Watermark | None
+    first_new_seq: int | None
+    previous: Watermark | None
 
 
-async def look(connection: AsyncConnection, campaign_id: int, since: Watermark | None = None) -> Look:
+async def poll_changes(connection: AsyncConnection, campaign_id: int, previous: Watermark | None = None) -> ChangesPoll:
     """What is new in a campaign; quick, however many responses it has."""
-    row = (await connection.execute(LOOK, {"campaign": campaign_id, "since": since and since.snapshot})).one()
-    now = Watermark(row.watermark, row.revision, row.server_started)
-    if since is None or (since.revision, since.server_started) != (now.revision, now.server_started):
-        return Look(now, 1, None)
-    return Look(now, row.first, since)
+    row = (
+        await connection.execute(POLL_CHANGES, {"campaign": campaign_id, "since": previous and previous.snapshot})
+    ).one()
+    current = Watermark(row.watermark, row.revision, row.server_started)
+    if previous is None or (previous.revision, previous.server_started) != (current.revision, current.server_started):
+        return ChangesPoll(current, 1, None)
+    return ChangesPoll(current, row.first, previous)

@@ -10,87 +10,91 @@ from typing import Any, Literal
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.designs.remarks import EXTRA, HIT
-from app.record.stream import COUNTING
+from app.designs.remarks import REMARKS_KEY, WHOLE_HIT
+from app.record.stream import COUNTING_RESPONSES_CONDITION
 
-CHECK = "check "  # before the number of a check, where a remark is about one
-LINES_PER_PAGE = 50
-MOST_FLAGGED = 20  # items on a page
+CHECK_REMARK_PREFIX = "check "  # before the number of a check, where a remark is about one
+REMARKS_PER_PAGE = 50
+MAX_FLAGGED_ITEMS = 20  # items on a page
 
 RemarkKind = Literal["", "flags", "comments"]
-KINDS: dict[RemarkKind, str] = {"flags": "Flags", "comments": "Comments"}
+REMARK_KIND_TITLES: dict[RemarkKind, str] = {"flags": "Flags", "comments": "Comments"}
 
 # Of the answer `r`: its annotator has not changed it.
-NOT_TAKEN_BACK = """
+ANSWER_NOT_WITHDRAWN = """
     NOT EXISTS (SELECT FROM decisions d
                 WHERE d.campaign_id = r.campaign_id AND d.response_seq = r.seq AND d.kind = 'withdraw')"""
 
-SAID = f"CROSS JOIN LATERAL jsonb_each(r.extra -> '{EXTRA}') AS said (about, told)"
+EACH_REMARK_JOIN = f"CROSS JOIN LATERAL jsonb_each(r.extra -> '{REMARKS_KEY}') AS said (about, told)"
 
 # What a remark `said` in the answer `r` is about: an item `i`, a check `k`, and of an output its segment `s`.
-ABOUT = f"""
+REMARK_SUBJECT_JOINS = f"""
     LEFT JOIN items i ON i.campaign_id = r.campaign_id
         AND i.number = CASE WHEN said.about ~ '^[0-9]+$' THEN CAST(said.about AS int) END
     LEFT JOIN check_items k ON k.campaign_id = r.campaign_id
-        AND k.number = CASE WHEN said.about LIKE '{CHECK}%' THEN CAST(substr(said.about, {len(CHECK) + 1}) AS int) END
+        AND k.number = CASE WHEN said.about LIKE '{CHECK_REMARK_PREFIX}%' THEN CAST(substr(said.about, {len(CHECK_REMARK_PREFIX) + 1}) AS int) END
     LEFT JOIN segments s ON s.campaign_id = r.campaign_id AND s.number = r.segment"""
-ITEM = "coalesce(i.external_id, k.external_id)"
+REMARK_SUBJECT_ID = "coalesce(i.external_id, k.external_id)"
 
 # Before all else, those of the annotator :annotator, and those that say something of the item :item, or of a check that
 # is called so.
-THOSE = f"""
+REMARK_ANSWER_FILTER = f"""
     AND (CAST(:annotator AS text) = '' OR annotator_id = (
         SELECT id FROM named_annotators WHERE campaign_id = :campaign AND name = upper(:annotator)))
-    AND (CAST(:item AS text) = '' OR extra -> '{EXTRA}' ?| ARRAY(
+    AND (CAST(:item AS text) = '' OR extra -> '{REMARKS_KEY}' ?| ARRAY(
         SELECT CAST(number AS text) FROM items WHERE campaign_id = :campaign AND external_id = :item
         UNION ALL
-        SELECT '{CHECK}' || number FROM check_items WHERE campaign_id = :campaign AND external_id = :item))"""  # noqa: S608  (made of constants)
+        SELECT '{CHECK_REMARK_PREFIX}' || number FROM check_items WHERE campaign_id = :campaign AND external_id = :item))"""  # noqa: S608  (made of constants)
 
 
-def source(only: str = "") -> str:
+def remarks_source_sql(condition: str = "") -> str:
     """SQL, from FROM on, for the remarks of a campaign, in answers of which `only` is true."""
     return f"""
-    FROM (SELECT *, {COUNTING} AS counts FROM responses
-          WHERE campaign_id = :campaign AND extra ? '{EXTRA}' {only}) AS r
-    {SAID} {ABOUT}
-    WHERE {NOT_TAKEN_BACK}"""  # noqa: S608  (made of constants)
+    FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses
+          WHERE campaign_id = :campaign AND extra ? '{REMARKS_KEY}' {condition}) AS r
+    {EACH_REMARK_JOIN} {REMARK_SUBJECT_JOINS}
+    WHERE {ANSWER_NOT_WITHDRAWN}"""  # noqa: S608  (made of constants)
 
 
 # Words are looked for in any case, and as they stand.
-WHERE = f"""
+REMARK_FILTER = f"""
     AND (CAST(:kind AS text) = '' OR CAST(:kind AS text) = 'flags' AND told ? 'flag'
          OR CAST(:kind AS text) = 'comments' AND told ? 'comment')
-    AND (CAST(:item AS text) = '' OR {ITEM} = CAST(:item AS text))
+    AND (CAST(:item AS text) = '' OR {REMARK_SUBJECT_ID} = CAST(:item AS text))
     AND (CAST(:words AS text) = '' OR strpos(
-        lower(concat_ws(' ', told ->> 'comment', told ->> 'flag', {ITEM}, coalesce(i.shown, k.shown))),
+        lower(concat_ws(' ', told ->> 'comment', told ->> 'flag', {REMARK_SUBJECT_ID}, coalesce(i.shown, k.shown))),
         lower(CAST(:words AS text))) > 0)"""
 
-COLUMNS = f"""
-    r.seq, r.annotator_id, r.received_at, r.hit_id, r.counts, s.external_id AS segment, {ITEM} AS item, said.about,
+REMARK_QUERY_COLUMNS = f"""
+    r.seq, r.annotator_id, r.received_at, r.hit_id, r.counts, s.external_id AS segment, {REMARK_SUBJECT_ID} AS item, said.about,
     k.number IS NOT NULL AS of_check, coalesce(i.shown, k.shown) AS shown, told ->> 'flag' AS flag,
     told ->> 'comment' AS comment"""
 
-NAMED = """
+WITH_ANNOTATOR_NAMES = """
     SELECT found.*, n.name, n.pseudonym FROM ({found}) AS found
     JOIN named_annotators n ON n.campaign_id = :campaign AND n.id = found.annotator_id ORDER BY {order}, about"""
-A_PAGE = f"SELECT {COLUMNS} {source(THOSE)} {WHERE} ORDER BY r.seq DESC, said.about LIMIT :limit OFFSET :offset"
+REMARKS_PAGE_SQL = f"SELECT {REMARK_QUERY_COLUMNS} {remarks_source_sql(REMARK_ANSWER_FILTER)} {REMARK_FILTER} ORDER BY r.seq DESC, said.about LIMIT :limit OFFSET :offset"
 
-COUNT = text(f"SELECT count(*) {source(THOSE)} {WHERE}")
-LINES = text(NAMED.format(found=A_PAGE, order="seq DESC"))
-ALL = text(NAMED.format(found=f"SELECT {COLUMNS} {source()}", order="seq"))  # oldest first
-ANY = text(f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{EXTRA}')")  # noqa: S608  (constants)
+COUNT_REMARKS = text(f"SELECT count(*) {remarks_source_sql(REMARK_ANSWER_FILTER)} {REMARK_FILTER}")
+FIND_REMARKS_PAGE = text(WITH_ANNOTATOR_NAMES.format(found=REMARKS_PAGE_SQL, order="seq DESC"))
+FIND_ALL_REMARKS = text(
+    WITH_ANNOTATOR_NAMES.format(found=f"SELECT {REMARK_QUERY_COLUMNS} {remarks_source_sql()}", order="seq")
+)  # oldest first
+HAS_ANY_REMARK = text(
+    f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{REMARKS_KEY}')"
+)  # noqa: S608  (constants)
 
-FLAGGED = text(f"""
-    SELECT {ITEM} AS item, CASE WHEN said.about <> '{HIT}' THEN s.external_id END AS segment,
+FIND_FLAGGED_ITEMS = text(f"""
+    SELECT {REMARK_SUBJECT_ID} AS item, CASE WHEN said.about <> '{WHOLE_HIT}' THEN s.external_id END AS segment,
            coalesce(i.shown, k.shown) AS shown, count(DISTINCT r.annotator_id) AS people,
            array_agg(told ->> 'flag') AS flags
-    {source()} AND told ? 'flag' AND r.counts
-    GROUP BY 1, 2, 3 ORDER BY people DESC, max(r.seq) DESC LIMIT {MOST_FLAGGED}
+    {remarks_source_sql()} AND told ? 'flag' AND r.counts
+    GROUP BY 1, 2, 3 ORDER BY people DESC, max(r.seq) DESC LIMIT {MAX_FLAGGED_ITEMS}
 """)
 
 
 @dataclass(frozen=True)
-class WantedRemarks:
+class RemarkFilter:
     """Which remarks are asked for. Empty: whatever it is.
 
     item: the researcher's id. annotator: as pages call them. words: somewhere in what was said, or in what it is about.
@@ -101,13 +105,13 @@ class WantedRemarks:
     annotator: str = ""
     words: str = ""
 
-    def parameters(self, campaign: int) -> dict[str, Any]:
+    def sql_parameters(self, campaign_id: int) -> dict[str, Any]:
         """Of the statements."""
-        return {"campaign": campaign, **vars(self)}
+        return {"campaign": campaign_id, **vars(self)}
 
 
 @dataclass(frozen=True)
-class FoundRemarks:
+class RemarksPage:
     """A page of remarks, of how many pages, and how many remarks there are in all."""
 
     lines: Sequence[Row[Any]]
@@ -117,7 +121,7 @@ class FoundRemarks:
 
 
 @dataclass(frozen=True)
-class FlaggedLine:
+class FlaggedSubject:
     """An item, of an output with its segment, how many people flagged it, and how often they chose what; HITs where
     there is no item.
     """
@@ -129,28 +133,32 @@ class FlaggedLine:
     reasons: Sequence[tuple[str, int]]
 
 
-async def page_of(
-    connection: AsyncConnection, campaign: int, wanted: WantedRemarks, page: int = 1, size: int = LINES_PER_PAGE
-) -> FoundRemarks:
+async def load_remarks_page(
+    connection: AsyncConnection,
+    campaign_id: int,
+    remark_filter: RemarkFilter,
+    page: int = 1,
+    size: int = REMARKS_PER_PAGE,
+) -> RemarksPage:
     """A page of what is wanted, from 1 on, newest first; beyond the last one, the last."""
-    parameters = wanted.parameters(campaign)
-    total = (await connection.execute(COUNT, parameters)).scalar_one()
+    parameters = remark_filter.sql_parameters(campaign_id)
+    total = (await connection.execute(COUNT_REMARKS, parameters)).scalar_one()
     pages = max(1, -(-total // size))
     page = min(page, pages)
-    rows = await connection.execute(LINES, parameters | {"limit": size, "offset": (page - 1) * size})
-    return FoundRemarks(rows.all(), page, pages, total)
+    rows = await connection.execute(FIND_REMARKS_PAGE, parameters | {"limit": size, "offset": (page - 1) * size})
+    return RemarksPage(rows.all(), page, pages, total)
 
 
-async def flagged(connection: AsyncConnection, campaign: int) -> list[FlaggedLine]:
+async def load_flagged_items(connection: AsyncConnection, campaign_id: int) -> list[FlaggedSubject]:
     """The items that most people flagged whose answers count."""
-    rows = await connection.execute(FLAGGED, {"campaign": campaign})
+    rows = await connection.execute(FIND_FLAGGED_ITEMS, {"campaign": campaign_id})
     return [
-        FlaggedLine(row.item, row.segment, row.shown, row.people, Counter(filter(None, row.flags)).most_common())
+        FlaggedSubject(row.item, row.segment, row.shown, row.people, Counter(filter(None, row.flags)).most_common())
         for row in rows
     ]
 
 
-async def are_there(connection: AsyncConnection, campaign: Any) -> bool:
+async def should_show_remarks(connection: AsyncConnection, campaign: Any) -> bool:
     """Whether a campaign asks for remarks, or has any."""
-    asks = {campaign.flag_on, campaign.comment_on} != {"none"}
-    return asks or bool((await connection.execute(ANY, {"campaign": campaign.id})).scalar_one())
+    asks_for_remarks = {campaign.flag_on, campaign.comment_on} != {"none"}
+    return asks_for_remarks or bool((await connection.execute(HAS_ANY_REMARK, {"campaign": campaign.id})).scalar_one())

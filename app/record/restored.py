@@ -4,11 +4,11 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 # A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first id of all.
-SETTLE_RESTORED = text("""
+RESET_RESTORED_TRANSACTION_IDS = text("""
     UPDATE responses SET transaction_id = '3' WHERE transaction_id > (SELECT pg_current_xact_id())
 """)
 
 
-async def settle_restored(connection: AsyncConnection) -> None:
+async def reset_restored_transaction_ids(connection: AsyncConnection) -> None:
     """Before a server starts: what a dump brought along was written before anything this database will write."""
-    await connection.execute(SETTLE_RESTORED)
+    await connection.execute(RESET_RESTORED_TRANSACTION_IDS)

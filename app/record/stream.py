@@ -9,25 +9,25 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.bulk import Numbers, copying, numbers
-from app.record.news import Watermark, look
+from app.database.bulk import NumberColumn, driver_in_transaction, fetch_arrays
+from app.record.news import Watermark, poll_changes
 
 # Up to which decision the present revision knows the record.
-DECIDED = "(SELECT decided FROM campaigns WHERE id = {campaign})"
+LAST_DECISION_SQL = "(SELECT decided FROM campaigns WHERE id = {campaign})"
 
 
-def counting(campaign: str, decided: str) -> str:
+def counting_responses_condition(campaign: str, decided: str) -> str:
     """SQL for the responses of a campaign that count: no decision up to the number `decided` leaves them out."""
-    left_out = f"SELECT * FROM exclusions({campaign}, {decided})"  # noqa: S608  (made of constants)
+    exclusions = f"SELECT * FROM exclusions({campaign}, {decided})"  # noqa: S608  (made of constants)
     return f"""
-    annotator_id NOT IN (SELECT annotator_id FROM ({left_out}) AS x WHERE annotator_id IS NOT NULL)
-    AND seq NOT IN (SELECT response_seq FROM ({left_out}) AS x WHERE response_seq IS NOT NULL)"""  # noqa: S608  (made of constants)
+    annotator_id NOT IN (SELECT annotator_id FROM ({exclusions}) AS x WHERE annotator_id IS NOT NULL)
+    AND seq NOT IN (SELECT response_seq FROM ({exclusions}) AS x WHERE response_seq IS NOT NULL)"""  # noqa: S608  (made of constants)
 
 
-COUNTING = counting(":campaign", DECIDED.format(campaign=":campaign"))
+COUNTING_RESPONSES_CONDITION = counting_responses_condition(":campaign", LAST_DECISION_SQL.format(campaign=":campaign"))
 
 
-def values_by(criterion: str, responses: str = "responses") -> str:
+def criterion_values_sql(criterion: str, responses: str = "responses") -> str:
     """SQL for the values of a response by one of the campaign's criteria, which lie one after another."""
     values, count = f"{responses}.values", f"cardinality({responses}.items)"
     return f"""
@@ -35,34 +35,34 @@ def values_by(criterion: str, responses: str = "responses") -> str:
     ELSE {values}[{criterion} * {count} + 1 : ({criterion} + 1) * {count}] END"""
 
 
-def responses_where(condition: str) -> str:
+def counting_responses_sql(condition: str) -> str:
     """SQL for the responses that count, with their values by the criterion $7: written after the watermark $4 and
     before $5, if there are such.
     """
     return f"""
-    SELECT seq, annotator_id, items, {values_by("$7::int")} AS values FROM responses
+    SELECT seq, annotator_id, items, {criterion_values_sql("$7::int")} AS values FROM responses
     WHERE campaign_id = $1 AND seq > $2
     AND ($4::text IS NULL OR NOT pg_visible_in_snapshot(transaction_id, $4::text::pg_snapshot))
     AND ($5::text IS NULL OR pg_visible_in_snapshot(transaction_id, $5::text::pg_snapshot))
-    AND {counting("$1", f"coalesce($6, {DECIDED.format(campaign='$1')})")} AND {condition}
+    AND {counting_responses_condition("$1", f"coalesce($6, {LAST_DECISION_SQL.format(campaign='$1')})")} AND {condition}
     ORDER BY seq LIMIT $3
 """  # noqa: S608  (made of constants)
 
 
-RESPONSES = responses_where("true")
+FIND_RESPONSES = counting_responses_sql("true")
 
 # Those that judge something, so that no page of judgments is empty but the last.
-JUDGED = responses_where("'NaN' <> ANY(values)")
+FIND_RESPONSES_WITH_JUDGMENTS = counting_responses_sql("'NaN' <> ANY(values)")
 
-COUNT = f"SELECT count(*) FROM ({RESPONSES}) AS r"  # noqa: S608  (made of a constant)
+COUNT_RESPONSES = f"SELECT count(*) FROM ({FIND_RESPONSES}) AS r"  # noqa: S608  (made of a constant)
 
-JUDGMENTS = f"""
+FIND_JUDGMENTS = f"""
     SELECT r.seq, r.annotator_id, shown.item, shown.value
-    FROM ({JUDGED}) AS r, unnest(r.items, r.values) AS shown (item, value) WHERE shown.value <> 'NaN'
+    FROM ({FIND_RESPONSES_WITH_JUDGMENTS}) AS r, unnest(r.items, r.values) AS shown (item, value) WHERE shown.value <> 'NaN'
 """  # noqa: S608  (made of a constant)
 
-LEFT_OUT = text(f"""
-    SELECT annotator_id FROM exclusions(:campaign, {DECIDED.format(campaign=":campaign")})
+FIND_EXCLUDED_ANNOTATORS = text(f"""
+    SELECT annotator_id FROM exclusions(:campaign, {LAST_DECISION_SQL.format(campaign=":campaign")})
     WHERE annotator_id IS NOT NULL
 """)  # noqa: S608  (made of constants)
 
@@ -76,25 +76,25 @@ class Response(NamedTuple):
     annotator: int
     items: list[int]
     values: list[float]
-    others: Sequence[int] = ()
+    unjudged_items: Sequence[int] = ()
 
     @classmethod
-    def of(cls, seq: int, annotator: int, items: list[int], values: list[float]) -> "Response":
+    def from_stored(cls, seq: int, annotator: int, items: list[int], values: list[float]) -> "Response":
         """Of an answer as it is stored, in which NaN says nothing: everybody who reads the record leaves that out."""
         total = sum(values)
         if total == total:  # noqa: PLR0124  (one NaN makes it NaN, and this is the quickest way to see that)
             return cls(seq, annotator, items, values)
-        judged = [(item, value) for item, value in zip(items, values, strict=True) if not math.isnan(value)]
-        others = [item for item, value in zip(items, values, strict=True) if math.isnan(value)]
-        return cls(seq, annotator, [item for item, _ in judged], [value for _, value in judged], others)
+        judgments = [(item, value) for item, value in zip(items, values, strict=True) if not math.isnan(value)]
+        unjudged_items = [item for item, value in zip(items, values, strict=True) if math.isnan(value)]
+        return cls(seq, annotator, [item for item, _ in judgments], [value for _, value in judgments], unjudged_items)
 
 
-async def left_out(connection: AsyncConnection, campaign_id: int) -> frozenset[int]:
+async def load_excluded_annotator_ids(connection: AsyncConnection, campaign_id: int) -> frozenset[int]:
     """The annotators whose answers do not count."""
-    return frozenset((await connection.execute(LEFT_OUT, {"campaign": campaign_id})).scalars())
+    return frozenset((await connection.execute(FIND_EXCLUDED_ANNOTATORS, {"campaign": campaign_id})).scalars())
 
 
-async def responses(
+async def load_responses(
     connection: AsyncConnection,
     campaign_id: int,
     *,
@@ -110,45 +110,49 @@ async def responses(
     decided: the number of the last decision that matters, that of the present revision by default. criterion: by which
     of the campaign's the values are.
     """
-    driver = await copying(connection)
-    arguments = campaign_id, after, limit, *snapshots(since, until), decided, criterion
-    return [Response.of(*row) for row in await driver.fetch(RESPONSES, *arguments)]
+    driver = await driver_in_transaction(connection)
+    arguments = campaign_id, after, limit, *watermark_snapshots(since, until), decided, criterion
+    return [Response.from_stored(*row) for row in await driver.fetch(FIND_RESPONSES, *arguments)]
 
 
-async def count(
+async def count_responses(
     connection: AsyncConnection, campaign_id: int, *, after: int, since: Watermark | None, until: Watermark
 ) -> int:
     """How many of these responses there are; it goes through them all."""
-    driver = await copying(connection)
-    return int(await driver.fetchval(COUNT, campaign_id, after, None, *snapshots(since, until), None, 0))
+    driver = await driver_in_transaction(connection)
+    return int(
+        await driver.fetchval(COUNT_RESPONSES, campaign_id, after, None, *watermark_snapshots(since, until), None, 0)
+    )
 
 
-def snapshots(*watermarks: Watermark | None) -> list[str | None]:
+def watermark_snapshots(*watermarks: Watermark | None) -> list[str | None]:
     return [watermark and watermark.snapshot for watermark in watermarks]
 
 
-async def news(
+async def load_new_responses(
     connection: AsyncConnection, campaign_id: int, since: Watermark, *, decided: int
 ) -> tuple[Watermark, list[Response]]:
     """The watermark as of now, and the responses that count and were written since the one before."""
-    now, first, _ = await look(connection, campaign_id, since)
-    if first is None:
-        return now, []
-    return now, await responses(connection, campaign_id, after=first - 1, since=since, until=now, decided=decided)
+    watermark, first_new_seq, _ = await poll_changes(connection, campaign_id, since)
+    if first_new_seq is None:
+        return watermark, []
+    return watermark, await load_responses(
+        connection, campaign_id, after=first_new_seq - 1, since=since, until=watermark, decided=decided
+    )
 
 
-async def in_pieces(
+async def load_response_batches(
     connection: AsyncConnection, campaign_id: int, size: int, *, decided: int | None = None, criterion: int = 0
 ) -> AsyncIterator[list[Response]]:
     """All responses that count, at most `size` at once; give it a `snapshot`."""
     after = 0
-    read = partial(responses, connection, campaign_id, limit=size, decided=decided, criterion=criterion)
-    while some := await read(after=after):
-        yield some
-        after = some[-1].seq
+    read_batch = partial(load_responses, connection, campaign_id, limit=size, decided=decided, criterion=criterion)
+    while batch := await read_batch(after=after):
+        yield batch
+        after = batch[-1].seq
 
 
-async def judgments(
+async def load_judgment_columns(
     connection: AsyncConnection,
     campaign_id: int,
     *,
@@ -156,15 +160,15 @@ async def judgments(
     since: Watermark | None = None,
     limit: int,
     criterion: int = 0,
-) -> dict[str, Numbers]:
+) -> dict[str, NumberColumn]:
     """The judgments of such responses in long form, many times faster: `seq`, `annotator`, `item`, `value`, each (J,),
     sorted by `seq` and within a HIT as presented.
     """
-    arguments = campaign_id, after, limit, *snapshots(since, None), None, criterion
-    rows = await numbers(connection, JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8")
-    return await asyncio.to_thread(in_order, rows)
+    arguments = campaign_id, after, limit, *watermark_snapshots(since, None), None, criterion
+    rows = await fetch_arrays(connection, FIND_JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8")
+    return await asyncio.to_thread(sort_columns_by_seq, rows)
 
 
-def in_order(rows: Mapping[str, Numbers]) -> dict[str, Numbers]:
+def sort_columns_by_seq(rows: Mapping[str, NumberColumn]) -> dict[str, NumberColumn]:
     order = rows["seq"].argsort(kind="stable")
     return {name: column[order] for name, column in rows.items()}

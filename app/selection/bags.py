@@ -7,17 +7,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Bag = list[int]
+Bucket = list[int]
 
 
-class Picked(NamedTuple):
+class Pick(NamedTuple):
     """An item, and the probability with which it was picked among those that might have been."""
 
     item: int
     probability: float
 
 
-class Bags:
+class Buckets:
     """Where each of N items lies in its bag; an item lies in at most one bag of the same `Bags`.
 
     A bag is a plain list in no particular order: whoever wants a random item picks a random place.
@@ -26,44 +26,44 @@ class Bags:
     def __init__(self, size: int) -> None:
         self._place = np.zeros(size, dtype=np.int32)
 
-    def fill(self, items: npt.NDArray[np.intp], starts: npt.NDArray[np.intp]) -> list[Bag]:
+    def fill_buckets(self, items: npt.NDArray[np.intp], starts: npt.NDArray[np.intp]) -> list[Bucket]:
         """One bag for each run items[starts[b]:starts[b + 1]]; the fast way to begin with many items."""
         sizes = np.diff(starts, append=len(items))
         self._place[items] = np.arange(len(items)) - np.repeat(starts, sizes)
-        everything, ends = items.tolist(), (starts + sizes).tolist()
-        return [everything[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
+        numbers, ends = items.tolist(), (starts + sizes).tolist()
+        return [numbers[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
 
-    def put(self, item: int, bag: Bag) -> None:
+    def add_item(self, item: int, bucket: Bucket) -> None:
         """Put in an item that lies in no bag."""
-        self._place[item] = len(bag)
-        bag.append(item)
+        self._place[item] = len(bucket)
+        bucket.append(item)
 
-    def take(self, item: int, bag: Bag) -> None:
+    def remove_item(self, item: int, bucket: Bucket) -> None:
         """Take an item out of the bag it lies in; the last one moves to its place."""
-        place, last = self._place.item(item), bag.pop()
+        place, last = self._place.item(item), bucket.pop()
         if last != item:
-            bag[place] = last
+            bucket[place] = last
             self._place[last] = place
 
-    def pick(self, bag: Bag, barred: set[int], rng: np.random.Generator) -> int | None:
+    def pick_item(self, bucket: Bucket, barred: set[int], rng: np.random.Generator) -> int | None:
         """One item of the bag that is not barred, uniformly; None if there is none."""
-        if len(bag) == 1 and bag[0] in barred:  # as with most whom an annotator has seen
+        if len(bucket) == 1 and bucket[0] in barred:  # as with most whom an annotator has seen
             return None
-        if len(bag) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
-            return next(item for item in _picks(bag, rng) if item not in barred)
-        free = [*filterfalse(barred.__contains__, bag)]
+        if len(bucket) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
+            return next(item for item in _random_picks(bucket, rng) if item not in barred)
+        free = [*filterfalse(barred.__contains__, bucket)]
         return free[int(rng.random() * len(free))] if free else None
 
-    def among(self, bag: Bag, barred: set[int]) -> int:
+    def count_allowed(self, bucket: Bucket, barred: set[int]) -> int:
         """How many items of the bag are not barred. The cost grows with the number barred, not with the bag."""
-        return 1 if len(bag) == 1 else len(bag) - sum(self._holds(bag, item) for item in barred)
+        return 1 if len(bucket) == 1 else len(bucket) - sum(self._contains(bucket, item) for item in barred)
 
-    def _holds(self, bag: Bag, item: int) -> bool:
+    def _contains(self, bucket: Bucket, item: int) -> bool:
         """Also of an item that has joined since these were counted."""
-        place = self._place.item(item) if item < len(self._place) else len(bag)
-        return place < len(bag) and bag[place] == item
+        place = self._place.item(item) if item < len(self._place) else len(bucket)
+        return place < len(bucket) and bucket[place] == item
 
 
-def _picks(bag: Bag, rng: np.random.Generator) -> Iterator[int]:
+def _random_picks(bucket: Bucket, rng: np.random.Generator) -> Iterator[int]:
     while True:
-        yield bag[int(rng.random() * len(bag))]
+        yield bucket[int(rng.random() * len(bucket))]

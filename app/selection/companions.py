@@ -20,22 +20,22 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.selection.bags import Bag, Bags
+from app.selection.bags import Bucket, Buckets
 
-ROW_RATIO = 1.3
+VARIANCE_ROW_RATIO = 1.3
 """How much 2 gamma^2 + variance grows within a row of cells. Finer: fewer rejections, but more bounds to
 compute.
 """
-COLUMN_WIDTH = 0.25
+SCORE_COLUMN_WIDTH = 0.25
 """How wide a cell is, in units of the smallest c (the scale on which match quality falls) that its row knows.
 """
-TRIES_AT_ONCE = 16
-ROUNDS = 4
+TRIES_PER_ROUND = 16
+MAX_REJECTION_ROUNDS = 4
 """After so many rounds of so many tries, what is missing is drawn by a pass over all items."""
-PASS_AT_MOST = 200
+MAX_ITEMS_FOR_FULL_PASS = 200
 """Up to this number of items a pass is faster than the cells."""
 
-NOWHERE = (math.inf, math.inf, 0.0, 0.0)
+EMPTY_CELL_BORDERS = (math.inf, math.inf, 0.0, 0.0)
 """The borders of a cell without items: so far away that its bound is 0."""
 
 
@@ -54,14 +54,14 @@ class Companions:
         The arrays are shared with the caller, who takes an item out before changing its values. gamma > 0.
         """
         self._score, self._variance, self._noise = score, variance, 2.0 * gamma * gamma
-        self._bags = Bags(len(score))
+        self._bags = Buckets(len(score))
         self._cell_of = np.zeros(len(score), dtype=np.int32)
-        row = np.floor(np.log(self._noise + variance[items]) / math.log(ROW_RATIO))
-        column = np.floor(score[items] / (COLUMN_WIDTH * ROW_RATIO ** (row / 2)))
+        row = np.floor(np.log(self._noise + variance[items]) / math.log(VARIANCE_ROW_RATIO))
+        column = np.floor(score[items] / (SCORE_COLUMN_WIDTH * VARIANCE_ROW_RATIO ** (row / 2)))
         order = np.lexsort((column, row))
         items, row, column = items[order], row[order], column[order]
         starts = np.flatnonzero((np.diff(row, prepend=np.nan) != 0) | (np.diff(column, prepend=np.nan) != 0))
-        self._cells: list[Bag] = self._bags.fill(items, starts)
+        self._cells: list[Bucket] = self._bags.fill_buckets(items, starts)
         self._cell_of[items] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(items)))
         self._keys = list(zip(row[starts].tolist(), column[starts].tolist(), strict=True))
         self._number = {key: cell for cell, key in enumerate(self._keys)}
@@ -76,12 +76,12 @@ class Companions:
 
     def add(self, item: int) -> None:
         """Let an item be drawn, at the place of its present score and variance."""
-        row = math.floor(math.log(self._noise + self._variance.item(item)) / math.log(ROW_RATIO))
+        row = math.floor(math.log(self._noise + self._variance.item(item)) / math.log(VARIANCE_ROW_RATIO))
         column = math.floor(self._score.item(item) / _column_width(row))
         cell = self._number.get((row, column))
         if cell is None:
-            cell = self._open(row, column)
-        self._bags.put(item, self._cells[cell])
+            cell = self._open_cell(row, column)
+        self._bags.add_item(item, self._cells[cell])
         self._cell_of[item] = cell
         self._count[cell] += 1
         self._size += 1
@@ -89,14 +89,14 @@ class Companions:
     def remove(self, item: int) -> None:
         """No longer let an item be drawn; its score and variance are still those it was added with."""
         cell = self._cell_of.item(item)
-        self._bags.take(item, self._cells[cell])
+        self._bags.remove_item(item, self._cells[cell])
         self._count[cell] -= 1
         self._size -= 1
         if not self._cells[cell]:
-            self._close(cell)
+            self._close_cell(cell)
 
     def draw(
-        self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator, *, beside: Collection[int] = ()
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
         """`wanted` items in no particular order, fewer if there are no more; none that is barred, or is one of the few
         that are in the HIT already, which these come `beside`.
@@ -106,9 +106,11 @@ class Companions:
         which one it is, and the pass draws what is missing given the items drawn so far, just as further
         tries would.
         """
-        drawn = self._by_rejection(leader, wanted, barred, beside, rng) if self._size > PASS_AT_MOST else []
-        if len(drawn) < wanted:
-            drawn += self._by_pass(leader, wanted - len(drawn), barred, {*beside, *drawn}, rng)
+        drawn = (
+            self._draw_by_rejection(leader, count, barred, chosen, rng) if self._size > MAX_ITEMS_FOR_FULL_PASS else []
+        )
+        if len(drawn) < count:
+            drawn += self._draw_by_full_pass(leader, count - len(drawn), barred, {*chosen, *drawn}, rng)
         return drawn
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
@@ -123,50 +125,50 @@ class Companions:
         if self._count.tolist() != counts or len(self._number) != np.count_nonzero(counts):
             raise ValueError("the cells are not what is known of them")
         for leader in range(len(self._score)):
-            bound = self._log_bound(leader)[self._cell_of[held]]
+            bound = self._log_quality_bounds(leader)[self._cell_of[held]]
             if np.any(self._log_quality(leader, held.tolist()) > bound + 1e-9 * (1 + np.abs(bound))):
                 raise ValueError(f"beside {leader}, an item lies above the bound of its cell")
 
-    def quality(self, leader: int, items: list[int]) -> Array:
+    def match_quality_with(self, leader: int, items: list[int]) -> Array:
         """The match quality of items with a leader, (n,), as a draw computes it."""
         return np.exp(self._log_quality(leader, items))
 
     @property
-    def cells(self) -> int:
+    def cell_capacity(self) -> int:
         """How many cells there is room for."""
         return len(self._cells)
 
-    def _by_rejection(
-        self, leader: int, wanted: int, barred: set[int], beside: Collection[int], rng: np.random.Generator
+    def _draw_by_rejection(
+        self, leader: int, count: int, barred: set[int], chosen: Collection[int], rng: np.random.Generator
     ) -> list[int]:
-        log_bound = self._log_bound(leader)
-        reach = np.cumsum(self._count * np.exp(log_bound - log_bound.max()))
+        log_bound = self._log_quality_bounds(leader)
+        cumulative = np.cumsum(self._count * np.exp(log_bound - log_bound.max()))
         drawn: list[int] = []
-        for _ in range(ROUNDS):
-            which, where, accept = rng.random((3, TRIES_AT_ONCE))
+        for _ in range(MAX_REJECTION_ROUNDS):
+            cell_draws, item_draws, accept = rng.random((3, TRIES_PER_ROUND))
             # 1 - u is above 0, so that the first cell to reach it is never one without items.
-            cells = reach.searchsorted((1.0 - which) * reach[-1])
+            cells = cumulative.searchsorted((1.0 - cell_draws) * cumulative[-1])
             bags = [self._cells[cell] for cell in cells.tolist()]
-            tried = [bag[int(u * len(bag))] for bag, u in zip(bags, where.tolist(), strict=True)]
-            good = accept < np.exp(self._log_quality(leader, tried) - log_bound[cells])
-            for item, is_good in zip(tried, good.tolist(), strict=True):
-                if is_good and item not in barred and item not in beside and item not in drawn:
+            proposed = [bag[int(u * len(bag))] for bag, u in zip(bags, item_draws.tolist(), strict=True)]
+            good = accept < np.exp(self._log_quality(leader, proposed) - log_bound[cells])
+            for item, is_good in zip(proposed, good.tolist(), strict=True):
+                if is_good and item not in barred and item not in chosen and item not in drawn:
                     drawn.append(item)
-                    if len(drawn) == wanted:
+                    if len(drawn) == count:
                         return drawn
         return drawn
 
-    def _by_pass(
-        self, leader: int, wanted: int, barred: set[int], chosen: set[int], rng: np.random.Generator
+    def _draw_by_full_pass(
+        self, leader: int, count: int, barred: set[int], chosen: set[int], rng: np.random.Generator
     ) -> list[int]:
         free = filterfalse(barred.__contains__, chain.from_iterable(self._cells))
         items = [item for item in free if item not in chosen]
-        if len(items) <= wanted:
+        if len(items) <= count:
             return items
         # Adding Gumbel noise to logarithms and taking the largest is the same as drawing one after another
         # without replacement in proportion to the numbers themselves (Yellott 1977).
-        luck = self._log_quality(leader, items) + rng.gumbel(size=len(items))
-        best = np.argpartition(luck, -wanted)[-wanted:]
+        perturbed = self._log_quality(leader, items) + rng.gumbel(size=len(items))
+        best = np.argpartition(perturbed, -count)[-count:]
         return [items[place] for place in best.tolist()]
 
     def _log_quality(self, leader: int, items: list[int]) -> Array:
@@ -174,7 +176,7 @@ class Companions:
         c2 = self._noise + self._variance[items] + self._variance.item(leader)
         return _log_match_quality(distance * distance, c2, self._noise)
 
-    def _log_bound(self, leader: int) -> Array:
+    def _log_quality_bounds(self, leader: int) -> Array:
         """The highest match quality that an item of each cell could have: the nearest score, and of the
         cell's c^2 the best, since at a given distance d quality is highest at c^2 = d^2 and falls to both
         sides.
@@ -183,42 +185,42 @@ class Companions:
         low, high, least, most = self._borders
         distance = np.maximum(np.maximum(low - score, score - high), 0.0)
         nearest = distance * distance
-        known = self._noise + self._variance.item(leader)
-        return _log_match_quality(nearest, np.clip(nearest, known + least, known + most), self._noise)
+        variance_sum = self._noise + self._variance.item(leader)
+        return _log_match_quality(nearest, np.clip(nearest, variance_sum + least, variance_sum + most), self._noise)
 
     def _cell_borders(self, row: float, column: float) -> tuple[float, float, float, float]:
         """Lowest and highest score, least and greatest variance of a cell."""
         width = _column_width(row)
-        least, most = ROW_RATIO**row - self._noise, ROW_RATIO ** (row + 1) - self._noise
+        least, most = VARIANCE_ROW_RATIO**row - self._noise, VARIANCE_ROW_RATIO ** (row + 1) - self._noise
         return column * width, (column + 1) * width, max(least, 0.0), most
 
-    def _open(self, row: int, column: int) -> int:
+    def _open_cell(self, row: int, column: int) -> int:
         """A cell for this place, its number one that is not used now."""
         if not self._unused:
-            self._make_room()
+            self._add_cell_numbers()
         cell = self._unused.pop()
         self._keys[cell] = row, column
         self._number[row, column] = cell
         self._borders[:, cell] = self._cell_borders(row, column)
         return cell
 
-    def _close(self, cell: int) -> None:
+    def _close_cell(self, cell: int) -> None:
         del self._number[self._keys[cell]]
-        self._borders[:, cell] = NOWHERE
+        self._borders[:, cell] = EMPTY_CELL_BORDERS
         self._unused.append(cell)
 
-    def _make_room(self) -> None:
+    def _add_cell_numbers(self) -> None:
         """More cell numbers, a quarter at a time so that growing stays cheap."""
-        more = 16 + len(self._cells) // 4
-        self._unused += range(len(self._cells), len(self._cells) + more)
-        self._cells += [[] for _ in range(more)]
-        self._keys += [(0.0, 0.0)] * more
-        self._borders = np.column_stack([self._borders, np.tile(NOWHERE, (more, 1)).T])
-        self._count = np.append(self._count, np.zeros(more))
+        added = 16 + len(self._cells) // 4
+        self._unused += range(len(self._cells), len(self._cells) + added)
+        self._cells += [[] for _ in range(added)]
+        self._keys += [(0.0, 0.0)] * added
+        self._borders = np.column_stack([self._borders, np.tile(EMPTY_CELL_BORDERS, (added, 1)).T])
+        self._count = np.append(self._count, np.zeros(added))
 
 
 def _column_width(row: float) -> float:
-    return float(COLUMN_WIDTH * ROW_RATIO ** (row / 2))
+    return float(SCORE_COLUMN_WIDTH * VARIANCE_ROW_RATIO ** (row / 2))
 
 
 def _log_match_quality(squared_distance: Array, c2: Array, noise: float) -> Array:

@@ -7,83 +7,83 @@ from typing import Protocol
 import numpy as np
 
 from app.inference.ground.arrays import Array
-from app.selection.rule import GONE, Counts
+from app.selection.rule import GONE_OFFSET, Counts
 
 
-class Line(Protocol):
+class ScaleLine(Protocol):
     """Where the line through the scale is."""
 
     @property
-    def at(self) -> float: ...
+    def position(self) -> float: ...
 
-    def move(self, item: int) -> None:
+    def update_item(self, item: int) -> None:
         """An item has another score, or as many judgments as tell that it left the pool, or that it came back."""
 
 
-def best_among(best: int, size: int) -> int:
+def count_best_items(wanted: int, size: int) -> int:
     """How many of so many items are the best ones: as many as are wanted, but all except the lowest where there are no
     more.
     """
-    return max(1, min(best, size - 1))
+    return max(1, min(wanted, size - 1))
 
 
-class Threshold:
+class ThresholdLine:
     """At a score, for good."""
 
-    def __init__(self, at: float) -> None:
-        self.at = at
+    def __init__(self, position: float) -> None:
+        self.position = position
 
-    def move(self, item: int) -> None:
+    def update_item(self, item: int) -> None:
         """It stays."""
 
 
-class BelowBest:
+class BelowBestLine:
     """In the middle between the k-th and the (k + 1)-th best score of the items that count, which are found without
     looking at the others. Those count that the goal is about: in the pool, also settled, and asked about.
 
     The best lie in one heap and the others in the other one, each beside what has left it or has another score by now.
     """
 
-    def __init__(self, score: Array, judgments: Counts, best: int, never: Collection[int] = ()) -> None:
+    def __init__(self, score: Array, judgments: Counts, best_count: int, never_drawn: Collection[int] = ()) -> None:
         """score, judgments: (N,), shared with the caller; see `GONE`. best: k, as `best_among` has it. never: the
         numbers of items that are not asked about.
         """
-        self._score, self._judgments, self._wanted, self._never = score, judgments, best, frozenset(never)
+        self._score, self._judgments, self._wanted, self._never = score, judgments, best_count, frozenset(never_drawn)
         self._at: float | None = None
-        self._place()
+        self._rebuild_heaps()
 
     @property
-    def at(self) -> float:
+    def position(self) -> float:
         if self._at is None:  # a HIT's companions are drawn at the same line as its leader
-            self._at = self._middle()
+            self._at = self._compute_position()
         return self._at
 
-    def move(self, item: int) -> None:
+    def update_item(self, item: int) -> None:
         """O(log N). It has another score now, or has left the pool or come back."""
         self._at = None
-        counts = self._judgments.item(item) < GONE and item not in self._never
+        counts = self._judgments.item(item) < GONE_OFFSET and item not in self._never
         self._size += counts - self._counts.item(item)
         self._counts[item] = counts
         if counts:
-            self._push(item)
+            self._push_to_heap(item)
         elif self._is_best[item]:
-            self._side(item, best=False)
+            self._set_side(item, best=False)
         if len(self._best) + len(self._rest) > 2 * len(self._score) + 64:
-            self._place()
+            self._rebuild_heaps()
 
-    def _middle(self) -> float:
+    def _compute_position(self) -> float:
         if self._size < 2:  # nobody has to be told apart
             return float(self._score[self._counts].sum())
-        self._settle()
+        self._rebalance()
         middle: float = (self._best[0][0] - self._rest[0][0]) / 2  # the scores of the others are kept as negative ones
         return middle
 
-    def _place(self) -> None:
-        self._counts = self._judgments < GONE
+    def _rebuild_heaps(self) -> None:
+        self._counts = self._judgments < GONE_OFFSET
         self._counts[[*self._never]] = False
         counting = np.flatnonzero(self._counts)
         order = counting[np.argsort(-self._score[counting], kind="stable")]
-        self._size, self._bests = len(order), min(best_among(self._wanted, len(order)), len(order))
+        self._size, self._bests = len(order), min(count_best_items(self._wanted, len(order)), len(order))
         self._is_best = np.zeros(len(self._score), dtype=bool)
         self._is_best[order[: self._bests]] = True
         scores = self._score.tolist()
@@ -92,44 +92,44 @@ class BelowBest:
         heapify(self._best)
         heapify(self._rest)
 
-    def _push(self, item: int) -> None:
+    def _push_to_heap(self, item: int) -> None:
         score = self._score.item(item)
         if self._is_best[item]:
             heappush(self._best, (score, item))
         else:
             heappush(self._rest, (-score, item))
 
-    def _side(self, item: int, *, best: bool) -> None:
+    def _set_side(self, item: int, *, best: bool) -> None:
         self._bests += best - self._is_best.item(item)
         self._is_best[item] = best
 
-    def _settle(self) -> None:
+    def _rebalance(self) -> None:
         """As many are the best as there are to be, and who is on the wrong side changes places with the last one of the
         other side.
         """
-        k = best_among(self._wanted, self._size)
-        self._clear()
+        k = count_best_items(self._wanted, self._size)
+        self._drop_stale_entries()
         while self._bests < k:
-            self._cross(self._rest, best=True)
+            self._move_last_across(self._rest, best=True)
         while self._bests > k:
-            self._cross(self._best, best=False)
+            self._move_last_across(self._best, best=False)
         while self._best[0][0] < -self._rest[0][0]:
-            self._cross(self._rest, best=True)
-            self._cross(self._best, best=False)
+            self._move_last_across(self._rest, best=True)
+            self._move_last_across(self._best, best=False)
 
-    def _cross(self, heap: list[tuple[float, int]], *, best: bool) -> None:
+    def _move_last_across(self, heap: list[tuple[float, int]], *, best: bool) -> None:
         """The last one of a side goes to the other one."""
         _, item = heappop(heap)
-        self._side(item, best=best)
-        self._push(item)
-        self._clear()
+        self._set_side(item, best=best)
+        self._push_to_heap(item)
+        self._drop_stale_entries()
 
-    def _clear(self) -> None:
-        while self._best and not self._lies(self._best[0][1], self._best[0][0], best=True):
+    def _drop_stale_entries(self) -> None:
+        while self._best and not self._is_current_entry(self._best[0][1], self._best[0][0], best=True):
             heappop(self._best)
-        while self._rest and not self._lies(self._rest[0][1], -self._rest[0][0], best=False):
+        while self._rest and not self._is_current_entry(self._rest[0][1], -self._rest[0][0], best=False):
             heappop(self._rest)
 
-    def _lies(self, item: int, score: float, *, best: bool) -> bool:
+    def _is_current_entry(self, item: int, score: float, *, best: bool) -> bool:
         """Whether it still is on this side, with this score."""
         return bool(self._counts[item] and self._is_best[item] == best and self._score.item(item) == score)

@@ -9,15 +9,15 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 
-PRIOR_MOVES = 10.0  # that what is assumed of v at first weighs
-LEAST_NOISE = 1e-6  # v, in variances before the first judgment: where nobody has disagreed
+PRIOR_MOVE_WEIGHT = 10.0  # that what is assumed of v at first weighs
+MIN_NOISE_RATIO = 1e-6  # v, in variances before the first judgment: where nobody has disagreed
 PRIOR_JUDGMENTS = 3.0
 """A Beta posterior after n judgments has a variance of m(1 - m) / (n + 3): the next one divides it by (n + 4) / (n + 3)
 and leaves the mean where it is expected to be. Other laws begin with about as much.
 """
 
 
-class Noise:
+class JudgmentNoise:
     """The variance v of one judgment around its item's score, learned from how far scores move.
 
     The n-th judgment moves a mean by 1/n of its distance to the mean before, so n (n - 1) times the square of the move
@@ -25,44 +25,44 @@ class Noise:
     a law whose scores are no means it is what they move as if they were.
     """
 
-    def __init__(self, first: float) -> None:
+    def __init__(self, initial_variance: float) -> None:
         """first: the variance before the first judgment, > 0. Until scores move, v is assumed to be half of it."""
-        self.first = first
-        self._squares, self._moves = PRIOR_MOVES * first / 2, PRIOR_MOVES
+        self.initial_variance = initial_variance
+        self._squares, self._moves = PRIOR_MOVE_WEIGHT * initial_variance / 2, PRIOR_MOVE_WEIGHT
 
     @property
     def variance(self) -> float:
         """v, on the square of the scale of the scores; never 0."""
-        return max(self._squares / self._moves, LEAST_NOISE * self.first)
+        return max(self._squares / self._moves, MIN_NOISE_RATIO * self.initial_variance)
 
-    def learn(self, judgments: int, move: float) -> None:
+    def add_move(self, judgments: int, move: float) -> None:
         """A judgment came, after which an item has so many, at least 2, and moved its score so far."""
         self._squares += judgments * (judgments - 1) * move * move
         self._moves += 1.0
 
-    def of(self, judgments: npt.ArrayLike) -> tuple[Array, Array]:
+    def error_variances(self, judgments: npt.ArrayLike) -> tuple[Array, Array]:
         """s^2 of items with so many judgments, and s'^2 after another one."""
         n, v = np.asarray(judgments, np.float64), self.variance
-        begun = n > 0
-        after = np.where(begun, v / (n + 1.0), self.first * v / (self.first + v))
-        return np.where(begun, v / np.maximum(n, 1.0), self.first), after
+        has_judgments = n > 0
+        after = np.where(has_judgments, v / (n + 1.0), self.initial_variance * v / (self.initial_variance + v))
+        return np.where(has_judgments, v / np.maximum(n, 1.0), self.initial_variance), after
 
 
-def gain_of(distance: Array, variance: Array, after: Array) -> Array:
+def log_gain_at_distance(distance: Array, variance: Array, after: Array) -> Array:
     """The logarithm of what another judgment gains, up to a constant. Arrays that broadcast: distances from the line,
     s^2 and s'^2 < s^2.
     """
-    gain: Array = gain_on_line(variance, after) - distance * distance / (2.0 * variance)
+    gain: Array = log_gain_at_line(variance, after) - distance * distance / (2.0 * variance)
     return gain
 
 
-def gain_on_line(variance: Array, after: Array) -> Array:
+def log_gain_at_line(variance: Array, after: Array) -> Array:
     """`gain_of` at no distance."""
     gain: Array = np.log(np.sqrt(variance) - np.sqrt(after))
     return gain
 
 
-def log_gain(distance: Array, variance: Array, judgments: npt.ArrayLike) -> Array:
+def log_gain_from_posterior(distance: Array, variance: Array, judgments: npt.ArrayLike) -> Array:
     """`gain_of` by the posterior's variance > 0 after so many judgments, for whom nobody has seen scores move."""
-    known = np.asarray(judgments, np.float64) + PRIOR_JUDGMENTS
-    return gain_of(distance, variance, variance * known / (known + 1.0))
+    weight = np.asarray(judgments, np.float64) + PRIOR_JUDGMENTS
+    return log_gain_at_distance(distance, variance, variance * weight / (weight + 1.0))

@@ -4,52 +4,58 @@ from collections.abc import Callable
 from functools import partial
 
 from app.inference.ground.arrays import Array
-from app.selection.cut import BelowBest, Line, Threshold
-from app.selection.gain import log_gain
-from app.selection.index import AlgorithmOne, Items
-from app.selection.near_line import NearLine, NextBest
-from app.selection.rule import Asking, Counts
-from app.selection.wanted import WantedItems
+from app.selection.cut import BelowBestLine, ScaleLine, ThresholdLine
+from app.selection.gain import log_gain_from_posterior
+from app.selection.index import AlgorithmOne, ItemNumbers
+from app.selection.near_line import HighestGainCompanions, NearLineLeaders
+from app.selection.rule import Counts, SelectionSettings
+from app.selection.wanted import OpenItems
 
-LineOf = Callable[[Asking, Array, Counts], Line]
+LineFactory = Callable[[SelectionSettings, Array, Counts], ScaleLine]
 
 
-def below_best(asking: Asking, score: Array, judgments: Counts) -> Line:
+def best_items_line(settings: SelectionSettings, score: Array, judgments: Counts) -> ScaleLine:
     """Below the best of the items that the goal of the same name counts. score, judgments: (N,)."""
-    return BelowBest(score, judgments, asking.best, asking.never)
+    return BelowBestLine(score, judgments, settings.best_count, settings.never_drawn)
 
 
-def threshold(asking: Asking, _score: Array, _judgments: Counts) -> Line:
+def threshold_line(settings: SelectionSettings, _score: Array, _judgments: Counts) -> ScaleLine:
     """At the campaign's threshold, whatever the scores are."""
-    return Threshold(asking.threshold)
+    return ThresholdLine(settings.threshold)
 
 
-def near(line: LineOf, asking: Asking, items: Items, known: WantedItems) -> tuple[NearLine, NextBest]:
+def arrange_near_line(
+    make_line: LineFactory, settings: SelectionSettings, items: ItemNumbers, index: OpenItems
+) -> tuple[NearLineLeaders, HighestGainCompanions]:
     """An item that may lie on either side of the line leads, with those that come next beside it."""
-    at = line(asking, known.score, known.judgments)
-    found = NearLine(items, known.score, known.variance, known.judgments, at, wanted=asking.wanted)
-    return found, NextBest(found)
+    scale_line = make_line(settings, index.score, index.judgments)
+    leaders = NearLineLeaders(
+        items, index.score, index.variance, index.judgments, scale_line, judgments_per_item=settings.judgments_per_item
+    )
+    return leaders, HighestGainCompanions(leaders)
 
 
-def gain(line: LineOf, asking: Asking, score: Array, variance: Array, judgments: Counts) -> Array:
+def log_gain_near_line(
+    make_line: LineFactory, settings: SelectionSettings, score: Array, variance: Array, judgments: Counts
+) -> Array:
     """What another judgment gains on the line, (N,)."""
-    return log_gain(score - line(asking, score, judgments).at, variance, judgments)
+    return log_gain_from_posterior(score - make_line(settings, score, judgments).position, variance, judgments)
 
 
-BEST = AlgorithmOne(
+BEST_ITEMS_RULE = AlgorithmOne(
     "best",
     "Best items: an item that may or may not be among the best leads",
-    places=True,
-    arranged=partial(near, below_best),
-    worth=partial(gain, below_best),
+    needs_ordered_scores=True,
+    arrange=partial(arrange_near_line, best_items_line),
+    leader_worth=partial(log_gain_near_line, best_items_line),
     reason="near_the_best",
 )
-THRESHOLD = AlgorithmOne(
+THRESHOLD_RULE = AlgorithmOne(
     "threshold",
     "Threshold: an item that may lie on either side of it leads",
-    places=True,
-    on_scale=True,
-    arranged=partial(near, threshold),
-    worth=partial(gain, threshold),
+    needs_ordered_scores=True,
+    needs_bounded_scores=True,
+    arrange=partial(arrange_near_line, threshold_line),
+    leader_worth=partial(log_gain_near_line, threshold_line),
     reason="near_the_threshold",
 )

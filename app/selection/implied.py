@@ -13,42 +13,46 @@ import numpy.typing as npt
 
 from app.inference.preferences.implied import Implications
 
-Words = npt.NDArray[np.uint64]
+Uint64Array = npt.NDArray[np.uint64]
 
 
 @dataclass
-class NotAsked:
+class ImpliedPairFilter:
     """Of one annotator: what is known, and how many of a hundred implied pairs are asked anyway; see `rule.Apart`.
 
     left_out: items that they are not asked about at all.
     """
 
-    known: Implications
+    implications: Implications
     seed: int
     annotator: int
-    percent: int
-    spent: set[int] = field(default_factory=set)
-    left_out: Collection[int] = ()
+    asked_percent: int
+    exhausted_leaders: set[int] = field(default_factory=set)
+    excluded_items: Collection[int] = ()
 
-    def beside(self, leader: int) -> set[int]:
+    def items_not_asked_with(self, leader: int) -> set[int]:
         """The items that are not asked beside this one."""
-        implied = self.known.implied_beside(leader)
-        anyway = asked_anyway(self.seed, self.annotator, leader, implied, self.percent)
-        return {*self.known.answered_beside(leader).tolist(), *implied[~anyway].tolist(), *self.left_out}
+        implied = self.implications.items_implied_with(leader)
+        is_asked = select_implied_pairs_to_ask(self.seed, self.annotator, leader, implied, self.asked_percent)
+        return {
+            *self.implications.items_compared_with(leader).tolist(),
+            *implied[~is_asked].tolist(),
+            *self.excluded_items,
+        }
 
 
-def asked_anyway(
-    seed: int, annotator: int, item: int, others: npt.NDArray[np.int64] | Sequence[int], percent: int
+def select_implied_pairs_to_ask(
+    seed: int, annotator: int, item: int, others: npt.NDArray[np.int64] | Sequence[int], asked_percent: int
 ) -> npt.NDArray[np.bool_]:
     """Of the pairs of an item with others, (n,), which this annotator is asked although they are implied."""
     pair = np.asarray(others, np.int64)
     low, high = np.minimum(pair, item).astype(np.uint64), np.maximum(pair, item).astype(np.uint64)
-    words = _mixed(_mixed(np.array([seed], np.uint64)) ^ np.uint64(annotator))
-    luck = _mixed(_mixed(words ^ low) ^ high)
-    return luck % np.uint64(100) < np.uint64(percent)
+    words = _splitmix64(_splitmix64(np.array([seed], np.uint64)) ^ np.uint64(annotator))
+    hashes = _splitmix64(_splitmix64(words ^ low) ^ high)
+    return hashes % np.uint64(100) < np.uint64(asked_percent)
 
 
-def _mixed(words: Words) -> Words:
+def _splitmix64(words: Uint64Array) -> Uint64Array:
     """Whole numbers that look like chance: splitmix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number
     generators"). It wraps around at 2 ** 64.
     """

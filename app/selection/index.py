@@ -15,20 +15,31 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.selection.bags import Picked
+from app.selection.bags import Pick
 from app.selection.companions import Companions
-from app.selection.leaders import Leaders, Leading
-from app.selection.rule import BEGUN, Apart, Asking, Counts, Draw, Why, in_random_order, together
-from app.selection.wanted import WantedItems, with_nothing_wanted
+from app.selection.leaders import HighestVarianceLeaders, LeaderPool
+from app.selection.rule import (
+    BEGUN_HIT,
+    Counts,
+    Draw,
+    DrawReason,
+    PairFilter,
+    SelectionSettings,
+    shuffle_hit,
+    union_for_reading,
+)
+from app.selection.wanted import OpenItems, fill_never_drawn
 
-Items = npt.NDArray[np.intp]
+ItemNumbers = npt.NDArray[np.intp]
 
 LEAST_CERTAIN = "least_certain"
 FIRST_ROUND = "first_round"
-MOST_TRIES = 100  # leaders that a draw tries; whoever waits asks again, and those without companions are known then
+MAX_LEADER_TRIES = (
+    100  # leaders that a draw tries; whoever waits asks again, and those without companions are known then
+)
 
 
-class Accompanying(Protocol):
+class CompanionPool(Protocol):
     """Items that may be drawn as companions of a leader; `Companions` says what these do."""
 
     def add(self, item: int) -> None: ...
@@ -36,21 +47,23 @@ class Accompanying(Protocol):
     def remove(self, item: int) -> None: ...
 
     def draw(
-        self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator, *, beside: Collection[int] = ()
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]: ...
 
-    def check(self, items: Items) -> None: ...
+    def check(self, items: ItemNumbers) -> None: ...
 
 
-Arranged = Callable[[Asking, Items, WantedItems], tuple[Leading, Accompanying]]
+ArrangeItems = Callable[[SelectionSettings, ItemNumbers, OpenItems], tuple[LeaderPool, CompanionPool]]
 
 
-def by_variance(asking: Asking, items: Items, known: WantedItems) -> tuple[Leading, Accompanying]:
+def arrange_by_variance(
+    settings: SelectionSettings, items: ItemNumbers, index: OpenItems
+) -> tuple[LeaderPool, CompanionPool]:
     """The item of highest variance leads, and its companions come by match quality."""
-    return Leaders(items, known.variance), Companions(items, known.score, known.variance, asking.gamma)
+    return HighestVarianceLeaders(items, index.variance), Companions(items, index.score, index.variance, settings.gamma)
 
 
-class SelectionIndex(WantedItems):
+class SelectionIndex(OpenItems):
     """One campaign's newest scores, variances and judgments, arranged so that draws are exact and fast.
 
     A draw costs the same at every number of items. Items that have all judgments they want are kept in the
@@ -63,16 +76,23 @@ class SelectionIndex(WantedItems):
         score: npt.ArrayLike,
         variance: npt.ArrayLike,
         judgments: npt.ArrayLike,
-        asking: Asking,
+        settings: SelectionSettings,
         *,
-        arranged: Arranged = by_variance,
+        arrange: ArrangeItems = arrange_by_variance,
         reason: str = LEAST_CERTAIN,
     ) -> None:
         """See `WantedItems`. arranged: the items that want judgments, as they may lead and as they may be beside a
         leader. reason: why leaders lead.
         """
-        super().__init__(score, variance, judgments, wanted=asking.wanted, fewest=asking.fewest, never=asking.never)
-        self.leaders, self.companions = arranged(asking, np.array(self.open_items(), np.intp), self)
+        super().__init__(
+            score,
+            variance,
+            judgments,
+            judgments_per_item=settings.judgments_per_item,
+            min_items=settings.min_items,
+            never_drawn=settings.never_drawn,
+        )
+        self.leaders, self.companions = arrange(settings, np.array(self.open_items(), np.intp), self)
         self._reason = reason
 
     @property
@@ -88,8 +108,8 @@ class SelectionIndex(WantedItems):
         full: set[int],
         leading: set[int],
         allow_seen: bool,
-        begun: Sequence[int] = (),
-        apart: Apart | None = None,
+        initial_items: Sequence[int] = (),
+        pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
         """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if not even the fewest
@@ -101,17 +121,17 @@ class SelectionIndex(WantedItems):
         begun: items that are in the HIT in any case, whose first one leads it.
         apart: what is not asked beside which leader.
         """
-        ways = (together(seen, full), full) if allow_seen else (together(seen, full),)
-        if apart is not None:
-            return self._draw_apart(n, ways, leading, apart, rng)
-        chosen = [*begun]
-        why: Why = BEGUN
-        for barred in ways:
-            if not chosen and (leader := self._leader(barred, leading, rng)):
-                chosen, why = [leader.item], (self._reason, leader.probability)
+        exclusions = (union_for_reading(seen, full), full) if allow_seen else (union_for_reading(seen, full),)
+        if pair_filter is not None:
+            return self._draw_allowed_pair(n, exclusions, leading, pair_filter, rng)
+        chosen = [*initial_items]
+        reason: DrawReason = BEGUN_HIT
+        for barred in exclusions:
+            if not chosen and (leader := self._draw_leader(barred, leading, rng)):
+                chosen, reason = [leader.item], (self._reason, leader.probability)
             if 0 < len(chosen) < n:
-                chosen += self.companions.draw(chosen[0], n - len(chosen), barred, rng, beside=chosen)
-        return in_random_order(chosen, rng, why) if chosen and len(chosen) >= self._fewest else None
+                chosen += self.companions.draw(chosen[0], n - len(chosen), barred, rng, chosen=chosen)
+        return shuffle_hit(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
     def check(self) -> None:
         """Raises ValueError unless the arrangement is that of the arrays. For tests."""
@@ -119,79 +139,86 @@ class SelectionIndex(WantedItems):
         self.leaders.check(wanted)
         self.companions.check(wanted)
 
-    def _draw_apart(
-        self, n: int, ways: Sequence[set[int]], leading: set[int], apart: Apart, rng: np.random.Generator
+    def _draw_allowed_pair(
+        self,
+        n: int,
+        exclusions: Sequence[set[int]],
+        leading: set[int],
+        pair_filter: PairFilter,
+        rng: np.random.Generator,
     ) -> Draw | None:
         """The first leader who has a companion. Who will never have one again is remembered and not tried again."""
         tried: set[int] = set()
-        for barred in ways:
-            for leader in self._leaders(barred | apart.spent | tried, leading, rng):
-                away = apart.beside(leader) | {leader}
-                for also in ways:
-                    if others := self.companions.draw(leader, n - 1, also | away, rng):
-                        return in_random_order([leader, *others], rng, (self._reason, None))
-                if not self.companions.draw(leader, 1, away, rng):
-                    apart.spent.add(leader)
+        for barred in exclusions:
+            for leader in self._iterate_leaders(barred | pair_filter.exhausted_leaders | tried, leading, rng):
+                excluded = pair_filter.items_not_asked_with(leader) | {leader}
+                for barred_companions in exclusions:
+                    if others := self.companions.draw(leader, n - 1, barred_companions | excluded, rng):
+                        return shuffle_hit([leader, *others], rng, (self._reason, None))
+                if not self.companions.draw(leader, 1, excluded, rng):
+                    pair_filter.exhausted_leaders.add(leader)
                 tried.add(leader)
-                if len(tried) == MOST_TRIES:
+                if len(tried) == MAX_LEADER_TRIES:
                     return None
         return None
 
-    def _leaders(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def _iterate_leaders(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Iterator[int]:
         """From the highest variance down; those that lead an open HIT come last."""
         tried: set[int] = set()
         for kept_back in (leading, set()):
-            away = barred | kept_back | tried
-            for leader in self.leaders.each(away, rng):
+            excluded = barred | kept_back | tried
+            for leader in self.leaders.iterate_leaders(excluded, rng):
                 tried.add(leader)
-                away.add(leader)
+                excluded.add(leader)
                 yield leader
 
-    def _leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Picked | None:
-        leader = self.leaders.draw(together(barred, leading), rng)
+    def _draw_leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Pick | None:
+        leader = self.leaders.draw(union_for_reading(barred, leading), rng)
         return self.leaders.draw(barred, rng) if leader is None and leading else leader
 
-    def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
-        if self._wants(item):
+    def _update_item(self, item: int, score: float, variance: float, judgments: int) -> None:
+        if self._is_open(item):
             self.leaders.remove(item)
             self.companions.remove(item)
         before = self.score.item(item), self.judgments.item(item)
-        self._set(item, score, variance, judgments)
-        self.leaders.moved(item, *before)
-        if self._wants(item):
+        self._store_values(item, score, variance, judgments)
+        self.leaders.record_change(item, *before)
+        if self._is_open(item):
             self.leaders.add(item)
             self.companions.add(item)
 
 
-def first_iteration(judgments: npt.ArrayLike, *, wanted: int, n: int, rng: np.random.Generator) -> list[Draw]:
+def plan_first_iteration(
+    judgments: npt.ArrayLike, *, judgments_per_item: int, items_per_hit: int, rng: np.random.Generator
+) -> list[Draw]:
     """Cover every item that still wants judgments once: a random partition into HITs of n.
 
     A short last HIT is filled with random others that want one judgment more than this iteration gives them;
     without such, HITs are as equal as they can be. Judgments: (N,).
     """
-    room = wanted - np.asarray(judgments, dtype=np.int64)
+    room = judgments_per_item - np.asarray(judgments, dtype=np.int64)
     order = rng.permutation(np.flatnonzero(room > 0))
-    hits = [order[start : start + n].tolist() for start in range(0, len(order), n)]
+    hits = [order[start : start + items_per_hit].tolist() for start in range(0, len(order), items_per_hit)]
     if hits:
         before = order[: -len(hits[-1])]
         spare = rng.permutation(before[room[before] > 1])
-        hits[-1] += spare[: n - len(hits[-1])].tolist()
+        hits[-1] += spare[: items_per_hit - len(hits[-1])].tolist()
         if len(spare) == 0:
             hits = [hit.tolist() for hit in np.array_split(order, len(hits))]
-    return [in_random_order(hit, rng, (FIRST_ROUND, 1.0)) for hit in hits]
+    return [shuffle_hit(hit, rng, (FIRST_ROUND, 1.0)) for hit in hits]
 
 
-def later_iteration(
+def plan_later_iteration(
     score: npt.ArrayLike,
     variance: npt.ArrayLike,
     judgments: npt.ArrayLike,
     *,
-    wanted: int,
-    n: int,
+    judgments_per_item: int,
+    items_per_hit: int,
     hits: int | None = None,
     gamma: float,
     leaders_as_companions: bool = False,
-    worth: npt.ArrayLike | None = None,
+    leader_worth: npt.ArrayLike | None = None,
     reason: str = LEAST_CERTAIN,
     rng: np.random.Generator,
 ) -> list[Draw]:
@@ -205,23 +232,27 @@ def later_iteration(
     but no item is asked alone if another one is wanted.
     """
     score, variance = np.asarray(score, dtype=np.float64), np.asarray(variance, dtype=np.float64)
-    room = wanted - np.asarray(judgments, dtype=np.int64)
-    hits = max(1, len(room) // n) if hits is None else hits
-    hits = _leaders_with_companions(room[room > 0], hits, n, leaders_as_companions=leaders_as_companions)
-    leaders, probabilities = highest(
-        variance if worth is None else np.asarray(worth, np.float64), np.flatnonzero(room > 0), hits, rng
+    room = judgments_per_item - np.asarray(judgments, dtype=np.int64)
+    hits = max(1, len(room) // items_per_hit) if hits is None else hits
+    hits = _count_leaders_with_companions(
+        room[room > 0], hits, items_per_hit, leaders_as_companions=leaders_as_companions
+    )
+    leaders, probabilities = pick_highest(
+        variance if leader_worth is None else np.asarray(leader_worth, np.float64), np.flatnonzero(room > 0), hits, rng
     )
     room[leaders] -= 1
     free = room > 0
     if not leaders_as_companions:
         free[leaders] = False
     companions = Companions(np.flatnonzero(free), score, variance, gamma)
-    planned = [[leader, *_plan(companions, leader, n - 1, room, rng)] for leader in leaders]
-    _share_with_those_alone(planned)
-    return [in_random_order(hit, rng, (reason, p)) for hit, p in zip(planned, probabilities, strict=True)]
+    planned = [
+        [leader, *_draw_planned_companions(companions, leader, items_per_hit - 1, room, rng)] for leader in leaders
+    ]
+    _share_companions(planned)
+    return [shuffle_hit(hit, rng, (reason, p)) for hit, p in zip(planned, probabilities, strict=True)]
 
 
-def _leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
+def _count_leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
     """How many of the open items, which want `room` >= 1 judgments each, can lead a HIT of two items or more.
 
     At most `hits`, and no more than it takes to ask everything once. Where HITs are of one item, it leads.
@@ -229,11 +260,11 @@ def _leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_comp
     if n == 1:
         return max(1, min(hits, len(room)))
     slots = int(np.minimum(room, hits).sum())
-    most = min(hits, math.ceil(slots / n), slots // 2)
-    return max(1, most if leaders_as_companions else min(most, len(room) // 2))
+    max_hits = min(hits, math.ceil(slots / n), slots // 2)
+    return max(1, max_hits if leaders_as_companions else min(max_hits, len(room) // 2))
 
 
-def _share_with_those_alone(hits: list[list[int]]) -> None:
+def _share_companions(hits: list[list[int]]) -> None:
     """Whoever was drawn last for the longest HIT goes to a leader for whom nobody was left."""
     for hit in hits:
         if len(hit) == 1:
@@ -242,16 +273,20 @@ def _share_with_those_alone(hits: list[list[int]]) -> None:
                 hit.append(longest.pop())
 
 
-def highest(worth: Array, items: Items, count: int, rng: np.random.Generator) -> tuple[list[int], list[float]]:
+def pick_highest(
+    worth: Array, items: ItemNumbers, count: int, rng: np.random.Generator
+) -> tuple[list[int], list[float]]:
     """The `count` items of highest worth, (N,), ties at random; and for each the probability of being one of them."""
     order = np.lexsort((rng.random(len(items)), -worth[items]))
     chosen = items[order[:count]]
     last: npt.NDArray[np.bool_] = worth[chosen] == worth[chosen[-1:]]
-    tied = int(np.count_nonzero(worth[items] == worth[chosen[-1:]]))
-    return chosen.tolist(), np.where(last, np.count_nonzero(last) / max(tied, 1), 1.0).tolist()
+    tied_count = int(np.count_nonzero(worth[items] == worth[chosen[-1:]]))
+    return chosen.tolist(), np.where(last, np.count_nonzero(last) / max(tied_count, 1), 1.0).tolist()
 
 
-def _plan(companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator) -> list[int]:
+def _draw_planned_companions(
+    companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator
+) -> list[int]:
     """Companions for one HIT; those that have no room for another are taken out."""
     drawn = companions.draw(leader, count, {leader}, rng) if count else []
     room[drawn] -= 1
@@ -273,45 +308,47 @@ class AlgorithmOne:
     name: str = "easl"
     title: str = "Algorithm 1: the least certain item leads, with companions of good match quality"
     reads_labels: bool = False
-    places: bool = False
-    on_scale: bool = False
-    of_systems: bool = False
-    arranged: Arranged = by_variance
-    worth: Callable[[Asking, Array, Array, Counts], Array] | None = None
+    needs_ordered_scores: bool = False
+    needs_bounded_scores: bool = False
+    for_systems_only: bool = False
+    arrange: ArrangeItems = arrange_by_variance
+    leader_worth: Callable[[SelectionSettings, Array, Array, Counts], Array] | None = None
     reason: str = LEAST_CERTAIN
 
-    def index(
-        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
+    def make_index(
+        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, settings: SelectionSettings
     ) -> SelectionIndex:
         """One HIT at a time."""
-        return SelectionIndex(score, variance, judgments, asking, arranged=self.arranged, reason=self.reason)
+        return SelectionIndex(score, variance, judgments, settings, arrange=self.arrange, reason=self.reason)
 
-    def plan(
+    def plan_iteration(
         self,
         score: Array,
         variance: Array,
         judgments: Counts,
-        asking: Asking,
+        settings: SelectionSettings,
         *,
         iteration: int,
         rng: np.random.Generator,
     ) -> list[Draw]:
         """An iteration at once."""
-        judgments = with_nothing_wanted(judgments, asking.never, asking.wanted)
+        judgments = fill_never_drawn(judgments, settings.never_drawn, settings.judgments_per_item)
         if iteration == 0:
-            hits = first_iteration(judgments, wanted=asking.wanted, n=asking.n, rng=rng)
+            hits = plan_first_iteration(
+                judgments, judgments_per_item=settings.judgments_per_item, items_per_hit=settings.items_per_hit, rng=rng
+            )
         else:
-            hits = later_iteration(
+            hits = plan_later_iteration(
                 score,
                 variance,
                 judgments,
-                wanted=asking.wanted,
-                n=asking.n,
-                hits=asking.hits,
-                gamma=asking.gamma,
-                leaders_as_companions=asking.leaders_as_companions,
-                worth=self.worth and self.worth(asking, score, variance, judgments),
+                judgments_per_item=settings.judgments_per_item,
+                items_per_hit=settings.items_per_hit,
+                hits=settings.hits_per_iteration,
+                gamma=settings.gamma,
+                leaders_as_companions=settings.leaders_as_companions,
+                leader_worth=self.leader_worth and self.leader_worth(settings, score, variance, judgments),
                 reason=self.reason,
                 rng=rng,
             )
-        return [hit for hit in hits if len(hit.items) >= asking.fewest]
+        return [hit for hit in hits if len(hit.items) >= settings.min_items]

@@ -20,29 +20,37 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.ground.information import entropy, mutual_information
 from app.inference.labels import pooled
-from app.inference.labels.pooled import Pooled
-from app.selection.bags import Bag, Bags, Picked
+from app.inference.labels.pooled import PooledModel
+from app.selection.bags import Bucket, Buckets, Pick
 from app.selection.index import AlgorithmOne
-from app.selection.leaders import each_of
-from app.selection.rule import BEGUN, Apart, Asking, Draw, Why, in_random_order, together
-from app.selection.wanted import WantedItems
+from app.selection.leaders import iterate_bucket
+from app.selection.rule import (
+    BEGUN_HIT,
+    Draw,
+    DrawReason,
+    PairFilter,
+    SelectionSettings,
+    shuffle_hit,
+    union_for_reading,
+)
+from app.selection.wanted import OpenItems
 
-MORE = 1.1  # times as many labels as at the last fit, until the next one
-Labels = tuple[int, ...]
-Measure = Callable[[Array, Pooled], Array]
+REFIT_GROWTH = 1.1  # times as many labels as at the last fit, until the next one
+LabelCounts = tuple[int, ...]
+ItemMeasure = Callable[[Array, PooledModel], Array]
 
 
-def uncertainty(posterior: Array, model: Pooled) -> Array:  # noqa: ARG001  (others ask)
+def label_entropy(posterior: Array, model: PooledModel) -> Array:  # noqa: ARG001  (others ask)
     """How uncertain the true class is, in bits: posteriors (V, K) give (V,)."""
     return entropy(posterior)
 
 
-def expected_information(posterior: Array, model: Pooled) -> Array:
+def expected_label_information(posterior: Array, model: PooledModel) -> Array:
     """How far one more label is expected to lower that, in bits: posteriors (V, K) give (V,)."""
     return mutual_information(posterior, model.response)
 
 
-class LabelIndex(WantedItems):
+class LabelIndex(OpenItems):
     """Items by the labels that they got. A draw costs the same at every number of items, and grows with how many
     different counts of labels there are.
 
@@ -55,39 +63,46 @@ class LabelIndex(WantedItems):
         variance: npt.ArrayLike,
         judgments: npt.ArrayLike,
         *,
-        measure: Measure,
+        measure: ItemMeasure,
         states: npt.ArrayLike,
-        wanted: int,
-        fewest: int = 1,
-        never: Collection[int] = (),
+        judgments_per_item: int,
+        min_items: int = 1,
+        never_drawn: Collection[int] = (),
         reason: str = "entropy",
     ) -> None:
         """See `WantedItems`. states: (N, K), Dirichlet posteriors. reason: why what comes first does."""
-        super().__init__(score, variance, judgments, wanted=wanted, fewest=fewest, never=never)
-        self.untold: set[int] = set()
-        self._measure, self._reason, self._bags = measure, reason, Bags(len(self.score))
-        self._labels = whole_labels(states)
+        super().__init__(
+            score,
+            variance,
+            judgments,
+            judgments_per_item=judgments_per_item,
+            min_items=min_items,
+            never_drawn=never_drawn,
+        )
+        self.items_with_unread_labels: set[int] = set()
+        self._measure, self._reason, self._bags = measure, reason, Buckets(len(self.score))
+        self._labels = whole_label_counts(states)
         self._alike = Counter(self._labels)  # how many items got these labels, those that want none any more too
-        self._open: dict[Labels, Bag] = {}
+        self._open: dict[LabelCounts, Bucket] = {}
         items = self.open_items()
         for item in items:
-            self._bags.put(item, self._open.setdefault(self._labels[item], []))
+            self._bags.add_item(item, self._open.setdefault(self._labels[item], []))
         self._size = len(items)
-        self._fit()
+        self._refit_model()
 
     @property
     def open_count(self) -> int:
         """How many items want judgments."""
         return self._size
 
-    def tell(self, numbers: Sequence[int], states: npt.ArrayLike) -> None:
+    def update_labels(self, numbers: Sequence[int], states: npt.ArrayLike) -> None:
         """The posteriors of some items, (n, K). Labels only grow, so of two the one with fewer is older."""
-        for item, labels in zip(numbers, whole_labels(states), strict=True):
-            self.untold.discard(item)
+        for item, labels in zip(numbers, whole_label_counts(states), strict=True):
+            self.items_with_unread_labels.discard(item)
             if sum(labels) > sum(self._labels[item]):
-                self._move(item, labels)
-        if self._count() >= MORE * self._fitted_to:
-            self._fit()
+                self._move_to_labels(item, labels)
+        if self._count_labels() >= REFIT_GROWTH * self._fitted_to:
+            self._refit_model()
 
     def draw(
         self,
@@ -97,23 +112,25 @@ class LabelIndex(WantedItems):
         full: set[int],
         leading: set[int],
         allow_seen: bool,
-        begun: Sequence[int] = (),
-        apart: Apart | None = None,  # noqa: ARG002  (of pairs that have an order, and labels have none)
+        initial_items: Sequence[int] = (),
+        pair_filter: PairFilter | None = None,  # noqa: ARG002  (of pairs that have an order, and labels have none)
         rng: np.random.Generator,
     ) -> Draw | None:
         """The next HIT, as `rule.Index` says: the n items that come first, ties at random."""
-        chosen = [*begun]
-        why: Why = BEGUN
-        unseen = together(seen, full)
-        for barred in (unseen, full) if allow_seen else (unseen,):
-            if not chosen and (leader := self._first(together(barred, leading), rng) or self._first(barred, rng)):
-                chosen, why = [leader.item], (self._reason, leader.probability)
+        chosen = [*initial_items]
+        reason: DrawReason = BEGUN_HIT
+        seen_or_full = union_for_reading(seen, full)
+        for barred in (seen_or_full, full) if allow_seen else (seen_or_full,):
+            if not chosen and (
+                leader := self._draw_first(union_for_reading(barred, leading), rng) or self._draw_first(barred, rng)
+            ):
+                chosen, reason = [leader.item], (self._reason, leader.probability)
             if chosen:
-                away = barred.union(chosen)
-                for item in islice(self._each(away, rng), n - len(chosen)):
-                    away.add(item)
+                excluded = barred.union(chosen)
+                for item in islice(self._iterate_items(excluded, rng), n - len(chosen)):
+                    excluded.add(item)
                     chosen.append(item)
-        return in_random_order(chosen, rng, why) if chosen and len(chosen) >= self._fewest else None
+        return shuffle_hit(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
     def check(self) -> None:
         """Raises ValueError unless each item that wants judgments lies in the bag of its labels alone. For tests."""
@@ -123,58 +140,58 @@ class LabelIndex(WantedItems):
         if self._alike != Counter(self._labels) or {labels for _, labels in self._order} != {*self._open}:
             raise ValueError("the counts of labels are not those of the items")
 
-    def _first(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
+    def _draw_first(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """What comes first of what is not barred, ties at random."""
         for _, labels in self._order:
-            if (item := self._bags.pick(self._open[labels], barred, rng)) is not None:
-                return Picked(item, 1.0 / self._bags.among(self._open[labels], barred))
+            if (item := self._bags.pick_item(self._open[labels], barred, rng)) is not None:
+                return Pick(item, 1.0 / self._bags.count_allowed(self._open[labels], barred))
         return None
 
-    def _each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def _iterate_items(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """From what comes first on; whoever asks on has barred the last one."""
         for _, labels in self._order:
-            yield from each_of(self._bags, self._open[labels], barred, rng)
+            yield from iterate_bucket(self._bags, self._open[labels], barred, rng)
 
-    def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
-        before = self._wants(item)
-        self._set(item, score, variance, judgments)
-        self.untold.add(item)
-        if before and not self._wants(item):
-            self._bags.take(item, self._open[self._labels[item]])
+    def _update_item(self, item: int, score: float, variance: float, judgments: int) -> None:
+        before = self._is_open(item)
+        self._store_values(item, score, variance, judgments)
+        self.items_with_unread_labels.add(item)
+        if before and not self._is_open(item):
+            self._bags.remove_item(item, self._open[self._labels[item]])
             self._size -= 1
 
-    def _move(self, item: int, labels: Labels) -> None:
+    def _move_to_labels(self, item: int, labels: LabelCounts) -> None:
         before, self._labels[item] = self._labels[item], labels
         self._alike[labels] += 1
         self._alike[before] -= 1
         if not self._alike[before]:
             del self._alike[before]
-        if self._wants(item):
-            self._bags.take(item, self._open[before])
+        if self._is_open(item):
+            self._bags.remove_item(item, self._open[before])
             if labels not in self._open:
                 self._open[labels] = []
-                insort(self._order, self._places([labels])[0])
-            self._bags.put(item, self._open[labels])
+                insort(self._order, self._bucket_ranks([labels])[0])
+            self._bags.add_item(item, self._open[labels])
 
-    def _fit(self) -> None:
+    def _refit_model(self) -> None:
         """The model to all labels, and the order of the bags by it."""
         self._model = pooled.fit([*self._alike], [*self._alike.values()])
-        self._fitted_to = max(1, self._count())
+        self._fitted_to = max(1, self._count_labels())
         self._open = {labels: bag for labels, bag in self._open.items() if bag}
-        self._order = sorted(self._places([*self._open]))
+        self._order = sorted(self._bucket_ranks([*self._open]))
 
-    def _places(self, labels: Sequence[Labels]) -> list[tuple[float, Labels]]:
+    def _bucket_ranks(self, labels: Sequence[LabelCounts]) -> list[tuple[float, LabelCounts]]:
         """Where these bags belong in the order: what is to be asked first has the lowest number."""
         if not labels:
             return []
         worth = self._measure(self._model.posterior(labels), self._model)
         return list(zip((-worth).tolist(), labels, strict=True))
 
-    def _count(self) -> int:
+    def _count_labels(self) -> int:
         return sum(items * sum(labels) for labels, items in self._alike.items())
 
 
-def whole_labels(states: npt.ArrayLike) -> list[Labels]:
+def whole_label_counts(states: npt.ArrayLike) -> list[LabelCounts]:
     """How often each item got each label, from Dirichlet posteriors, (N, K): what they begin with is less than a label
     of each class, or, if an item comes with more, as good as labels.
     """
@@ -185,15 +202,15 @@ def whole_labels(states: npt.ArrayLike) -> list[Labels]:
 class LabelRule(AlgorithmOne):
     """A rule that reads labels, one HIT at a time."""
 
-    measure: Measure = uncertainty
+    measure: ItemMeasure = label_entropy
     reads_labels: bool = True
 
-    def index(  # type: ignore[override]  # it takes the labels, too
+    def make_index(  # type: ignore[override]  # it takes the labels, too
         self,
         score: npt.ArrayLike,
         variance: npt.ArrayLike,
         judgments: npt.ArrayLike,
-        asking: Asking,
+        settings: SelectionSettings,
         *,
         states: npt.ArrayLike | None = None,
     ) -> LabelIndex:
@@ -204,16 +221,16 @@ class LabelRule(AlgorithmOne):
             judgments,
             measure=self.measure,
             states=np.zeros((len(np.asarray(score)), 2)) if states is None else states,
-            wanted=asking.wanted,
-            fewest=asking.fewest,
-            never=asking.never,
+            judgments_per_item=settings.judgments_per_item,
+            min_items=settings.min_items,
+            never_drawn=settings.never_drawn,
             reason=self.name,
         )
 
 
-ENTROPY = LabelRule("entropy", "Entropy: the item whose label is least certain", measure=uncertainty)
-INFORMATION = LabelRule(
+ENTROPY_RULE = LabelRule("entropy", "Entropy: the item whose label is least certain", measure=label_entropy)
+INFORMATION_RULE = LabelRule(
     "information",
     "Information: the item of which one more label is expected to tell most",
-    measure=expected_information,
+    measure=expected_label_information,
 )

@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from app.selection.bags import Bag, Bags, Picked
+from app.selection.bags import Bucket, Buckets, Pick
 
 
-class Leading(Protocol):
+class LeaderPool(Protocol):
     """Items that may lead a HIT, those that come first found without going through all of them."""
 
     def __len__(self) -> int:
@@ -24,20 +24,20 @@ class Leading(Protocol):
     def remove(self, item: int) -> None:
         """No longer let an item lead; its values are still those it was added with."""
 
-    def moved(self, item: int, score: float, judgments: int) -> None:
+    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
         """An item has other values now than these, whether it may lead or not."""
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Who leads of those that are not barred, None if all are."""
 
-    def each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
         """Raises ValueError unless just these items may lead, in the right order. For tests."""
 
 
-class Leaders:
+class HighestVarianceLeaders:
     """Items by variance: a heap of the distinct values, and for each value the bag of items that tie at it.
 
     At the start of a campaign all items tie and there is one bag; later there may be as many bags as items.
@@ -49,11 +49,13 @@ class Leaders:
         """`items`: numbers of those that may lead; `variance`: (N,), > 0, indexed by item number, and shared with the
         caller, who takes an item out before changing its variance.
         """
-        self._variance, self._bags = variance, Bags(len(variance))
+        self._variance, self._bags = variance, Buckets(len(variance))
         self._size = len(items)
         items = items[np.argsort(variance[items], kind="stable")]
         values, starts = np.unique(variance[items], return_index=True)
-        self._tied: dict[float, Bag] = dict(zip(values.tolist(), self._bags.fill(items, starts), strict=True))
+        self._tied: dict[float, Bucket] = dict(
+            zip(values.tolist(), self._bags.fill_buckets(items, starts), strict=True)
+        )
         self._heap = (-values).tolist()  # heapq keeps the smallest on top
         heapify(self._heap)
 
@@ -68,35 +70,35 @@ class Leaders:
         if variance not in self._tied:
             self._tied[variance] = []
             heappush(self._heap, -variance)
-        self._bags.put(item, self._tied[variance])
+        self._bags.add_item(item, self._tied[variance])
 
     def remove(self, item: int) -> None:
         """No longer let an item lead; its variance is still the one it was added with."""
         variance = self._variance.item(item)
         self._size -= 1
-        self._bags.take(item, self._tied[variance])
+        self._bags.remove_item(item, self._tied[variance])
         if len(self._heap) > 2 * self._size + 64:
-            self._forget_empty_bags()
+            self._drop_empty_buckets()
         while self._heap and not self._tied[-self._heap[0]]:
             del self._tied[-heappop(self._heap)]
 
-    def moved(self, item: int, score: float, judgments: int) -> None:
+    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
         """Nothing depends on what an item's values were."""
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """The item of highest variance that is not barred, ties uniformly at random; None if all are barred.
 
         The cost grows with the number barred, not with the number of items.
         """
-        for value in self._descending():
-            if (item := self._bags.pick(self._tied[value], barred, rng)) is not None:
-                return Picked(item, 1.0 / self._bags.among(self._tied[value], barred))
+        for value in self._iterate_descending():
+            if (item := self._bags.pick_item(self._tied[value], barred, rng)) is not None:
+                return Pick(item, 1.0 / self._bags.count_allowed(self._tied[value], barred))
         return None
 
-    def each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
-        for value in self._descending():
-            yield from each_of(self._bags, self._tied[value], barred, rng)
+        for value in self._iterate_descending():
+            yield from iterate_bucket(self._bags, self._tied[value], barred, rng)
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
         """Raises ValueError unless just these items may lead, found by their variance from the highest down.
@@ -104,39 +106,41 @@ class Leaders:
         For tests.
         """
         variance = self._variance
-        walked = [(value, sorted(self._tied[value])) for value in self._descending()]
+        found_order = [(value, sorted(self._tied[value])) for value in self._iterate_descending()]
         expected = [(value, items[variance[items] == value].tolist()) for value in np.unique(variance[items])[::-1]]
-        if [pair for pair in walked if pair[1]] != expected or self._size != len(items):
-            raise ValueError(f"found were {walked}, not {expected}")
-        if not len(walked) == len(dict(walked)) == len(self._heap) == len(self._tied):
+        if [pair for pair in found_order if pair[1]] != expected or self._size != len(items):
+            raise ValueError(f"found were {found_order}, not {expected}")
+        if not len(found_order) == len(dict(found_order)) == len(self._heap) == len(self._tied):
             raise ValueError("a variance is there twice, or in one place only")
-        if walked and not walked[0][1]:
+        if found_order and not found_order[0][1]:
             raise ValueError("nobody leads although somebody may")
 
     @property
-    def variances(self) -> int:
+    def distinct_variance_count(self) -> int:
         """How many different variances are kept, those that nobody has any more among them."""
         return len(self._heap)
 
-    def _descending(self) -> Iterator[float]:
+    def _iterate_descending(self) -> Iterator[float]:
         """The values from the highest down. Children in a heap come after their parent, so it need not be
         changed.
         """
         heap = self._heap
         frontier = [(value, 0) for value in heap[:1]]
         while frontier:
-            value, at = heappop(frontier)
+            value, heap_position = heappop(frontier)
             yield -value
-            for child, below in enumerate(heap[2 * at + 1 : 2 * at + 3], 2 * at + 1):
-                heappush(frontier, (below, child))
+            for child, child_value in enumerate(
+                heap[2 * heap_position + 1 : 2 * heap_position + 3], 2 * heap_position + 1
+            ):
+                heappush(frontier, (child_value, child))
 
-    def _forget_empty_bags(self) -> None:
+    def _drop_empty_buckets(self) -> None:
         self._tied = {value: bag for value, bag in self._tied.items() if bag}
         self._heap = [-value for value in self._tied]
         heapify(self._heap)
 
 
-def each_of(bags: Bags, bag: Bag, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+def iterate_bucket(buckets: Buckets, bucket: Bucket, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
     """The items of a bag in a random order; whoever asks on has barred the last one."""
-    while (item := bags.pick(bag, barred, rng)) is not None:
+    while (item := buckets.pick_item(bucket, barred, rng)) is not None:
         yield item

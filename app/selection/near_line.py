@@ -18,52 +18,59 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.selection.bags import Bag, Bags, Picked
-from app.selection.cut import Line
-from app.selection.gain import Noise, gain_of, gain_on_line
-from app.selection.leaders import each_of
-from app.selection.plane import Plane
+from app.selection.bags import Bucket, Buckets, Pick
+from app.selection.cut import ScaleLine
+from app.selection.gain import JudgmentNoise, log_gain_at_distance, log_gain_at_line
+from app.selection.leaders import iterate_bucket
+from app.selection.plane import SparseGrid
 from app.selection.rule import Counts
 
-COLUMN_WIDTH = 0.15  # of a cell, in standard deviations before the first judgment, over the root of n + 1
-FIRST_LOOK = 16  # cells that are put in order at once
-SLACK = 1e-9  # of a bound, since where a cell ends is rounded
+GAIN_COLUMN_WIDTH = 0.15  # of a cell, in standard deviations before the first judgment, over the root of n + 1
+CELLS_SORTED_FIRST = 16  # cells that are put in order at once
+BOUND_SLACK = 1e-9  # of a bound, since where a cell ends is rounded
 
-Key = tuple[int, int]  # of a cell: judgments, column
+CellKey = tuple[int, int]  # of a cell: judgments, column
 
 
-class Alike(NamedTuple):
+class SameScoreItems(NamedTuple):
     """Items of as many judgments and the same score, and who they are."""
 
     score: float
-    bag: Bag
+    bucket: Bucket
 
 
-class NearLine:
+class NearLineLeaders:
     """Items that may lead, found by their gain from the highest down; as `Leaders` finds them by their variance.
 
     In a cell items of the same score lie in one bag: at the start of a campaign that is one bag of all.
     """
 
     def __init__(
-        self, items: npt.NDArray[np.intp], score: Array, variance: Array, judgments: Counts, line: Line, *, wanted: int
+        self,
+        items: npt.NDArray[np.intp],
+        score: Array,
+        variance: Array,
+        judgments: Counts,
+        line: ScaleLine,
+        *,
+        judgments_per_item: int,
     ) -> None:
         """`items`: numbers of those that may lead. variance: (N,), > 0, of which the largest is that before the first
         judgment. score, judgments: (N,), shared with the caller, who takes an item out before changing its values.
         wanted: judgments of each item; one that counts as having more has left the pool.
         """
-        self._score, self._judgments, self.line, self._wanted = score, judgments, line, wanted
-        self.noise = Noise(float(variance.max()) if len(variance) else 1.0)
-        self._unit = COLUMN_WIDTH * math.sqrt(self.noise.first)
-        self._bags, self._size = Bags(len(score)), len(items)
-        self._cells = Plane(self._borders, nowhere=(math.inf, math.inf, 0.0))
-        self._within: list[dict[float, Alike]] = []
-        self._bounds: tuple[Array, Array, Array, Sorted] | None = None
+        self._score, self._judgments, self.line, self._wanted = score, judgments, line, judgments_per_item
+        self.noise = JudgmentNoise(float(variance.max()) if len(variance) else 1.0)
+        self._unit = GAIN_COLUMN_WIDTH * math.sqrt(self.noise.initial_variance)
+        self._bags, self._size = Buckets(len(score)), len(items)
+        self._cells = SparseGrid(self._cell_borders, empty_values=(math.inf, math.inf, 0.0))
+        self._within: list[dict[float, SameScoreItems]] = []
+        self._bounds: tuple[Array, Array, Array, LazyDescendingOrder] | None = None
         items = items[np.lexsort((score[items], judgments[items]))]
         values = judgments[items], score[items]
         differs = np.any([np.diff(column, prepend=np.nan) != 0 for column in values], axis=0)
-        for bag in self._bags.fill(items, np.flatnonzero(differs)):
-            self._put(bag[0], bag)
+        for bag in self._bags.fill_buckets(items, np.flatnonzero(differs)):
+            self._store_bucket(bag[0], bag)
 
     def __len__(self) -> int:
         """How many items may lead."""
@@ -72,131 +79,131 @@ class NearLine:
     def add(self, item: int) -> None:
         """Let an item lead, by its present values."""
         self._bounds = None
-        alike = self._cell(item).get(self._score.item(item))
-        self._bags.put(item, self._put(item, []) if alike is None else alike.bag)
+        alike = self._cell_of_item(item).get(self._score.item(item))
+        self._bags.add_item(item, self._store_bucket(item, []) if alike is None else alike.bucket)
         self._size += 1
 
     def remove(self, item: int) -> None:
         """No longer let an item lead; its values are still those it was added with."""
         self._bounds = None
-        score, key = self._score.item(item), self._key(item)
-        cell = self._within[self._cells.number[key]]
-        self._bags.take(item, cell[score].bag)
-        if not cell[score].bag:
+        score, key = self._score.item(item), self._cell_key(item)
+        cell = self._within[self._cells.number_by_key[key]]
+        self._bags.remove_item(item, cell[score].bucket)
+        if not cell[score].bucket:
             del cell[score]
         if not cell:
-            self._cells.close(key)
+            self._cells.close_cell(key)
         self._size -= 1
 
-    def moved(self, item: int, score: float, judgments: int) -> None:
+    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
         """An item has other values now than these, whether it may lead or not."""
         self._bounds = None
         after = self._judgments.item(item)
         # What an item has that has left the pool is not its own number, but more than anybody wants.
-        if after == judgments + 1 > 1 and after <= self._wanted:
-            self.noise.learn(after, self._score.item(item) - score)
-        self.line.move(item)
+        if after == old_judgments + 1 > 1 and after <= self._wanted:
+            self.noise.add_move(after, self._score.item(item) - old_score)
+        self.line.update_item(item)
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """The item of highest gain that is not barred, None if all are barred. Of different scores with the same gain
         it is any with the same probability, and of items of the same values any.
         """
-        best, ties, at = -math.inf, 0, self.line.at
-        found: tuple[int, Bag] | None = None
-        for bound, number, highest, steepness in self._descending(at):
+        best, ties, at = -math.inf, 0, self.line.position
+        best_pick: tuple[int, Bucket] | None = None
+        for bound, number, highest, steepness in self._iterate_cells(at):
             if bound < best:
                 break
             for score, bag in self._within[number].values():
                 gain = highest - (score - at) ** 2 * steepness
-                if gain < best or (item := self._bags.pick(bag, barred, rng)) is None:
+                if gain < best or (item := self._bags.pick_item(bag, barred, rng)) is None:
                     continue
                 best, ties = gain, ties + 1 if gain == best else 1
                 if ties == 1 or rng.random() * ties < 1.0:
-                    found = item, bag
-        return found and Picked(found[0], 1.0 / (ties * self._bags.among(found[1], barred)))
+                    best_pick = item, bag
+        return best_pick and Pick(best_pick[0], 1.0 / (ties * self._bags.count_allowed(best_pick[1], barred)))
 
-    def each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
-        found: list[tuple[float, float, Bag]] = []
-        at = self.line.at
-        for bound, number, highest, steepness in self._descending(at):
-            while found and -found[0][0] >= bound:
-                yield from each_of(self._bags, heappop(found)[2], barred, rng)
+        candidates: list[tuple[float, float, Bucket]] = []
+        position = self.line.position
+        for bound, number, highest, steepness in self._iterate_cells(position):
+            while candidates and -candidates[0][0] >= bound:
+                yield from iterate_bucket(self._bags, heappop(candidates)[2], barred, rng)
             within = self._within[number].values()
             for (score, bag), tie in zip(within, rng.random(len(within)).tolist(), strict=True):
-                heappush(found, ((score - at) ** 2 * steepness - highest, tie, bag))
-        while found:
-            yield from each_of(self._bags, heappop(found)[2], barred, rng)
+                heappush(candidates, ((score - position) ** 2 * steepness - highest, tie, bag))
+        while candidates:
+            yield from iterate_bucket(self._bags, heappop(candidates)[2], barred, rng)
 
-    def gains(self, items: npt.ArrayLike) -> Array:
+    def log_gains(self, items: npt.ArrayLike) -> Array:
         """What another judgment of each of these gains now, as `gain_of` has it."""
-        distance, judgments = self._score[np.asarray(items)] - self.line.at, self._judgments[np.asarray(items)]
-        return gain_of(distance, *self.noise.of(judgments))
+        distance, judgments = self._score[np.asarray(items)] - self.line.position, self._judgments[np.asarray(items)]
+        return log_gain_at_distance(distance, *self.noise.error_variances(judgments))
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
         """Raises ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
-        away: set[int] = set()
-        walked = []
-        for item in self.each(away, np.random.default_rng(0)):
-            away.add(item)
-            walked.append(item)
-        if sorted(walked) != items.tolist() or self._size != len(items):
-            raise ValueError(f"found were {sorted(walked)}, not {items.tolist()}")
-        gains = self.gains(np.array(walked, np.intp))
-        if np.any(np.diff(gains) > SLACK * np.abs(gains[1:])):
+        excluded: set[int] = set()
+        found_order = []
+        for item in self.iterate_leaders(excluded, np.random.default_rng(0)):
+            excluded.add(item)
+            found_order.append(item)
+        if sorted(found_order) != items.tolist() or self._size != len(items):
+            raise ValueError(f"found were {sorted(found_order)}, not {items.tolist()}")
+        gains = self.log_gains(np.array(found_order, np.intp))
+        if np.any(np.diff(gains) > BOUND_SLACK * np.abs(gains[1:])):
             raise ValueError("an item comes before one of higher gain")
 
-    def _descending(self, at: float) -> Iterator[tuple[float, int, float, float]]:
+    def _iterate_cells(self, position: float) -> Iterator[tuple[float, int, float, float]]:
         """The cells from the highest bound down: it, their number, and of their items the gain on the line and how
         steeply it falls with the square of the distance.
         """
         if self._bounds is None:  # a HIT's companions are found in the same order as its leader
-            low, high, judgments = self._cells.known
-            variance, after = self.noise.of(judgments)
-            highest, steepness = gain_on_line(variance, after), 0.5 / variance
-            distance = np.maximum(np.maximum(low - at, at - high), 0.0)
+            low, high, judgments = self._cells.values
+            variance, after = self.noise.error_variances(judgments)
+            highest, steepness = log_gain_at_line(variance, after), 0.5 / variance
+            distance = np.maximum(np.maximum(low - position, position - high), 0.0)
             bounds = highest - distance * distance * steepness
-            self._bounds = bounds, highest, steepness, Sorted(bounds)
+            self._bounds = bounds, highest, steepness, LazyDescendingOrder(bounds)
         bounds, highest, steepness, in_order = self._bounds
         for number in in_order:
             if bounds[number] == -np.inf:
                 return
             yield bounds.item(number), number, highest.item(number), steepness.item(number)
 
-    def _put(self, item: int, bag: Bag) -> Bag:
+    def _store_bucket(self, item: int, bucket: Bucket) -> Bucket:
         score = self._score.item(item)
-        self._cell(item)[score] = Alike(score, bag)
-        return bag
+        self._cell_of_item(item)[score] = SameScoreItems(score, bucket)
+        return bucket
 
-    def _cell(self, item: int) -> dict[float, Alike]:
-        key = self._key(item)
-        if key in self._cells.number:
-            return self._within[self._cells.number[key]]
-        number = self._cells.open(key)
+    def _cell_of_item(self, item: int) -> dict[float, SameScoreItems]:
+        key = self._cell_key(item)
+        if key in self._cells.number_by_key:
+            return self._within[self._cells.number_by_key[key]]
+        number = self._cells.open_cell(key)
         self._within += [{} for _ in range(len(self._cells.keys) - len(self._within))]
         return self._within[number]
 
-    def _key(self, item: int) -> Key:
+    def _cell_key(self, item: int) -> CellKey:
         judgments = self._judgments.item(item)
-        return judgments, math.floor(self._score.item(item) / self._width(judgments))
+        return judgments, math.floor(self._score.item(item) / self._cell_width(judgments))
 
-    def _width(self, judgments: int) -> float:
+    def _cell_width(self, judgments: int) -> float:
         return self._unit / math.sqrt(judgments + 1.0)
 
-    def _borders(self, key: Key) -> tuple[float, float, float]:
+    def _cell_borders(self, key: CellKey) -> tuple[float, float, float]:
         """Of a cell the lowest and highest score, also as rounded, and the judgments."""
         judgments, column = key
-        width = self._width(judgments)
-        slack = SLACK * (abs(column) + 1) * width
+        width = self._cell_width(judgments)
+        slack = BOUND_SLACK * (abs(column) + 1) * width
         return column * width - slack, (column + 1) * width + slack, float(judgments)
 
 
-class NextBest:
+class HighestGainCompanions:
     """Companions that come next after their leader: those items that gain most."""
 
-    def __init__(self, near: NearLine) -> None:
+    def __init__(self, leaders: NearLineLeaders) -> None:
         """near: the same items, as they may lead."""
-        self._near = near
+        self._near = leaders
 
     def add(self, item: int) -> None:
         """It is added where it may lead."""
@@ -207,17 +214,17 @@ class NextBest:
     def draw(
         self,
         leader: int,
-        wanted: int,
+        count: int,
         barred: set[int],
         rng: np.random.Generator,
         *,
-        beside: Collection[int] = (),
+        chosen: Collection[int] = (),
     ) -> list[int]:
         """As `Companions.draw`, but by gain."""
-        away = {*barred, *beside, leader}
+        excluded = {*barred, *chosen, leader}
         drawn: list[int] = []
-        for item in islice(self._near.each(away, rng), wanted):
-            away.add(item)
+        for item in islice(self._near.iterate_leaders(excluded, rng), count):
+            excluded.add(item)
             drawn.append(item)
         return drawn
 
@@ -225,19 +232,19 @@ class NextBest:
         """They are checked where they may lead."""
 
 
-class Sorted:
+class LazyDescendingOrder:
     """The places of numbers, from the largest down; mostly the first few are all that is asked for."""
 
     def __init__(self, bounds: Array) -> None:
         """bounds: (C,)."""
-        self._bounds, first = bounds, min(FIRST_LOOK, len(bounds))
+        self._bounds, first = bounds, min(CELLS_SORTED_FIRST, len(bounds))
         self._places = np.argpartition(-bounds, first - 1) if first else np.empty(0, np.intp)
-        self._first = self._in_order(self._places[:first])
+        self._first = self._sort_places(self._places[:first])
 
     def __iter__(self) -> Iterator[int]:
         yield from self._first
-        yield from self._in_order(self._places[len(self._first) :])
+        yield from self._sort_places(self._places[len(self._first) :])
 
-    def _in_order(self, places: npt.NDArray[np.intp]) -> list[int]:
+    def _sort_places(self, places: npt.NDArray[np.intp]) -> list[int]:
         order: list[int] = places[np.argsort(-self._bounds[places], kind="stable")].tolist()
         return order

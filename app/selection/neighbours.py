@@ -9,39 +9,39 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from app.inference.ground.arrays import Array
-from app.selection.bags import Picked
+from app.selection.bags import Pick
 from app.selection.companions import Companions
-from app.selection.gain import log_gain
-from app.selection.index import AlgorithmOne, Items
-from app.selection.rule import Asking, Counts
-from app.selection.wanted import WantedItems
+from app.selection.gain import log_gain_from_posterior
+from app.selection.index import AlgorithmOne, ItemNumbers
+from app.selection.rule import Counts, SelectionSettings
+from app.selection.wanted import OpenItems
 
-NEIGHBOURS = "hardest_neighbours"
+HARDEST_NEIGHBOURS = "hardest_neighbours"
 
 
-def gains(score: Array, variance: Array, judgments: Counts) -> tuple[Array, Items]:
+def neighbour_gains(score: Array, variance: Array, judgments: Counts) -> tuple[Array, ItemNumbers]:
     """What another judgment of each system gains at the line to one of its neighbours, (N,), and which one, (N,): the
     one where it gains more. Alone, a system has no neighbour but itself.
     """
     order = np.argsort(score, kind="stable")
-    ranked, spread, asked = score[order], variance[order], judgments[order]
+    ranked, spread, ranked_judgments = score[order], variance[order], judgments[order]
     half = np.diff(ranked) / 2
     ends = np.full(len(order), -np.inf)
     below, above = ends.copy(), ends.copy()
-    below[1:] = log_gain(half, spread[1:], asked[1:])
-    above[:-1] = log_gain(half, spread[:-1], asked[:-1])
-    worth, beside = np.empty(len(order)), np.empty(len(order), np.intp)
+    below[1:] = log_gain_from_posterior(half, spread[1:], ranked_judgments[1:])
+    above[:-1] = log_gain_from_posterior(half, spread[:-1], ranked_judgments[:-1])
+    worth, neighbour = np.empty(len(order)), np.empty(len(order), np.intp)
     worth[order] = np.maximum(below, above)
     places = np.arange(len(order))
-    beside[order] = order[np.clip(np.where(below > above, places - 1, places + 1), 0, len(order) - 1)]
-    return worth, beside
+    neighbour[order] = order[np.clip(np.where(below > above, places - 1, places + 1), 0, len(order) - 1)]
+    return worth, neighbour
 
 
-class HardestFirst:
+class HardestNeighbourLeaders:
     """Systems by what another judgment of them gains."""
 
-    def __init__(self, items: Items, known: WantedItems) -> None:
-        self._known, self._open = known, {*items.tolist()}
+    def __init__(self, items: ItemNumbers, index: OpenItems) -> None:
+        self._known, self._open = index, {*items.tolist()}
 
     def __len__(self) -> int:
         """How many systems may lead."""
@@ -55,46 +55,46 @@ class HardestFirst:
         """No longer let a system lead."""
         self._open.remove(item)
 
-    def moved(self, item: int, score: float, judgments: int) -> None:
+    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
         """Gains are worked out anew for each draw."""
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """The system with most to gain that is not barred, ties at random; None if all are barred."""
-        free, worth = self._free(barred)
+        free, worth = self._allowed_with_gains(barred)
         if not len(free):
             return None
         first = free[worth == worth.max()]
-        return Picked(int(rng.choice(first)), 1.0 / len(first))
+        return Pick(int(rng.choice(first)), 1.0 / len(first))
 
-    def each(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """All systems that are not barred, as `draw` finds one after another."""
-        free, worth = self._free(barred)
+        free, worth = self._allowed_with_gains(barred)
         yield from free[np.lexsort((rng.random(len(free)), -worth))].tolist()
 
-    def neighbour(self, item: int) -> int:
+    def hardest_neighbour(self, item: int) -> int:
         """Of a system the one that it is hardest to tell apart from."""
-        return int(gains(self._known.score, self._known.variance, self._known.judgments)[1][item])
+        return int(neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[1][item])
 
-    def may_lead(self, item: int, barred: set[int]) -> bool:
+    def can_lead(self, item: int, barred: set[int]) -> bool:
         """Whether a system wants judgments, and is not barred."""
         return item in self._open and item not in barred
 
-    def check(self, items: Items) -> None:
+    def check(self, items: ItemNumbers) -> None:
         """Raises ValueError unless just these systems may lead. For tests."""
         if sorted(self._open) != items.tolist():
             raise ValueError(f"{sorted(self._open)} may lead, not {items.tolist()}")
 
-    def _free(self, barred: set[int]) -> tuple[Items, Array]:
+    def _allowed_with_gains(self, barred: set[int]) -> tuple[ItemNumbers, Array]:
         free = np.array(sorted(self._open - barred), np.intp)
-        return free, gains(self._known.score, self._known.variance, self._known.judgments)[0][free]
+        return free, neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[0][free]
 
 
-class NeighbourFirst:
+class NeighbourCompanions:
     """Companions of a system: its neighbour that it is hardest to tell it from, and others by match quality."""
 
-    def __init__(self, hardest: HardestFirst, others: Companions) -> None:
+    def __init__(self, leaders: HardestNeighbourLeaders, others: Companions) -> None:
         """The same systems, as they may lead and be drawn."""
-        self._hardest, self._others = hardest, others
+        self._hardest, self._others = leaders, others
 
     def add(self, item: int) -> None:
         """Let a system be drawn."""
@@ -105,30 +105,32 @@ class NeighbourFirst:
         self._others.remove(item)
 
     def draw(
-        self, leader: int, wanted: int, barred: set[int], rng: np.random.Generator, *, beside: Collection[int] = ()
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
         """As `Companions.draw`, but for the neighbour."""
-        neighbour = self._hardest.neighbour(leader)
-        first = [neighbour] if self._hardest.may_lead(neighbour, {leader, *barred, *beside}) else []
-        return first + self._others.draw(leader, wanted - len(first), barred, rng, beside=[*beside, *first])
+        neighbour = self._hardest.hardest_neighbour(leader)
+        first = [neighbour] if self._hardest.can_lead(neighbour, {leader, *barred, *chosen}) else []
+        return first + self._others.draw(leader, count - len(first), barred, rng, chosen=[*chosen, *first])
 
-    def check(self, items: Items) -> None:
+    def check(self, items: ItemNumbers) -> None:
         """Raises ValueError unless just these systems may be drawn. For tests."""
         self._others.check(items)
 
 
-def hardest(asking: Asking, items: Items, known: WantedItems) -> tuple[HardestFirst, NeighbourFirst]:
+def arrange_by_neighbours(
+    settings: SelectionSettings, items: ItemNumbers, index: OpenItems
+) -> tuple[HardestNeighbourLeaders, NeighbourCompanions]:
     """Of two neighbours that are hard to tell apart one leads, and the other is beside it."""
-    found = HardestFirst(items, known)
-    return found, NeighbourFirst(found, Companions(items, known.score, known.variance, asking.gamma))
+    leaders = HardestNeighbourLeaders(items, index)
+    return leaders, NeighbourCompanions(leaders, Companions(items, index.score, index.variance, settings.gamma))
 
 
-SYSTEMS = AlgorithmOne(
+SYSTEMS_RULE = AlgorithmOne(
     "systems",
     "Neighbours: the two systems that are hardest to tell apart come next",
-    places=True,
-    of_systems=True,
-    arranged=hardest,
-    worth=lambda _asking, score, variance, judgments: gains(score, variance, judgments)[0],
-    reason=NEIGHBOURS,
+    needs_ordered_scores=True,
+    for_systems_only=True,
+    arrange=arrange_by_neighbours,
+    leader_worth=lambda _asking, score, variance, judgments: neighbour_gains(score, variance, judgments)[0],
+    reason=HARDEST_NEIGHBOURS,
 )

@@ -2,32 +2,40 @@
 
 from typing import Any
 
-from app.selection.even import SCORES
-from app.selection.goals import BEST, THRESHOLD
+from app.selection.even import EVEN_RULE
+from app.selection.goals import BEST_ITEMS_RULE, THRESHOLD_RULE
 from app.selection.index import AlgorithmOne
-from app.selection.labels import ENTROPY, INFORMATION
-from app.selection.neighbours import SYSTEMS
-from app.selection.rule import Asking, Rule
+from app.selection.labels import ENTROPY_RULE, INFORMATION_RULE
+from app.selection.neighbours import SYSTEMS_RULE
+from app.selection.rule import Rule, SelectionSettings
 
-EVERY = (AlgorithmOne(), SCORES, BEST, THRESHOLD, SYSTEMS, ENTROPY, INFORMATION)
-RULES: dict[str, Rule] = {rule.name: rule for rule in EVERY}
+ALL_SELECTION_RULES = (
+    AlgorithmOne(),
+    EVEN_RULE,
+    BEST_ITEMS_RULE,
+    THRESHOLD_RULE,
+    SYSTEMS_RULE,
+    ENTROPY_RULE,
+    INFORMATION_RULE,
+)
+SELECTION_RULES: dict[str, Rule] = {rule.name: rule for rule in ALL_SELECTION_RULES}
 
 
-def rule_of(campaign: Any) -> Rule:
+def selection_rule(campaign: Any) -> Rule:
     """The rule of a campaign's row."""
-    return RULES[campaign.rule]
+    return SELECTION_RULES[campaign.rule]
 
 
-def asking_of(campaign: Any) -> Asking:
+def selection_settings(campaign: Any) -> SelectionSettings:
     """What the row says of how it asks."""
-    return Asking(
-        wanted=campaign.judgments_per_item,
-        n=campaign.items_per_hit - len(campaign.always_shown),
-        fewest=campaign.fewest_items,
+    return SelectionSettings(
+        judgments_per_item=campaign.judgments_per_item,
+        items_per_hit=campaign.items_per_hit - len(campaign.always_shown),
+        min_items=campaign.fewest_items,
         gamma=campaign.gamma,
-        hits=campaign.hits_per_iteration,
+        hits_per_iteration=campaign.hits_per_iteration,
         leaders_as_companions=campaign.leaders_as_companions,
-        never=tuple(campaign.always_shown),
-        best=campaign.best_items,
+        never_drawn=tuple(campaign.always_shown),
+        best_count=campaign.best_items,
         threshold=campaign.threshold / 100,
     )

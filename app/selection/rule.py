@@ -13,13 +13,13 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 
 Counts = npt.NDArray[np.int64]
-Why = tuple[str, float | None]  # a HIT was drawn: its reason, and the probability of its leader
-BEGUN: Why = ("begun", None)
+DrawReason = tuple[str, float | None]  # a HIT was drawn: its reason, and the probability of its leader
+BEGUN_HIT: DrawReason = ("begun", None)
 
 # On top of the judgments of an item that has left the pool, more than anybody wants, so that whoever draws items takes
 # it for full; and so many that its own can still be told, and why it left: it is settled, or so many people could not
 # judge it.
-SETTLED, GONE = 2**29, 2**30
+SETTLED_OFFSET, GONE_OFFSET = 2**29, 2**30
 
 
 @dataclass(frozen=True)
@@ -36,33 +36,33 @@ class Draw:
     probability: float | None = None
 
 
-def in_random_order(chosen: Sequence[int], rng: np.random.Generator, why: Why) -> Draw:
+def shuffle_hit(chosen: Sequence[int], rng: np.random.Generator, reason: DrawReason) -> Draw:
     """A HIT of these items, of which the first leads."""
-    return Draw(chosen[0], rng.permutation(chosen).tolist(), *why)
+    return Draw(chosen[0], rng.permutation(chosen).tolist(), *reason)
 
 
-def together(some: set[int], others: set[int]) -> set[int]:
+def union_for_reading(items: set[int], others: set[int]) -> set[int]:
     """The union of two sets, to be read only: one of them may be many thousands, and is copied only if it must be."""
-    if others <= some:
-        return some
-    return others if some <= others else some | others
+    if others <= items:
+        return items
+    return others if items <= others else items | others
 
 
-class Apart(Protocol):
+class PairFilter(Protocol):
     """Which items are not asked beside each other. spent: leaders that had no companion left; draws add to them.
 
     Within a revision there is ever less to ask of an annotator, so who was spent stays so.
     """
 
     @property
-    def spent(self) -> set[int]: ...
+    def exhausted_leaders(self) -> set[int]: ...
 
-    def beside(self, leader: int) -> set[int]:
+    def items_not_asked_with(self, leader: int) -> set[int]:
         """The items that are not asked beside this one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class SelectionSettings:
     """What a campaign says of how it asks.
 
     wanted: judgments of each item. n: items of a HIT. gamma: how quickly match quality falls with distance. hits: of an
@@ -72,14 +72,14 @@ class Asking:
     are the best, and threshold, on the scale of the scores: of rules for which they are what matters.
     """
 
-    wanted: int
-    n: int
+    judgments_per_item: int
+    items_per_hit: int
     gamma: float
-    hits: int | None = None
+    hits_per_iteration: int | None = None
     leaders_as_companions: bool = False
-    fewest: int = 1
-    never: tuple[int, ...] = ()
-    best: int = 10
+    min_items: int = 1
+    never_drawn: tuple[int, ...] = ()
+    best_count: int = 10
     threshold: float = 0.5
 
 
@@ -110,8 +110,8 @@ class Index(Protocol):
         full: set[int],
         leading: set[int],
         allow_seen: bool,
-        begun: Sequence[int] = (),
-        apart: Apart | None = None,
+        initial_items: Sequence[int] = (),
+        pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
         """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if not even the fewest
@@ -124,13 +124,13 @@ class Index(Protocol):
         apart: what is not asked beside which leader, of HITs of two items that nobody began.
         """
 
-    def full(self, held: Mapping[int, int]) -> set[int]:
+    def full_items(self, open_leases: Mapping[int, int]) -> set[int]:
         """Of items in so many open leases, those that have or will have all judgments wanted."""
 
     def open_items(self) -> list[int]:
         """The items that want judgments, in the order of their numbers. O(N)."""
 
-    def leaves_something(
+    def has_items_after(
         self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
     ) -> bool:
         """Whether anything can be asked of an annotator once they have answered a HIT of these items. barred: of the
@@ -157,23 +157,25 @@ class Rule(Protocol):
     def reads_labels(self) -> bool: ...
 
     @property
-    def places(self) -> bool: ...
+    def needs_ordered_scores(self) -> bool: ...
 
     @property
-    def on_scale(self) -> bool: ...
+    def needs_bounded_scores(self) -> bool: ...
 
     @property
-    def of_systems(self) -> bool: ...
+    def for_systems_only(self) -> bool: ...
 
-    def index(self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking) -> Index:
+    def make_index(
+        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, settings: SelectionSettings
+    ) -> Index:
         """For draws of one HIT at a time. Arrays (N,), copied: real scores, variances > 0, judgments >= 0."""
 
-    def plan(
+    def plan_iteration(
         self,
         score: Array,
         variance: Array,
         judgments: Counts,
-        asking: Asking,
+        settings: SelectionSettings,
         *,
         iteration: int,
         rng: np.random.Generator,

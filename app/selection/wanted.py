@@ -10,7 +10,7 @@ from app.inference.ground.arrays import Array
 from app.selection.rule import Counts
 
 
-class WantedItems(ABC):
+class OpenItems(ABC):
     """Scores, variances and judgments, (N,), there to be read; of which items something is still wanted."""
 
     def __init__(
@@ -19,9 +19,9 @@ class WantedItems(ABC):
         variance: npt.ArrayLike,
         judgments: npt.ArrayLike,
         *,
-        wanted: int,
-        fewest: int = 1,
-        never: Collection[int] = (),
+        judgments_per_item: int,
+        min_items: int = 1,
+        never_drawn: Collection[int] = (),
     ) -> None:
         """Arrays (N,), copied: real scores, variances > 0, judgments >= 0, of which each item wants `wanted`.
 
@@ -30,7 +30,7 @@ class WantedItems(ABC):
         self.score: Array = np.array(score, dtype=np.float64)
         self.variance: Array = np.array(variance, dtype=np.float64)
         self.judgments: Counts = np.array(judgments, dtype=np.int64)
-        self._wanted, self._fewest, self._never = wanted, fewest, frozenset(never)
+        self._wanted, self._fewest, self._never = judgments_per_item, min_items, frozenset(never_drawn)
 
     @property
     @abstractmethod
@@ -45,41 +45,41 @@ class WantedItems(ABC):
         judgments: Collection[int],
     ) -> None:
         """Take over new values of a few items: four sequences of one length. Microseconds per item."""
-        for item, s, v, taken in zip(numbers, score, variance, judgments, strict=True):
-            self._change(int(item), s, v, taken)
+        for item, s, v, count in zip(numbers, score, variance, judgments, strict=True):
+            self._update_item(int(item), s, v, count)
 
-    def full(self, held: Mapping[int, int]) -> set[int]:
+    def full_items(self, open_leases: Mapping[int, int]) -> set[int]:
         """Of items in so many open leases, those that have or will have all judgments wanted."""
-        return {item for item, leases in held.items() if self.judgments.item(item) + leases >= self._wanted}
+        return {item for item, leases in open_leases.items() if self.judgments.item(item) + leases >= self._wanted}
 
     def open_items(self) -> list[int]:
         """The items that want judgments, in the order of their numbers. O(N)."""
-        return np.flatnonzero(with_nothing_wanted(self.judgments, self._never, self._wanted) < self._wanted).tolist()
+        return np.flatnonzero(fill_never_drawn(self.judgments, self._never, self._wanted) < self._wanted).tolist()
 
-    def leaves_something(
+    def has_items_after(
         self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
     ) -> bool:
         """Whether anything can be asked of an annotator once they have answered a HIT of these items. O(len(seen))."""
         if allow_seen:
-            over = [item for item in items if self._wants(item) and self.judgments.item(item) == self._wanted - 1]
-            over += [item for item in {*barred}.difference(over) if self._wants(item)]
+            ending = [item for item in items if self._is_open(item) and self.judgments.item(item) == self._wanted - 1]
+            ending += [item for item in {*barred}.difference(ending) if self._is_open(item)]
         else:
-            over = [item for item in {*items, *seen} if self._wants(item)]
-        return self.open_count >= len(over) + self._fewest
+            ending = [item for item in {*items, *seen} if self._is_open(item)]
+        return self.open_count >= len(ending) + self._fewest
 
     @abstractmethod
-    def _change(self, item: int, score: float, variance: float, judgments: int) -> None:
+    def _update_item(self, item: int, score: float, variance: float, judgments: int) -> None:
         """Take over new values of an item."""
 
-    def _set(self, item: int, score: float, variance: float, judgments: int) -> None:
+    def _store_values(self, item: int, score: float, variance: float, judgments: int) -> None:
         self.score[item], self.variance[item], self.judgments[item] = score, variance, judgments
 
-    def _wants(self, item: int) -> bool:
+    def _is_open(self, item: int) -> bool:
         return self.judgments.item(item) < self._wanted and item not in self._never
 
 
-def with_nothing_wanted(judgments: Counts, never: Collection[int], wanted: int) -> Counts:
+def fill_never_drawn(judgments: Counts, never_drawn: Collection[int], judgments_per_item: int) -> Counts:
     """The same as if the items that are never drawn had all that is wanted, (N,)."""
-    counted = judgments.copy()
-    counted[[*never]] = wanted
-    return counted
+    filled = judgments.copy()
+    filled[[*never_drawn]] = judgments_per_item
+    return filled

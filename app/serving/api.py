@@ -22,25 +22,27 @@ from app.auth import guards
 from app.crowd.annotators import AssignmentId
 from app.crowd.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.session import Driver
-from app.designs.answer import Answer, AnswerByCriterion, Given, InputKind, Touch
-from app.designs.asked import AskedValues
-from app.designs.content import Above
-from app.designs.criteria import AskedBy, asked_of, for_criterion
-from app.designs.design import plain_text
-from app.designs.numbers import LARGEST_COUNT
+from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Touch
+from app.designs.asked import ValueSchema
+from app.designs.content import SourceAndReference
+from app.designs.criteria import CriterionForm, criterion_forms, criterion_view
+from app.designs.design import check_plain_text
+from app.designs.numbers import MAX_COUNT
 from app.designs.registry import design_of
-from app.designs.remarks import HIT, LONGEST_COMMENT, Remark, RemarkOn
-from app.designs.scale import POINTS
-from app.errors import Invalid, NotFound, listed, shortened, some_of
-from app.fields import LARGEST_ID, plain_id
+from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark, RemarkTarget
+from app.designs.scale import MAX_POINTS
+from app.errors import Invalid, NotFound, join_names, shorten_echo, shorten_names
+from app.fields import MAX_ROW_ID, parse_row_id
 from app.serving import leases, outside, submission, undo
 from app.visit import consent, progress
-from app.web import Now, RowId, ServingConnection, address_of, get_now, refusals
+from app.web import Now, RowId, ServingConnection, client_network, document_refusals, get_now
 
 router = APIRouter(
     prefix="/api/v1",
     tags=["Serving"],
-    responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}),
+    responses=document_refusals(
+        {401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}
+    ),
 )
 
 
@@ -59,20 +61,20 @@ AnnotatorName = Annotated[
 
 
 async def admit_program_connection(
-    request: Request, token: guards.Token, connection: ServingConnection, now: Now
+    request: Request, token: guards.BearerToken, connection: ServingConnection, now: Now
 ) -> Driver:
     """The connection of a program that may come in: one per request, also for finding out whether it may."""
     await guards.admit_program(connection, request, token, now=now)
     return connection
 
 
-async def load_program_hit(request: Request, token: guards.Token) -> outside.ProgramHit:
+async def load_program_hit(request: Request, token: guards.BearerToken) -> outside.ProgramHit:
     """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
-    hit_id = plain_id(request.path_params["hit_id"])
+    hit_id = parse_row_id(request.path_params["hit_id"])
     async with request.app.state.serving_connections.borrow() as connection:
         now = await get_now()
-        hit = await outside.load_hit_for_token(connection, token, hit_id, address_of(request), now=now)
-    guards.require_access_to_hit(request, hit.access, found=hit.campaign_id is not None)
+        hit = await outside.load_hit_for_token(connection, token, hit_id, client_network(request), now=now)
+    guards.require_access_to_hit(request, hit.access, is_found=hit.campaign_id is not None)
     return hit
 
 
@@ -102,14 +104,14 @@ class HitCriterionSchema(BaseModel):
     low_label: str
     middle_label: str | None
     high_label: str
-    values: AskedValues
+    values: ValueSchema
 
     @classmethod
-    def from_criterion(cls, criterion: AskedBy) -> Self:
+    def from_criterion(cls, criterion: CriterionForm) -> Self:
         """As a page has it."""
         criterion_view, labels = criterion.campaign, ("question", "low_label", "middle_label", "high_label")
         texts = {label: getattr(criterion_view, label) for label in labels}
-        return cls(name=criterion_view.criterion_name, values=AskedValues.of(criterion.design), **texts)
+        return cls(name=criterion_view.criterion_name, values=ValueSchema.from_design(criterion.design), **texts)
 
 
 class HitSchema(BaseModel):
@@ -117,7 +119,7 @@ class HitSchema(BaseModel):
     items: list[HitItemSchema] = Field(description="In the order to show them in, which is random.")
     source: str | None = Field(description="What the items are outputs for, where they are outputs of systems.")
     reference: str | None = Field(description="An example of a good output, likewise.")
-    values: AskedValues = Field(description="What is asked of each item; of several criteria, by the first.")
+    values: ValueSchema = Field(description="What is asked of each item; of several criteria, by the first.")
     criteria: list[HitCriterionSchema] = Field(
         description="Where each item is judged by several criteria: these, in the order to ask this annotator in."
     )
@@ -125,8 +127,8 @@ class HitSchema(BaseModel):
         description="Why an item cannot be judged: those to choose from, none where none is asked for; null where the "
         "campaign does not let annotators say so."
     )
-    comment_on: RemarkOn = Field(description="What the annotator may comment on.")
-    flag_on: RemarkOn = Field(description="Of what the annotator may say that something is wrong with it.")
+    comment_on: RemarkTarget = Field(description="What the annotator may comment on.")
+    flag_on: RemarkTarget = Field(description="Of what the annotator may say that something is wrong with it.")
     flag_reasons: list[str] | None = Field(
         description="What can be wrong: the reasons to choose from, none where none is asked for; null where nothing "
         "can be flagged."
@@ -146,7 +148,7 @@ class NextHitSchema(BaseModel):
 CONSENT_NEEDED = "`consent_needed`: `details` has the `version` and the `markdown` to show; then send the consent"
 
 
-@router.post("/campaigns/{slug}/hits", responses=refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}))
+@router.post("/campaigns/{slug}/hits", responses=document_refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}))
 async def request_next_hit(
     request: Request,
     connection: Annotated[Driver, Depends(admit_program_connection)],
@@ -172,13 +174,13 @@ async def request_next_hit(
         return NextHitSchema(hit=None, reason=next_hit.reason)
     pairs = zip(next_hit.hit.ids, next_hit.hit.texts, strict=True)
     items = [HitItemSchema(id=external_id, text=text) for external_id, text in pairs]
-    assignment, above = next_hit.assignment, next_hit.hit.source_and_reference or Above()
-    criteria = asked_of(assignment, assignment.annotator_id) if assignment.criteria else []
+    assignment, above = next_hit.assignment, next_hit.hit.source_and_reference or SourceAndReference()
+    criteria = criterion_forms(assignment, assignment.annotator_id) if assignment.criteria else []
     hit_schema = HitSchema(
         id=next_hit.hit.id,
         items=items,
         **above._asdict(),
-        values=AskedValues.of(design_of(for_criterion(assignment, 0))),
+        values=ValueSchema.from_design(design_of(criterion_view(assignment, 0))),
         criteria=[HitCriterionSchema.from_criterion(one) for one in criteria],
         reasons=assignment.unjudged_reasons if assignment.cannot_be_judged else None,
         comment_on=assignment.comment_on,
@@ -190,7 +192,7 @@ async def request_next_hit(
 
 
 class ConsentRequest(AnnotatorRequest):
-    version: int = Field(ge=0, le=LARGEST_COUNT, description="Of the text that was shown.")
+    version: int = Field(ge=0, le=MAX_COUNT, description="Of the text that was shown.")
     agreed: bool = Field(description="Whether they agree. Who does not gets no HIT.")
 
 
@@ -201,7 +203,9 @@ class ConsentSchema(BaseModel):
 
 @router.post(
     "/campaigns/{slug}/consents",
-    responses=refusals({404: "`campaign_not_found`", 422: "`invalid`, `consent_changed`: show the new text first"}),
+    responses=document_refusals(
+        {404: "`campaign_not_found`", 422: "`invalid`, `consent_changed`: show the new text first"}
+    ),
 )
 async def store_consent(
     connection: Annotated[Driver, Depends(admit_program_connection)], now: Now, slug: str, request_body: ConsentRequest
@@ -218,7 +222,7 @@ async def store_consent(
     return ConsentSchema(version=stored.version, agreed=stored.outcome == "passed")
 
 
-TouchCount = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
+TouchCount = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 
 class TouchSchema(BaseModel):
@@ -232,7 +236,7 @@ class TouchSchema(BaseModel):
 # A length also makes Pydantic look whether a text is one that UTF-8 can say.
 ItemId = Annotated[str, StringConstraints(max_length=MAX_PLATFORM_ID_CHARACTERS)]
 # Strict: a number in JSON. A text would be read as Python reads one, with `1_0` and digits of other scripts.
-Score = Annotated[float, Field(ge=0, le=POINTS, allow_inf_nan=False, strict=True)]
+Score = Annotated[float, Field(ge=0, le=MAX_POINTS, allow_inf_nan=False, strict=True)]
 
 
 FiniteNumber = Annotated[float, Field(allow_inf_nan=False, strict=True)]
@@ -252,7 +256,7 @@ def telemetry_kind(telemetry: object) -> str:
 
 
 Comment = Annotated[
-    str, StringConstraints(strip_whitespace=True, max_length=LONGEST_COMMENT), BeforeValidator(plain_text)
+    str, StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS), BeforeValidator(check_plain_text)
 ]
 FlagReasonText = Annotated[str, StringConstraints(max_length=80)]
 Touches = dict[ItemId, TouchSchema]
@@ -293,7 +297,7 @@ class ResponseRequest(BaseModel):
         default_factory=dict, description="By item id; where the HIT has `criteria`, such by the name of each."
     )
     viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
-    replaces: Annotated[int, Field(ge=1, le=LARGEST_ID)] | None = Field(
+    replaces: Annotated[int, Field(ge=1, le=MAX_ROW_ID)] | None = Field(
         default=None,
         description="To change the answer that this annotator gave last: its `seq`. Both stay in the record, and once "
         "that is acted on this one counts.",
@@ -325,9 +329,9 @@ class ResponseRequest(BaseModel):
         names = list(values)
         if unknown := touches.keys() - values.keys():
             raise Invalid(
-                f"Telemetry names “{shortened(min(unknown))}”, and values only {listed(names)}. Nothing was stored.",
+                f"Telemetry names “{shorten_echo(min(unknown))}”, and values only {join_names(names)}. Nothing was stored.",
                 code="criterion_unknown",
-                criteria=some_of(names),
+                criteria=shorten_names(names),
             )
         return {name: (said, touches.get(name, {})) for name, said in values.items()}
 
@@ -340,7 +344,7 @@ class ReceiptSchema(BaseModel):
 
 @router.post(
     "/hits/{hit_id}/response",
-    responses=refusals(
+    responses=document_refusals(
         {
             404: "`hit_not_found`",
             409: "`answer_final`: what `replaces` names is not the last answer, or can be changed no more; "
@@ -378,7 +382,7 @@ async def post_response(
 
 def build_program_answer(
     hit: outside.ProgramHit,
-    values_sent: Mapping[str, Given | None] | Sequence[Given | None],
+    values_sent: Mapping[str, AnswerValue | None] | Sequence[AnswerValue | None],
     telemetry: Mapping[str, TouchSchema],
     response: ResponseRequest,
 ) -> Answer:
@@ -400,5 +404,5 @@ def build_program_remarks(hit: outside.ProgramHit, response: ResponseRequest) ->
         outside.key_by_item_number(hit, response.flags),
     )
     remarks = {str(item): Remark(comments.get(item, ""), flags.get(item)) for item in {**comments, **flags}}
-    remarks |= {HIT: Remark(response.comment, response.flag)}
+    remarks |= {WHOLE_HIT: Remark(response.comment, response.flag)}
     return {about: remark for about, remark in remarks.items() if remark != Remark()}

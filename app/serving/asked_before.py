@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from sqlalchemy import text
 
-from app.database.session import Driver, Record, fetch
+from app.database.session import Driver, Record, fetch_rows
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.inference.preferences.implied import Implications
-from app.record.store import PRESENT
-from app.record.stream import COUNTING, Response
-from app.selection.implied import NotAsked
+from app.record.store import PRESENT_POSTERIORS_CONDITION
+from app.record.stream import COUNTING_RESPONSES_CONDITION, Response
+from app.selection.implied import ImpliedPairFilter
 from app.selection.labels import LabelIndex
 from app.serving.posterior_cache import CampaignIndex, OwnAnswerHistory
 from app.serving.standing import AssignmentState
@@ -26,11 +26,11 @@ MAX_ANSWERS_ON_EVENT_LOOP = 200  # answers; more are followed in a thread
 
 SELECT_ITEM_LABELS = text(f"""
     SELECT p.subject AS number, p.state AS labels FROM posteriors p
-    WHERE {PRESENT} AND p.subject = ANY(CAST(:numbers AS int[]))
+    WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:numbers AS int[]))
 """)  # noqa: S608  (made of constants)
 
 SELECT_OWN_ANSWERS = text(f"""
-    SELECT seq, r.items AS hit_items, r.values AS hit_values, {COUNTING} AS counts FROM responses r
+    SELECT seq, r.items AS hit_items, r.values AS hit_values, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses r
     WHERE campaign_id = :campaign AND annotator_id = :annotator AND seq > :after ORDER BY seq
 """)  # noqa: S608  (made of constants)
 
@@ -54,16 +54,19 @@ class OwnAnswer(Record):
 async def load_item_labels(connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex) -> None:
     """What labels items have by now, where the rule reads them."""
     index = campaign_index.index
-    if isinstance(index, LabelIndex) and index.untold:
-        rows = await fetch(
-            connection, SELECT_ITEM_LABELS, {"campaign": assignment.id, "numbers": [*index.untold]}, ItemLabels
+    if isinstance(index, LabelIndex) and index.items_with_unread_labels:
+        rows = await fetch_rows(
+            connection,
+            SELECT_ITEM_LABELS,
+            {"campaign": assignment.id, "numbers": [*index.items_with_unread_labels]},
+            ItemLabels,
         )
-        index.tell([row.number for row in rows], [row.labels for row in rows])
+        index.update_labels([row.number for row in rows], [row.labels for row in rows])
 
 
 async def implied_pairs_filter(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
-) -> NotAsked | None:
+) -> ImpliedPairFilter | None:
     """The pairs that this annotator is not asked; None where all may be asked, whatever is implied."""
     if assignment.implied_asked_percent is None:
         return None
@@ -71,7 +74,7 @@ async def implied_pairs_filter(
     if not await read_new_answers(connection, assignment, own_answers):
         own_answers = empty_own_history(assignment)
         await read_new_answers(connection, assignment, own_answers)
-    own_answers.implied_pairs.left_out = assignment.not_judged or ()
+    own_answers.implied_pairs.excluded_items = assignment.not_judged or ()
     cache_own_answers(campaign_index, assignment.annotator_id, own_answers)
     return own_answers.implied_pairs
 
@@ -79,7 +82,9 @@ async def implied_pairs_filter(
 def empty_own_history(assignment: AssignmentState) -> OwnAnswerHistory:
     """Before the first answer."""
     return OwnAnswerHistory(
-        NotAsked(Implications(), assignment.seed, assignment.annotator_id, assignment.implied_asked_percent or 0)
+        ImpliedPairFilter(
+            Implications(), assignment.seed, assignment.annotator_id, assignment.implied_asked_percent or 0
+        )
     )
 
 
@@ -88,7 +93,7 @@ async def read_new_answers(connection: Driver, assignment: AssignmentState, own_
     two places at once.
     """
     parameters = {"campaign": assignment.id, "annotator": assignment.annotator_id, "after": own_answers.last_seq}
-    rows = await fetch(connection, SELECT_OWN_ANSWERS, parameters, OwnAnswer)
+    rows = await fetch_rows(connection, SELECT_OWN_ANSWERS, parameters, OwnAnswer)
     if len(rows) > MAX_ANSWERS_ON_EVENT_LOOP:
         await asyncio.to_thread(add_own_answers, own_answers, rows, design_of(assignment))
     else:
@@ -102,13 +107,19 @@ def add_own_answers(own_answers: OwnAnswerHistory, rows: Sequence[OwnAnswer], de
         if row.seq > own_answers.last_seq:
             own_answers.last_seq, own_answers.answer_count = row.seq, own_answers.answer_count + 1
             if row.counts:
-                response = Response.of(row.seq, own_answers.implied_pairs.annotator, row.hit_items, row.hit_values)
-                own_answers.implied_pairs.known.hear(response.items, design.shares(response.values))
+                response = Response.from_stored(
+                    row.seq, own_answers.implied_pairs.annotator, row.hit_items, row.hit_values
+                )
+                own_answers.implied_pairs.implications.add_answer(response.items, design.to_shares(response.values))
 
 
 def cache_own_answers(campaign_index: CampaignIndex, annotator_id: int, own_answers: OwnAnswerHistory) -> None:
     """As the one that was asked for last."""
     campaign_index.own_answers[annotator_id] = own_answers
-    bytes_left = MAX_HISTORY_BYTES - sum(one.implied_pairs.known.nbytes for one in campaign_index.own_answers.values())
+    bytes_left = MAX_HISTORY_BYTES - sum(
+        one.implied_pairs.implications.nbytes for one in campaign_index.own_answers.values()
+    )
     while bytes_left < 0 and len(campaign_index.own_answers) > 1:
-        bytes_left += campaign_index.own_answers.pop(next(iter(campaign_index.own_answers))).implied_pairs.known.nbytes
+        bytes_left += campaign_index.own_answers.pop(
+            next(iter(campaign_index.own_answers))
+        ).implied_pairs.implications.nbytes

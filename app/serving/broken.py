@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import text
 
 from app.crowd.annotators import AssignmentId
-from app.database.session import Driver, execute
+from app.database.session import Driver, execute_statement
 from app.serving.standing import HIT_BELONGS_TO_ASSIGNMENT
 
 STORE_MEDIA_REPORT = text(f"""
@@ -33,5 +33,5 @@ async def store_media_report(
     noted. item: the number under which it stands in the HIT.
     """
     key = {**assignment.parameters, "hit": hit_id, "item": item, "now": now}
-    await execute(connection, STORE_MEDIA_REPORT, key)
-    await execute(connection, STORE_CHECK_MEDIA_REPORT, key)
+    await execute_statement(connection, STORE_MEDIA_REPORT, key)
+    await execute_statement(connection, STORE_CHECK_MEDIA_REPORT, key)

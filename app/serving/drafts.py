@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.crowd.annotators import AssignmentId
-from app.database.session import Driver, columns, fetch_one
+from app.database.session import Driver, fetch_first_row, row_columns_sql
 from app.serving.races import HeldHitLimits, LeaseLimits, renew_lease
 from app.serving.standing import DATABASE_TIME, HIT_BELONGS_TO_ASSIGNMENT, IS_ONE_HIT_PLATFORM
 
@@ -19,7 +19,7 @@ SAVE_DRAFT = text(f"""
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL AND c.id = h.campaign_id
       AND before.campaign_id = h.campaign_id AND before.id = h.id
       AND owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
-    RETURNING c.id, {columns(LeaseLimits, "c")}, h.annotator_id, h.assignment_id, owner.{IS_ONE_HIT_PLATFORM} AS one_hit,
+    RETURNING c.id, {row_columns_sql(LeaseLimits, "c")}, h.annotator_id, h.assignment_id, owner.{IS_ONE_HIT_PLATFORM} AS one_hit,
               h.id AS hit_id, h.items AS hit_items, h.iteration AS hit_iteration, h.ordinal AS hit_ordinal,
               h.segment AS hit_segment, before.untouched_by IS NOT NULL AND h.expires_at <= {DATABASE_TIME} AS touched_late
 """)  # noqa: S608  (made of constants)
@@ -38,7 +38,7 @@ async def save_draft(connection: Driver, assignment: AssignmentId, hit_id: int, 
     needs its items. `connection` is in no transaction.
     """
     parameters = {**assignment.parameters, "hit": hit_id, "draft": json.dumps(draft)}
-    hit = await fetch_one(connection, SAVE_DRAFT, parameters, HitWithDraft)
+    hit = await fetch_first_row(connection, SAVE_DRAFT, parameters, HitWithDraft)
     if hit is not None and hit.touched_late:
         await renew_lease(connection, hit, None)
     return hit is not None

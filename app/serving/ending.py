@@ -7,7 +7,7 @@ from sqlalchemy import text
 from app.crowd.platform import Completion, VisitOutcome
 from app.crowd.registry import PLATFORMS
 from app.crowd.settings import RETURN_SETTING_NAMES
-from app.database.session import Driver, Record, fetch_one
+from app.database.session import Driver, Record, fetch_first_row
 from app.serving.leases import NextHit, find_next_hit, release_lease
 from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import AssignmentQuery, AssignmentState, load_assignment
@@ -54,6 +54,6 @@ async def load_completion_for_outcome(
     connection: Driver, assignment: AssignmentState, outcome: VisitOutcome
 ) -> Completion:
     """How whoever stands there returns after such an end."""
-    return_settings = await fetch_one(connection, SELECT_RETURN_SETTINGS, {"campaign": assignment.id}, Record)
+    return_settings = await fetch_first_row(connection, SELECT_RETURN_SETTINGS, {"campaign": assignment.id}, Record)
     assert return_settings is not None  # noqa: S101  (the assignment was found in this campaign)
     return PLATFORMS[assignment.platform].build_completion(assignment.arrival, dict(return_settings), outcome)

@@ -2,10 +2,10 @@
 
 from sqlalchemy import text
 
-from app.database.session import Driver, Record, fetch, fetch_one
-from app.designs.content import Above, DrawnItems
+from app.database.session import Driver, Record, fetch_first_row, fetch_rows
+from app.designs.content import RenderedItems, SourceAndReference
 from app.errors import NotFound
-from app.media.shown import drawn
+from app.media.shown import render_campaign_items
 from app.serving.standing import SERVED_CAMPAIGN_COLUMNS, ServedCampaign
 
 # A rehearsal is not for people: it is removed with all of its answers.
@@ -41,14 +41,14 @@ class SampleItem(Record):
     shown: str
 
     @property
-    def source_and_reference(self) -> Above | None:
+    def source_and_reference(self) -> SourceAndReference | None:
         """What stands above outputs; None above other items."""
-        return Above(self["source"], self["reference"]) if "source" in self else None
+        return SourceAndReference(self["source"], self["reference"]) if "source" in self else None
 
 
 async def load_campaign_by_link(connection: Driver, link_key: str) -> LinkedCampaign:
     """The campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
-    row = await fetch_one(connection, SELECT_CAMPAIGN_BY_LINK, {"link_key": link_key}, LinkedCampaign)
+    row = await fetch_first_row(connection, SELECT_CAMPAIGN_BY_LINK, {"link_key": link_key}, LinkedCampaign)
     if row is None:
         raise NotFound(
             "There is no task at this address. Please check that the link is complete.",
@@ -57,12 +57,12 @@ async def load_campaign_by_link(connection: Driver, link_key: str) -> LinkedCamp
     return row
 
 
-async def load_sample_items(connection: Driver, campaign: ServedCampaign) -> DrawnItems:
+async def load_sample_items(connection: Driver, campaign: ServedCampaign) -> RenderedItems:
     """The first items, as many as a HIT has: the same for everyone, so a preview stores nothing."""
     parameters = {"campaign": campaign.id, "number": campaign.items_per_hit, "always": campaign.always_shown}
     statement = SELECT_SAMPLE_OUTPUTS if campaign.segment_count else SELECT_SAMPLE_ITEMS
-    rows = await fetch(connection, statement, parameters, SampleItem)
+    rows = await fetch_rows(connection, statement, parameters, SampleItem)
     source_and_reference = rows[0].source_and_reference if rows else None
-    return await drawn(
+    return await render_campaign_items(
         connection, campaign, [row.number for row in rows], [row.shown for row in rows], source_and_reference
     )

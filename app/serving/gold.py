@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import text
 
-from app.database.session import Driver, Record, fetch
-from app.designs.content import Above, DrawnItems
+from app.database.session import Driver, Record, fetch_rows
+from app.designs.content import RenderedItems, SourceAndReference
 from app.designs.registry import design_of
-from app.media.shown import drawn
+from app.media.shown import render_campaign_items
 from app.quality.expected import ExpectedAnswer, Feedback, feedback
 from app.serving.standing import ServedCampaign
 from app.visit.training import answered_order, practice_value_text
@@ -35,7 +35,7 @@ class GoldFeedback(NamedTuple):
     what was expected; of their order, where one was, the positions as they were said.
     """
 
-    items: DrawnItems
+    items: RenderedItems
     answer_texts: Sequence[str | None]
     feedback: Sequence[Feedback]
     answered_order: Sequence[Sequence[int]] = ()
@@ -50,12 +50,14 @@ async def load_gold_feedback(connection: Driver, campaign: ServedCampaign, hit_i
     """What is to be read after the answer to a HIT; None where there is nothing."""
     if hit_id is None or not (campaign.gold_feedback and campaign.has_checks):
         return None
-    rows = await fetch(connection, SELECT_ANSWERED_GOLD, {"campaign": campaign.id, "hit": hit_id}, AnsweredGold)
+    rows = await fetch_rows(connection, SELECT_ANSWERED_GOLD, {"campaign": campaign.id, "hit": hit_id}, AnsweredGold)
     design, values = design_of(campaign), [row.value for row in rows]
     feedbacks = feedback(design, [ExpectedAnswer.model_validate(row.expected) for row in rows], values)
     if not feedbacks or (feedbacks[-1].kind == "order" and len(feedbacks[-1].order) < 2):
         return None
-    items = await drawn(connection, campaign, range(len(rows)), [row.shown for row in rows], Above())
+    items = await render_campaign_items(
+        connection, campaign, range(len(rows)), [row.shown for row in rows], SourceAndReference()
+    )
     judged_values = [None if value != value else value for value in values]  # noqa: PLR0124  (NaN)
     if feedbacks[-1].kind == "order":
         return GoldFeedback(items, (), feedbacks, answered_order(design, judged_values, feedbacks[-1]))

@@ -16,15 +16,15 @@ from sqlalchemy import text
 
 from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
-from app.database.campaign import FINISH, finish_where
-from app.database.pool import wants
-from app.database.session import Driver, Record, execute, fetch, fetch_one
-from app.designs.content import Above
+from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_statement
+from app.database.pool import is_open_sql
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.designs.content import SourceAndReference
 from app.designs.item_names import draft_by_position
-from app.quality.checks import CheckItem, of_hit
-from app.record.store import PRESENT
-from app.selection.registry import asking_of
-from app.selection.segments import shown_once
+from app.quality.checks import CheckItem, load_checks_of_hit
+from app.record.store import PRESENT_POSTERIORS_CONDITION
+from app.selection.registry import selection_settings
+from app.selection.segments import distinct_items
 from app.serving import mixed
 from app.serving.posterior_cache import CampaignIndex, PosteriorCache
 from app.serving.proposal import HitProposal, items_never_repeated
@@ -66,7 +66,7 @@ class HitOnPage:
     draft: Mapping[str, Any]
     expires_at: datetime
     segment: int | None = None
-    source_and_reference: Above | None = None
+    source_and_reference: SourceAndReference | None = None
     items_without_checks: Sequence[int] = ()
 
 
@@ -101,7 +101,7 @@ class NextHit:
 
 # An item has the wanted judgments although a lease holds it: an import brought them, or a clock went back.
 HAS_FULLY_JUDGED_ITEM = f"""
-    EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:capped AS int[]))
+    EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:capped AS int[]))
             AND p.judgments >= :wanted)"""  # noqa: S608  (made of constants)
 
 SELECT_HELD_ITEMS, SELECT_HELD_OUTPUTS = (
@@ -134,11 +134,11 @@ COMPLETE_ASSIGNMENT = text("""
 
 SELECT_OPEN_ITEMS = text(f"""
     SELECT p.subject AS number FROM posteriors p
-    WHERE {PRESENT} AND {wants("p", judgments=":wanted", people=":people")} AND p.subject <> ALL(CAST(:always AS int[]))
+    WHERE {PRESENT_POSTERIORS_CONDITION} AND {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")} AND p.subject <> ALL(CAST(:always AS int[]))
 """)  # noqa: S608  (made of constants)
 
 # What is left are systems that cannot be compared. Others may have joined since, in another revision.
-FINISH_INCOMPARABLE = finish_where("revision = :revision")
+FINISH_INCOMPARABLE = finish_campaign_statement("revision = :revision")
 
 SELECT_ANY_OPEN_HIT = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX} LIMIT 1
@@ -249,14 +249,14 @@ async def take_over_hit(connection: Driver, assignment: AssignmentState) -> None
             "assignment": assignment.assignment_id,
             "annotator": assignment.annotator_id,
         }
-        await execute(connection, TAKE_OVER_HIT, parameters)
+        await execute_statement(connection, TAKE_OVER_HIT, parameters)
 
 
 async def release_lease(
     connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
 ) -> NextHit:
     """No HIT: what was held, perhaps since the moment in which that was decided, others may have."""
-    await execute(connection, END_LEASE, {"campaign": assignment.id, "hit": assignment.hit_id})
+    await execute_statement(connection, END_LEASE, {"campaign": assignment.id, "hit": assignment.hit_id})
     return await refuse_hit(connection, assignment, reason, now=now)
 
 
@@ -294,7 +294,7 @@ async def resume_held_hit(
 
     None when it was given up. What may be had instead is asked afresh: a late answer may have changed that.
     """
-    items = shown_once(assignment.hit_items, assignment.hit_shown_as)
+    items = distinct_items(assignment.hit_items, assignment.hit_shown_as)
     parameters = {
         "campaign": assignment.id,
         "hit": assignment.hit_id,
@@ -311,14 +311,16 @@ async def resume_held_hit(
             return await refuse_hit(connection, assignment, reason, now=now)
         expires_at = await renew_lease(connection, assignment, visitor if assignment.hit_untouched else None)
     statement = SELECT_HELD_ITEMS if assignment.hit_segment is None else SELECT_HELD_OUTPUTS
-    (row,) = await fetch(connection, statement, parameters, HeldHitItems)
+    (row,) = await fetch_rows(connection, statement, parameters, HeldHitItems)
     if expires_at is None or row.overtaken:
-        await execute(connection, CLOSE_HELD_HIT, parameters)
+        await execute_statement(connection, CLOSE_HELD_HIT, parameters)
         return None
     assert assignment.hit_id is not None  # noqa: S101  (this is asked of whoever has a HIT)
     page_items = items, row.ids, row.texts
     if assignment.has_checks:
-        page_items = mixed.items_with_checks(*page_items, *await of_hit(connection, assignment.id, assignment.hit_id))
+        page_items = mixed.items_with_checks(
+            *page_items, *await load_checks_of_hit(connection, assignment.id, assignment.hit_id)
+        )
     draft = draft_by_position(assignment.draft or {}, page_items[0])
     return NextHit(
         assignment,
@@ -369,7 +371,7 @@ def has_items_left(
     if campaign_index.segments is not None:
         segments_seen = {*assignment.seen} if segment is None else {*assignment.seen, segment}
         full_items, rng = (
-            campaign_index.index.full(Counter(items)),
+            campaign_index.index.full_items(Counter(items)),
             np.random.default_rng(0),
         )  # of a draw that nobody gets to see
         return (
@@ -384,7 +386,7 @@ def has_items_left(
             )
             is not None
         )
-    return campaign_index.index.leaves_something(
+    return campaign_index.index.has_items_after(
         items, seen=assignment.seen, barred=assignment.not_judged or (), allow_seen=assignment.repeat_items
     )
 
@@ -392,7 +394,7 @@ def has_items_left(
 async def refuse_hit(connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime) -> NextHit:
     refusal = NextHit(assignment, reason=reason)
     if refusal.is_finished and assignment.answered_here:
-        await execute(
+        await execute_statement(
             connection,
             COMPLETE_ASSIGNMENT,
             {"campaign": assignment.id, "assignment": assignment.assignment_id, "now": now},
@@ -421,9 +423,9 @@ async def find_no_hit_reason(
         "revision": assignment.revision,
         "now": now,
     }
-    open_items = {row.number for row in await fetch(connection, SELECT_OPEN_ITEMS, parameters, ItemNumber)}
+    open_items = {row.number for row in await fetch_rows(connection, SELECT_OPEN_ITEMS, parameters, ItemNumber)}
     if len(open_items) < assignment.fewest_items:
-        await execute(connection, FINISH, parameters)
+        await execute_statement(connection, FINISH_IF_COMPLETE, parameters)
         return "all_done"
     if assignment.segment_count:
         return await find_no_systems_reason(connection, assignment, campaign_index, open_items, parameters)
@@ -449,19 +451,19 @@ async def find_no_systems_reason(
         or max(open_systems) >= campaign_index.segments.systems
     ):  # others have just joined
         return "wait"
-    asking, always_shown = asking_of(assignment), assignment.always_shown
+    asking, always_shown = selection_settings(assignment), assignment.always_shown
     if campaign_index.segments.can_compare(
-        open_systems, always_shown, n=asking.n, fewest=asking.fewest + len(always_shown)
+        open_systems, always_shown, n=asking.items_per_hit, min_outputs=asking.min_items + len(always_shown)
     ):
         return "seen_all"
-    await execute(connection, FINISH_INCOMPARABLE, parameters)
+    await execute_statement(connection, FINISH_INCOMPARABLE, parameters)
     return "all_done"
 
 
 def has_only_implied_pairs(assignment: AssignmentState, campaign_index: CampaignIndex) -> bool:
     """Whether this annotator's answers tell of all pairs of items that are still wanted."""
     own_answers = campaign_index.own_answers.get(assignment.annotator_id)
-    return own_answers is not None and own_answers.implied_pairs.spent.union(
+    return own_answers is not None and own_answers.implied_pairs.exhausted_leaders.union(
         items_never_repeated(assignment)
     ).issuperset(campaign_index.index.open_items())
 
@@ -470,4 +472,4 @@ async def is_plan_stuck(connection: Driver, assignment: AssignmentState) -> bool
     """Whether only other annotators than this one can go on with a plan, and none of them is at work."""
     if assignment.selection != "iterations":
         return False
-    return await fetch_one(connection, SELECT_ANY_OPEN_HIT, {"campaign": assignment.id}, Record) is None
+    return await fetch_first_row(connection, SELECT_ANY_OPEN_HIT, {"campaign": assignment.id}, Record) is None

@@ -7,7 +7,7 @@ from app.crowd.registry import PLATFORMS
 from app.database.session import Driver
 from app.quality import checks
 from app.quality.checks import CheckItem
-from app.quality.mixed_in import MixedIn, numbers_shown, placed, presented
+from app.quality.mixed_in import PlacedCheck, place_checks, presented_numbers, presented_sequence
 from app.serving.posterior_cache import PosteriorCache
 from app.serving.proposal import HitProposal
 from app.serving.standing import AssignmentState
@@ -26,7 +26,7 @@ async def checks_for_next_hit(
         or campaign_index.rng.random() >= (assignment.checks_percent or 0) / 100
     ):
         return ()
-    return await checks.unseen(connection, assignment, assignment.annotator_id, campaign_index.rng)
+    return await checks.draw_unseen_checks(connection, assignment, assignment.annotator_id, campaign_index.rng)
 
 
 def count_check_slots(assignment: AssignmentState, next_checks: Sequence[CheckItem]) -> int:
@@ -44,7 +44,7 @@ def insert_checks(
     if campaign_index is None:
         return None
     is_own_hit = not count_check_slots(assignment, next_checks)
-    placed_checks = placed(
+    placed_checks = place_checks(
         numbers,
         [] if is_own_hit else proposal.items,
         len(campaign_index.index.score),
@@ -62,12 +62,16 @@ def items_with_checks(
     items: Sequence[int],
     ids: Sequence[str] | None,
     texts: Sequence[str] | None,
-    placed_checks: Sequence[MixedIn],
+    placed_checks: Sequence[PlacedCheck],
     checks_by_number: Mapping[int, CheckItem],
 ) -> tuple[list[int], list[str], list[str]]:
     """Numbers, ids and texts of all that a HIT shows, as presented."""
     return (
-        numbers_shown(items, placed_checks),
-        presented(ids or [], placed_checks, {number: check.external_id for number, check in checks_by_number.items()}),
-        presented(texts or [], placed_checks, {number: check.shown for number, check in checks_by_number.items()}),
+        presented_numbers(items, placed_checks),
+        presented_sequence(
+            ids or [], placed_checks, {number: check.external_id for number, check in checks_by_number.items()}
+        ),
+        presented_sequence(
+            texts or [], placed_checks, {number: check.shown for number, check in checks_by_number.items()}
+        ),
     )

@@ -8,7 +8,7 @@ loses one, or would get less than a whole HIT by what is remembered, has it read
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from app.selection.rule import Index, together
+from app.selection.rule import Index, union_for_reading
 
 MANY_OPEN_HITS = 200  # of fewer, what they hold is read for every draw
 MAX_OPEN_HITS_AGE_SECONDS = 1.0
@@ -35,7 +35,7 @@ class OpenHits:
         self.leading = set(leaders)
         self.leases = Counter(held_items)
         self.segments = Counter(segments)
-        self.full = index.full(self.leases)
+        self.full = index.full_items(self.leases)
         self.nothing_left = False
         self.read_at = read_at
 
@@ -53,10 +53,10 @@ class OpenHits:
 
     def full_items_after(self, items: Iterable[int], index: Index) -> set[int]:
         """The items that are full once these are leased, too; to be read only."""
-        return together(self.full, self._newly_full_items(items, index))
+        return union_for_reading(self.full, self._newly_full_items(items, index))
 
     def _newly_full_items(self, items: Iterable[int], index: Index) -> set[int]:
         leases = Counter(items)
         for item in leases:
             leases[item] += self.leases[item]
-        return index.full(leases)
+        return index.full_items(leases)

@@ -6,15 +6,15 @@ from typing import TypeVar
 
 from sqlalchemy import text
 
-from app.auth.secret import digest
-from app.auth.tokens import TokenUse, admit_found
+from app.auth.secret import secret_digest
+from app.auth.tokens import TokenUse, admit_token_use
 from app.crowd.annotators import AssignmentId, find_or_create_assignment
 from app.crowd.platform import Arrival
 from app.crowd.programs import API_PLATFORM
-from app.database.campaign import no_campaign
-from app.database.session import Driver, Id, fetch_one
-from app.errors import Conflict, Invalid, NotFound, shortened
-from app.selection.segments import shown_once
+from app.database.campaign import campaign_not_found
+from app.database.session import Driver, IdRow, fetch_first_row
+from app.errors import Conflict, Invalid, NotFound, shorten_echo
+from app.selection.segments import distinct_items
 from app.serving.standing import AssignmentQuery, AssignmentState, select_assignment_sql
 from app.visit import progress
 
@@ -61,7 +61,7 @@ class ProgramHit(TokenUse):
     def item_numbers_by_id(self) -> dict[str, int]:
         """The numbers of the items that the program was given, in their order, by the researcher's ids."""
         ids = dict(zip(self.hit_items, self.ids, strict=True))
-        return {ids[item]: item for item in shown_once(self.hit_items, self.shown_as)}
+        return {ids[item]: item for item in distinct_items(self.hit_items, self.shown_as)}
 
 
 def assignment_query_by_name(slug: str, annotator_name: str) -> AssignmentQuery:
@@ -74,9 +74,9 @@ async def find_or_create_program_assignment(
     connection: Driver, slug: str, annotator_name: str, *, now: datetime
 ) -> AssignmentId:
     """That assignment, new at the first arrival. Raises `NotFound` (`campaign_not_found`)."""
-    campaign = await fetch_one(connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug}, Id)
+    campaign = await fetch_first_row(connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug}, IdRow)
     if campaign is None:
-        raise no_campaign(slug)
+        raise campaign_not_found(slug)
     return await find_or_create_assignment(
         connection, campaign.id, API_PLATFORM_NAME, Arrival(annotator_name, assignment_id=API_PLATFORM_NAME), now=now
     )
@@ -98,17 +98,17 @@ async def load_hit_for_token(
     connection: Driver, token: str, hit_id: int | None, address: str, *, now: datetime
 ) -> ProgramHit:
     """The HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
-    key = {"token_hash": digest(token), "hit": hit_id, "platform": API_PLATFORM_NAME}
-    return await admit_found(
-        connection, await fetch_one(connection, SELECT_PROGRAM_HIT, key, ProgramHit), address, now=now
+    key = {"token_hash": secret_digest(token), "hit": hit_id, "platform": API_PLATFORM_NAME}
+    return await admit_token_use(
+        connection, await fetch_first_row(connection, SELECT_PROGRAM_HIT, key, ProgramHit), address, now=now
     )
 
 
 def check_hit_annotator(hit: ProgramHit, hit_id: int, annotator_name: str) -> None:
     """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API, from such a program."""
-    if hit.worker_id != annotator_name or not hit.access.sees:
+    if hit.worker_id != annotator_name or not hit.access.can_see_campaign:
         raise NotFound(
-            f"There is no HIT {hit_id} of the annotator “{shortened(annotator_name)}”. Nothing was stored.",
+            f"There is no HIT {hit_id} of the annotator “{shorten_echo(annotator_name)}”. Nothing was stored.",
             code="hit_not_found",
         )
 
@@ -135,7 +135,7 @@ def reasons_by_number(hit: ProgramHit, reasons: Mapping[str, str], unjudged_numb
     """
     given_reasons = key_by_item_number(hit, reasons)
     if others := given_reasons.keys() - set(unjudged_numbers):
-        item_id = shortened(hit.ids[hit.hit_items.index(min(others))])
+        item_id = shorten_echo(hit.ids[hit.hit_items.index(min(others))])
         raise Invalid(
             f"“{item_id}” has a reason why it cannot be judged, and its value is not null. Nothing was stored.",
             code="reason_unknown",
@@ -150,7 +150,7 @@ def key_by_item_number(hit: ProgramHit, values_by_id: Mapping[str, T]) -> dict[i
     unknown = [external_id for external_id in values_by_id if external_id not in numbers]
     if unknown:
         raise Invalid(
-            f"“{shortened(unknown[0])}” is not in this HIT. Nothing was stored.",
+            f"“{shorten_echo(unknown[0])}” is not in this HIT. Nothing was stored.",
             code="scores_unknown",
             items=unknown[:20],
         )

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import text
 
-from app.database.pool import wants
-from app.database.session import Driver, Record, execute, fetch, fetch_one
-from app.record.store import PRESENT
-from app.selection.registry import asking_of, rule_of
+from app.database.pool import is_open_sql
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.record.store import PRESENT_POSTERIORS_CONDITION
+from app.selection.registry import selection_rule, selection_settings
 from app.selection.rule import Draw
 from app.serving.posterior_cache import CampaignIndex, PosteriorCache
 from app.serving.proposal import HitProposal, presentation_order, seen_or_held_items
@@ -28,7 +28,7 @@ from app.serving.standing import (
 )
 
 REPLACED_LEADER_REASON = "leader_is_gone", None  # of a place in a plan: whoever was to lead it is wanted no more
-PLANNED_ITEM_IS_OPEN = wants("p", judgments=":wanted", people=":people")
+PLANNED_ITEM_IS_OPEN = is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")
 
 # A place in the plan is free when no open lease and no answer has it. Items that reached the wanted number through late
 # answers, or left the pool, are dropped from it, and a place without others is over. First come places that this
@@ -37,14 +37,14 @@ PLANNED_ITEM_IS_OPEN = wants("p", judgments=":wanted", people=":people")
 SELECT_FREE_PLACE = text(f"""
     SELECT plan.ordinal, plan.leader, plan.drawn_because, plan.leader_probability,
            ARRAY(SELECT i FROM unnest(plan.items) WITH ORDINALITY AS u (i, place)
-                 JOIN posteriors p ON {PRESENT} AND p.subject = i AND p.subject = ANY(plan.items)
+                 JOIN posteriors p ON {PRESENT_POSTERIORS_CONDITION} AND p.subject = i AND p.subject = ANY(plan.items)
                  WHERE {PLANNED_ITEM_IS_OPEN} ORDER BY place) AS place_items
     FROM planned_hits plan
     WHERE plan.campaign_id = :campaign AND plan.iteration = :iteration AND NOT EXISTS (
         SELECT 1 FROM hits h
         WHERE h.campaign_id = plan.campaign_id AND h.iteration = plan.iteration AND h.ordinal = plan.ordinal
         AND {HIT_IS_OPEN_OR_ANSWERED})
-    AND EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(plan.items) AND {PLANNED_ITEM_IS_OPEN}
+    AND EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(plan.items) AND {PLANNED_ITEM_IS_OPEN}
                 OFFSET 0)  -- so that it is asked of each place, and its items are found by the index
     ORDER BY plan.leader = ANY(CAST(:leases_pending AS int[])), plan.items <@ CAST(:not_judged AS int[]),
              plan.items && CAST(:seen AS int[]), plan.items <@ CAST(:seen AS int[]), plan.ordinal LIMIT 1
@@ -129,7 +129,7 @@ async def propose_planned_hit(
         if proposal is not None or not finished:
             return proposal
     async with connection.transaction():
-        (row,) = await fetch(connection, LOCK_ITERATION, {"campaign": assignment.id}, CurrentIteration)
+        (row,) = await fetch_rows(connection, LOCK_ITERATION, {"campaign": assignment.id}, CurrentIteration)
         current = row.iteration
         if current == iteration:
             current += 1
@@ -162,15 +162,15 @@ async def find_free_place(
         "leases_pending": [lease.leader for lease in cache.pending_leases(assignment.id)],
         "now": now,
     }
-    place = await fetch_one(connection, SELECT_FREE_PLACE, parameters, FreePlaceRow)
+    place = await fetch_first_row(connection, SELECT_FREE_PLACE, parameters, FreePlaceRow)
     if place is None:
-        (awaited,) = await fetch(connection, COUNT_AWAITED_HITS, parameters, AwaitedHitCount)
+        (awaited,) = await fetch_rows(connection, COUNT_AWAITED_HITS, parameters, AwaitedHitCount)
         return None, awaited.hits == 0
     barred = assignment.not_judged or () if assignment.repeat_items else seen_or_held_items(assignment)
     items = [item for item in place.place_items if item not in barred]
     if not items:
         return None, False
-    if len(items) < min(max(2, assignment.fewest_items), asking_of(assignment).n):
+    if len(items) < min(max(2, assignment.fewest_items), selection_settings(assignment).items_per_hit):
         items = await add_companions(connection, assignment, campaign_index, items, parameters)
     if len(items) < assignment.fewest_items:
         return None, False
@@ -192,16 +192,18 @@ async def add_companions(
 ) -> list[int]:
     """What is left of a place, with companions that neither an open HIT nor another free place counts on."""
     reserved_items = [
-        *await fetch(connection, SELECT_ITEMS_OF_OPEN_HITS, parameters, CountedItem),
-        *await fetch(connection, SELECT_ITEMS_OF_FREE_PLACES, parameters, CountedItem),
+        *await fetch_rows(connection, SELECT_ITEMS_OF_OPEN_HITS, parameters, CountedItem),
+        *await fetch_rows(connection, SELECT_ITEMS_OF_FREE_PLACES, parameters, CountedItem),
     ]
     draw = campaign_index.index.draw(
-        asking_of(assignment).n,
+        selection_settings(assignment).items_per_hit,
         seen=seen_or_held_items(assignment),
-        full=campaign_index.index.full(Counter(row.item for row in reserved_items)).union(assignment.not_judged or ()),
+        full=campaign_index.index.full_items(Counter(row.item for row in reserved_items)).union(
+            assignment.not_judged or ()
+        ),
         leading=set(),
         allow_seen=assignment.repeat_items,
-        begun=items,
+        initial_items=items,
         rng=campaign_index.rng,
     )
     return items if draw is None else draw.items
@@ -220,7 +222,7 @@ async def store_iteration_plan(
         judgments,
         [
             row.item
-            for row in await fetch(connection, SELECT_ITEMS_OF_OPEN_HITS, {"campaign": assignment.id}, CountedItem)
+            for row in await fetch_rows(connection, SELECT_ITEMS_OF_OPEN_HITS, {"campaign": assignment.id}, CountedItem)
         ],
         1,
     )
@@ -231,8 +233,10 @@ async def store_iteration_plan(
     if not planned_hits:
         return False
     document = json.dumps([asdict(draw) for draw in planned_hits])
-    await execute(connection, STORE_PLAN, {"campaign": assignment.id, "iteration": iteration, "plans": document})
-    await execute(connection, SET_ITERATION, {"campaign": assignment.id, "iteration": iteration})
+    await execute_statement(
+        connection, STORE_PLAN, {"campaign": assignment.id, "iteration": iteration, "plans": document}
+    )
+    await execute_statement(connection, SET_ITERATION, {"campaign": assignment.id, "iteration": iteration})
     return True
 
 
@@ -245,4 +249,6 @@ def draw_iteration_hits(
 ) -> list[Draw]:
     """The HITs of one iteration; the seed and the iteration decide every random choice."""
     rng = np.random.default_rng([assignment.seed, iteration])
-    return rule_of(assignment).plan(score, variance, judgments, asking_of(assignment), iteration=iteration, rng=rng)
+    return selection_rule(assignment).plan_iteration(
+        score, variance, judgments, selection_settings(assignment), iteration=iteration, rng=rng
+    )

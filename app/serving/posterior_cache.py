@@ -15,21 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Row, text
 
-from app.database.bulk import numbers_of
-from app.database.session import Driver, Record, fetch
-from app.record.news import CHANGES, WATERMARK, News, counted
-from app.record.outputs import segments_of
-from app.record.store import deciding, present
-from app.selection.implied import NotAsked
-from app.selection.registry import asking_of, rule_of
+from app.database.bulk import fetch_arrays_on_driver
+from app.database.session import Driver, Record, fetch_rows
+from app.record.news import FIND_POSTERIOR_CHANGES, WATERMARK_COLUMNS, PosteriorChanges, judgments_with_flags_sql
+from app.record.outputs import load_segments
+from app.record.store import deciding_estimates_sql, present_posteriors_condition
+from app.selection.implied import ImpliedPairFilter
+from app.selection.registry import selection_rule, selection_settings
 from app.selection.rule import Index
-from app.selection.segments import Segments
+from app.selection.segments import SegmentIndex
 from app.serving.open_hits import OpenHits
 
 MAX_CAMPAIGN_INDEXES = 50  # campaigns in memory at once, about 100 bytes for each of their items
 
 SELECT_LOAD_POSITION = text(f"""
-    SELECT revision, releases, segment_count, {WATERMARK},
+    SELECT revision, releases, segment_count, {WATERMARK_COLUMNS},
            coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0) AS last_seq
     FROM campaigns WHERE id = :campaign
 """)  # noqa: S608  (made of constants)
@@ -37,16 +37,16 @@ SELECT_LOAD_POSITION = text(f"""
 UNJUDGED_PEOPLE_SQL = "(SELECT unjudged_people FROM campaigns WHERE id = $1)"
 ASKED_CRITERION_SQL = "(SELECT asked_criterion FROM campaigns WHERE id = $1)"
 SELECT_DECIDING_POSTERIORS = f"""
-    SELECT decides.score, decides.variance, {counted("p", people=UNJUDGED_PEOPLE_SQL)}
-    FROM posteriors p, LATERAL ({deciding(ASKED_CRITERION_SQL)}) AS decides
-    WHERE {present("$1")} ORDER BY p.subject
+    SELECT decides.score, decides.variance, {judgments_with_flags_sql("p", unjudged_limit=UNJUDGED_PEOPLE_SQL)}
+    FROM posteriors p, LATERAL ({deciding_estimates_sql(ASKED_CRITERION_SQL)}) AS decides
+    WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
 """  # noqa: S608  (made of constants)
 
 
 # All numbers of all items, one after another: of each item, as many as there are classes.
 SELECT_ALL_LABELS = f"""
     SELECT number FROM posteriors p, unnest(p.state) WITH ORDINALITY AS counted (number, place)
-    WHERE {present("$1")} ORDER BY p.subject, place
+    WHERE {present_posteriors_condition("$1")} ORDER BY p.subject, place
 """  # noqa: S608  (made of constants)
 
 
@@ -88,7 +88,7 @@ def needs_extended_query(campaign: Any) -> bool:
     return bool(campaign.segment_count or unjudged or campaign.asked_criterion != 0)
 
 
-class ChangesAndOpenHits(News):
+class ChangesAndOpenHits(PosteriorChanges):
     """News that come with a request, if `since` tells of a copy, and what open HITs hold, if that was asked."""
 
     id: int
@@ -112,7 +112,7 @@ class PendingLease(NamedTuple):
 class OwnAnswerHistory:
     """What follows from an annotator's answers, of which so many are read, up to this number."""
 
-    implied_pairs: NotAsked
+    implied_pairs: ImpliedPairFilter
     answer_count: int = 0
     last_seq: int = 0
 
@@ -134,11 +134,11 @@ class CampaignIndex:
     releases: int
     watermark: str
     server_started: datetime
-    segments: Segments | None = None
+    segments: SegmentIndex | None = None
     open_hits: OpenHits | None = None
     own_answers: dict[int, OwnAnswerHistory] = field(default_factory=dict)
 
-    def merge_changes(self, changes: News) -> None:
+    def merge_changes(self, changes: PosteriorChanges) -> None:
         """What `changes` found. Between releases of a revision judgments only grow, so rows with fewer are older.
 
         Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark, so
@@ -158,7 +158,7 @@ class CampaignIndex:
         if newer:
             self.index.update(*zip(*newer, strict=True))
         if self.segments is not None:
-            self.segments.learn(changes.new_uses or ())
+            self.segments.update_uses(changes.new_uses or ())
         self.watermark = changes.watermark
 
 
@@ -214,8 +214,11 @@ class PosteriorCache:
             async with self.load_lock:
                 campaign_index = self.indexes.get(campaign.id) or await load_campaign_index(connection, campaign)
                 self.cache_index(campaign.id, campaign_index)
-        (changes,) = await fetch(
-            connection, CHANGES, {"campaign": campaign.id, "since": campaign_index.watermark}, News
+        (changes,) = await fetch_rows(
+            connection,
+            FIND_POSTERIOR_CHANGES,
+            {"campaign": campaign.id, "since": campaign_index.watermark},
+            PosteriorChanges,
         )
         if self.drop_if_stale(campaign, campaign_index, changes):
             return await self.load_current_index(connection, campaign)
@@ -223,7 +226,10 @@ class PosteriorCache:
         return campaign_index
 
     def drop_if_stale(
-        self, campaign: IndexSettings | ChangesAndOpenHits | Row[Any], campaign_index: CampaignIndex, changes: News
+        self,
+        campaign: IndexSettings | ChangesAndOpenHits | Row[Any],
+        campaign_index: CampaignIndex,
+        changes: PosteriorChanges,
     ) -> bool:
         """Whether a copy is of another run of the server, of an earlier revision, or of a time when other items were
         settled or fewer judgments were wanted; then it is dropped.
@@ -294,18 +300,18 @@ class PosteriorCache:
 async def load_campaign_index(connection: Driver, campaign: IndexSettings | Row[Any]) -> CampaignIndex:
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
     # The watermark first: what is written after it is read again, so nothing is missed.
-    (load_position,) = await fetch(connection, SELECT_LOAD_POSITION, {"campaign": campaign.id}, LoadPosition)
-    columns = await numbers_of(
+    (load_position,) = await fetch_rows(connection, SELECT_LOAD_POSITION, {"campaign": campaign.id}, LoadPosition)
+    columns = await fetch_arrays_on_driver(
         connection, SELECT_DECIDING_POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4"
     )
-    rule = rule_of(campaign)
+    rule = selection_rule(campaign)
     if rule.reads_labels:
-        labels = await numbers_of(connection, SELECT_ALL_LABELS, (campaign.id,), number="f8")
+        labels = await fetch_arrays_on_driver(connection, SELECT_ALL_LABELS, (campaign.id,), number="f8")
         columns["states"] = labels["number"].reshape(len(columns["score"]), -1)
-    index = await asyncio.to_thread(rule.index, **columns, asking=asking_of(campaign))
+    index = await asyncio.to_thread(rule.make_index, **columns, asking=selection_settings(campaign))
     rng = np.random.default_rng([campaign.seed, load_position.last_seq])
     size, systems = load_position.segment_count, len(index.score)
-    segments = await segments_of(connection, campaign.id, size, systems) if size else None
+    segments = await load_segments(connection, campaign.id, size, systems) if size else None
     index_position = (
         campaign.judgments_per_item,
         load_position.revision,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.quality.mixed_in import MixedIn
-from app.selection.segments import shown_once
+from app.quality.mixed_in import PlacedCheck
+from app.selection.segments import distinct_items
 from app.serving.standing import AssignmentState
 
 
@@ -25,12 +25,12 @@ class HitProposal:
     shared_leader: bool = False  # drawn although it leads an open HIT, because every candidate does
     segment: int | None = None  # where the items are systems, that of the outputs that are shown
     shown_as: list[int] | None = None  # of each item the one under which its output is shown; None: its own
-    checks: Sequence[MixedIn] = ()
+    checks: Sequence[PlacedCheck] = ()
 
     @property
     def visible_items(self) -> list[int]:
         """The items of which something is shown: of those with the same output the first."""
-        return shown_once(self.items, self.shown_as)
+        return distinct_items(self.items, self.shown_as)
 
 
 def seen_or_held_items(assignment: AssignmentState) -> set[int]:

@@ -8,8 +8,8 @@ from itertools import chain
 import numpy as np
 
 from app.database.session import Driver
-from app.selection.registry import asking_of
-from app.selection.rule import Apart, Draw, together
+from app.selection.registry import selection_settings
+from app.selection.rule import Draw, PairFilter, union_for_reading
 from app.serving.asked_before import implied_pairs_filter, load_item_labels
 from app.serving.plans import propose_planned_hit
 from app.serving.posterior_cache import CampaignIndex, PosteriorCache
@@ -40,7 +40,7 @@ def draw_streaming_hit(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     cache: PosteriorCache,
-    pair_filter: Apart | None,
+    pair_filter: PairFilter | None,
     check_count: int = 0,
 ) -> HitProposal | None:
     """One draw of the campaign's rule on the newest posteriors."""
@@ -52,7 +52,7 @@ def draw_streaming_hit(
     full_items = open_hits.full_items_after(
         chain.from_iterable(lease.items for lease in leases_pending), campaign_index.index
     )
-    leading_items = together(open_hits.leading, {lease.leader for lease in leases_pending})
+    leading_items = union_for_reading(open_hits.leading, {lease.leader for lease in leases_pending})
     if campaign_index.segments is not None:
         leases_by_segment = open_hits.segments + Counter(
             lease.segment for lease in leases_pending if lease.segment is not None
@@ -70,12 +70,12 @@ def draw_streaming_hit(
     if assignment.not_judged:
         full_items = full_items.union(assignment.not_judged)
     draw = campaign_index.index.draw(
-        asking_of(assignment).n - check_count,
+        selection_settings(assignment).items_per_hit - check_count,
         seen=seen,
         full=full_items,
         leading=leading_items,
         allow_seen=assignment.repeat_items,
-        apart=pair_filter,
+        pair_filter=pair_filter,
         rng=campaign_index.rng,
     )
     if draw is None:
@@ -102,10 +102,13 @@ def draw_systems_hit(
     A leader whose outputs say nothing beside others' is passed over.
     """
     assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
-    exhausted_systems, skipped_leaders = campaign_index.segments.used_up(segments_seen), set[int]()
+    exhausted_systems, skipped_leaders = (
+        campaign_index.segments.systems_without_fresh_segment(segments_seen),
+        set[int](),
+    )
     for _ in range(campaign_index.segments.systems):
         draw = campaign_index.index.draw(
-            asking_of(assignment).n,
+            selection_settings(assignment).items_per_hit,
             seen=exhausted_systems,
             full=full_items | skipped_leaders,
             leading=leading_items,
@@ -133,7 +136,7 @@ def draw_systems_hit(
                 None if skipped_leaders else draw.probability,
                 shared_leader=draw.leader in leading_items,
                 segment=segment,
-                shown_as=campaign_index.segments.shown_as(segment, items),
+                shown_as=campaign_index.segments.output_representatives(segment, items),
             )
         skipped_leaders.add(draw.leader)
     return None
@@ -154,21 +157,21 @@ def choose_segment(
     are the same, others whose are not.
     """
     assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
-    always_shown, asking = assignment.always_shown, asking_of(assignment)
-    min_systems, systems = asking.fewest + len(always_shown), [*draw.items, *always_shown]
-    segment = campaign_index.segments.pick(
+    always_shown, asking = assignment.always_shown, selection_settings(assignment)
+    min_systems, systems = asking.min_items + len(always_shown), [*draw.items, *always_shown]
+    segment = campaign_index.segments.pick_segment(
         systems,
         [draw.leader, *always_shown],
-        had=segments_seen,
-        never=assignment.not_judged or (),
-        again=assignment.repeat_items,
-        leases=leases_by_segment,
-        different=max(min_systems, min(2, len(systems))),
+        seen_segments=segments_seen,
+        excluded_segments=assignment.not_judged or (),
+        allow_seen=assignment.repeat_items,
+        open_hits=leases_by_segment,
+        wanted_different=max(min_systems, min(2, len(systems))),
         rng=rng,
     )
     if segment is None:
         return None
-    absent_systems = campaign_index.segments.absent(segment)
+    absent_systems = campaign_index.segments.systems_without_output(segment)
     present_systems = [
         draw.leader,
         *(item for item in draw.items if item not in absent_systems and item != draw.leader),
@@ -176,15 +179,18 @@ def choose_segment(
     drawn: Draw | None = draw
     if len(present_systems) < len(draw.items):
         drawn = campaign_index.index.draw(
-            asking.n,
+            asking.items_per_hit,
             seen=absent_systems,
             full=full_items,
             leading=set(),
             allow_seen=False,
-            begun=present_systems,
+            initial_items=present_systems,
             rng=rng,
         )
-    if drawn is None or campaign_index.segments.different(segment, [*drawn.items, *always_shown]) < min_systems:
+    if (
+        drawn is None
+        or campaign_index.segments.count_different_outputs(segment, [*drawn.items, *always_shown]) < min_systems
+    ):
         return draw_distinct_outputs(
             assignment,
             campaign_index,
@@ -211,26 +217,34 @@ def draw_distinct_outputs(
     says something.
     """
     assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
-    asking, required_systems = asking_of(assignment), [leader, *assignment.always_shown]
-    min_systems = asking.fewest + len(assignment.always_shown)
+    asking, required_systems = selection_settings(assignment), [leader, *assignment.always_shown]
+    min_systems = asking.min_items + len(assignment.always_shown)
     others = [item for item in campaign_index.index.open_items() if item != leader and item not in full_items]
-    segment = campaign_index.segments.pick(
+    segment = campaign_index.segments.pick_segment(
         [*required_systems, *others],
         required_systems,
-        had=segments_seen,
-        never=assignment.not_judged or (),
-        again=assignment.repeat_items,
-        leases=leases_by_segment,
-        different=min_systems,
-        possible=campaign_index.segments.comparable(required_systems, others, most=asking.n - 1, fewest=min_systems),
+        seen_segments=segments_seen,
+        excluded_segments=assignment.not_judged or (),
+        allow_seen=assignment.repeat_items,
+        open_hits=leases_by_segment,
+        wanted_different=min_systems,
+        possible=campaign_index.segments.comparable_segments(
+            required_systems, others, max_others=asking.items_per_hit - 1, min_outputs=min_systems
+        ),
         rng=rng,
     )
     if segment is None:
         return None
-    excluded_systems = campaign_index.segments.absent(segment) | campaign_index.segments.doubles(
-        segment, required_systems, rng.permutation(others).tolist()
-    )
+    excluded_systems = campaign_index.segments.systems_without_output(
+        segment
+    ) | campaign_index.segments.systems_with_same_output(segment, required_systems, rng.permutation(others).tolist())
     drawn = campaign_index.index.draw(
-        asking.n, seen=excluded_systems, full=full_items, leading=set(), allow_seen=False, begun=[leader], rng=rng
+        asking.items_per_hit,
+        seen=excluded_systems,
+        full=full_items,
+        leading=set(),
+        allow_seen=False,
+        initial_items=[leader],
+        rng=rng,
     )
     return None if drawn is None else (presentation_order(assignment, drawn.items, rng), segment)

@@ -25,12 +25,12 @@ from weakref import WeakSet
 from sqlalchemy import TextClause, text
 
 from app.crowd.doors import Visitor
-from app.database.pool import wants
-from app.database.session import Driver, Record, execute, fetch_one
-from app.designs.content import Above
-from app.quality.checks import as_stored
+from app.database.pool import is_open_sql
+from app.database.session import Driver, Record, execute_statement, fetch_first_row
+from app.designs.content import SourceAndReference
+from app.quality.checks import placed_checks_json
 from app.record import states
-from app.record.store import PRESENT
+from app.record.store import PRESENT_POSTERIORS_CONDITION
 from app.serving.open_hits import MANY_OPEN_HITS
 from app.serving.proposal import HitProposal
 from app.serving.standing import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, HIT_IS_OPEN_OR_ANSWERED, AssignmentState
@@ -53,7 +53,7 @@ SELECT_SHOWN_OUTPUTS = """
 
 # :capped are the items of a HIT but those that every HIT shows, which nobody counts or waits for.
 LOCK_POSTERIORS_SQL = f"""
-    SELECT p.subject FROM posteriors p WHERE {PRESENT} AND p.subject = ANY(CAST(:capped AS int[]))
+    SELECT p.subject FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:capped AS int[]))
     ORDER BY p.subject FOR NO KEY UPDATE OF p"""  # noqa: S608  (made of constants)
 
 LOCK_HIT_POSTERIORS = text(LOCK_POSTERIORS_SQL)
@@ -85,7 +85,7 @@ def every_capped_item_sql(condition: str) -> str:
             GROUP BY item
         )
         SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.subject
-        WHERE {PRESENT} AND p.subject = ANY(CAST(:capped AS int[]))
+        WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:capped AS int[]))
         AND NOT ({condition})
     )"""  # noqa: S608  (made of constants of this module)
 
@@ -97,7 +97,7 @@ WANTED_MINUS_LEASES = ":wanted - coalesce(held.leases, 0)"
 HAS_ROOM_IN_EVERY_ITEM = every_capped_item_sql(f"p.judgments < {WANTED_MINUS_LEASES}")
 
 # It is also in the pool, so that somebody may be asked about it.
-ITEM_IS_OPEN_BEYOND_LEASES = wants("p", judgments=WANTED_MINUS_LEASES, people=":people")
+ITEM_IS_OPEN_BEYOND_LEASES = is_open_sql("p", judgments_wanted=WANTED_MINUS_LEASES, unjudged_limit=":people")
 EVERY_ITEM_IS_OPEN = every_capped_item_sql(ITEM_IS_OPEN_BEYOND_LEASES)
 
 # And the leader, which is one of these, leads no other.
@@ -189,8 +189,8 @@ CREATE_LEASE_FUNCTION = f"""
     ) LANGUAGE plpgsql AS $$
     DECLARE time_after_locks timestamptz;
     BEGIN
-        PERFORM FROM ({to_function_sql(states.SHARE.text)}) AS locked;
-        PERFORM FROM ({to_function_sql(states.LOCK.text)}) AS locked;
+        PERFORM FROM ({to_function_sql(states.SHARE_STORE_LOCK.text)}) AS locked;
+        PERFORM FROM ({to_function_sql(states.LOCK_LAW_STATE.text)}) AS locked;
         IF its_hits_per_annotator IS NOT NULL OR its_one_hit THEN
             PERFORM FROM ({to_function_sql(LOCK_ANNOTATOR_SQL)}) AS locked;
         END IF;
@@ -239,9 +239,9 @@ class ShownItems(Record):
     texts: list[str]
 
     @property
-    def source_and_reference(self) -> Above | None:
+    def source_and_reference(self) -> SourceAndReference | None:
         """What stands above outputs; None above other items."""
-        return Above(self["source"], self["reference"]) if "source" in self else None
+        return SourceAndReference(self["source"], self["reference"]) if "source" in self else None
 
 
 class LeasedHit(ShownItems):
@@ -303,7 +303,7 @@ async def lease_hit(
         "few_open": assignment.leading is not None and len(assignment.leading) < MANY_OPEN_HITS,
         "now": now,
         "visitor": visitor and visitor.address_hash,
-        "checks": as_stored(proposal.checks),
+        "checks": placed_checks_json(proposal.checks),
         "reason": proposal.reason,
         "probability": proposal.probability,
     }
@@ -311,7 +311,7 @@ async def lease_hit(
         await connection.execute(CREATE_LEASE_FUNCTION)
         CONNECTIONS_WITH_LEASE_FUNCTION.add(connection)
     statement = LOCK_AND_LEASE if proposal.segment is None else LOCK_AND_LEASE_OUTPUTS
-    return await fetch_one(connection, statement, parameters | lease_parameters(assignment, visitor), LeasedHit)
+    return await fetch_first_row(connection, statement, parameters | lease_parameters(assignment, visitor), LeasedHit)
 
 
 async def renew_lease(
@@ -331,9 +331,9 @@ async def renew_lease(
     } | lease_parameters(assignment, visitor)
     async with connection.transaction():
         await lock_revision(connection, parameters)
-        await execute(connection, LOCK_HIT, parameters)
+        await execute_statement(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
-        row = await fetch_one(connection, RENEW_LEASE, parameters, RenewedLease)
+        row = await fetch_first_row(connection, RENEW_LEASE, parameters, RenewedLease)
     return None if row is None else row.expires_at
 
 
@@ -363,12 +363,12 @@ def lease_parameters(assignment: AssignmentState | HeldHitLimits, visitor: Visit
 
 async def lock_revision(connection: Driver, parameters: Mapping[str, Any]) -> None:
     """The right to store in the present revision, and what the campaign's law keeps."""
-    await execute(connection, states.SHARE, parameters)
-    await execute(connection, states.LOCK, parameters)
+    await execute_statement(connection, states.SHARE_STORE_LOCK, parameters)
+    await execute_statement(connection, states.LOCK_LAW_STATE, parameters)
 
 
 async def lock_annotator_and_posteriors(connection: Driver, parameters: Mapping[str, Any]) -> None:
     """The annotator only where their HITs are counted."""
     if parameters["hits_per_annotator"] is not None or parameters["one_hit"]:
-        await execute(connection, LOCK_ANNOTATOR_ROW, parameters)
-    await execute(connection, LOCK_HIT_POSTERIORS, parameters)
+        await execute_statement(connection, LOCK_ANNOTATOR_ROW, parameters)
+    await execute_statement(connection, LOCK_HIT_POSTERIORS, parameters)

@@ -28,30 +28,30 @@ from app.crowd.platform import Arrival, Platform
 from app.crowd.registry import PLATFORMS, platforms_with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
-from app.designs.content import Above, DrawnItems
-from app.designs.criteria import asked_of
-from app.designs.item_names import form_by_position, item_by_name
+from app.designs.content import RenderedItems, SourceAndReference
+from app.designs.criteria import criterion_forms
+from app.designs.item_names import form_by_position, item_number_by_name
 from app.designs.registry import design_of
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
-from app.fields import LARGEST_ID, plain_id
-from app.media.shown import drawn
+from app.fields import MAX_ROW_ID, parse_row_id
+from app.media.shown import render_campaign_items
 from app.serving import broken, drafts, ending, gold, leases, submission, undo
 from app.serving.entrance import load_campaign_by_link, load_sample_items
 from app.serving.shown_numbers import load_shown_numbers
 from app.serving.standing import AssignmentState, ServedCampaign, assignment_query_by_id, load_assignment
-from app.templating import CHOSEN, markdown_to_html
+from app.templating import LANGUAGE_PARAMETER, convert_markdown_texts
 from app.visit import passphrase, people, progress
 from app.visit.steps import VISIT_STEPS
 from app.web import (
     Now,
     ServingConnection,
-    address_of,
-    allow_links,
-    fetched,
-    page,
-    retry_after,
-    speak,
-    texts_in,
+    allow_external_media,
+    choose_request_language,
+    client_network,
+    form_texts_by_name,
+    is_script_request,
+    render_page,
+    retry_after_headers,
 )
 
 router = APIRouter(include_in_schema=False)
@@ -95,7 +95,7 @@ class DraftRequest(BaseModel):
     """What was entered so far, by item number: score, first_touch_ms, changes, input_kind."""
 
     token: ShortText
-    hit: Annotated[int, Field(ge=0, le=LARGEST_ID)]
+    hit: Annotated[int, Field(ge=0, le=MAX_ROW_ID)]
     entries: dict[ShortText, dict[ShortText, Annotated[float, Field(allow_inf_nan=False)] | ShortText | None]]
 
 
@@ -105,7 +105,7 @@ def parse_hit_id(raw: str | None) -> int:
     """
     if not raw:
         raise Invalid("This answer does not say which HIT it belongs to. Nothing was stored.", code="hit_missing")
-    if (hit_id := plain_id(raw)) is None:
+    if (hit_id := parse_row_id(raw)) is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
     return hit_id
 
@@ -126,7 +126,7 @@ async def authenticate_assignment(
 
 def request_visitor(request: Request) -> Visitor:
     visit_limiter: VisitLimiter = request.app.state.doors
-    return visit_limiter.visitor_from_address(address_of(request))
+    return visit_limiter.visitor_from_address(client_network(request))
 
 
 @router.get(ANNOTATOR_PATH)
@@ -161,7 +161,7 @@ async def post_annotator_form(
 ) -> Response:
     """A visitor starts, an annotator answers and the reply shows the next HIT, or they say they are done."""
     platform = PLATFORMS[platform_name]
-    form = texts_in(await request.form())
+    form = form_texts_by_name(await request.form())
     if platform.has_start_button and "token" not in form:
         return await start_visit(request, platform, link_key, connection, form, now=now)
     assignment = await authenticate_assignment(request, connection, form.get("token", ""), platform.name, link_key)
@@ -186,7 +186,7 @@ async def submit_answer_form(
     except (Gone, Conflict) as refusal:
         page_state = PageState(notice=refusal)
     except Invalid as refusal:
-        if fetched(request):
+        if is_script_request(request):
             raise
         if "replaces" in form:
             return await show_last_answer(request, connection, assignment, refusal, form, now=now)
@@ -199,10 +199,10 @@ async def report_media(
 ) -> Response:
     """Somebody cannot open what an item shows; they go on with what they entered."""
     hit = parse_hit_id(form.get("hit"))
-    item = item_by_name(form["broken"], await load_shown_numbers(connection, assignment, hit))
+    item = item_number_by_name(form["broken"], await load_shown_numbers(connection, assignment, hit))
     if item is not None:
         await broken.store_media_report(connection, assignment, hit, item, now=now)
-    if fetched(request):
+    if is_script_request(request):
         return Response(status_code=204)
     return await show_next_hit(request, connection, assignment, PageState(reported=True, form=form), now=now)
 
@@ -234,11 +234,11 @@ def render_refusal(
     request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, passphrase_text: str | None
 ) -> HTMLResponse:
     """The page that asks for the passphrase, or says that the link is closed. Who has begun is offered to go on."""
-    speak(request, campaign)
+    choose_request_language(request, campaign)
     context = {"campaign": campaign, "platform": platform, "refusal": refusal}
     context |= {"token_hours": request.app.state.settings.worker_token_hours, "said": passphrase_text or ""}
     status = 200 if refusal.code == "passphrase_missing" else refusal.status
-    return page(request, "door.html", context, status=status, headers=retry_after(refusal))
+    return render_page(request, "door.html", context, status=status, headers=retry_after_headers(refusal))
 
 
 async def render_welcome(
@@ -246,19 +246,19 @@ async def render_welcome(
 ) -> HTMLResponse:
     """What it is, for who is nobody yet; a preview, where people come from a platform."""
     items = await load_sample_items(connection, campaign)
-    allow_links(request, campaign)
-    speak(request, campaign)
-    (instructions,) = await markdown_to_html(campaign.instructions, latex=campaign.latex)
+    allow_external_media(request, campaign)
+    choose_request_language(request, campaign)
+    (instructions,) = await convert_markdown_texts(campaign.instructions, latex=campaign.latex)
     context = {
         "campaign": campaign,
         "design": design_of(campaign),
-        "asked": asked_of(campaign, 0),
+        "asked": criterion_forms(campaign, 0),
         "platform": platform,
         "drawn": items,
         "token_hours": request.app.state.settings.worker_token_hours,
         "instructions": instructions,
     }
-    return page(request, "welcome.html", context | more)
+    return render_page(request, "welcome.html", context | more)
 
 
 async def start_visit(
@@ -289,8 +289,8 @@ async def start_visit(
         connection, campaign.id, platform.name, arrival, now=now, visitor=request_visitor(request), admitted=admitted
     )
     query = {"t": get_worker_tokens(request).issue_token(platform.name, link_key, assignment)}
-    if language := request.query_params.get(CHOSEN):
-        query[CHOSEN] = language
+    if language := request.query_params.get(LANGUAGE_PARAMETER):
+        query[LANGUAGE_PARAMETER] = language
     return RedirectResponse(f"{platform.entry_path(link_key)}?{urlencode(query)}", status_code=303)
 
 
@@ -303,10 +303,10 @@ async def submit_step_form(
             connection, await progress.load_visit(connection, assignment), form["step"], form, now=now
         )
     except Invalid as refusal:
-        if fetched(request):
+        if is_script_request(request):
             raise
         return await show_next_hit(request, connection, assignment, PageState(notice=refusal, form=form), now=now)
-    if fetched(request):
+    if is_script_request(request):
         return await show_next_hit(request, connection, assignment, PageState(), now=now)
     query = request.url.query or urlencode({"t": form["token"]})
     return RedirectResponse(f"{request.url.path}?{query}", status_code=303)
@@ -316,7 +316,10 @@ async def store_answer_form(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> submission.AnswerReceipt:
     """Store what the form holds; committed when this returns."""
-    submitted, hit_id = Form(form, source="page" if fetched(request) else "form"), parse_hit_id(form.get("hit"))
+    submitted, hit_id = (
+        Form(form, source="page" if is_script_request(request) else "form"),
+        parse_hit_id(form.get("hit")),
+    )
     if "replaces" in form:
         receipt = await undo.replace_answer(
             connection, assignment, hit_id, parse_hit_id(form["replaces"]), submitted, now=now
@@ -358,7 +361,9 @@ async def show_next_hit(
         request.app.state.looks.ask(next_hit.assignment.id)
     items, hit = None, next_hit.hit
     if hit is not None:
-        items = await drawn(connection, next_hit.assignment, hit.items, hit.texts, hit.source_and_reference)
+        items = await render_campaign_items(
+            connection, next_hit.assignment, hit.items, hit.texts, hit.source_and_reference
+        )
     return await render_next_hit(request, connection, next_hit, page_state, items)
 
 
@@ -379,7 +384,7 @@ async def show_last_answer(
     assignment_state = await load_assignment(
         connection, request.app.state.posterior_cache, assignment_query_by_id(assignment)
     )
-    items = await drawn(
+    items = await render_campaign_items(
         connection, assignment_state, reopened.hit.items, reopened.hit.texts, reopened.hit.source_and_reference
     )
     page_state = PageState(notice=refusal, form=entered_form or reopened.form, replaces=reopened.seq)
@@ -394,15 +399,17 @@ async def render_step(
     assignment = AssignmentId(campaign.id, campaign.assignment_id, campaign.arrived_at)
     visit = await progress.load_visit(connection, assignment)
     step = visit.next_step or VISIT_STEPS[0]  # passed in another tab by now: what is sent then is not needed
-    allow_links(request, campaign)
-    speak(request, campaign)
-    instructions, consent = await markdown_to_html(campaign.instructions, visit.settings.consent, latex=campaign.latex)
+    allow_external_media(request, campaign)
+    choose_request_language(request, campaign)
+    instructions, consent = await convert_markdown_texts(
+        campaign.instructions, visit.settings.consent, latex=campaign.latex
+    )
     context: dict[str, Any] = {
         "step": step.name,
         "campaign": campaign,
         "version": visit.visit_version,
         "design": design_of(campaign),
-        "asked": asked_of(campaign, campaign.annotator_id),
+        "asked": criterion_forms(campaign, campaign.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, campaign.link_key, assignment),
         "instructions": instructions,
@@ -413,16 +420,16 @@ async def render_step(
     outcome = context.get("outcome")
     context["completion"] = await ending.load_completion_for_outcome(connection, campaign, outcome) if outcome else None
     explanations = (context.get("told") or {}).get("explanations", ())
-    context["explained"] = await markdown_to_html(*explanations, latex=campaign.latex)
+    context["explained"] = await convert_markdown_texts(*explanations, latex=campaign.latex)
     context["drawn"] = await draw_step_items(connection, campaign, context.get("texts"))
-    return page(request, "_step.html" if fetched(request) else "step.html", context)
+    return render_page(request, "_step.html" if is_script_request(request) else "step.html", context)
 
 
-async def draw_step_items(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> DrawnItems:
+async def draw_step_items(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> RenderedItems:
     """The items that a step shows by their texts, or an example of those of the campaign."""
     if texts is None:
         return await load_sample_items(connection, campaign)
-    return await drawn(connection, campaign, range(len(texts)), texts, Above())
+    return await render_campaign_items(connection, campaign, range(len(texts)), texts, SourceAndReference())
 
 
 async def render_next_hit(
@@ -430,7 +437,7 @@ async def render_next_hit(
     connection: Driver,
     next_hit: leases.NextHit,
     page_state: PageState,
-    items: DrawnItems | None = None,
+    items: RenderedItems | None = None,
 ) -> HTMLResponse:
     """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
     assignment_state = next_hit.assignment
@@ -440,15 +447,15 @@ async def render_next_hit(
     )
     if next_hit.hit is not None:
         page_state = replace(page_state, form=form_by_position(page_state.form, next_hit.hit.items))
-    allow_links(request, assignment_state)
-    speak(request, assignment_state)
-    (instructions,) = await markdown_to_html(assignment_state.instructions, latex=assignment_state.latex)
+    allow_external_media(request, assignment_state)
+    choose_request_language(request, assignment_state)
+    (instructions,) = await convert_markdown_texts(assignment_state.instructions, latex=assignment_state.latex)
     context = {
         "work": next_hit,
         "drawn": items,
         "campaign": assignment_state,
         "design": design_of(assignment_state),
-        "asked": asked_of(assignment_state, assignment_state.annotator_id),
+        "asked": criterion_forms(assignment_state, assignment_state.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment_state.link_key, assignment),
         "may_leave": ending.can_leave(assignment_state),
@@ -460,8 +467,8 @@ async def render_next_hit(
         "shown": page_state,
         "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
     }
-    if fetched(request):
-        return page(request, "_work.html", context)
+    if is_script_request(request):
+        return render_page(request, "_work.html", context)
     is_crowded = next_hit.reason == "crowded" and page_state.receipt is None
     headers = {"Retry-After": str(POLL_SECONDS[next_hit.reason])} if is_crowded else None
-    return page(request, "work.html", context, status=429 if is_crowded else 200, headers=headers)
+    return render_page(request, "work.html", context, status=429 if is_crowded else 200, headers=headers)

@@ -3,10 +3,10 @@
 from sqlalchemy import text
 
 from app.crowd.annotators import AssignmentId
-from app.database.session import Driver, Record, fetch_one
+from app.database.session import Driver, Record, fetch_first_row
 from app.quality import checks
-from app.quality.mixed_in import numbers_shown
-from app.selection.segments import shown_once
+from app.quality.mixed_in import presented_numbers
+from app.selection.segments import distinct_items
 from app.serving.standing import HIT_BELONGS_TO_ASSIGNMENT
 
 SELECT_HIT_ITEMS = text(f"""
@@ -23,8 +23,8 @@ class HitItemsRow(Record):
 
 async def load_shown_numbers(connection: Driver, assignment: AssignmentId, hit_id: int) -> list[int]:
     """Return the numbers under which a HIT of this assignment shows items and checks; none of another's HIT."""
-    row = await fetch_one(connection, SELECT_HIT_ITEMS, {**assignment.parameters, "hit": hit_id}, HitItemsRow)
+    row = await fetch_first_row(connection, SELECT_HIT_ITEMS, {**assignment.parameters, "hit": hit_id}, HitItemsRow)
     if row is None:
         return []
-    placed_checks = await checks.places(connection, assignment.campaign_id, hit_id)
-    return numbers_shown(shown_once(row.hit_items, row.shown_as), placed_checks)
+    placed_checks = await checks.load_placed_checks(connection, assignment.campaign_id, hit_id)
+    return presented_numbers(distinct_items(row.hit_items, row.shown_as), placed_checks)

@@ -13,11 +13,11 @@ from sqlalchemy import TextClause, text
 from app.crowd.annotators import AssignmentId
 from app.crowd.doors import Visitor
 from app.crowd.registry import PLATFORMS
-from app.database.session import Driver, columns, fetch_one
-from app.designs.remarks import RemarkOn
-from app.designs.unjudged import EXTRA
+from app.database.session import Driver, fetch_first_row, row_columns_sql
+from app.designs.remarks import RemarkTarget
+from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import NotFound
-from app.record.news import NEWS, changes
+from app.record.news import POSTERIOR_CHANGE_COLUMNS, posterior_changes_sql
 from app.serving.posterior_cache import ChangesAndOpenHits, IndexSettings, PosteriorCache, needs_extended_query
 
 # Of the database, when it got the statement: in one that is sent after a wait for a lock, the time after the wait.
@@ -78,9 +78,9 @@ UNJUDGED_ITEMS_SQL = f"""
         ARRAY(SELECT DISTINCT shown.item FROM responses r, unnest(r.items, r.values) AS shown (item, value)
               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND shown.value = 'NaN'
               AND shown.item IS NOT NULL
-              AND r.extra -> '{EXTRA}' ?| (CAST(shown.item AS text) || CAST(c.always_shown AS text[])))
+              AND r.extra -> '{UNJUDGED_KEY}' ?| (CAST(shown.item AS text) || CAST(c.always_shown AS text[])))
     ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
-               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra -> '{EXTRA}' IS NOT NULL)
+               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra -> '{UNJUDGED_KEY}' IS NOT NULL)
     END"""  # noqa: S608  (constants)
 
 HELD_SEGMENTS_SQL = f"""
@@ -130,8 +130,8 @@ class ServedCampaign(IndexSettings):
     cannot_be_judged: bool
     unjudged_reasons: list[str]
     unjudged_people: int
-    comment_on: RemarkOn
-    flag_on: RemarkOn
+    comment_on: RemarkTarget
+    flag_on: RemarkTarget
     flag_reasons: list[str]
     has_checks: bool
     checks_percent: float | None
@@ -140,7 +140,7 @@ class ServedCampaign(IndexSettings):
     revision: int
 
 
-SERVED_CAMPAIGN_COLUMNS = f"{columns(IndexSettings, 'c')}, {columns(ServedCampaign, 'c')}"
+SERVED_CAMPAIGN_COLUMNS = f"{row_columns_sql(IndexSettings, 'c')}, {row_columns_sql(ServedCampaign, 'c')}"
 
 
 class AssignmentState(ServedCampaign, ChangesAndOpenHits):
@@ -190,7 +190,7 @@ def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
     more: for campaigns that `ask_more`. Most do not, and what nobody reads takes time even so.
     """
     extended_columns = {"segments": "c.segment_count", "asked": "c.asked_criterion"} if extended else {}
-    changes_sql = changes(**CHANGES_QUERY_COLUMNS, **extended_columns)
+    changes_sql = posterior_changes_sql(**CHANGES_QUERY_COLUMNS, **extended_columns)
     return text(f"""
     SELECT {SERVED_CAMPAIGN_COLUMNS}, s.id AS assignment_id, s.arrived_at, s.arrival, a.id AS annotator_id,
            a.platform, a.{IS_ONE_HIT_PLATFORM} AS one_hit,
@@ -215,7 +215,7 @@ def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
            mine.expires_at > {DATABASE_TIME} AS hit_is_open, mine.iteration AS hit_iteration, mine.ordinal AS hit_ordinal,
            mine.segment AS hit_segment, mine.shown_as AS hit_shown_as, mine.untouched_by IS NOT NULL AS hit_untouched,
            untouched.here AS untouched_here, untouched.everywhere AS untouched_everywhere, copy.since,
-           {", ".join(f"news.{name}" for name in NEWS)}
+           {", ".join(f"news.{name}" for name in POSTERIOR_CHANGE_COLUMNS)}
     FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     JOIN campaigns c ON c.id = s.campaign_id
@@ -281,12 +281,12 @@ async def load_assignment(
     visitor = query.visitor.address_hash if query.visitor else None
     parameters = {**query.parameters, **cache.watermark_parameters(query.campaign, refresh=refresh), "visitor": visitor}
     is_extended = query.campaign in cache.extended_campaigns
-    row = await fetch_one(
+    row = await fetch_first_row(
         connection, query.extended_statement if is_extended else query.statement, parameters, AssignmentState
     )
     if row is not None and not is_extended and needs_extended_query(row):
         cache.extended_campaigns.add(query.campaign)
-        row = await fetch_one(connection, query.extended_statement, parameters, AssignmentState)
+        row = await fetch_first_row(connection, query.extended_statement, parameters, AssignmentState)
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     cache.apply_changes(row)

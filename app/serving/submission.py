@@ -16,22 +16,29 @@ from typing import Any
 from sqlalchemy import text
 
 from app.crowd.annotators import AssignmentId
-from app.database.campaign import FINISH
-from app.database.session import Driver, Record, execute, fetch, fetch_one
-from app.designs.answer import Answer, Form, telemetry
-from app.designs.beside import extra
-from app.designs.criteria import Sent, answer_of, criteria_of, for_criterion, number_of, parts_of
+from app.database.campaign import FINISH_IF_COMPLETE
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.designs.answer import Answer, Form, telemetry_json
+from app.designs.beside import extra_json
+from app.designs.criteria import (
+    Submission,
+    criterion_number,
+    criterion_view,
+    criterion_views,
+    parse_criterion_answer,
+    split_submission,
+)
 from app.errors import Gone, NotFound
 from app.quality import checks
-from app.quality.mixed_in import MixedIn, numbers_shown
+from app.quality.mixed_in import PlacedCheck, presented_numbers
 from app.record import states, unjudged
-from app.record.folding import LOCK_POSTERIORS
-from app.record.known import Known
-from app.record.law import hits_of, law_of, parameters_of
+from app.record.folding import LOCK_ITEM_POSTERIORS
+from app.record.known import LawRunner
+from app.record.law import law_hits, law_of, law_parameters
 from app.record.states import Revision
-from app.record.store import PRESENT, UPDATE, UPDATE_POSTERIORS
+from app.record.store import PRESENT_POSTERIORS_CONDITION, UPDATE_POSTERIORS, UPDATE_POSTERIORS_SQL
 from app.record.stream import Response
-from app.selection.segments import for_all, said_of_all, shown_once
+from app.selection.segments import distinct_items, spread_to_same_outputs, values_for_all_items
 from app.serving import remarks
 from app.serving.races import (
     ANNOTATOR_MAY_HOLD_HIT,
@@ -49,8 +56,8 @@ def close_hit_sql(condition: str) -> str:
     What is read here may be of an earlier revision, if it waited for the switch to another one: STORE looks again.
     """
     return f"""
-    WITH turn AS MATERIALIZED ({states.SHARE.text}), known AS MATERIALIZED (
-        SELECT 1 FROM (SELECT count(*) FROM turn) AS shared, LATERAL ({states.LOCK.text}) AS locked
+    WITH turn AS MATERIALIZED ({states.SHARE_STORE_LOCK.text}), known AS MATERIALIZED (
+        SELECT 1 FROM (SELECT count(*) FROM turn) AS shared, LATERAL ({states.LOCK_LAW_STATE.text}) AS locked
     ), closed AS (
         UPDATE hits h SET closed_at = :now, assignment_id = :assignment, untouched_by = NULL
         FROM (SELECT count(*) FROM known) AS locked
@@ -58,7 +65,7 @@ def close_hit_sql(condition: str) -> str:
         RETURNING h.campaign_id, h.annotator_id, h.items, h.segment, h.shown_as, h.expires_at
     ), locked AS MATERIALIZED (
         SELECT p.subject, p.state, p.judgments FROM posteriors p
-        WHERE {PRESENT} AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
+        WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
         ORDER BY p.subject FOR NO KEY UPDATE OF p
     )
     SELECT closed.items AS hit_items, closed.segment, closed.shown_as, closed.annotator_id,
@@ -110,7 +117,7 @@ STORE_RESPONSE = text(f"""
         AND :revision = (SELECT revision FROM campaigns WHERE id = :campaign)
         RETURNING seq
     ), changed AS (
-        {UPDATE}
+        {UPDATE_POSTERIORS_SQL}
     )
     SELECT (SELECT seq FROM response) AS seq, bool_and(judgments >= :wanted) AS all_reached FROM changed
 """)  # noqa: S608  (made of constants)
@@ -198,7 +205,7 @@ class LeaseExpired(Exception):
 
 
 async def submit_answer(
-    connection: Driver, assignment: AssignmentId, hit_id: int, submitted: Sent, *, now: datetime
+    connection: Driver, assignment: AssignmentId, hit_id: int, submitted: Submission, *, now: datetime
 ) -> AnswerReceipt:
     """Close the lease, store the answer, update the n posteriors; committed when this returns.
 
@@ -215,7 +222,7 @@ async def submit_answer(
         return await retry_submission(connection, key, submitted)
 
 
-async def retry_submission(connection: Driver, key: dict[str, Any], submitted: Sent) -> AnswerReceipt:
+async def retry_submission(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
     """Once more in time, now that no other revision can come between: it may have been that. Then late."""
     with suppress(LeaseExpired):
         async with connection.transaction():
@@ -225,9 +232,9 @@ async def retry_submission(connection: Driver, key: dict[str, Any], submitted: S
         return await submit_after_expiry(connection, key, submitted)
 
 
-async def submit_before_expiry(connection: Driver, key: dict[str, Any], submitted: Sent) -> AnswerReceipt:
+async def submit_before_expiry(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
     """Raises `LeaseEnded` also when the lease ended while this waited for others' locks."""
-    hit = await fetch_one(connection, CLOSE_HIT, key, ClosedHit)
+    hit = await fetch_first_row(connection, CLOSE_HIT, key, ClosedHit)
     if hit is None:
         raise LeaseExpired
     if hit.has_fully_judged_item:
@@ -235,22 +242,22 @@ async def submit_before_expiry(connection: Driver, key: dict[str, Any], submitte
     return await store_submitted_answer(connection, key, hit, submitted, held_until=hit.expires_at)
 
 
-async def submit_after_expiry(connection: Driver, key: dict[str, Any], submitted: Sent) -> AnswerReceipt:
+async def submit_after_expiry(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
     """Store the answer to a HIT whose lease is over if nobody else has needed its items, nor its annotator others.
 
     The locks are those of a renewal, so that the two wait for each other.
     """
     await lock_revision(connection, key)
-    hit = await fetch_one(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
+    hit = await fetch_first_row(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
     if hit is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-    if first_response := await fetch_one(connection, SELECT_FIRST_RESPONSE, key, ResponseSeq):
+    if first_response := await fetch_first_row(connection, SELECT_FIRST_RESPONSE, key, ResponseSeq):
         return AnswerReceipt(key["hit"], first_response.seq, repeated=True)
     closed_hit = None
     if hit.status in ("running", "paused"):
         parameters = key | dict(hit) | {"few_open": False}
         await lock_annotator_and_posteriors(connection, parameters)
-        closed_hit = await fetch_one(connection, CLOSE_EXPIRED_HIT, parameters, ClosedHit)
+        closed_hit = await fetch_first_row(connection, CLOSE_EXPIRED_HIT, parameters, ClosedHit)
     if closed_hit is None:
         raise lease_lost_error()
     return await store_submitted_answer(connection, key, closed_hit, submitted)
@@ -268,7 +275,7 @@ async def store_submitted_answer(
     connection: Driver,
     key: Mapping[str, Any],
     hit: ClosedHit,
-    submitted: Sent,
+    submitted: Submission,
     *,
     held_until: datetime | None = None,
 ) -> AnswerReceipt:
@@ -276,13 +283,13 @@ async def store_submitted_answer(
 
     Raises `LeaseEnded` when it is after `held_until`.
     """
-    placed_checks = await checks.places(connection, hit.campaign_id, key["hit"]) if hit.has_checks else []
+    placed_checks = await checks.load_placed_checks(connection, hit.campaign_id, key["hit"]) if hit.has_checks else []
     submitted_items, shown_values = split_checks(hit, submitted, placed_checks) if placed_checks else (submitted, [])
     parsed_answers = parse_hit_answers(hit, submitted_items)
     answers = [one for one, _ in parsed_answers]
     answer = await remarks.filter_offered_remarks(connection, hit.campaign_id, answers[0], placed_checks)
     values = [value for _, row in parsed_answers for value in row]
-    responses = [Response.of(0, hit.annotator_id, hit.hit_items, row) for _, row in parsed_answers]
+    responses = [Response.from_stored(0, hit.annotator_id, hit.hit_items, row) for _, row in parsed_answers]
     parameters = {
         "campaign": hit.campaign_id,
         "hit": key["hit"],
@@ -290,45 +297,49 @@ async def store_submitted_answer(
         "source": answers[0].source,
         "items": hit.hit_items,
         "values": values,
-        "extra": extra(hit, answer, hit.annotator_id),
+        "extra": extra_json(hit, answer, hit.annotator_id),
         "segment": hit.segment,
-        "telemetry": telemetry(answers, hit.hit_items),
+        "telemetry": telemetry_json(answers, hit.hit_items),
         "now": key["now"],
         "held_until": held_until,
         "wanted": hit.judgments_per_item,
     } | await update_first_criterion(connection, hit, responses[0])
-    (stored,) = await fetch(connection, STORE_RESPONSE, parameters, StoredResponse)
+    (stored,) = await fetch_rows(connection, STORE_RESPONSE, parameters, StoredResponse)
     if stored.seq is None:
         raise LeaseExpired
     if answer.remarks:
         await remarks.alert_flagged_items(connection, hit.campaign_id, stored.seq)
     if placed_checks:
-        await checks.store(connection, parameters, placed_checks, shown_values)
+        await checks.store_check_answers(connection, parameters, placed_checks, shown_values)
     await update_other_criteria(connection, hit, responses)
     unjudged_items = [*answers[0].unjudged]
     is_item_dropped = unjudged_items and await record_unjudged_items(connection, hit, stored.seq, unjudged_items)
     if stored.all_reached or is_item_dropped:
-        await execute(connection, FINISH, parameters)
+        await execute_statement(connection, FINISH_IF_COMPLETE, parameters)
     return AnswerReceipt(key["hit"], stored.seq)
 
 
-def split_checks(hit: Any, submitted: Sent, placed_checks: Sequence[MixedIn]) -> tuple[Answer, list[float]]:
+def split_checks(hit: Any, submitted: Submission, placed_checks: Sequence[PlacedCheck]) -> tuple[Answer, list[float]]:
     """What was said of a HIT's items alone, and the values of all that it showed, checks among them.
 
     Raises `Invalid`.
     """
-    (part,) = parts_of(submitted, hit)
-    answer, values = answer_of(hit, part, numbers_shown(hit.hit_items, placed_checks))
+    (part,) = split_submission(submitted, hit)
+    answer, values = parse_criterion_answer(hit, part, presented_numbers(hit.hit_items, placed_checks))
     items = {*hit.hit_items}
     item_values = {number: value for number, value in answer.values.items() if number in items}
     unjudged_items = {number: reason for number, reason in answer.unjudged.items() if number in items}
-    check_reasons = {one.check: answer.unjudged[one.number] for one in placed_checks if one.number in answer.unjudged}
+    check_reasons = {
+        one.check_number: answer.unjudged[one.shown_number]
+        for one in placed_checks
+        if one.shown_number in answer.unjudged
+    }
     return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons), values
 
 
-def parse_hit_answers(hit: Any, submitted: Sent) -> list[tuple[Answer, list[float]]]:
+def parse_hit_answers(hit: Any, submitted: Submission) -> list[tuple[Answer, list[float]]]:
     """By each of the campaign's criteria the answer, and the values of the HIT's items. Raises `Invalid`."""
-    parts = zip(criteria_of(hit), parts_of(submitted, hit), strict=True)
+    parts = zip(criterion_views(hit), split_submission(submitted, hit), strict=True)
     if isinstance(submitted, Answer) and not hit.hit_items:  # all that it shows are checks
         return [(submitted, [])]
     return [parse_criterion_answer(view, part) for view, part in parts]
@@ -336,13 +347,13 @@ def parse_hit_answers(hit: Any, submitted: Sent) -> list[tuple[Answer, list[floa
 
 def parse_criterion_answer(hit: Any, submitted: Answer | Form) -> tuple[Answer, list[float]]:
     """By the criterion that the HIT is read by."""
-    shown = shown_once(hit.hit_items, hit.shown_as)
-    answer, values = answer_of(hit, submitted, shown)
+    shown = distinct_items(hit.hit_items, hit.shown_as)
+    answer, values = parse_criterion_answer(hit, submitted, shown)
     shown_values = dict(zip(shown, values, strict=True))
     if hit.shown_as:
-        unjudged = said_of_all(answer.unjudged, hit.hit_items, hit.shown_as)
+        unjudged = spread_to_same_outputs(answer.unjudged, hit.hit_items, hit.shown_as)
         answer = replace(answer, unjudged=unjudged, remarks=remarks.copy_remarks_to_shared_outputs(answer.remarks, hit))
-    return answer, for_all(shown_values, hit.hit_items, hit.shown_as)
+    return answer, values_for_all_items(shown_values, hit.hit_items, hit.shown_as)
 
 
 async def update_first_criterion(connection: Driver, hit: ClosedHit, response: Response) -> dict[str, Any]:
@@ -352,28 +363,28 @@ async def update_first_criterion(connection: Driver, hit: ClosedHit, response: R
     The answers of annotators who are left out change nothing. Raises `LeaseEnded` where there is another revision by
     now: what there was of the earlier one may be gone.
     """
-    criterion_view = for_criterion(hit, 0)
+    criterion_view = criterion_view(hit, 0)
     revision, law = Revision(hit.campaign_id, hit.revision), law_of(criterion_view)
     if len(hit.numbers) < len(hit.hit_items) or (law.layout and not await is_current_revision(connection, revision)):
         raise LeaseExpired
-    law_state = Known(connection, revision, law, dict(zip(hit.numbers, hit.states, strict=True)))
+    law_state = LawRunner(connection, revision, law, dict(zip(hit.numbers, hit.states, strict=True)))
     if not hit.left_out:
-        await law_state.apply(hits_of(criterion_view, [response]), parameters_of(criterion_view))
-    return await law_state.keep()
+        await law_state.apply_hits(law_hits(criterion_view, [response]), law_parameters(criterion_view))
+    return await law_state.save()
 
 
 async def update_other_criteria(connection: Driver, hit: ClosedHit, responses: Sequence[Response]) -> None:
     """What an answer that was stored makes of posteriors by the criteria after the first."""
     if hit.left_out:
         return
-    for criterion_view, response in list(zip(criteria_of(hit), responses, strict=True))[1:]:
-        revision = Revision(hit.campaign_id, hit.revision, number_of(criterion_view))
-        rows = await fetch(
-            connection, LOCK_POSTERIORS, {**revision.parameters, "numbers": hit.numbers}, LockedPosterior
+    for criterion_view, response in list(zip(criterion_views(hit), responses, strict=True))[1:]:
+        revision = Revision(hit.campaign_id, hit.revision, criterion_number(criterion_view))
+        rows = await fetch_rows(
+            connection, LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": hit.numbers}, LockedPosterior
         )
-        law_state = Known(connection, revision, law_of(criterion_view), {row.subject: row.state for row in rows})
-        await law_state.apply(hits_of(criterion_view, [response]), parameters_of(criterion_view))
-        await execute(connection, UPDATE_POSTERIORS, await law_state.keep())
+        law_state = LawRunner(connection, revision, law_of(criterion_view), {row.subject: row.state for row in rows})
+        await law_state.apply_hits(law_hits(criterion_view, [response]), law_parameters(criterion_view))
+        await execute_statement(connection, UPDATE_POSTERIORS, await law_state.save())
 
 
 async def record_unjudged_items(connection: Driver, hit: ClosedHit, seq: int, items: list[int]) -> bool:
@@ -382,9 +393,9 @@ async def record_unjudged_items(connection: Driver, hit: ClosedHit, seq: int, it
     """
     if hit.left_out or hit.segment is not None:
         return False
-    return await unjudged.add(connection, hit.campaign_id, hit.annotator_id, seq, items) >= hit.unjudged_people
+    return await unjudged.add_unjudged(connection, hit.campaign_id, hit.annotator_id, seq, items) >= hit.unjudged_people
 
 
 async def is_current_revision(connection: Driver, revision: Revision) -> bool:
     """Whether a revision is that of its campaign; it stays so as long as the right to store is shared."""
-    return await fetch_one(connection, SELECT_IF_CURRENT_REVISION, revision.parameters, Record) is not None
+    return await fetch_first_row(connection, SELECT_IF_CURRENT_REVISION, revision.sql_parameters, Record) is not None

@@ -15,20 +15,20 @@ from typing import Any
 from sqlalchemy import text
 
 from app.crowd.annotators import AssignmentId
-from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
-from app.designs.answer import Answer, telemetry
-from app.designs.beside import extra
-from app.designs.criteria import Sent, criteria_of, prefix_of
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, row_columns_sql
+from app.designs.answer import Answer, telemetry_json
+from app.designs.beside import extra_json
+from app.designs.criteria import Submission, criterion_field_prefix, criterion_views
 from app.designs.item_names import ItemName
 from app.designs.registry import design_of
-from app.designs.remarks import EXTRA as REMARKS
-from app.designs.remarks import form_of_remarks
-from app.designs.unjudged import EXTRA, EXTRA_CHECKS, FIELD, YES
+from app.designs.remarks import REMARKS_KEY as REMARKS
+from app.designs.remarks import remark_form_fields
+from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY, UNJUDGED_PREFIX, UNJUDGED_WITHOUT_REASON
 from app.errors import Conflict, NotFound
 from app.quality import checks
-from app.quality.mixed_in import MixedIn
-from app.record.revisions import DECIDE, LOCK_CAMPAIGN
-from app.selection.segments import shown_once
+from app.quality.mixed_in import PlacedCheck
+from app.record.revisions import INSERT_DECISION, LOCK_CAMPAIGN_FOR_DECISION
+from app.selection.segments import distinct_items
 from app.serving import mixed, remarks
 from app.serving.leases import HitOnPage
 from app.serving.races import (
@@ -78,7 +78,7 @@ class LastAnswer(AnswerFormatColumns):
 
 # None is found of who gets no more HITs, nor of an answer that came from elsewhere, or that a researcher left out.
 SELECT_LAST_ANSWER = text(f"""
-    SELECT c.id, {columns(AnswerFormatColumns, "c")}, a.id AS annotator_id, h.id AS hit_id, h.items AS hit_items, h.segment,
+    SELECT c.id, {row_columns_sql(AnswerFormatColumns, "c")}, a.id AS annotator_id, h.id AS hit_id, h.items AS hit_items, h.segment,
            h.shown_as, r.seq, r.values AS said, r.extra AS beside,
            (SELECT count(*) - 1 FROM responses o WHERE o.campaign_id = r.campaign_id AND o.hit_id = r.hit_id) AS changes
     FROM assignments s
@@ -162,11 +162,11 @@ async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, no
     """What an annotator answered last, to be looked at and changed. Raises `Conflict` (`answer_final`,
     `answer_changed_often`).
     """
-    last_answer = await fetch_one(connection, SELECT_LAST_ANSWER, assignment.parameters, LastAnswer)
+    last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, assignment.parameters, LastAnswer)
     if last_answer is None:
         raise answer_final_error()
     check_change_limit(last_answer)
-    items = shown_once(last_answer.hit_items, last_answer.shown_as)
+    items = distinct_items(last_answer.hit_items, last_answer.shown_as)
     parameters = {
         "campaign": last_answer.id,
         "hit": last_answer.hit_id,
@@ -174,24 +174,26 @@ async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, no
         "shown": items,
         "segment": last_answer.segment,
     }
-    shown_items = await fetch_one(
+    shown_items = await fetch_first_row(
         connection, SELECT_SHOWN_BY_KIND[last_answer.segment is not None], parameters, ShownItems
     )
     assert shown_items is not None  # noqa: S101  (an aggregate has a row)
     page_items = items, shown_items.ids, shown_items.texts
     check_values: dict[int, float] = {}
-    placed_checks: Sequence[MixedIn] = ()
+    placed_checks: Sequence[PlacedCheck] = ()
     if last_answer.has_checks:
-        placed_checks, checks_by_number = await checks.of_hit(connection, last_answer.id, last_answer.hit_id)
+        placed_checks, checks_by_number = await checks.load_checks_of_hit(
+            connection, last_answer.id, last_answer.hit_id
+        )
         values_by_check = {
             row.check_number: row.value
-            for row in await fetch(connection, SELECT_CHECK_VALUES, parameters, CheckValueRow)
+            for row in await fetch_rows(connection, SELECT_CHECK_VALUES, parameters, CheckValueRow)
         }
         page_items = mixed.items_with_checks(*page_items, placed_checks, checks_by_number)
-        check_values = {one.number: values_by_check[one.check] for one in placed_checks}
+        check_values = {one.shown_number: values_by_check[one.check_number] for one in placed_checks}
     hit = HitOnPage(last_answer.hit_id, *page_items, {}, now, last_answer.segment, shown_items.source_and_reference)
     names = {item: ItemName(position) for position, item in enumerate(hit.items)}
-    remark_fields = form_of_remarks(
+    remark_fields = remark_form_fields(
         remarks.remarks_by_page_name((last_answer.beside or {}).get(REMARKS, {}), placed_checks, names)
     )
     unjudged_form = unjudged_form_fields(last_answer.beside or {}, placed_checks, names)
@@ -220,28 +222,44 @@ def answer_form_fields(
     """
     fields: dict[str, str] = {}
     count = len(last_answer.hit_items)
-    for number, criterion_view in enumerate(criteria_of(last_answer)):
+    for number, criterion_view in enumerate(criterion_views(last_answer)):
         row = dict(zip(last_answer.hit_items, last_answer.said[number * count : (number + 1) * count], strict=True)) | {
             **check_values
         }
         values: dict[int, float] = {names[item]: row[item] for item in names if not math.isnan(row[item])}
-        criterion_fields = design_of(criterion_view).form_of(values)
-        fields.update({f"{prefix_of(criterion_view)}{name}": value for name, value in criterion_fields.items()})
+        criterion_fields = design_of(criterion_view).form_fields(values)
+        fields.update(
+            {f"{criterion_field_prefix(criterion_view)}{name}": value for name, value in criterion_fields.items()}
+        )
     return fields
 
 
 def unjudged_form_fields(
-    extra_json: Mapping[str, Any], placed_checks: Sequence[MixedIn], names: Mapping[int, ItemName]
+    extra_json: Mapping[str, Any], placed_checks: Sequence[PlacedCheck], names: Mapping[int, ItemName]
 ) -> dict[str, str]:
     """Return the fields that say what cannot be judged, of items and of the checks among them."""
-    item_reasons, check_reasons = extra_json.get(EXTRA, {}), extra_json.get(EXTRA_CHECKS, {})
+    item_reasons, check_reasons = extra_json.get(UNJUDGED_KEY, {}), extra_json.get(UNJUDGED_CHECKS_KEY, {})
     reasons = {int(item): reason for item, reason in item_reasons.items()}
-    reasons |= {one.number: check_reasons[str(one.check)] for one in placed_checks if str(one.check) in check_reasons}
-    return {f"{FIELD}{names[item]}": reason or YES for item, reason in reasons.items() if item in names}
+    reasons |= {
+        one.shown_number: check_reasons[str(one.check_number)]
+        for one in placed_checks
+        if str(one.check_number) in check_reasons
+    }
+    return {
+        f"{UNJUDGED_PREFIX}{names[item]}": reason or UNJUDGED_WITHOUT_REASON
+        for item, reason in reasons.items()
+        if item in names
+    }
 
 
 async def replace_answer(
-    connection: Driver, assignment: AssignmentId, hit_id: int, replaced_seq: int, submitted: Sent, *, now: datetime
+    connection: Driver,
+    assignment: AssignmentId,
+    hit_id: int,
+    replaced_seq: int,
+    submitted: Submission,
+    *,
+    now: datetime,
 ) -> AnswerReceipt:
     """Store what was sent in the place of an answer, by its number, to a HIT; committed when this returns. Posteriors
     follow with `revisions.revise`.
@@ -256,25 +274,27 @@ async def replace_answer(
     key = {**assignment.parameters, "hit": hit_id, "replaces": replaced_seq, "now": now}
     async with connection.transaction():
         await lock_revision(connection, key)
-        await execute(connection, LOCK_HIT, key)
-        owner = await fetch_one(connection, SELECT_HIT_OWNER, key, HitOwnerRow)
+        await execute_statement(connection, LOCK_HIT, key)
+        owner = await fetch_first_row(connection, SELECT_HIT_OWNER, key, HitOwnerRow)
         if owner is None:
             raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-        if earlier_replacement := await fetch_one(connection, SELECT_REPLACEMENT, key, ResponseSeq):
+        if earlier_replacement := await fetch_first_row(connection, SELECT_REPLACEMENT, key, ResponseSeq):
             return AnswerReceipt(hit_id, earlier_replacement.seq, repeated=True)
-        await execute(connection, LOCK_ANNOTATOR_ROW, {**key, "annotator": owner.annotator})
-        last_answer = await fetch_one(connection, SELECT_LAST_ANSWER, key, LastAnswer)
+        await execute_statement(connection, LOCK_ANNOTATOR_ROW, {**key, "annotator": owner.annotator})
+        last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, key, LastAnswer)
         if last_answer is None or (last_answer.hit_id, last_answer.seq) != (hit_id, replaced_seq):
             raise answer_final_error()
         check_change_limit(last_answer)
-        placed_checks = await checks.places(connection, last_answer.id, hit_id) if last_answer.has_checks else []
+        placed_checks = (
+            await checks.load_placed_checks(connection, last_answer.id, hit_id) if last_answer.has_checks else []
+        )
         submitted_items, shown_values = (
             split_checks(last_answer, submitted, placed_checks) if placed_checks else (submitted, [])
         )
-        await execute(connection, LOCK_HIT_POSTERIORS, {**key, "capped": last_answer.hit_items})
+        await execute_statement(connection, LOCK_HIT_POSTERIORS, {**key, "capped": last_answer.hit_items})
         seq = await store_replacement(connection, key, last_answer, submitted_items, placed_checks)
         if placed_checks:
-            await checks.change(connection, key, placed_checks, shown_values)
+            await checks.change_check_answers(connection, key, placed_checks, shown_values)
         await withdraw_replaced_answer(connection, key)
     return AnswerReceipt(hit_id, seq)
 
@@ -283,15 +303,15 @@ async def store_replacement(
     connection: Driver,
     key: Mapping[str, Any],
     last_answer: LastAnswer,
-    submitted: Sent,
-    placed_checks: Sequence[MixedIn],
+    submitted: Submission,
+    placed_checks: Sequence[PlacedCheck],
 ) -> int:
     """The number of the new response. Raises `Invalid`."""
     parsed_answers = parse_hit_answers(last_answer, submitted)
     first = await remarks.filter_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
     answers = [first, *(answer for answer, _ in parsed_answers[1:])]
     response = response_parameters(last_answer, answers, [value for _, row in parsed_answers for value in row])
-    stored = await fetch_one(connection, STORE_REPLACEMENT, {**key, **response}, ResponseSeq)
+    stored = await fetch_first_row(connection, STORE_REPLACEMENT, {**key, **response}, ResponseSeq)
     assert stored is not None  # noqa: S101  (it is returned, or this raises)
     if first.remarks:
         await remarks.alert_flagged_items(connection, last_answer.id, stored.seq)
@@ -300,8 +320,8 @@ async def store_replacement(
 
 async def withdraw_replaced_answer(connection: Driver, key: Mapping[str, Any]) -> None:
     """Decide that the older answer counts no more. Raises `Conflict` (`answer_final`)."""
-    campaign = await fetch_one(connection, LOCK_CAMPAIGN, key, CampaignStatusRow)
-    exclusion = await fetch_one(connection, SELECT_ANSWER_EXCLUSION, key, Record)
+    campaign = await fetch_first_row(connection, LOCK_CAMPAIGN_FOR_DECISION, key, CampaignStatusRow)
+    exclusion = await fetch_first_row(connection, SELECT_ANSWER_EXCLUSION, key, Record)
     if campaign is None or campaign.status not in ANSWERABLE_STATUSES or exclusion:
         raise answer_final_error()
     decision = {
@@ -311,7 +331,7 @@ async def withdraw_replaced_answer(connection: Driver, key: Mapping[str, Any]) -
         "reason": WITHDRAWAL_REASON,
         "by": WITHDRAWAL_ACTOR,
     }
-    await execute(connection, DECIDE, {**key, **decision})
+    await execute_statement(connection, INSERT_DECISION, {**key, **decision})
 
 
 def response_parameters(last_answer: LastAnswer, answers: Sequence[Answer], values: Sequence[float]) -> dict[str, Any]:
@@ -322,8 +342,8 @@ def response_parameters(last_answer: LastAnswer, answers: Sequence[Answer], valu
         "items": last_answer.hit_items,
         "values": values,
         "segment": last_answer.segment,
-        "extra": extra(last_answer, answers[0], last_answer.annotator_id),
-        "telemetry": telemetry(answers, last_answer.hit_items),
+        "extra": extra_json(last_answer, answers[0], last_answer.annotator_id),
+        "telemetry": telemetry_json(answers, last_answer.hit_items),
     }
 
 

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from app.errors import Invalid
 from app.inference.ground.arrays import Array
 
-STEPS = 100  # of a slider
-CONTEXT_WIDTH = 0.1  # how near a similar item is: context works to 61 % at this distance
-Careless = Literal["random", "straight_line", "middle"]
-CARELESS: tuple[Careless, ...] = ("random", "straight_line", "middle")
+SLIDER_STEPS = 100  # of a slider
+CONTEXT_WIDTH_SHARE = 0.1  # how near a similar item is: context works to 61 % at this distance
+CarelessKind = Literal["random", "straight_line", "middle"]
+CARELESS_KINDS: tuple[CarelessKind, ...] = ("random", "straight_line", "middle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,58 +45,62 @@ class Habits:
     fatigue: float = 0.0
     learning: float = 0.0
     context: float = 0.0
-    careless: Careless | None = None
+    careless: CarelessKind | None = None
 
-    def sees(self, truth: Array, done: int, rng: np.random.Generator) -> Array:
+    def perceive_values(self, true_values: Array, hits_done: int, rng: np.random.Generator) -> Array:
         """Where items of these true values, (n,), seem to stand on the scale, perhaps beyond its ends; after `done`
         HITs. To who does not look, anywhere.
         """
         if self.careless is not None:
-            return without_looking(self.careless, rng.random(len(truth)), rng)
-        noise = self.noise * (1 + self.fatigue * done / 100) * (1 + self.learning * np.exp(-done / 5))
-        noise = noise * (1 - self.context * nearness(truth))
-        seen: Array = 0.5 + self.bias + self.scale * (truth - 0.5) + noise * rng.standard_normal(len(truth))
-        return seen
+            return careless_scores(self.careless, rng.random(len(true_values)), rng)
+        noise = self.noise * (1 + self.fatigue * hits_done / 100) * (1 + self.learning * np.exp(-hits_done / 5))
+        noise = noise * (1 - self.context * nearest_similarity(true_values))
+        perceived: Array = (
+            0.5 + self.bias + self.scale * (true_values - 0.5) + noise * rng.standard_normal(len(true_values))
+        )
+        return perceived
 
-    def says(self, truth: Array, done: int, rng: np.random.Generator) -> Array:
+    def score_items(self, true_values: Array, hits_done: int, rng: np.random.Generator) -> Array:
         """Their scores of items of these true values, (n,), on the steps of a slider, 0 to 1."""
         if self.careless is not None:
-            return on_steps(self.sees(truth, done, rng))
-        seen = 0.5 + (np.clip(self.sees(truth, done, rng), 0.0, 1.0) - 0.5) * (1 - self.end_aversion)
-        step = np.array([1.0, 5.0, 10.0])[rng.choice(3, len(truth), p=self.rounding)]
-        return on_steps(seen, step)
+            return round_to_slider_steps(self.perceive_values(true_values, hits_done, rng))
+        perceived = 0.5 + (np.clip(self.perceive_values(true_values, hits_done, rng), 0.0, 1.0) - 0.5) * (
+            1 - self.end_aversion
+        )
+        step = np.array([1.0, 5.0, 10.0])[rng.choice(3, len(true_values), p=self.rounding_probabilities)]
+        return round_to_slider_steps(perceived, step)
 
     @property
-    def rounding(self) -> tuple[float, float, float]:
+    def rounding_probabilities(self) -> tuple[float, float, float]:
         """How often they take the nearest step, and round to 5 and to 10 points."""
         return max(0.0, 1.0 - self.to_5 - self.to_10), self.to_5, self.to_10
 
 
-def nearness(truth: Array) -> Array:
+def nearest_similarity(true_values: Array) -> Array:
     """Of items that stand beside each other, (n,), how near the nearest other one is: 1 for the same value, and less
     the farther away, after a normal density.
     """
-    if len(truth) < 2:
-        return np.zeros(len(truth))
-    apart = np.abs(truth[:, None] - truth)
-    np.fill_diagonal(apart, np.inf)
-    near: Array = np.exp(-0.5 * (apart.min(axis=1) / CONTEXT_WIDTH) ** 2)
+    if len(true_values) < 2:
+        return np.zeros(len(true_values))
+    distances = np.abs(true_values[:, None] - true_values)
+    np.fill_diagonal(distances, np.inf)
+    near: Array = np.exp(-0.5 * (distances.min(axis=1) / CONTEXT_WIDTH_SHARE) ** 2)
     return near
 
 
-def without_looking(how: Careless, anywhere: Array, rng: np.random.Generator) -> Array:
+def careless_scores(kind: CarelessKind, random_scores: Array, rng: np.random.Generator) -> Array:
     """Scores of somebody who does not look, who would put items anywhere, (n,): there, all where the first one is, or
     about the middle.
     """
-    if how == "straight_line":
-        return np.full(len(anywhere), anywhere[0])
-    return rng.normal(0.5, 0.02, len(anywhere)) if how == "middle" else anywhere
+    if kind == "straight_line":
+        return np.full(len(random_scores), random_scores[0])
+    return rng.normal(0.5, 0.02, len(random_scores)) if kind == "middle" else random_scores
 
 
-def on_steps(places: Array, points: npt.ArrayLike = 1.0) -> Array:
+def round_to_slider_steps(scores: Array, step_points: npt.ArrayLike = 1.0) -> Array:
     """The nearest steps of a slider, 0 to 1, or whole multiples of so many points."""
-    wide = np.asarray(points, np.float64)
-    steps: Array = np.round(np.clip(places, 0.0, 1.0) * STEPS / wide) * wide / STEPS
+    step_sizes = np.asarray(step_points, np.float64)
+    steps: Array = np.round(np.clip(scores, 0.0, 1.0) * SLIDER_STEPS / step_sizes) * step_sizes / SLIDER_STEPS
     return steps
 
 
@@ -119,14 +123,14 @@ class Population:
     fatigue: float = 0.0
     learning: float = 0.0
     context: float = 0.0
-    careless: Mapping[Careless, float] = field(default_factory=dict)
+    careless: Mapping[CarelessKind, float] = field(default_factory=dict)
 
-    def people(self, number: int, rng: np.random.Generator) -> list[Habits]:
+    def draw_habits(self, size: int, rng: np.random.Generator) -> list[Habits]:
         """So many annotators; as many of them careless as the shares say, rounded, in a random order."""
-        counts = {how: round(share * number) for how, share in self.careless.items()}
-        kinds: list[Careless | None] = [how for how, count in counts.items() for _ in range(count)]
-        kinds = [*kinds, *[None] * number][:number]
-        shared = {name: getattr(self, name) for name in SHARED}
+        counts = {how: round(share * size) for how, share in self.careless.items()}
+        kinds: list[CarelessKind | None] = [how for how, count in counts.items() for _ in range(count)]
+        kinds = [*kinds, *[None] * size][:size]
+        shared = {name: getattr(self, name) for name in SHARED_HABITS}
         return [
             Habits(
                 bias=self.bias_sd * rng.standard_normal(),
@@ -135,16 +139,16 @@ class Population:
                 careless=kinds[k],
                 **shared,
             )
-            for k in rng.permutation(number).tolist()
+            for k in rng.permutation(size).tolist()
         ]
 
 
-SHARED = ("end_aversion", "to_5", "to_10", "fatigue", "learning", "context")
+SHARED_HABITS = ("end_aversion", "to_5", "to_10", "fatigue", "learning", "context")
 
 
-def plain(noise: float, careless: float = 0.0) -> Population:
+def plain_population(noise: float, careless_share: float = 0.0) -> Population:
     """People who differ in bias alone, by half their noise; a share of them answer at random."""
-    return Population(bias_sd=noise / 2, noise=noise, careless={"random": careless})
+    return Population(bias_sd=noise / 2, noise=noise, careless={"random": careless_share})
 
 
 # As `python -m benchmarks.populations` fits and shows them.
@@ -154,18 +158,25 @@ POPULATIONS = {
 }
 
 
-def population_of(like: str, noise: float, careless: float, how: Careless) -> Population:
+def build_population(
+    population_name: str, noise: float, careless_share: float, careless_kind: CarelessKind
+) -> Population:
     """People like those of one of `POPULATIONS`, or plain ones with this noise where `like` is empty; a share of them
     is careless in this way.
 
     Raises `Invalid` (`population_unknown`).
     """
-    if like and like not in POPULATIONS:
-        raise Invalid(f"No annotators are called “{like}”, but {', '.join(POPULATIONS)}.", code="population_unknown")
-    return replace(POPULATIONS[like] if like else plain(noise), careless={how: careless})
+    if population_name and population_name not in POPULATIONS:
+        raise Invalid(
+            f"No annotators are called “{population_name}”, but {', '.join(POPULATIONS)}.", code="population_unknown"
+        )
+    return replace(
+        POPULATIONS[population_name] if population_name else plain_population(noise),
+        careless={careless_kind: careless_share},
+    )
 
 
-class Answering(Protocol):
+class SimulatedAnnotators(Protocol):
     """Annotators 0, 1, ... who are asked about items by their numbers, and answer with scores in [0, 1]."""
 
     @property
@@ -176,32 +187,32 @@ class Answering(Protocol):
         """Their scores of these items, (n,)."""
 
 
-class MadeUp:
+class HabitAnnotators:
     """People with habits, who see items of true values."""
 
-    def __init__(self, people: Sequence[Habits], truth: npt.ArrayLike) -> None:
+    def __init__(self, habits: Sequence[Habits], true_values: npt.ArrayLike) -> None:
         """truth: (N,), 0 to 1."""
-        self.people, self.truth = people, np.asarray(truth, np.float64)
-        self.done = [0] * len(people)
+        self.habits, self.true_values = habits, np.asarray(true_values, np.float64)
+        self.hits_done = [0] * len(habits)
 
     @property
     def number(self) -> int:
         """How many there are."""
-        return len(self.people)
+        return len(self.habits)
 
     def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
         """Their scores of these items, (n,)."""
-        done = self.done[annotator]
-        self.done[annotator] += 1
-        return self.people[annotator].says(self.truth[[*items]], done, rng)
+        hits_done = self.hits_done[annotator]
+        self.hits_done[annotator] += 1
+        return self.habits[annotator].score_items(self.true_values[[*items]], hits_done, rng)
 
 
-class Replayed:
+class ReplayedAnnotators:
     """People who repeat what real annotators said: of an item any of its real scores, as often as each was given."""
 
-    def __init__(self, scores: Sequence[npt.ArrayLike], number: int = 30) -> None:
+    def __init__(self, scores_by_item: Sequence[npt.ArrayLike], number: int = 30) -> None:
         """scores: of each item those that it got, in [0, 1]."""
-        self.scores, self.number = [np.asarray(said, np.float64) for said in scores], number
+        self.scores, self.number = [np.asarray(said, np.float64) for said in scores_by_item], number
 
     @property
     def truth(self) -> Array:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.inference.ground.arrays import Array, Mask
-from app.inference.online.law import Beliefs, Hit, Law, Parameters
-from app.selection.rule import SETTLED, Asking, Counts, Draw, Index, Rule
-from app.simulation.annotators import Answering
+from app.inference.online.law import AnsweredHit, Law, LawBeliefs, LawParameters
+from app.selection.rule import SETTLED_OFFSET, Counts, Draw, Index, Rule, SelectionSettings
+from app.simulation.annotators import SimulatedAnnotators
 
 
 @dataclass
-class InMemory:
+class SimulatedCampaign:
     """A campaign of N items. begun: what its law believes at first, and how many judgments are in that, (N,); None
     before the first. again: whether it shows somebody an item again. beliefs: those of its law. index: of its rule.
     hits: those that were answered since. seen: the items that annotators have seen. reopened: how often items that had
@@ -25,26 +25,26 @@ class InMemory:
 
     rule: Rule
     law: Law
-    asking: Asking
-    parameters: Parameters
-    size: int
+    asking: SelectionSettings
+    parameters: LawParameters
+    item_count: int
     rng: np.random.Generator
-    begun: tuple[Beliefs, Counts] | None = None
-    again: bool = True
-    beliefs: Beliefs = field(init=False)
+    initial_state: tuple[LawBeliefs, Counts] | None = None
+    repeats_items: bool = True
+    beliefs: LawBeliefs = field(init=False)
     index: Index = field(init=False)
-    hits: list[Hit] = field(default_factory=list)
+    hits: list[AnsweredHit] = field(default_factory=list)
     seen: dict[int, set[int]] = field(default_factory=dict)
-    reopened: int = 0
+    reopenings: int = 0
 
     def __post_init__(self) -> None:
-        self.beliefs, judgments = self.begun or (self.nothing(), np.zeros(self.size, np.int64))
-        self.index = self.rule.index(self.score, self.variance, judgments, self.asking)
+        self.beliefs, judgments = self.initial_state or (self.initial_beliefs(), np.zeros(self.item_count, np.int64))
+        self.index = self.rule.make_index(self.score, self.variance, judgments, self.asking)
 
-    def nothing(self) -> Beliefs:
+    def initial_beliefs(self) -> LawBeliefs:
         """What the law believes before the first HIT."""
-        priors: Sequence[Array] = [np.full(self.size, number) for number in self.law.family.default_prior]
-        return self.law.begin(priors, self.parameters)
+        priors: Sequence[Array] = [np.full(self.item_count, number) for number in self.law.family.default_prior]
+        return self.law.initial_beliefs(priors, self.parameters)
 
     @property
     def score(self) -> Array:
@@ -66,56 +66,65 @@ class InMemory:
         seen = self.seen.setdefault(annotator, set())
         nobody: set[int] = set()
         return self.index.draw(
-            self.asking.n, seen=seen, full=nobody, leading=nobody, allow_seen=self.again, rng=self.rng
+            self.asking.items_per_hit,
+            seen=seen,
+            full=nobody,
+            leading=nobody,
+            allow_seen=self.repeats_items,
+            rng=self.rng,
         )
 
-    def submit(self, hit: Hit) -> None:
+    def learn_answer(self, hit: AnsweredHit) -> None:
         """Learn of an answer."""
         self.hits.append(hit)
         self.seen.setdefault(hit.annotator, set()).update(hit.items)
-        (change,) = self.beliefs.steps([hit])
-        score, variance = self.law.family.estimates(*change.state)
+        (change,) = self.beliefs.iterate_changes([hit])
+        score, variance = self.law.family.scores_and_variances(*change.state)
         judgments = self.judgments[[*change.items]]
         judgments[: len(hit.items)] += 1
         self.index.update(change.items, score, variance, judgments.tolist())
 
-    def release(self, settled: Mask) -> None:
+    def release_items(self, is_settled: Mask) -> None:
         """Ask about these items no more, (N,), and about all others as long as they want judgments."""
-        changed = np.flatnonzero(settled != (self.judgments >= SETTLED))
-        self.reopened += not settled[changed].all()
-        judgments = self.judgments[changed] % SETTLED + SETTLED * settled[changed]
+        changed = np.flatnonzero(is_settled != (self.judgments >= SETTLED_OFFSET))
+        self.reopenings += not is_settled[changed].all()
+        judgments = self.judgments[changed] % SETTLED_OFFSET + SETTLED_OFFSET * is_settled[changed]
         self.index.update(changed.tolist(), self.score[changed], self.variance[changed], judgments.tolist())
 
-    def round_by(self, people: Answering) -> None:
+    def judge_each_item_once(self, annotators: SimulatedAnnotators) -> None:
         """One judgment of each item, whatever is known of it: HITs of items at random, each by any of these people."""
-        shown = self.rng.permutation(self.size)
-        for items in np.array_split(shown, -(-self.size // self.asking.n)):
-            who = int(self.rng.integers(people.number))
-            self.submit(Hit(who, items.tolist(), people.answer(who, items.tolist(), self.rng).tolist()))
+        shown = self.rng.permutation(self.item_count)
+        for items in np.array_split(shown, -(-self.item_count // self.asking.items_per_hit)):
+            annotator = int(self.rng.integers(annotators.number))
+            self.learn_answer(
+                AnsweredHit(annotator, items.tolist(), annotators.answer(annotator, items.tolist(), self.rng).tolist())
+            )
 
-    def answered_by(self, people: Answering, may: Sequence[int] | None = None) -> Iterator[Hit]:
+    def generate_hits(
+        self, annotators: SimulatedAnnotators, hits_left: Sequence[int] | None = None
+    ) -> Iterator[AnsweredHit]:
         """HITs one after another, each by any of them, as they are answered; until nothing is wanted, or nobody may
         answer. may: how many HITs each may, (number,); None without a limit.
         """
-        most = [*may] if may is not None else [-1] * people.number
-        there = [place for place, hits in enumerate(most) if hits]
+        remaining_hits = [*hits_left] if hits_left is not None else [-1] * annotators.number
+        active = [place for place, hits in enumerate(remaining_hits) if hits]
         finished: list[int] = []  # who had seen all that was asked, and come again when more is
-        reopened = self.reopened
-        while there:
-            place = int(self.rng.integers(len(there)))
-            who = there[place]
-            draw = self.draw(who)
-            if draw is None and self.again:  # there is nothing for anybody
+        reopened = self.reopenings
+        while active:
+            place = int(self.rng.integers(len(active)))
+            annotator = active[place]
+            draw = self.draw(annotator)
+            if draw is None and self.repeats_items:  # there is nothing for anybody
                 return
-            most[who] -= draw is not None
-            if draw is None or not most[who]:
-                there[place] = there[-1]
-                there.pop()
+            remaining_hits[annotator] -= draw is not None
+            if draw is None or not remaining_hits[annotator]:
+                active[place] = active[-1]
+                active.pop()
             if draw is None:
-                finished.append(who)
+                finished.append(annotator)
                 continue
-            hit = Hit(who, draw.items, people.answer(who, draw.items, self.rng).tolist())
-            self.submit(hit)
+            hit = AnsweredHit(annotator, draw.items, annotators.answer(annotator, draw.items, self.rng).tolist())
+            self.learn_answer(hit)
             yield hit
-            if reopened != self.reopened:
-                reopened, there, finished = self.reopened, [*there, *finished], []
+            if reopened != self.reopenings:
+                reopened, active, finished = self.reopenings, [*active, *finished], []

@@ -13,23 +13,25 @@ import numpy as np
 from app.goals.evidence import GoalEvidence
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.said import Said
+from app.inference.observations.said import LongJudgments
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Beliefs, Hit, Law, Parameters
+from app.inference.online.law import AnsweredHit, Law, LawBeliefs, LawParameters
 from app.inference.ratings import who_looks
-from app.inference.ratings.annotator_evidence import Judged
-from app.inference.ratings.moderated import Moderated, moderated
-from app.inference.ratings.settled import believed
-from app.inference.ratings.who_looks import MADE_UP
-from app.simulation.annotators import Answering, Habits, MadeUp, Population, on_steps
+from app.inference.ratings.annotator_evidence import ScoredJudgments
+from app.inference.ratings.moderated import ModeratedMeans, moderate_means
+from app.inference.ratings.settled import believed_true_means
+from app.inference.ratings.who_looks import PRIOR_KIND_COUNTS
+from app.simulation.annotators import HabitAnnotators, Habits, Population, SimulatedAnnotators, round_to_slider_steps
 
-AT_FIRST = 2.0  # both parameters of the Beta that true values are drawn from where nothing is known of them
+TRUTH_PRIOR_PARAMETER = (
+    2.0  # both parameters of the Beta that true values are drawn from where nothing is known of them
+)
 
-Supposing = Callable[[np.random.Generator], Answering]
+AnnotatorSource = Callable[[np.random.Generator], SimulatedAnnotators]
 
 
 @dataclass
-class Likely:
+class EstimatedAnnotators:
     """Annotators who answer as those before did. truth, noise: (N,), on 0 to 1."""
 
     truth: Array
@@ -39,146 +41,178 @@ class Likely:
     def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
         """Scores, (n,)."""
         chosen = [*items]
-        return on_steps(self.truth[chosen] + self.noise[chosen] * rng.standard_normal(len(chosen)))
+        return round_to_slider_steps(self.truth[chosen] + self.noise[chosen] * rng.standard_normal(len(chosen)))
 
 
 @dataclass(frozen=True, eq=False)
-class Acquainted:
+class FittedCrowd:
     """What a law has learned. known: of the N items. at_random, bias: of the J annotators who have answered, (J,) each,
     the probability that they do not look, and how much higher they score. noise: standard deviation of answers of who
     looks.
     """
 
-    known: Moderated
-    at_random: Array
+    estimates: ModeratedMeans
+    random_answer_probability: Array
     bias: Array
     noise: float
 
-    def people(self, rng: np.random.Generator, truth: Array, factor: float, strangers: int, *, go_on: bool) -> MadeUp:
+    def draw_annotators(
+        self, rng: np.random.Generator, true_values: Array, noise_factor: float, new_count: int, *, keep_known: bool
+    ) -> HabitAnnotators:
         """So many others like those who have answered; first these, by their places, if they `go_on`. factor: by what
         their noise is multiplied.
         """
-        known = len(self.bias)
-        there = known if go_on else 0
-        who = np.append(np.arange(there), rng.integers(known, size=strangers))
-        share = rng.beta(*(np.array([self.at_random.sum(), (1 - self.at_random).sum()]) + MADE_UP))
-        chances = np.where(np.arange(len(who)) < there, self.at_random[who], share)
-        without_looking = rng.random(len(who)) < chances
+        known_count = len(self.bias)
+        kept_count = known_count if keep_known else 0
+        source_annotators = np.append(np.arange(kept_count), rng.integers(known_count, size=new_count))
+        share = rng.beta(
+            *(
+                np.array([self.random_answer_probability.sum(), (1 - self.random_answer_probability).sum()])
+                + PRIOR_KIND_COUNTS
+            )
+        )
+        chances = np.where(
+            np.arange(len(source_annotators)) < kept_count, self.random_answer_probability[source_annotators], share
+        )
+        is_careless = rng.random(len(source_annotators)) < chances
         habits = [
-            Habits(bias=bias, noise=factor * self.noise, careless="random" if careless else None)
-            for bias, careless in zip(self.bias[who].tolist(), without_looking.tolist(), strict=True)
+            Habits(bias=bias, noise=noise_factor * self.noise, careless="random" if careless else None)
+            for bias, careless in zip(self.bias[source_annotators].tolist(), is_careless.tolist(), strict=True)
         ]
-        return MadeUp(habits, truth)
+        return HabitAnnotators(habits, true_values)
 
 
-def own_priors(law: Law, size: int) -> Array:
+def default_priors(law: Law, item_count: int) -> Array:
     """What a law's posteriors of N items begin with where nobody chose another prior, (numbers, N)."""
-    return np.repeat(np.array(law.family.default_prior)[:, None], size, axis=1)
+    return np.repeat(np.array(law.family.default_prior)[:, None], item_count, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class LawReplay:
     """What a law learned from HITs as they may have been. there: the numbers of annotators who have answered, (J,),
     whose places in it are theirs in `hits` and `beliefs`.
     """
 
-    hits: Sequence[Hit]
-    beliefs: Beliefs
-    there: Integers
+    hits: Sequence[AnsweredHit]
+    beliefs: LawBeliefs
+    annotators: Integers
 
 
-def replayed(known: GoalEvidence, n: int, priors: Array | None = None) -> Replay:
+def replay_evidence(evidence: GoalEvidence, items_per_hit: int, priors: Array | None = None) -> LawReplay:
     """By the law for which something is known. n: items of a HIT. priors: what its posteriors began with, (numbers, N);
     None for its own.
     """
-    size = len(known.tally.total)
-    said = known.said or Said.nothing(size)
-    there, who = np.unique(said.annotators, return_inverse=True)
-    hits = hits_of(replace(said, annotators=who), n)
-    beliefs = known.law.begin([*(own_priors(known.law, size) if priors is None else priors)], Parameters())
-    beliefs.take(hits)
-    return Replay(hits, beliefs, there)
+    item_count = len(evidence.tally.total)
+    judgments = evidence.judgments or LongJudgments.empty(item_count)
+    annotators, annotator_index = np.unique(judgments.annotators, return_inverse=True)
+    hits = group_judgments_into_hits(replace(judgments, annotators=annotator_index), items_per_hit)
+    beliefs = evidence.law.initial_beliefs(
+        [*(default_priors(evidence.law, item_count) if priors is None else priors)], LawParameters()
+    )
+    beliefs.apply_hits(hits)
+    return LawReplay(hits, beliefs, annotators)
 
 
-def hits_of(said: Said, n: int) -> list[Hit]:
+def group_judgments_into_hits(judgments: LongJudgments, items_per_hit: int) -> list[AnsweredHit]:
     """Judgments in a row by one annotator, of no item twice, and of n at most, as HITs."""
-    hits: list[Hit] = []
-    for item, who, value in zip(said.items.tolist(), said.annotators.tolist(), said.scores.tolist(), strict=True):
+    hits: list[AnsweredHit] = []
+    for item, annotator, value in zip(
+        judgments.items.tolist(), judgments.annotators.tolist(), judgments.scores.tolist(), strict=True
+    ):
         last = hits[-1] if hits else None
-        if last and last.annotator == who and len(last.items) < n and item not in last.items:
-            hits[-1] = Hit(who, [*last.items, item], [*last.values, value])
+        if last and last.annotator == annotator and len(last.items) < items_per_hit and item not in last.items:
+            hits[-1] = AnsweredHit(annotator, [*last.items, item], [*last.values, value])
         else:
-            hits.append(Hit(who, [item], [value]))
+            hits.append(AnsweredHit(annotator, [item], [value]))
     return hits
 
 
-def acquainted(known: GoalEvidence, replay: Replay) -> Acquainted | None:
+def fit_crowd(evidence: GoalEvidence, replay: LawReplay) -> FittedCrowd | None:
     """None where too little was said."""
-    said, fitted, learned = known.said, known.fitted, replay.beliefs.kept()
-    if said is None or fitted is None or learned.campaign is None or not believed(fitted):
+    judgments, fitted, learned = evidence.judgments, evidence.law_estimates, replay.beliefs.to_law_state()
+    if judgments is None or fitted is None or learned.campaign is None or not believed_true_means(fitted):
         return None
-    told = known.law.described(learned.annotators, learned.campaign)
-    bias = np.nan_to_num([told[place].bias for place in range(len(told))])
-    who = np.searchsorted(replay.there, said.annotators)
+    descriptions = evidence.law.describe_annotators(learned.annotators, learned.campaign)
+    bias = np.nan_to_num([descriptions[place].bias for place in range(len(descriptions))])
+    annotator_index = np.searchsorted(replay.annotators, judgments.annotators)
     # Biases stay in the noise: what is known of each is too little to take it out.
-    found = who_looks.fit(Judged.of(said.items, who, said.scores, said.n_items, len(bias)))
-    return Acquainted(fitted, found.at_random, bias, found.noise)
+    mixture = who_looks.fit(
+        ScoredJudgments.from_arrays(judgments.items, annotator_index, judgments.scores, judgments.n_items, len(bias))
+    )
+    return FittedCrowd(fitted, mixture.at_random, bias, mixture.noise)
 
 
-def by_law(known: Tally, own: Acquainted | None, like: Population | GoalEvidence, n: int, people: int) -> Supposing:
+def annotator_source_by_law(
+    tally: Tally,
+    crowd: FittedCrowd | None,
+    fallback: Population | GoalEvidence,
+    items_per_hit: int,
+    annotator_count: int,
+) -> AnnotatorSource:
     """So many `people` who answer, drawn anew for each run: a campaign's own annotators, and others like them; where it
     tells too little, people like those of an earlier one or as is said. n: items of a HIT.
     """
-    if own is not None:
-        more = people - len(own.bias)
-        return lambda rng: own.people(rng, *truths(own.known, rng), more, go_on=True)
-    earlier = None if isinstance(like, Population) else acquainted(like, replayed(like, n))
-    if earlier is None:
-        return by_means(known, like, people)
+    if crowd is not None:
+        new_count = annotator_count - len(crowd.bias)
+        return lambda rng: crowd.draw_annotators(
+            rng, *draw_true_values(crowd.estimates, rng), new_count, keep_known=True
+        )
+    earlier_crowd = (
+        None if isinstance(fallback, Population) else fit_crowd(fallback, replay_evidence(fallback, items_per_hit))
+    )
+    if earlier_crowd is None:
+        return annotator_source_by_means(tally, fallback, annotator_count)
 
-    def like_earlier(rng: np.random.Generator) -> Answering:
-        truth, factor = truths(earlier.known, rng)
-        return earlier.people(rng, rng.choice(truth, len(known.total)), factor, people, go_on=False)
+    def draw_like_earlier(rng: np.random.Generator) -> SimulatedAnnotators:
+        truth, factor = draw_true_values(earlier_crowd.estimates, rng)
+        return earlier_crowd.draw_annotators(
+            rng, rng.choice(truth, len(tally.total)), factor, annotator_count, keep_known=False
+        )
 
-    return like_earlier
+    return draw_like_earlier
 
 
-def by_means(known: Tally, like: Population | GoalEvidence, people: int) -> Supposing:
+def annotator_source_by_means(
+    tally: Tally, fallback: Population | GoalEvidence, annotator_count: int
+) -> AnnotatorSource:
     """The same, of annotators who are alike, or as is said. What it returns raises `Inestimable`
     (`too_few_judgments`).
     """
-    size = len(known.total)
+    item_count = len(tally.total)
 
-    def those_who_answer(rng: np.random.Generator) -> Answering:
-        if (own := likely(known, rng, people)) is not None:
+    def draw_annotators(rng: np.random.Generator) -> SimulatedAnnotators:
+        if (own := estimate_annotators(tally, rng, annotator_count)) is not None:
             return own
-        if isinstance(like, Population):
-            return MadeUp(like.people(people, rng), rng.beta(AT_FIRST, AT_FIRST, size))
-        if (earlier := likely(like.tally, rng, people)) is None:
+        if isinstance(fallback, Population):
+            return HabitAnnotators(
+                fallback.draw_habits(annotator_count, rng),
+                rng.beta(TRUTH_PRIOR_PARAMETER, TRUTH_PRIOR_PARAMETER, item_count),
+            )
+        if (earlier := estimate_annotators(fallback.tally, rng, annotator_count)) is None:
             raise Inestimable("The earlier campaign tells too little of its items.", code="too_few_judgments")
-        some = rng.integers(len(earlier.truth), size=size)
-        return Likely(earlier.truth[some], earlier.noise[some], people)
+        some = rng.integers(len(earlier.truth), size=item_count)
+        return EstimatedAnnotators(earlier.truth[some], earlier.noise[some], annotator_count)
 
-    return those_who_answer
+    return draw_annotators
 
 
-def likely(known: Tally, rng: np.random.Generator, people: int) -> Likely | None:
+def estimate_annotators(tally: Tally, rng: np.random.Generator, annotator_count: int) -> EstimatedAnnotators | None:
     """So many people, as what was said tells of items and annotators; None where it tells too little."""
-    found = moderated(known)
-    if not believed(found):
+    estimates = moderate_means(tally)
+    if not believed_true_means(estimates):
         return None
-    truth, factor = truths(found, rng)
-    noise = found.standard_error * factor * np.sqrt(known.judgments)
-    return Likely(truth, np.where(np.isfinite(noise), noise, np.nanmedian(noise)), people)
+    truth, factor = draw_true_values(estimates, rng)
+    noise = estimates.standard_error * factor * np.sqrt(tally.judgments)
+    return EstimatedAnnotators(truth, np.where(np.isfinite(noise), noise, np.nanmedian(noise)), annotator_count)
 
 
-def truths(known: Moderated, rng: np.random.Generator) -> tuple[Array, float]:
+def draw_true_values(estimates: ModeratedMeans, rng: np.random.Generator) -> tuple[Array, float]:
     """True values that may be those of the items, (N,), and how many times as large errors may be as they seem: how far
     annotators differ is known as well as so many degrees of freedom tell it, and the less of the spread of scores is
     theirs, the more is of the items. known: of which something is `believed`.
     """
-    factor = float(np.sqrt(known.together / rng.chisquare(known.together)))
-    drawn = replace(known, standard_error=known.standard_error * factor)
-    beliefs = (believed(drawn) or believed(known))[0]
+    factor = float(np.sqrt(estimates.degrees_of_freedom_limit / rng.chisquare(estimates.degrees_of_freedom_limit)))
+    scaled_estimates = replace(estimates, standard_error=estimates.standard_error * factor)
+    beliefs = (believed_true_means(scaled_estimates) or believed_true_means(estimates))[0]
     truth = beliefs.centre + beliefs.error * rng.standard_t(beliefs.freedom)
     return np.clip(truth, 0, 1), factor

@@ -5,20 +5,20 @@ from typing import Self
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field
 
-from app.analysis.routes import KeptFits
-from app.auth.guards import program
-from app.database.campaign import campaign_by_slug
+from app.analysis.routes import ProcessFits
+from app.auth.guards import require_program
+from app.database.campaign import load_campaign_by_slug
 from app.errors import Conflict
 from app.goals.progress import Progress
-from app.goals.settings import RELEASE
-from app.stopping.watch import progress_of
-from app.web import Database, refusals
+from app.goals.settings import RELEASE_ITEMS
+from app.stopping.watch import load_goal_progress
+from app.web import Database, document_refusals
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
     tags=["Results"],
-    dependencies=[Depends(program)],
-    responses=refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
+    dependencies=[Depends(require_program)],
+    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
 )
 
 
@@ -38,28 +38,28 @@ class GoalProgress(BaseModel):
     )
 
     @classmethod
-    def of(cls, found: Progress, *, releases: bool) -> Self:
+    def from_progress(cls, progress: Progress, *, releases_items: bool) -> Self:
         """As it was measured."""
-        settled = len(found.settled) if releases else None
+        settled_count = len(progress.settled_items) if releases_items else None
         return cls(
-            goal=found.goal,
-            now=found.now,
-            wanted=found.wanted,
-            reached=found.reached,
-            measured_by=found.by,
-            settled=settled,
+            goal=progress.goal_text,
+            now=progress.value,
+            wanted=progress.target,
+            reached=progress.is_reached,
+            measured_by=progress.measured_by,
+            settled=settled_count,
         )
 
 
-@router.get("/goal", responses=refusals({404: "`campaign_not_found`", 409: "`no_goal`, `not_launched`"}))
-async def show_goal(database: Database, fits: KeptFits, slug: str) -> GoalProgress:
+@router.get("/goal", responses=document_refusals({404: "`campaign_not_found`", 409: "`no_goal`, `not_launched`"}))
+async def show_goal(database: Database, fits: ProcessFits, slug: str) -> GoalProgress:
     """How near the campaign is to its goal, by the newest answers."""
-    async with fits.reading(database) as connection:
-        campaign = await campaign_by_slug(connection, slug)
+    async with fits.open_reader(database) as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
         if campaign.status == "draft":
             raise Conflict(f"“{campaign.name}” is a draft: nobody has answered yet.", code="not_launched")
-        counted = await fits.counted(connection, campaign)
-        found = await progress_of(connection, campaign, await counted.measured(campaign))
-    if found is None:
+        judgments_read = await fits.load_calibrated_evidence(connection, campaign)
+        progress = await load_goal_progress(connection, campaign, await judgments_read.estimate_goal(campaign))
+    if progress is None:
         raise Conflict(f"“{campaign.name}” has no goal.", code="no_goal")
-    return GoalProgress.of(found, releases=campaign.when_reached == RELEASE)
+    return GoalProgress.from_progress(progress, releases_items=campaign.when_reached == RELEASE_ITEMS)

@@ -7,22 +7,32 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.auth.guards import looking, researcher
+from app.auth.guards import require_researcher, require_researcher_without_csrf
 from app.campaigns import form
 from app.campaigns.settings import CampaignSettings
 from app.crowd.registry import platforms_with_pages
-from app.database.campaign import campaign_of_page
+from app.database.campaign import load_campaign_for_page
 from app.designs.answer import Form
-from app.designs.criteria import asked_of
-from app.designs.numbers import whole_number
+from app.designs.criteria import criterion_forms
+from app.designs.numbers import parse_nonnegative_int
 from app.designs.registry import design_of
 from app.errors import Invalid
-from app.templating import markdown_to_html
+from app.templating import convert_markdown_texts
 from app.trial import hit as hits
-from app.web import Entered, Now, Transaction, allow_links, fetched, page, speak
+from app.web import (
+    FormFields,
+    Now,
+    Transaction,
+    allow_external_media,
+    choose_request_language,
+    is_script_request,
+    render_page,
+)
 
-router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
-preview_router = APIRouter(prefix="/admin", dependencies=[Depends(looking)], include_in_schema=False)
+router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+preview_router = APIRouter(
+    prefix="/admin", dependencies=[Depends(require_researcher_without_csrf)], include_in_schema=False
+)
 PREVIEW_CAMPAIGN_PATH = "/campaigns/{slug}"
 MAX_PREVIEW_HITS = 1_000_000  # trial HITs of a campaign
 
@@ -35,14 +45,14 @@ async def show_preview_page(
     request: Request, connection: Transaction, slug: str, number: PreviewNumber = 0
 ) -> HTMLResponse:
     """What annotators see, to answer without anything being stored."""
-    campaign = await campaign_of_page(connection, slug)
-    return page(request, "admin/trial.html", {"campaign": campaign, "number": number})
+    campaign = await load_campaign_for_page(connection, slug)
+    return render_page(request, "admin/trial.html", {"campaign": campaign, "number": number})
 
 
 async def read_unsaved_settings(request: Request, slug: str) -> CampaignSettings | None:
     """The settings in the address, as the form says them that is being filled in; None where the campaign's count."""
     values = request.query_params
-    return form.read_leniently(values) if "design" in values or slug == hits.NEW_CAMPAIGN_SLUG else None
+    return form.parse_unfinished_settings_form(values) if "design" in values or slug == hits.NEW_CAMPAIGN_SLUG else None
 
 
 UnsavedSettings = Annotated[CampaignSettings | None, Depends(read_unsaved_settings)]
@@ -54,13 +64,13 @@ async def show_preview_hit(
 ) -> HTMLResponse:
     """One HIT, for a frame of the page on which a campaign is tried or its settings are chosen."""
     campaign = await hits.load_preview_campaign(connection, slug, unsaved)
-    speak(request, campaign)
+    choose_request_language(request, campaign)
     return await render_preview_hit(request, campaign, await hits.draw_preview_hit(connection, campaign, number))
 
 
 @preview_router.post(PREVIEW_CAMPAIGN_PATH + "/try/hit")
 async def answer_preview_hit(
-    request: Request, form_values: Entered, connection: Transaction, *, slug: str, unsaved: UnsavedSettings, now: Now
+    request: Request, form_values: FormFields, connection: Transaction, *, slug: str, unsaved: UnsavedSettings, now: Now
 ) -> Response:
     """Checked as an annotator's answer is; the next set, or the same with what is wrong. That a draft was tried is all
     that is kept. The form of settings, sent here by a browser without scripts, is shown as what it makes of a HIT.
@@ -69,15 +79,15 @@ async def answer_preview_hit(
         settings_query = {name: value for name, value in form_values.items() if value and name != "csrf"}
         return RedirectResponse(f"{request.url.path}?{urlencode(settings_query)}", status_code=303)
     campaign = await hits.load_preview_campaign(connection, slug, unsaved)
-    speak(request, campaign)
-    number = min(whole_number(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
+    choose_request_language(request, campaign)
+    number = min(parse_nonnegative_int(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
     hit = await hits.draw_preview_hit(connection, campaign, number)
     if "broken" in form_values:
         return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})
     try:
         hits.check_preview_answer(campaign, hit, Form(form_values, "form"))
     except Invalid as refusal:
-        if fetched(request):
+        if is_script_request(request):
             raise
         return await render_preview_hit(request, campaign, hit, {"notice": refusal, "form": form_values})
     if unsaved is None:
@@ -93,12 +103,12 @@ async def discard_preview_draft() -> None:
 async def render_preview_hit(
     request: Request, campaign: Any, hit: hits.PreviewHit, page_state: Mapping[str, Any] | None = None
 ) -> HTMLResponse:
-    allow_links(request, campaign)
+    allow_external_media(request, campaign)
     served_campaign = hits.campaign_for_preview_page(campaign, hit)
-    (instructions,) = await markdown_to_html(campaign.instructions, latex=campaign.latex)
+    (instructions,) = await convert_markdown_texts(campaign.instructions, latex=campaign.latex)
     context = {
         "campaign": served_campaign,
-        "asked": asked_of(served_campaign, hit.id),
+        "asked": criterion_forms(served_campaign, hit.id),
         "design": design_of(campaign),
         "platform": next(platform for platform in platforms_with_pages() if platform.has_start_button),
         "work": {"hit": hit},
@@ -108,4 +118,4 @@ async def render_preview_hit(
         "instructions": instructions,
         "last": False,
     }
-    return page(request, "_work.html" if fetched(request) else "work.html", context)
+    return render_page(request, "_work.html" if is_script_request(request) else "work.html", context)

@@ -10,23 +10,23 @@ from typing import BinaryIO
 
 from app.errors import Invalid, TooLarge
 from app.upload import containers, encodings
-from app.upload.containers import ZIP
-from app.upload.delimited import delimited_upload
+from app.upload.containers import ZIP_SIGNATURE
+from app.upload.delimited import read_delimited_table
 from app.upload.encodings import ENCODINGS
-from app.upload.json_rows import JSON_EXTENSIONS, json_upload, read_objects
+from app.upload.json_rows import JSON_EXTENSIONS, read_json_table, table_from_objects
 from app.upload.rows import (
-    INDEX,
-    LONGEST_CELL,
-    LONGEST_ID,
-    LONGEST_SHOWN,
-    MOST_ROWS,
-    ReadAs,
-    Upload,
+    INDEX_COLUMN,
+    MAX_ID_CHARACTERS,
+    MAX_SHOWN_CHARACTERS,
+    MAX_UPLOAD_ROWS,
+    MAX_UPLOADED_CELL_CHARACTERS,
+    ReadOptions,
     UploadedRow,
-    as_number,
-    as_text,
-    limited,
-    refuse,
+    UploadedTable,
+    format_cell,
+    limit_rows,
+    parse_finite_number,
+    refuse_line,
 )
 
 __all__ = [
@@ -50,10 +50,12 @@ __all__ = [
     "refuse",
 ]
 
-UNICODE = ReadAs()
+UNICODE_OPTIONS = ReadOptions()
 
 
-def read(file: BinaryIO, name: str, *, max_mb: int, read_as: ReadAs = UNICODE) -> Upload:
+def read_table(
+    file: BinaryIO, file_name: str, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
+) -> UploadedTable:
     """The table in an open file, which may be packed by gzip or zip.
 
     Args:
@@ -68,27 +70,27 @@ def read(file: BinaryIO, name: str, *, max_mb: int, read_as: ReadAs = UNICODE) -
             `delimited_upload` or `json_upload`; `cell_too_long` while the rows are read.
 
     """
-    check_size(file, max_mb)
-    table = containers.unpacked(file, name, max_mb=max_mb)
-    encoded = encodings.encoding_of(table.file, read_as.encoding)
+    check_upload_size(file, max_mb)
+    table = containers.unpack_uploaded_table(file, file_name, max_mb=max_mb)
+    text_encoding = encodings.detect_encoding(table.file, read_options.encoding)
     extension = PurePath(table.name).suffix.lower()
 
-    def lines() -> Iterator[str]:
-        return encodings.lines_of(table.file, encoded)
+    def read_lines() -> Iterator[str]:
+        return encodings.decode_lines(table.file, text_encoding)
 
-    first = next((chunk for chunk in encodings.chunks_of(table.file, encoded) if chunk.strip()), None)
-    if first is None:
+    first_text = next((chunk for chunk in encodings.decode_chunks(table.file, text_encoding) if chunk.strip()), None)
+    if first_text is None:
         raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
-    containers.refuse_markup(first[:100])
-    if extension in JSON_EXTENSIONS or begins_as_json(first):
-        upload = json_upload(lambda: encodings.chunks_of(table.file, encoded), lines, extension)
+    containers.refuse_markup(first_text[:100])
+    if extension in JSON_EXTENSIONS or is_json_beginning(first_text):
+        upload = read_json_table(lambda: encodings.decode_chunks(table.file, text_encoding), read_lines, extension)
     else:
-        upload = delimited_upload(lines, extension, read_as.quotes)
-    notes = [table.note, *encodings.notes_on(encoded), *upload.notes]
-    return Upload(
+        upload = read_delimited_table(read_lines, extension, read_options.quotes)
+    notes = [table.note, *encodings.encoding_notes(text_encoding), *upload.notes]
+    return UploadedTable(
         upload.format,
         upload.columns,
-        upload.records,
+        upload.rows,
         upload.row_count,
         upload.line_count,
         tuple(note for note in notes if note),
@@ -96,13 +98,13 @@ def read(file: BinaryIO, name: str, *, max_mb: int, read_as: ReadAs = UNICODE) -
     )
 
 
-def begins_as_json(text: str) -> bool:
+def is_json_beginning(text: str) -> bool:
     """Whether a text without a telling extension is JSON."""
     start = text.lstrip()[:1000]
     return start.startswith("{") or (start.startswith("[") and start[1:].lstrip()[:1] in ("{", "[", "]", '"', ""))
 
 
-def check_size(file: BinaryIO, max_mb: int) -> None:
+def check_upload_size(file: BinaryIO, max_mb: int) -> None:
     """Raises `TooLarge` (`file_too_large`)."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)

@@ -9,97 +9,101 @@ from collections.abc import Collection
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
 
-from app.errors import Invalid, TooLarge, listed, shortened, some_of
+from app.errors import Invalid, TooLarge, join_names, shorten_echo, shorten_names
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 MB = 2**20
-READ_AT_ONCE = 2**18  # bytes
-HEAD_BYTES = 2**10  # looked at to tell a kind of file
-ZIP, GZIP = b"PK\x03\x04", b"\x1f\x8b"
-MOST_FILES_IN_ZIP, LARGEST_DIRECTORY = 10_000, 2**21
-END, END_BYTES = b"PK\x05\x06", 22  # of a zip, without its comment
-LEFT_BY_SYSTEMS = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
-ENCRYPTED = 1  # a bit of a file's flags
+UNPACK_BUFFER_BYTES = 2**18  # bytes
+FORMAT_HEAD_BYTES = 2**10  # looked at to tell a kind of file
+ZIP_SIGNATURE, GZIP_SIGNATURE = b"PK\x03\x04", b"\x1f\x8b"
+MAX_FILES_IN_TABLE_ZIP, MAX_TABLE_ZIP_DIRECTORY_BYTES = 10_000, 2**21
+ZIP_END_SIGNATURE, ZIP_END_BYTES = b"PK\x05\x06", 22  # of a zip, without its comment
+SYSTEM_FILE_NAMES = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
+ZIP_ENCRYPTED_FLAG = 1  # a bit of a file's flags
 
-SAVE_AS_CSV = "Save the table as CSV in UTF-8 and upload that."
-IN_EXCEL = "In Excel, save it as CSV UTF-8 and upload that."
-IN_LIBREOFFICE = "In LibreOffice, save it as Text CSV in UTF-8 and upload that."
-IN_APPLE = "Choose File, Export To, CSV, with Unicode (UTF-8) as its encoding, and upload that."
-IN_WORDS = "Copy its table into a spreadsheet, save that as CSV in UTF-8, and upload it."
-UNPACK = "Unpack it and upload the table."
-IN_R = "In R, write the table with write.csv and upload that."
+SAVE_AS_CSV_ADVICE = "Save the table as CSV in UTF-8 and upload that."
+EXCEL_ADVICE = "In Excel, save it as CSV UTF-8 and upload that."
+LIBREOFFICE_ADVICE = "In LibreOffice, save it as Text CSV in UTF-8 and upload that."
+APPLE_ADVICE = "Choose File, Export To, CSV, with Unicode (UTF-8) as its encoding, and upload that."
+DOCUMENT_ADVICE = "Copy its table into a spreadsheet, save that as CSV in UTF-8, and upload it."
+UNPACK_ADVICE = "Unpack it and upload the table."
+R_ADVICE = "In R, write the table with write.csv and upload that."
 
 
-class Container(NamedTuple):
+class ForeignFormat(NamedTuple):
     """A kind of file that is no table: its name in a sentence, and what to do."""
 
-    name: str
+    phrase: str
     advice: str
 
 
-def in_pandas(reader: str) -> str:
-    return f"Convert it, for example with pandas.{reader}(…).to_csv(…, index=False), and upload that."
+def pandas_advice(pandas_reader: str) -> str:
+    return f"Convert it, for example with pandas.{pandas_reader}(…).to_csv(…, index=False), and upload that."
 
 
-EXCEL = Container("an Excel workbook", IN_EXCEL)
-OLD_EXCEL = Container("an old Excel workbook (.xls)", IN_EXCEL)
-MAGIC = {  # (offset, bytes): what it is; with enough bytes that no header of a table begins so
-    (0, b"PAR1\x15"): Container("a Parquet file", in_pandas("read_parquet")),
-    (0, b"ARROW1\0\0"): Container("an Arrow or Feather file", in_pandas("read_feather")),
-    (0, b"Obj\x01"): Container("an Avro file", SAVE_AS_CSV),
-    (0, b"\x80\x04\x95"): Container("a Python pickle", in_pandas("read_pickle")),
-    (0, b"\x80\x05\x95"): Container("a Python pickle", in_pandas("read_pickle")),
-    (0, b"\x89HDF\r\n\x1a\n"): Container("an HDF5 file", in_pandas("read_hdf")),
-    (0, b"SQLite format 3\0"): Container("an SQLite database", SAVE_AS_CSV),
-    (0, b"\x93NUMPY"): Container("a NumPy array", SAVE_AS_CSV),
-    (0, b"$FL2@"): Container("an SPSS file (.sav)", in_pandas("read_spss")),
-    (0, b"$FL3@"): Container("an SPSS file (.zsav)", in_pandas("read_spss")),
-    (0, b"<stata_dta>"): Container("a Stata file (.dta)", in_pandas("read_stata")),
-    (0, b"RDX2\n"): Container("an R data file", IN_R),
-    (0, b"RDX3\n"): Container("an R data file", IN_R),
-    (0, b"X\n\0\0\0"): Container("an R data file (.rds)", IN_R),
-    (0, b"%PDF-"): Container("a PDF document", IN_WORDS),
-    (0, b"{\\rtf"): Container("an RTF document", IN_WORDS),
-    (0, b"\x89PNG\r\n\x1a\n"): Container("an image (PNG)", "Images that items name come as a zip beside the table."),
-    (0, b"\xff\xd8\xff"): Container("an image (JPEG)", "Images that items name come as a zip beside the table."),
-    (4, b"1AY&SY"): Container("a bzip2 archive", UNPACK),
-    (0, b"\xfd7zXZ\0"): Container("an xz archive", UNPACK),
-    (0, b"\x28\xb5\x2f\xfd"): Container("a Zstandard archive", UNPACK),
-    (0, b"7z\xbc\xaf\x27\x1c"): Container("a 7-Zip archive", UNPACK),
-    (0, b"Rar!\x1a\x07"): Container("a RAR archive", UNPACK),
-    (257, b"ustar"): Container("a tar archive", UNPACK),
+EXCEL_FORMAT = ForeignFormat("an Excel workbook", EXCEL_ADVICE)
+OLD_EXCEL_FORMAT = ForeignFormat("an old Excel workbook (.xls)", EXCEL_ADVICE)
+FORMAT_BY_SIGNATURE = {  # (offset, bytes): what it is; with enough bytes that no header of a table begins so
+    (0, b"PAR1\x15"): ForeignFormat("a Parquet file", pandas_advice("read_parquet")),
+    (0, b"ARROW1\0\0"): ForeignFormat("an Arrow or Feather file", pandas_advice("read_feather")),
+    (0, b"Obj\x01"): ForeignFormat("an Avro file", SAVE_AS_CSV_ADVICE),
+    (0, b"\x80\x04\x95"): ForeignFormat("a Python pickle", pandas_advice("read_pickle")),
+    (0, b"\x80\x05\x95"): ForeignFormat("a Python pickle", pandas_advice("read_pickle")),
+    (0, b"\x89HDF\r\n\x1a\n"): ForeignFormat("an HDF5 file", pandas_advice("read_hdf")),
+    (0, b"SQLite format 3\0"): ForeignFormat("an SQLite database", SAVE_AS_CSV_ADVICE),
+    (0, b"\x93NUMPY"): ForeignFormat("a NumPy array", SAVE_AS_CSV_ADVICE),
+    (0, b"$FL2@"): ForeignFormat("an SPSS file (.sav)", pandas_advice("read_spss")),
+    (0, b"$FL3@"): ForeignFormat("an SPSS file (.zsav)", pandas_advice("read_spss")),
+    (0, b"<stata_dta>"): ForeignFormat("a Stata file (.dta)", pandas_advice("read_stata")),
+    (0, b"RDX2\n"): ForeignFormat("an R data file", R_ADVICE),
+    (0, b"RDX3\n"): ForeignFormat("an R data file", R_ADVICE),
+    (0, b"X\n\0\0\0"): ForeignFormat("an R data file (.rds)", R_ADVICE),
+    (0, b"%PDF-"): ForeignFormat("a PDF document", DOCUMENT_ADVICE),
+    (0, b"{\\rtf"): ForeignFormat("an RTF document", DOCUMENT_ADVICE),
+    (0, b"\x89PNG\r\n\x1a\n"): ForeignFormat(
+        "an image (PNG)", "Images that items name come as a zip beside the table."
+    ),
+    (0, b"\xff\xd8\xff"): ForeignFormat("an image (JPEG)", "Images that items name come as a zip beside the table."),
+    (4, b"1AY&SY"): ForeignFormat("a bzip2 archive", UNPACK_ADVICE),
+    (0, b"\xfd7zXZ\0"): ForeignFormat("an xz archive", UNPACK_ADVICE),
+    (0, b"\x28\xb5\x2f\xfd"): ForeignFormat("a Zstandard archive", UNPACK_ADVICE),
+    (0, b"7z\xbc\xaf\x27\x1c"): ForeignFormat("a 7-Zip archive", UNPACK_ADVICE),
+    (0, b"Rar!\x1a\x07"): ForeignFormat("a RAR archive", UNPACK_ADVICE),
+    (257, b"ustar"): ForeignFormat("a tar archive", UNPACK_ADVICE),
 }
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-IN_OLE = {  # the name of a part: what the whole is
-    "Workbook": OLD_EXCEL,
-    "Book": OLD_EXCEL,
-    "WordDocument": Container("an old Word document (.doc)", IN_WORDS),
-    "PowerPoint Document": Container("an old PowerPoint presentation (.ppt)", IN_WORDS),
-    "EncryptedPackage": Container("an Office document with a password", "Save it without one, as CSV UTF-8."),
+OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+FORMAT_BY_OLE_PART = {  # the name of a part: what the whole is
+    "Workbook": OLD_EXCEL_FORMAT,
+    "Book": OLD_EXCEL_FORMAT,
+    "WordDocument": ForeignFormat("an old Word document (.doc)", DOCUMENT_ADVICE),
+    "PowerPoint Document": ForeignFormat("an old PowerPoint presentation (.ppt)", DOCUMENT_ADVICE),
+    "EncryptedPackage": ForeignFormat("an Office document with a password", "Save it without one, as CSV UTF-8."),
 }
-IN_ZIP = {  # how the path of a part begins: what the whole is
-    "xl/": EXCEL,
-    "word/": Container("a Word document", IN_WORDS),
-    "ppt/": Container("a PowerPoint presentation", IN_WORDS),
-    "Index/Tables/": Container("an Apple Numbers document", IN_APPLE),
-    "Index/CalculationEngine": Container("an Apple Numbers document", IN_APPLE),
-    "Index/": Container("an Apple Numbers, Pages or Keynote document", IN_APPLE),
-    "Index.zip": Container("an Apple Numbers, Pages or Keynote document", IN_APPLE),
-    "META-INF/container.xml": Container("an e-book (EPUB)", IN_WORDS),
-    "META-INF/MANIFEST.MF": Container("a Java archive", UNPACK),
+FORMAT_BY_ZIP_PATH = {  # how the path of a part begins: what the whole is
+    "xl/": EXCEL_FORMAT,
+    "word/": ForeignFormat("a Word document", DOCUMENT_ADVICE),
+    "ppt/": ForeignFormat("a PowerPoint presentation", DOCUMENT_ADVICE),
+    "Index/Tables/": ForeignFormat("an Apple Numbers document", APPLE_ADVICE),
+    "Index/CalculationEngine": ForeignFormat("an Apple Numbers document", APPLE_ADVICE),
+    "Index/": ForeignFormat("an Apple Numbers, Pages or Keynote document", APPLE_ADVICE),
+    "Index.zip": ForeignFormat("an Apple Numbers, Pages or Keynote document", APPLE_ADVICE),
+    "META-INF/container.xml": ForeignFormat("an e-book (EPUB)", DOCUMENT_ADVICE),
+    "META-INF/MANIFEST.MF": ForeignFormat("a Java archive", UNPACK_ADVICE),
 }
-MIMETYPES = {  # of a zip's part of that name
-    b"application/vnd.oasis.opendocument.spreadsheet": Container("an OpenDocument spreadsheet (.ods)", IN_LIBREOFFICE),
-    b"application/vnd.oasis.opendocument.text": Container("an OpenDocument text (.odt)", IN_WORDS),
-    b"application/vnd.oasis.opendocument": Container("an OpenDocument file", IN_WORDS),
-    b"application/epub+zip": Container("an e-book (EPUB)", IN_WORDS),
+FORMAT_BY_ZIP_MIMETYPE = {  # of a zip's part of that name
+    b"application/vnd.oasis.opendocument.spreadsheet": ForeignFormat(
+        "an OpenDocument spreadsheet (.ods)", LIBREOFFICE_ADVICE
+    ),
+    b"application/vnd.oasis.opendocument.text": ForeignFormat("an OpenDocument text (.odt)", DOCUMENT_ADVICE),
+    b"application/vnd.oasis.opendocument": ForeignFormat("an OpenDocument file", DOCUMENT_ADVICE),
+    b"application/epub+zip": ForeignFormat("an e-book (EPUB)", DOCUMENT_ADVICE),
 }
-MARKUP = {  # how a text begins, in small letters: what it is
-    "<!doctype html": Container("a web page (HTML)", "Was it downloaded from a page that asks for a login?"),
-    "<html": Container("a web page (HTML)", "Was it downloaded from a page that asks for a login?"),
-    "<?xml": Container("an XML file", "Convert it to CSV in UTF-8 and upload that."),
+FORMAT_BY_MARKUP_START = {  # how a text begins, in small letters: what it is
+    "<!doctype html": ForeignFormat("a web page (HTML)", "Was it downloaded from a page that asks for a login?"),
+    "<html": ForeignFormat("a web page (HTML)", "Was it downloaded from a page that asks for a login?"),
+    "<?xml": ForeignFormat("an XML file", "Convert it to CSV in UTF-8 and upload that."),
 }
 
 
@@ -111,73 +115,73 @@ class UnpackedTable(NamedTuple):
     note: str | None = None
 
 
-def refuse_container(container: Container) -> NoReturn:
-    code = "excel_workbook" if container in (EXCEL, OLD_EXCEL) else "not_a_table"
-    raise Invalid(f"This is {container.name}. {container.advice} Nothing was imported.", code=code)
+def refuse_format(file_format: ForeignFormat) -> NoReturn:
+    error_code = "excel_workbook" if file_format in (EXCEL_FORMAT, OLD_EXCEL_FORMAT) else "not_a_table"
+    raise Invalid(f"This is {file_format.phrase}. {file_format.advice} Nothing was imported.", code=error_code)
 
 
-def unpacked(file: BinaryIO, name: str, *, max_mb: int) -> UnpackedTable:
+def unpack_uploaded_table(file: BinaryIO, file_name: str, *, max_mb: int) -> UnpackedTable:
     """The table in a file: the file itself, or the one that a gzip or zip holds.
 
     Raises `Invalid` (`excel_workbook`, `not_a_table`, `gzip_unreadable`, `zip_unreadable`, `zip_encrypted`,
     `zip_not_one_table`) and, while an unpacked table is read, `TooLarge` (`file_too_large`).
     """
-    start = first_bytes_of(file)
-    if start.startswith(GZIP):
-        table = gzipped(file, name, max_mb)
-    elif start.startswith((ZIP, END)):
-        table = zipped(file, max_mb)
+    start = peek_first_bytes(file)
+    if start.startswith(GZIP_SIGNATURE):
+        table = unpack_gzip(file, file_name, max_mb)
+    elif start.startswith((ZIP_SIGNATURE, ZIP_END_SIGNATURE)):
+        table = unpack_one_table_zip(file, max_mb)
     else:
-        refuse_other(file, start)
-        return UnpackedTable(file, name)
-    inner = first_bytes_of(table.file)
-    if inner.startswith((GZIP, ZIP)):
-        refuse_container(Container("an archive in an archive", UNPACK))
-    refuse_other(table.file, inner)
+        refuse_binary_format(file, start)
+        return UnpackedTable(file, file_name)
+    inner_start = peek_first_bytes(table.file)
+    if inner_start.startswith((GZIP_SIGNATURE, ZIP_SIGNATURE)):
+        refuse_format(ForeignFormat("an archive in an archive", UNPACK_ADVICE))
+    refuse_binary_format(table.file, inner_start)
     return table
 
 
-def first_bytes_of(file: BinaryIO) -> bytes:
-    start = file.read(HEAD_BYTES)
+def peek_first_bytes(file: BinaryIO) -> bytes:
+    start = file.read(FORMAT_HEAD_BYTES)
     file.seek(0)
     return start
 
 
-def refuse_other(file: BinaryIO, start: bytes) -> None:
+def refuse_binary_format(file: BinaryIO, start: bytes) -> None:
     """Raises `Invalid` (`excel_workbook`, `not_a_table`) for a file that is known not to be a table."""
-    for (offset, magic), container in MAGIC.items():
+    for (offset, magic), file_format in FORMAT_BY_SIGNATURE.items():
         if start.startswith(magic, offset):
-            refuse_container(container)
-    if start.startswith(OLE):
-        refuse_container(in_ole(file, start))
+            refuse_format(file_format)
+    if start.startswith(OLE_SIGNATURE):
+        refuse_format(office_format(file, start))
 
 
 def refuse_markup(first_line: str) -> None:
     """Raises `Invalid` (`excel_workbook`, `not_a_table`)."""
     text = first_line.lstrip().lower()
-    for beginning, container in MARKUP.items():
+    for beginning, file_format in FORMAT_BY_MARKUP_START.items():
         if text.startswith(beginning):
-            refuse_container(container)
+            refuse_format(file_format)
 
 
-def in_ole(file: BinaryIO, start: bytes) -> Container:
+def office_format(file: BinaryIO, start: bytes) -> ForeignFormat:
     """The kind of an Office document of before 2007, by the names in its first directory sector."""
     sector_bytes = 1 << min(int.from_bytes(start[30:32], "little"), 12)
     sector = int.from_bytes(start[48:52], "little")
     file.seek((sector + 1) * sector_bytes)
     directory = file.read(4096)
     file.seek(0)
-    for name, container in IN_OLE.items():
+    for name, file_format in FORMAT_BY_OLE_PART.items():
         if name.encode("utf-16-le") in directory:
-            return container
-    return Container("a document of Microsoft Office", SAVE_AS_CSV)
+            return file_format
+    return ForeignFormat("a document of Microsoft Office", SAVE_AS_CSV_ADVICE)
 
 
-class UnpackedFile(io.RawIOBase):
+class UnpackedStream(io.RawIOBase):
     """A file in an archive, unpacked while it is read, up to a limit; it can be read again from its beginning."""
 
-    def __init__(self, stream: IO[bytes], max_mb: int, code: str, keep: object = None) -> None:
-        self.stream, self.max_mb, self.code, self.keep = stream, max_mb, code, keep
+    def __init__(self, stream: IO[bytes], max_mb: int, error_code: str, keep_alive: object = None) -> None:
+        self.stream, self.max_mb, self.error_code, self.keep_alive = stream, max_mb, error_code, keep_alive
         self.position = 0
 
     def readable(self) -> bool:
@@ -198,7 +202,7 @@ class UnpackedFile(io.RawIOBase):
         try:
             data = self.stream.read(len(view))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
-            refuse_damaged(self.code)
+            refuse_damaged_archive(self.error_code)
         self.position += len(data)
         if self.position > self.max_mb * MB:
             raise TooLarge(
@@ -210,88 +214,96 @@ class UnpackedFile(io.RawIOBase):
         return len(data)
 
 
-def refuse_damaged(code: str) -> NoReturn:
-    kind = code.partition("_")[0]
-    words = f"This {kind} file is damaged or was cut off. Pack it again. Nothing was imported."
-    raise Invalid(words, code=code) from None
+def refuse_damaged_archive(error_code: str) -> NoReturn:
+    kind = error_code.partition("_")[0]
+    message = f"This {kind} file is damaged or was cut off. Pack it again. Nothing was imported."
+    raise Invalid(message, code=error_code) from None
 
 
-def opened(stream: IO[bytes], max_mb: int, code: str, keep: object = None) -> BinaryIO:
-    raw = UnpackedFile(stream, max_mb, code, keep)
-    return cast("BinaryIO", io.BufferedReader(raw, READ_AT_ONCE))
+def open_unpacked_stream(stream: IO[bytes], max_mb: int, error_code: str, keep_alive: object = None) -> BinaryIO:
+    raw = UnpackedStream(stream, max_mb, error_code, keep_alive)
+    return cast("BinaryIO", io.BufferedReader(raw, UNPACK_BUFFER_BYTES))
 
 
-def gzipped(file: BinaryIO, name: str, max_mb: int) -> UnpackedTable:
-    inner = name[:-3] if name.lower().endswith(".gz") else name
+def unpack_gzip(file: BinaryIO, file_name: str, max_mb: int) -> UnpackedTable:
+    inner_name = file_name[:-3] if file_name.lower().endswith(".gz") else file_name
     stream = cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
-    return UnpackedTable(opened(stream, max_mb, "gzip_unreadable"), inner, "The file was unpacked (gzip).")
+    return UnpackedTable(
+        open_unpacked_stream(stream, max_mb, "gzip_unreadable"), inner_name, "The file was unpacked (gzip)."
+    )
 
 
-def zipped(file: BinaryIO, max_mb: int) -> UnpackedTable:
+def unpack_one_table_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
     """Raises `Invalid` (`excel_workbook`, `not_a_table`, `zip_unreadable`, `zip_encrypted`, `zip_not_one_table`)."""
-    check_directory(file)
+    check_table_zip_directory(file)
     try:
         archive = zipfile.ZipFile(file)
-        files = [info for info in archive.infolist() if is_uploaded(info)]
-        refuse_document(archive, {info.filename for info in files})
+        files = [info for info in archive.infolist() if is_user_file(info)]
+        refuse_zipped_document(archive, {info.filename for info in files})
         if len(files) != 1:
-            refuse_several([info.filename for info in files])
-        info = files[0]
-        if info.flag_bits & ENCRYPTED:
-            words = "This zip has a password. Pack the table without one. Nothing was imported."
-            raise Invalid(words, code="zip_encrypted")
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            refuse_damaged("zip_unreadable")
-        stream = archive.open(info)
+            refuse_zip_without_one_table([info.filename for info in files])
+        entry = files[0]
+        if entry.flag_bits & ZIP_ENCRYPTED_FLAG:
+            message = "This zip has a password. Pack the table without one. Nothing was imported."
+            raise Invalid(message, code="zip_encrypted")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            refuse_damaged_archive("zip_unreadable")
+        stream = archive.open(entry)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
-        refuse_damaged("zip_unreadable")
-    inner = PurePath(info.filename.replace("\\", "/")).name
-    note = f"“{shortened(inner)}” was unpacked from the zip."
-    return UnpackedTable(opened(stream, max_mb, "zip_unreadable", archive), inner, note)
+        refuse_damaged_archive("zip_unreadable")
+    inner_name = PurePath(entry.filename.replace("\\", "/")).name
+    note = f"“{shorten_echo(inner_name)}” was unpacked from the zip."
+    return UnpackedTable(open_unpacked_stream(stream, max_mb, "zip_unreadable", archive), inner_name, note)
 
 
-def check_directory(file: BinaryIO) -> None:
+def check_table_zip_directory(file: BinaryIO) -> None:
     """Look at the end of a zip, which says how long the list of its files is, before that list is read.
 
     Raises `Invalid` (`zip_unreadable`, `zip_not_one_table`).
     """
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - END_BYTES - 2**16))
+    file.seek(max(0, size - ZIP_END_BYTES - 2**16))
     tail = file.read()
     file.seek(0)
-    end = tail[tail.rfind(END) :] if END in tail else b""
-    if len(end) < END_BYTES:
-        refuse_damaged("zip_unreadable")
+    end = tail[tail.rfind(ZIP_END_SIGNATURE) :] if ZIP_END_SIGNATURE in tail else b""
+    if len(end) < ZIP_END_BYTES:
+        refuse_damaged_archive("zip_unreadable")
     count, length = int.from_bytes(end[10:12], "little"), int.from_bytes(end[12:16], "little")
-    if count > MOST_FILES_IN_ZIP or length > LARGEST_DIRECTORY:
-        refuse_several([], count)
+    if count > MAX_FILES_IN_TABLE_ZIP or length > MAX_TABLE_ZIP_DIRECTORY_BYTES:
+        refuse_zip_without_one_table([], count)
 
 
-def is_uploaded(info: zipfile.ZipInfo) -> bool:
+def is_user_file(entry: zipfile.ZipInfo) -> bool:
     """Whether a person put a file into the zip, and not their system."""
-    return not info.is_dir() and LEFT_BY_SYSTEMS.isdisjoint(info.filename.replace("\\", "/").split("/"))
+    return not entry.is_dir() and SYSTEM_FILE_NAMES.isdisjoint(entry.filename.replace("\\", "/").split("/"))
 
 
-def refuse_document(archive: zipfile.ZipFile, paths: Collection[str]) -> None:
+def refuse_zipped_document(archive: zipfile.ZipFile, paths: Collection[str]) -> None:
     """Raises `Invalid` (`excel_workbook`, `not_a_table`) for a document that is a zip of its parts."""
     if "mimetype" in paths:
         with archive.open("mimetype") as part:
-            kind = part.read(100)
-        for mimetype, container in MIMETYPES.items():
-            if kind.startswith(mimetype):
-                refuse_container(container)
-    for beginning, container in IN_ZIP.items():
+            mimetype_text = part.read(100)
+        for mimetype, file_format in FORMAT_BY_ZIP_MIMETYPE.items():
+            if mimetype_text.startswith(mimetype):
+                refuse_format(file_format)
+    for beginning, file_format in FORMAT_BY_ZIP_PATH.items():
         if any(path.startswith(beginning) for path in paths):
-            refuse_container(container)
+            refuse_format(file_format)
     if "[Content_Types].xml" in paths:
-        refuse_container(EXCEL)
+        refuse_format(EXCEL_FORMAT)
 
 
-def refuse_several(paths: list[str], count: int = 0) -> NoReturn:
-    holds = f"{count or len(paths):,} files ({listed(paths)})" if paths else f"{count:,} files" if count else "no file"
-    details: dict[str, Any] = {"files": some_of(paths)}
+def refuse_zip_without_one_table(paths: list[str], file_count: int = 0) -> NoReturn:
+    contents = (
+        f"{file_count or len(paths):,} files ({join_names(paths)})"
+        if paths
+        else f"{file_count:,} files"
+        if file_count
+        else "no file"
+    )
+    details: dict[str, Any] = {"files": shorten_names(paths)}
     raise Invalid(
-        f"This zip holds {holds}, and one table is wanted here. Upload the table alone; images, recordings and videos "
+        f"This zip holds {contents}, and one table is wanted here. Upload the table alone; images, recordings and videos "
         "that items name come as a zip beside it. Nothing was imported.",
         code="zip_not_one_table",
         **details,

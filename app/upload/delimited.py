@@ -12,245 +12,271 @@ from itertools import count
 from typing import NamedTuple, NoReturn
 from unicodedata import normalize
 
-from app.errors import Invalid, Refusal, plural
-from app.upload.quoting import Evidence, Span
-from app.upload.rows import INDEX, LONGEST_CELL, Upload, UploadedRow, check_columns, limited, refuse
+from app.errors import Invalid, Refusal, pluralize
+from app.upload.quoting import MultilineRow, QuoteEvidence
+from app.upload.rows import (
+    INDEX_COLUMN,
+    MAX_UPLOADED_CELL_CHARACTERS,
+    UploadedRow,
+    UploadedTable,
+    check_column_names,
+    limit_rows,
+    refuse_line,
+)
 
 TAB_EXTENSIONS = (".tsv", ".tab")
-CELLS, TEXT = "cells", "text"  # what quotation marks enclose, or are part of
-IN_MARKS = re.compile(r'"[^"]*"')
+QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT = "cells", "text"  # what quotation marks enclose, or are part of
+QUOTED_PART = re.compile(r'"[^"]*"')
 SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*", re.IGNORECASE)  # Excel's own first line
-WIDEST = 20_000  # cells of a header, most of them without a name
-WAY_OUT = (
+MAX_HEADER_CELLS = 20_000  # cells of a header, most of them without a name
+QUOTES_TEXT_ADVICE = (
     "Or say that quotation marks are part of the text (on the command line --quotes text, in the API quotes=text)."
 )
-MIXED_ENDS = "a carriage return stands within this row. Lines end in different ways here: save the file again."
+MIXED_LINE_ENDS_SENTENCE = (
+    "a carriage return stands within this row. Lines end in different ways here: save the file again."
+)
 
-Lines = Callable[[], Iterator[str]]
+LineReader = Callable[[], Iterator[str]]
 
 
-class WrittenRow(NamedTuple):
+class DelimitedRow(NamedTuple):
     """The line that a row starts at, its cells, and all of its lines as they are written."""
 
     line: int
     cells: list[str]
-    written: Sequence[str]
+    source_lines: Sequence[str]
 
 
 @dataclass
 class TableScan:
     """Findings about a table that is read in one of the two ways."""
 
-    header: WrittenRow
-    filled: dict[int, int] = field(default_factory=dict)  # place of a column: first line with something in it
-    rows: int = 0
-    empty_rows: int = 0
-    evidence: Evidence | None = None
+    header: DelimitedRow
+    first_filled_lines: dict[int, int] = field(
+        default_factory=dict
+    )  # place of a column: first line with something in it
+    row_count: int = 0
+    empty_row_count: int = 0
+    evidence: QuoteEvidence | None = None
     refusal: Refusal | None = None
 
 
-def delimited_upload(lines: Lines, extension: str, quotes: str | None) -> Upload:
+def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | None) -> UploadedTable:
     """Raises `Invalid`: `csv_unreadable`, `quotes_unclear`, `ragged_row`, `column_unnamed`, `column_twice`,
     `too_many_columns`, `quotes_unknown`; while rows are read `cell_too_long`, and `TooLarge` (`too_many_rows`).
     """
-    if quotes not in (None, CELLS, TEXT):
+    if quotes not in (None, QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT):
         raise Invalid("`quotes` is cells or text. Nothing was imported.", code="quotes_unknown")
-    line_count, marked = counted_lines(lines)
-    delimiter = delimiter_of(lines, extension)
-    tabs = delimiter == "\t"
-    if not marked:
-        scan, way = scan_rows(plain_rows(lines, delimiter), delimiter), None
+    line_count, has_quotes = count_lines_and_find_quotes(read_lines)
+    delimiter = detect_delimiter(read_lines, extension)
+    is_tsv = delimiter == "\t"
+    if not has_quotes:
+        scan, quote_mode = scan_table(read_unquoted_rows(read_lines, delimiter), delimiter), None
     else:
-        enclosed = scan_rows(enclosed_rows(lines, delimiter), delimiter, with_evidence=True)
-        plain = scan_rows(plain_rows(lines, delimiter), delimiter, with_evidence=True)
-        one_column = len(plain.header.cells) == 1 and extension in (*TAB_EXTENSIONS, ".txt")
-        way = quotes or choose_reading(enclosed, plain, tabs=tabs or one_column)
-        scan = enclosed if way == CELLS else plain
+        quoted_scan = scan_table(read_quoted_rows(read_lines, delimiter), delimiter, collect_quote_evidence=True)
+        plain_scan = scan_table(read_unquoted_rows(read_lines, delimiter), delimiter, collect_quote_evidence=True)
+        is_one_column = len(plain_scan.header.cells) == 1 and extension in (*TAB_EXTENSIONS, ".txt")
+        quote_mode = quotes or decide_quote_mode(quoted_scan, plain_scan, is_tsv=is_tsv or is_one_column)
+        scan = quoted_scan if quote_mode == QUOTES_ENCLOSE_CELLS else plain_scan
     if scan.refusal:
         raise scan.refusal
-    columns, notes = named_columns(scan)
-    rows = enclosed_rows(lines, delimiter) if way == CELLS else plain_rows(lines, delimiter)
-    if way == TEXT:
+    columns, notes = named_columns_and_notes(scan)
+    rows = (
+        read_quoted_rows(read_lines, delimiter)
+        if quote_mode == QUOTES_ENCLOSE_CELLS
+        else read_unquoted_rows(read_lines, delimiter)
+    )
+    if quote_mode == QUOTES_ARE_TEXT:
         notes.append("Quotation marks are part of the text: they enclose no cells here.")
-    elif way == CELLS and tabs:
+    elif quote_mode == QUOTES_ENCLOSE_CELLS and is_tsv:
         notes.append("Quotation marks enclose cells, and are no part of the text.")
-    if scan.empty_rows:
-        notes.append(f"{plural(scan.empty_rows, 'row')} without anything in a cell left out.")
-    return Upload(
-        "tsv" if tabs else "csv",
+    if scan.empty_row_count:
+        notes.append(f"{pluralize(scan.empty_row_count, 'row')} without anything in a cell left out.")
+    return UploadedTable(
+        "tsv" if is_tsv else "csv",
         tuple(columns.values()),
-        limited(records_in(rows, columns)),
-        row_count=scan.rows,
+        limit_rows(uploaded_rows_from_cells(rows, columns)),
+        row_count=scan.row_count,
         line_count=line_count,
         notes=tuple(notes),
-        quotes=way,
+        quotes=quote_mode,
     )
 
 
-def counted_lines(lines: Lines) -> tuple[int, bool]:
+def count_lines_and_find_quotes(read_lines: LineReader) -> tuple[int, bool]:
     """How many lines there are, and whether there are quotation marks."""
-    total, marked = 0, False
-    for line in lines():
-        total += 1
-        marked = marked or '"' in line
-    return total, marked
+    line_count, has_quotes = 0, False
+    for line in read_lines():
+        line_count += 1
+        has_quotes = has_quotes or '"' in line
+    return line_count, has_quotes
 
 
-def delimiter_of(lines: Lines, extension: str) -> str:
+def detect_delimiter(read_lines: LineReader, extension: str) -> str:
     """The one of tab, comma and semicolon that is most frequent in the header, outside quotation marks; the extension
     decides a tie. A first line such as `sep=;` names it.
     """
-    first = next(line for line in lines() if line.strip())
-    if named := SEPARATOR_LINE.fullmatch(first):
-        return named[1]
+    first_line = next(line for line in read_lines() if line.strip())
+    if match := SEPARATOR_LINE.fullmatch(first_line):
+        return match[1]
     candidates = "\t,;" if extension in TAB_EXTENSIONS else ",\t;"
-    header = next((line for line in lines() if line.strip(" \t,;\r\n")), first)
-    return max(candidates, key=IN_MARKS.sub("", header).count)
+    header = next((line for line in read_lines() if line.strip(" \t,;\r\n")), first_line)
+    return max(candidates, key=QUOTED_PART.sub("", header).count)
 
 
 # Rows, read in one of two ways
 
 
-def plain_rows(lines: Lines, delimiter: str) -> Iterator[WrittenRow]:
+def read_unquoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[DelimitedRow]:
     """One row for each line that is not blank; quotation marks are text. Raises `Invalid` (`csv_unreadable`)."""
-    for number, line in enumerate(lines(), start=1):
+    for line_number, line in enumerate(read_lines(), start=1):
         row = line.strip("\r\n")
         if "\r" in row:
-            refuse("csv_unreadable", number, MIXED_ENDS)
+            refuse_line("csv_unreadable", line_number, MIXED_LINE_ENDS_SENTENCE)
         if row:
-            yield WrittenRow(number, row.split(delimiter), (line,))
+            yield DelimitedRow(line_number, row.split(delimiter), (line,))
 
 
-def enclosed_rows(lines: Lines, delimiter: str) -> Iterator[WrittenRow]:
+def read_quoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[DelimitedRow]:
     """Rows whose cells may be enclosed in quotation marks, and go over several lines then.
 
     Raises `Invalid` (`csv_unreadable`).
     """
-    written: list[str] = []
+    source_lines: list[str] = []
 
-    def keep_lines() -> Iterator[str]:
-        for line in lines():
-            written.append(line)
+    def record_lines() -> Iterator[str]:
+        for line in read_lines():
+            source_lines.append(line)
             yield line
 
-    reader = csv.reader(keep_lines(), delimiter=delimiter, strict=True)
+    reader = csv.reader(record_lines(), delimiter=delimiter, strict=True)
     while True:
         line = reader.line_num + 1
-        written.clear()
+        source_lines.clear()
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as problem:
-            refuse("csv_unreadable", line, in_words(problem, line, reader.line_num))
+            refuse_line("csv_unreadable", line, csv_error_sentence(problem, line, reader.line_num))
         if cells:
-            yield WrittenRow(line, cells, tuple(written))
+            yield DelimitedRow(line, cells, tuple(source_lines))
 
 
-def in_words(problem: csv.Error, first: int, last: int) -> str:
-    said = str(problem)
-    if "unexpected end of data" in said:
-        return f"a quotation mark opens in this row and is never closed. {WAY_OUT}"
-    if "expected after" in said:
-        where = f"on line {last} text" if last > first else "text"
+def csv_error_sentence(problem: csv.Error, first_line: int, last_line: int) -> str:
+    message = str(problem)
+    if "unexpected end of data" in message:
+        return f"a quotation mark opens in this row and is never closed. {QUOTES_TEXT_ADVICE}"
+    if "expected after" in message:
+        where = f"on line {last_line} text" if last_line > first_line else "text"
         return (
             f"a quotation mark opens a cell, and {where} follows the one that closes it. Inside a cell in quotation "
-            f'marks write "" for each. {WAY_OUT}'
+            f'marks write "" for each. {QUOTES_TEXT_ADVICE}'
         )
-    if "field limit" in said:
-        return f"a cell has more than {LONGEST_CELL:,} characters. Is a quotation mark not closed?"
-    if "new-line" in said:
-        return MIXED_ENDS
-    return f"this cannot be read ({said})."
+    if "field limit" in message:
+        return f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters. Is a quotation mark not closed?"
+    if "new-line" in message:
+        return MIXED_LINE_ENDS_SENTENCE
+    return f"this cannot be read ({message})."
 
 
-def scan_rows(rows: Iterator[WrittenRow], delimiter: str, *, with_evidence: bool = False) -> TableScan:
+def scan_table(rows: Iterator[DelimitedRow], delimiter: str, *, collect_quote_evidence: bool = False) -> TableScan:
     """Read all rows, up to the first one that is refused."""
-    found: TableScan | None = None
+    scan: TableScan | None = None
     try:
         for row in rows:
-            if found is None:
-                if not is_header(row):
+            if scan is None:
+                if not is_header_row(row):
                     continue
-                found = TableScan(row, evidence=Evidence(delimiter, len(row.cells)) if with_evidence else None)
+                scan = TableScan(
+                    row, evidence=QuoteEvidence(delimiter, len(row.cells)) if collect_quote_evidence else None
+                )
                 continue
             if not any(map(str.strip, row.cells)):
-                found.empty_rows += 1
+                scan.empty_row_count += 1
                 continue
-            check_width(row, len(found.header.cells))
-            found.rows += 1
-            note_filled(found, row)
-            if found.evidence:
-                found.evidence.note(row.line, row.cells, row.written)
+            check_cell_count(row, len(scan.header.cells))
+            scan.row_count += 1
+            record_filled_columns(scan, row)
+            if scan.evidence:
+                scan.evidence.add_row(row.line, row.cells, row.source_lines)
     except Refusal as refusal:
-        if found is None:
+        if scan is None:
             raise
-        found.refusal = refusal
-    if found is None:
+        scan.refusal = refusal
+    if scan is None:
         raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
-    return found
+    return scan
 
 
-def is_header(row: WrittenRow) -> bool:
+def is_header_row(row: DelimitedRow) -> bool:
     """Whether a row that comes first is the header: it names something, and is not Excel's line about separators."""
-    if len(row.cells) > WIDEST:
-        refuse("too_many_columns", row.line, f"there are {len(row.cells):,} columns.")
-    return any(map(str.strip, row.cells)) and not SEPARATOR_LINE.fullmatch(row.written[0])
+    if len(row.cells) > MAX_HEADER_CELLS:
+        refuse_line("too_many_columns", row.line, f"there are {len(row.cells):,} columns.")
+    return any(map(str.strip, row.cells)) and not SEPARATOR_LINE.fullmatch(row.source_lines[0])
 
 
-def note_filled(scan: TableScan, row: WrittenRow) -> None:
-    if len(scan.filled) < len(row.cells):
-        for place, cell in enumerate(row.cells):
-            if place not in scan.filled and cell.strip():
-                scan.filled[place] = row.line
+def record_filled_columns(scan: TableScan, row: DelimitedRow) -> None:
+    if len(scan.first_filled_lines) < len(row.cells):
+        for position, cell in enumerate(row.cells):
+            if position not in scan.first_filled_lines and cell.strip():
+                scan.first_filled_lines[position] = row.line
 
 
-def check_width(row: WrittenRow, width: int) -> None:
+def check_cell_count(row: DelimitedRow, column_count: int) -> None:
     """Raises `Invalid` (`ragged_row`); cells too many with nothing in them count for nothing."""
-    found = len(row.cells)
-    if found == width or (found > width and not any(map(str.strip, row.cells[width:]))):
+    cell_count = len(row.cells)
+    if cell_count == column_count or (cell_count > column_count and not any(map(str.strip, row.cells[column_count:]))):
         return
     hint = ""
-    if found < width:
+    if cell_count < column_count:
         hint = " Does a text go over several lines? Then put it in quotation marks."
-    refuse(
+    refuse_line(
         "ragged_row",
         row.line,
-        f"this row has {plural(found, 'cell')}, and the header has {width}.{hint}",
-        cells=found,
-        columns=width,
+        f"this row has {pluralize(cell_count, 'cell')}, and the header has {column_count}.{hint}",
+        cells=cell_count,
+        columns=column_count,
     )
 
 
 # What quotation marks are for
 
 
-def choose_reading(enclosed: TableScan, plain: TableScan, *, tabs: bool) -> str:
+def decide_quote_mode(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv: bool) -> str:
     """Return `CELLS` or `TEXT`; the rule is in `quoting`. Raises `Invalid` (`quotes_unclear`, `csv_unreadable`,
     `ragged_row`).
     """
-    cells, texts = enclosed.evidence, plain.evidence
-    assert cells is not None and texts is not None  # noqa: S101, PT018 - the scans were made with it
-    swallowing = cells.swallowing()
-    if tabs and '"' not in enclosed.header.written[0]:
-        if not plain.refusal:
-            if enclosed.refusal:
-                return CELLS if texts.doubled > texts.bare else TEXT
-            return TEXT if swallowing or not (cells.has_spans or texts.encloses_cells()) else CELLS
-        if enclosed.refusal and not (cells.doubled or cells.has_spans):
-            return TEXT  # which has a refusal of its own, for the line that breaks it
-    if swallowing:
-        refuse_unclear(swallowing)
-    return CELLS
+    quoted_evidence, plain_evidence = quoted_scan.evidence, plain_scan.evidence
+    assert quoted_evidence is not None and plain_evidence is not None  # noqa: S101, PT018 - the scans were made with it
+    swallowing_span = quoted_evidence.first_row_of_swallowed_rows()
+    if is_tsv and '"' not in quoted_scan.header.source_lines[0]:
+        if not plain_scan.refusal:
+            if quoted_scan.refusal:
+                return (
+                    QUOTES_ENCLOSE_CELLS
+                    if plain_evidence.doubled_quote_count > plain_evidence.stray_quote_count
+                    else QUOTES_ARE_TEXT
+                )
+            return (
+                QUOTES_ARE_TEXT
+                if swallowing_span or not (quoted_evidence.has_multiline_rows or plain_evidence.has_enclosing_quotes())
+                else QUOTES_ENCLOSE_CELLS
+            )
+        if quoted_scan.refusal and not (quoted_evidence.doubled_quote_count or quoted_evidence.has_multiline_rows):
+            return QUOTES_ARE_TEXT  # which has a refusal of its own, for the line that breaks it
+    if swallowing_span:
+        refuse_unclear_quotes(swallowing_span)
+    return QUOTES_ENCLOSE_CELLS
 
 
-def refuse_unclear(span: Span) -> NoReturn:
-    refuse(
+def refuse_unclear_quotes(span: MultilineRow) -> NoReturn:
+    refuse_line(
         "quotes_unclear",
         span.first_line,
         f"a quotation mark opens a cell here that ends on line {span.last_line}, and every line between looks like a "
         f"row of its own. If it is one cell, say that quotation marks enclose cells (--quotes cells, quotes=cells). "
-        f"If not, take the quotation mark out, or double it and enclose its cell. {WAY_OUT}",
+        f"If not, take the quotation mark out, or double it and enclose its cell. {QUOTES_TEXT_ADVICE}",
         last_line=span.last_line,
     )
 
@@ -258,44 +284,46 @@ def refuse_unclear(span: Span) -> NoReturn:
 # Columns and records
 
 
-def named_columns(scan: TableScan) -> tuple[dict[int, str], list[str]]:
+def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]:
     """The columns that count, by their places, and notes on the others.
 
     Raises `Invalid` (`column_unnamed`, `column_twice`, `too_many_columns`).
     """
     names = [normalize("NFC", name.strip()) for name in scan.header.cells]
     notes = []
-    if not names[0] and 0 in scan.filled:
-        names[0] = next(name for name in free_names() if name not in names)
+    if not names[0] and 0 in scan.first_filled_lines:
+        names[0] = next(name for name in index_column_names() if name not in names)
         notes.append(f"The first column has no name and is called “{names[0]}”. It can be chosen as the id.")
-    unnamed = [place for place, name in enumerate(names) if not name]
-    for place in unnamed:
-        if place in scan.filled:
-            refuse(
+    unnamed_positions = [place for place, name in enumerate(names) if not name]
+    for place in unnamed_positions:
+        if place in scan.first_filled_lines:
+            refuse_line(
                 "column_unnamed",
                 scan.header.line,
-                f"column {place + 1} has no name, and line {scan.filled[place]} has something in it. Name it, or "
+                f"column {place + 1} has no name, and line {scan.first_filled_lines[place]} has something in it. Name it, or "
                 "remove it.",
             )
-    if unnamed:
-        notes.append(f"{plural(len(unnamed), 'column')} without a name or anything in a cell left out.")
+    if unnamed_positions:
+        notes.append(f"{pluralize(len(unnamed_positions), 'column')} without a name or anything in a cell left out.")
     columns = {place: name for place, name in enumerate(names) if name}
-    check_columns(scan.header.line, tuple(columns.values()))
+    check_column_names(scan.header.line, tuple(columns.values()))
     return columns, notes
 
 
-def free_names() -> Iterator[str]:
-    yield INDEX
-    yield from (f"{INDEX}-{number}" for number in count(2))
+def index_column_names() -> Iterator[str]:
+    yield INDEX_COLUMN
+    yield from (f"{INDEX_COLUMN}-{number}" for number in count(2))
 
 
-def records_in(rows: Iterable[WrittenRow], columns: dict[int, str]) -> Iterator[UploadedRow]:
+def uploaded_rows_from_cells(rows: Iterable[DelimitedRow], name_by_position: dict[int, str]) -> Iterator[UploadedRow]:
     """Raises `Invalid` (`ragged_row`, `cell_too_long`)."""
-    header = False
+    is_header_read = False
     for row in rows:
-        if not header:
-            header = is_header(row)
+        if not is_header_read:
+            is_header_read = is_header_row(row)
         elif any(map(str.strip, row.cells)):
-            if max(map(len, row.cells)) > LONGEST_CELL:
-                refuse("cell_too_long", row.line, f"a cell has more than {LONGEST_CELL:,} characters.")
-            yield UploadedRow(row.line, {name: row.cells[place] for place, name in columns.items()})
+            if max(map(len, row.cells)) > MAX_UPLOADED_CELL_CHARACTERS:
+                refuse_line(
+                    "cell_too_long", row.line, f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters."
+                )
+            yield UploadedRow(row.line, {name: row.cells[place] for place, name in name_by_position.items()})

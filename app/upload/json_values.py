@@ -4,108 +4,116 @@ import json
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from app.upload.rows import LONGEST_CELL, LONGEST_ROW, refuse
+from app.upload.rows import MAX_ROW_CHARACTERS, MAX_UPLOADED_CELL_CHARACTERS, refuse_line
 
-MOST_LEVELS = 50  # of lists and objects within each other; some readers of an export go no deeper than a few hundred
-SPACE = " \t\r\n"
+MAX_NESTING_LEVELS = (
+    50  # of lists and objects within each other; some readers of an export go no deeper than a few hundred
+)
+JSON_WHITE_SPACE = " \t\r\n"
 
 
-class TwiceNamedError(ValueError):
+class DuplicateNameError(ValueError):
     """An object has two values of one name."""
 
 
-class NoNumberError(ValueError):
+class NonFiniteNumberError(ValueError):
     """NaN or infinity."""
 
 
-def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise TwiceNamedError
+        raise DuplicateNameError
     return values
 
 
-def no_such_number(name: str) -> NoReturn:
-    raise NoNumberError(name)
+def refuse_non_finite_number(name: str) -> NoReturn:
+    raise NonFiniteNumberError(name)
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=without_doubles, parse_constant=no_such_number)
+STRICT_JSON_DECODER = json.JSONDecoder(
+    object_pairs_hook=refuse_duplicate_names, parse_constant=refuse_non_finite_number
+)
 
 
-def in_words(problem: Exception) -> str:
+def json_error_sentence(problem: Exception) -> str:
     """Why a JSON value cannot be read."""
     if isinstance(problem, json.JSONDecodeError):
         return f"this is not JSON ({problem.msg}, character {problem.colno})."
-    if isinstance(problem, TwiceNamedError):
+    if isinstance(problem, DuplicateNameError):
         return "this is not one JSON object (a name stands there twice)."
-    if isinstance(problem, NoNumberError):
+    if isinstance(problem, NonFiniteNumberError):
         return f"{problem} is not a number in JSON. Leave the value out, or write null or a text in quotation marks."
     if isinstance(problem, RecursionError):
-        return f"there are more than {MOST_LEVELS} lists and objects within each other."
+        return f"there are more than {MAX_NESTING_LEVELS} lists and objects within each other."
     return "a number is too long or too large."
 
 
-def check_object(line: int, value: Any) -> dict[str, Any]:
+def check_row_object(line_number: int, value: Any) -> dict[str, Any]:
     """An object that can be a row. What PostgreSQL cannot keep as text is refused.
 
     Raises `Invalid` (`json_unreadable`, `nul_byte`, `cell_too_long`).
     """
     if not isinstance(value, dict):
-        refuse("json_unreadable", line, f"this is {named_kind(value)}, and every row is a JSON object.")
-    check_levels(line, value)
-    for text in strings(value):
+        refuse_line(
+            "json_unreadable", line_number, f"this is {json_type_phrase(value)}, and every row is a JSON object."
+        )
+    check_nesting_depth(line_number, value)
+    for text in texts_in_json_value(value):
         if "\0" in text:
-            refuse("nul_byte", line, "there is a NUL character in a value.")
-        if len(text) > LONGEST_CELL:
-            refuse("cell_too_long", line, f"a value has more than {LONGEST_CELL:,} characters.")
+            refuse_line("nul_byte", line_number, "there is a NUL character in a value.")
+        if len(text) > MAX_UPLOADED_CELL_CHARACTERS:
+            refuse_line(
+                "cell_too_long", line_number, f"a value has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters."
+            )
         if not text.isascii():
-            check_characters(line, text)
+            refuse_lone_surrogates(line_number, text)
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError as problem:
-        refuse("json_unreadable", line, in_words(problem))
+        refuse_line("json_unreadable", line_number, json_error_sentence(problem))
     return value
 
 
-def named_kind(value: Any) -> str:
+def json_type_phrase(value: Any) -> str:
     kinds = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
     return kinds.get(type(value), "null")
 
 
-def check_levels(line: int, value: Any, left: int = MOST_LEVELS) -> None:
+def check_nesting_depth(line_number: int, value: Any, levels_left: int = MAX_NESTING_LEVELS) -> None:
     if isinstance(value, dict | list):
-        if left == 0:
-            refuse("json_unreadable", line, in_words(RecursionError()))
+        if levels_left == 0:
+            refuse_line("json_unreadable", line_number, json_error_sentence(RecursionError()))
         for inner in value.values() if isinstance(value, dict) else value:
-            check_levels(line, inner, left - 1)
+            check_nesting_depth(line_number, inner, levels_left - 1)
 
 
-def check_characters(line: int, text: str) -> None:
+def refuse_lone_surrogates(line_number: int, text: str) -> None:
     """Refuse half of a character, as where a text was cut within an emoji: no file can hold it."""
     for character in text:
         if "\ud800" <= character <= "\udfff":
-            refuse(
+            refuse_line(
                 "json_unreadable",
-                line,
+                line_number,
                 f"a text has half of a character (\\u{ord(character):04x}), as where it was cut within an emoji. Mend "
                 "the text, or leave it out.",
             )
 
 
-def strings(value: Any) -> Iterator[str]:
+def texts_in_json_value(value: Any) -> Iterator[str]:
     """All texts in a JSON value, names included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for name, inner in value.items():
             yield name
-            yield from strings(inner)
+            yield from texts_in_json_value(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from strings(inner)
+            yield from texts_in_json_value(inner)
 
 
-class JsonText:
+class JsonValueReader:
     """A text that is read value by value; only the part that is needed is kept.
 
     Attributes:
@@ -114,77 +122,81 @@ class JsonText:
     """
 
     def __init__(self, chunks: Iterator[str]) -> None:
-        self.chunks, self.buffer, self.place, self.line = chunks, "", 0, 1
+        self.remaining_chunks, self.buffer, self.position, self.line = chunks, "", 0, 1
 
-    def read_on(self) -> bool:
+    def read_chunk(self) -> bool:
         """Read on; False at the end."""
-        chunk = next(self.chunks, "")
-        self.buffer, self.place = self.buffer[self.place :] + chunk, 0
+        chunk = next(self.remaining_chunks, "")
+        self.buffer, self.position = self.buffer[self.position :] + chunk, 0
         return bool(chunk)
 
-    def advance(self, place: int) -> None:
-        self.line += self.buffer.count("\n", self.place, place)
-        self.place = place
+    def advance_position(self, position: int) -> None:
+        self.line += self.buffer.count("\n", self.position, position)
+        self.position = position
 
-    def peek(self) -> str:
+    def peek_character(self) -> str:
         """The next character that is no white space, which stays; empty at the end."""
         while True:
-            rest = self.buffer[self.place : self.place + 2**12]
-            if kept := rest.lstrip(SPACE):
-                self.advance(self.place + len(rest) - len(kept))
-                return kept[0]
+            rest = self.buffer[self.position : self.position + 2**12]
+            if stripped := rest.lstrip(JSON_WHITE_SPACE):
+                self.advance_position(self.position + len(rest) - len(stripped))
+                return stripped[0]
             if rest:
-                self.advance(self.place + len(rest))
-            elif not self.read_on():
+                self.advance_position(self.position + len(rest))
+            elif not self.read_chunk():
                 return ""
 
-    def begins(self, signs: str) -> bool:
+    def is_followed_by(self, characters: str) -> bool:
         """Whether these signs come next, with white space between them or not."""
-        while len(self.buffer) - self.place < 2**12 and self.read_on():
+        while len(self.buffer) - self.position < 2**12 and self.read_chunk():
             pass
-        return "".join(self.buffer[self.place : self.place + 2**12].split()).startswith(signs)
+        return "".join(self.buffer[self.position : self.position + 2**12].split()).startswith(characters)
 
-    def take(self, character: str) -> bool:
+    def skip_character(self, character: str) -> bool:
         """Go over a character if it comes next."""
-        if self.peek() != character:
+        if self.peek_character() != character:
             return False
-        self.advance(self.place + 1)
+        self.advance_position(self.position + 1)
         return True
 
-    def expect(self, character: str, after: str) -> None:
+    def require_character(self, character: str, previous_part: str) -> None:
         """Raises `Invalid` (`json_unreadable`)."""
-        if not self.take(character):
-            found = self.peek()
-            what = f"“{found}” follows" if found else "the file ends after"
-            words = f"{what} {after}, where “{character}” should." if found else f"the file ends after {after}."
-            refuse("json_unreadable", self.line, words)
+        if not self.skip_character(character):
+            next_character = self.peek_character()
+            subject = f"“{next_character}” follows" if next_character else "the file ends after"
+            message = (
+                f"{subject} {previous_part}, where “{character}” should."
+                if next_character
+                else f"the file ends after {previous_part}."
+            )
+            refuse_line("json_unreadable", self.line, message)
 
-    def value(self) -> Any:
+    def read_value(self) -> Any:
         """The next value, which may have as many characters as a row. Raises `Invalid` (`json_unreadable`,
         `row_too_long`).
         """
-        self.peek()
+        self.peek_character()
         while True:
             try:
-                value, end = DECODER.raw_decode(self.buffer, self.place)
+                value, end = STRICT_JSON_DECODER.raw_decode(self.buffer, self.position)
             except json.JSONDecodeError as problem:
-                if self.longer():
+                if self.double_buffer():
                     continue
-                line = self.line + self.buffer.count("\n", self.place, problem.pos)
-                refuse("json_unreadable", line, in_words(problem))
+                line = self.line + self.buffer.count("\n", self.position, problem.pos)
+                refuse_line("json_unreadable", line, json_error_sentence(problem))
             except (ValueError, RecursionError) as problem:
-                refuse("json_unreadable", self.line, in_words(problem))
-            if end == len(self.buffer) and not isinstance(value, dict | list | str) and self.longer():
+                refuse_line("json_unreadable", self.line, json_error_sentence(problem))
+            if end == len(self.buffer) and not isinstance(value, dict | list | str) and self.double_buffer():
                 continue  # a number may go on
-            self.advance(end)
+            self.advance_position(end)
             return value
 
-    def longer(self) -> bool:
+    def double_buffer(self) -> bool:
         """Read on within a value, each time twice as much; False at the end. Raises `Invalid` (`row_too_long`)."""
-        had = len(self.buffer) - self.place
-        if had > LONGEST_ROW:
-            refuse("row_too_long", self.line, f"this value has more than {LONGEST_ROW:,} characters.")
-        went_on = False
-        while len(self.buffer) - self.place < 2 * had + 1 and self.read_on():
-            went_on = True
-        return went_on
+        buffered_characters = len(self.buffer) - self.position
+        if buffered_characters > MAX_ROW_CHARACTERS:
+            refuse_line("row_too_long", self.line, f"this value has more than {MAX_ROW_CHARACTERS:,} characters.")
+        has_read_more = False
+        while len(self.buffer) - self.position < 2 * buffered_characters + 1 and self.read_chunk():
+            has_read_more = True
+        return has_read_more

@@ -18,137 +18,156 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MOST_SHAPES = 50  # remembered of a column
-MOST_COLUMNS = 50  # looked at
-MOST_ROWS = 10_000  # remembered, to know ids again
-LONGEST_CODE = 60  # characters of an id or another code
-MOST_SPANS = 1_000
-MOST_LINES_OF_SPAN = 50
-NEEDS_MARKS = re.compile(r"[,;\t\r\n]|^\s|\s$")  # of a cell that programs enclose without need for it
-ENCLOSED = re.compile(r'"(?:[^"]|"")*"')
-DIGITS, LETTERS = re.compile(r"[0-9]+"), re.compile(r"[^\W\d_]+")
+MAX_SHAPES_PER_COLUMN = 50  # remembered of a column
+MAX_COLUMNS_EXAMINED = 50  # looked at
+MAX_ROWS_REMEMBERED = 10_000  # remembered, to know ids again
+MAX_CODE_CHARACTERS = 60  # characters of an id or another code
+MAX_MULTILINE_ROWS = 1_000
+MAX_LINES_PER_MULTILINE_ROW = 50
+NEEDS_QUOTES_PATTERN = re.compile(r"[,;\t\r\n]|^\s|\s$")  # of a cell that programs enclose without need for it
+ENCLOSED_CELL_PATTERN = re.compile(r'"(?:[^"]|"")*"')
+DIGITS_PATTERN, LETTERS_PATTERN = re.compile(r"[0-9]+"), re.compile(r"[^\W\d_]+")
 
 
 @dataclass
-class WrittenColumn:
+class ColumnShapes:
     """The looks of the cells of a column."""
 
     shapes: set[str] = field(default_factory=set)
-    filled: int = 0
-    enclosed: int = 0
-    unneeded: int = 0  # enclosed without need for it
+    filled_count: int = 0
+    enclosed_count: int = 0
+    needlessly_enclosed_count: int = 0  # enclosed without need for it
 
-    def note(self, cell: str) -> None:
-        if len(self.shapes) <= MOST_SHAPES:
-            self.shapes.add(shape_of(cell))
+    def add_shape(self, cell: str) -> None:
+        if len(self.shapes) <= MAX_SHAPES_PER_COLUMN:
+            self.shapes.add(cell_shape(cell))
 
-    def note_written(self, cell: str) -> None:
-        self.filled += bool(cell)
-        if ENCLOSED.fullmatch(cell):
-            inner = cell[1:-1]
-            self.enclosed += 1
-            self.unneeded += bool(inner) and not NEEDS_MARKS.search(inner)
+    def count_quotes(self, source_cell: str) -> None:
+        self.filled_count += bool(source_cell)
+        if ENCLOSED_CELL_PATTERN.fullmatch(source_cell):
+            inner = source_cell[1:-1]
+            self.enclosed_count += 1
+            self.needlessly_enclosed_count += bool(inner) and not NEEDS_QUOTES_PATTERN.search(inner)
 
-    def regular(self, rows: int) -> bool:
+    def is_code_column(self, row_count: int) -> bool:
         """Whether the column holds ids or other codes, which look alike and have no spaces."""
-        return len(self.shapes) <= max(1, rows // 3) and not any(" " in shape for shape in self.shapes)
+        return len(self.shapes) <= max(1, row_count // 3) and not any(" " in shape for shape in self.shapes)
 
-    def suits(self, written: str) -> bool:
+    def is_similar_cell(self, source_cell: str) -> bool:
         """Whether a cell, as it is written, may be another one of this column."""
-        if self.filled and self.enclosed == self.filled and not written.startswith('"'):
+        if self.filled_count and self.enclosed_count == self.filled_count and not source_cell.startswith('"'):
             return False
-        return shape_of(written.strip('"')) in self.shapes
+        return cell_shape(source_cell.strip('"')) in self.shapes
 
 
-class Span(NamedTuple):
+class MultilineRow(NamedTuple):
     """A row over several lines, each with cells enough for the header; the column at `place` goes on over them."""
 
     first_line: int
     last_line: int
-    place: int
-    lines: list[list[str]]
+    column_position: int
+    cells_by_line: list[list[str]]
 
 
 @dataclass
-class Evidence:
+class QuoteEvidence:
     """The looks of the quotation marks in a table, read as if they enclosed cells."""
 
     delimiter: str
-    width: int
-    columns: list[WrittenColumn] = field(default_factory=list)
-    rows: int = 0
-    codes: list[tuple[str, ...]] = field(default_factory=list)
-    ids: dict[tuple[int, ...], set[tuple[str, ...]]] = field(default_factory=dict)
-    spans: list[Span] = field(default_factory=list)
-    has_spans: bool = False
-    bare: int = 0  # cells with quotation marks that cannot enclose them
-    doubled: int = 0  # enclosed cells with a doubled quotation mark in them
+    column_count: int
+    columns: list[ColumnShapes] = field(default_factory=list)
+    row_count: int = 0
+    leading_cells: list[tuple[str, ...]] = field(default_factory=list)
+    ids_by_positions: dict[tuple[int, ...], set[tuple[str, ...]]] = field(default_factory=dict)
+    multiline_rows: list[MultilineRow] = field(default_factory=list)
+    has_multiline_rows: bool = False
+    stray_quote_count: int = 0  # cells with quotation marks that cannot enclose them
+    doubled_quote_count: int = 0  # enclosed cells with a doubled quotation mark in them
 
     def __post_init__(self) -> None:
-        self.columns = [WrittenColumn() for _ in range(min(self.width, MOST_COLUMNS))]
+        self.columns = [ColumnShapes() for _ in range(min(self.column_count, MAX_COLUMNS_EXAMINED))]
 
-    def note(self, first_line: int, cells: Sequence[str], lines: Sequence[str]) -> None:
+    def add_row(self, first_line: int, cells: Sequence[str], lines: Sequence[str]) -> None:
         """Take in a row, which was read from these lines."""
-        self.rows += 1
+        self.row_count += 1
         for column, cell in zip(self.columns, cells, strict=False):
             if "\n" not in cell:
-                column.note(cell)
-        if len(self.codes) < MOST_ROWS:
-            self.codes.append(tuple(cell[:LONGEST_CODE] for cell in cells[:MOST_COLUMNS]))
+                column.add_shape(cell)
+        if len(self.leading_cells) < MAX_ROWS_REMEMBERED:
+            self.leading_cells.append(tuple(cell[:MAX_CODE_CHARACTERS] for cell in cells[:MAX_COLUMNS_EXAMINED]))
         if len(lines) > 1:
-            self.note_span(first_line, cells, lines)
+            self.add_multiline_row(first_line, cells, lines)
         else:
-            self.note_marks(lines[0].rstrip("\r\n").split(self.delimiter))
+            self.count_row_quotes(lines[0].rstrip("\r\n").split(self.delimiter))
 
-    def note_span(self, first_line: int, cells: Sequence[str], lines: Sequence[str]) -> None:
-        self.has_spans = True
-        place = next((place for place, cell in enumerate(cells) if "\n" in cell), 0)
-        filled = [line for line in lines if line.strip()]
+    def add_multiline_row(self, first_line: int, cells: Sequence[str], lines: Sequence[str]) -> None:
+        self.has_multiline_rows = True
+        position = next((place for place, cell in enumerate(cells) if "\n" in cell), 0)
+        filled_lines = [line for line in lines if line.strip()]
         # A text among them may have a comma more.
-        wide = self.width > 1 and all(line.count(self.delimiter) >= self.width - 1 for line in filled)
-        if wide and len(self.spans) < MOST_SPANS:
-            own = [line.rstrip("\r\n").split(self.delimiter) for line in filled[:MOST_LINES_OF_SPAN]]
-            self.spans.append(Span(first_line, first_line + len(lines) - 1, place, own))
+        has_full_lines = self.column_count > 1 and all(
+            line.count(self.delimiter) >= self.column_count - 1 for line in filled_lines
+        )
+        if has_full_lines and len(self.multiline_rows) < MAX_MULTILINE_ROWS:
+            cells_by_line = [
+                line.rstrip("\r\n").split(self.delimiter) for line in filled_lines[:MAX_LINES_PER_MULTILINE_ROW]
+            ]
+            self.multiline_rows.append(MultilineRow(first_line, first_line + len(lines) - 1, position, cells_by_line))
 
-    def note_marks(self, written: Sequence[str]) -> None:
+    def count_row_quotes(self, source_cells: Sequence[str]) -> None:
         """Take in the cells of a row on one line, as they are written."""
-        for column, cell in zip(self.columns, written, strict=False):
-            column.note_written(cell)
+        for column, cell in zip(self.columns, source_cells, strict=False):
+            column.count_quotes(cell)
             if '"' in cell:
-                enclosed = ENCLOSED.fullmatch(cell)
-                self.bare += not enclosed
-                self.doubled += bool(enclosed) and '""' in cell[1:-1]
+                enclosed = ENCLOSED_CELL_PATTERN.fullmatch(cell)
+                self.stray_quote_count += not enclosed
+                self.doubled_quote_count += bool(enclosed) and '""' in cell[1:-1]
 
-    def swallowing(self) -> Span | None:
+    def first_row_of_swallowed_rows(self) -> MultilineRow | None:
         """The first row over several lines that look like rows of their own."""
-        regular = [place for place, column in enumerate(self.columns) if column.regular(self.rows)]
-        return next((span for span in self.spans if self.holds_rows(span, regular)), None)
+        code_positions = [place for place, column in enumerate(self.columns) if column.is_code_column(self.row_count)]
+        return next((span for span in self.multiline_rows if self.has_swallowed_rows(span, code_positions)), None)
 
-    def holds_rows(self, span: Span, regular: Sequence[int]) -> bool:
-        before, after = ([p for p in regular if p < span.place], [p for p in regular if p > span.place])
-        places, lines = (before, span.lines[1:]) if before else (after, span.lines[:-1])
-        ids = self.ids_in(tuple(places))
+    def has_swallowed_rows(self, multiline_row: MultilineRow, code_positions: Sequence[int]) -> bool:
+        before, after = (
+            [p for p in code_positions if p < multiline_row.column_position],
+            [p for p in code_positions if p > multiline_row.column_position],
+        )
+        positions, lines = (
+            (before, multiline_row.cells_by_line[1:]) if before else (after, multiline_row.cells_by_line[:-1])
+        )
+        ids = self.unique_ids(tuple(positions))
         for cells in lines:
-            extra = 0 if before else len(cells) - self.width
-            codes = [cells[place + extra] for place in places]
-            suited = all(self.columns[place].suits(code) for place, code in zip(places, codes, strict=True))
-            if not suited or tuple(code.strip('"') for code in codes) in ids:
+            extra = 0 if before else len(cells) - self.column_count
+            codes = [cells[place + extra] for place in positions]
+            is_similar = all(
+                self.columns[place].is_similar_cell(code) for place, code in zip(positions, codes, strict=True)
+            )
+            if not is_similar or tuple(code.strip('"') for code in codes) in ids:
                 return False
         return True
 
-    def ids_in(self, places: tuple[int, ...]) -> set[tuple[str, ...]]:
+    def unique_ids(self, positions: tuple[int, ...]) -> set[tuple[str, ...]]:
         """The codes of the rows in these columns, if no two rows have the same; they are ids then."""
-        if places not in self.ids:
-            found = {tuple(codes[place] for place in places) for codes in self.codes}
-            self.ids[places] = found if places and len(found) == len(self.codes) else set()
-        return self.ids[places]
+        if positions not in self.ids_by_positions:
+            distinct_codes = {tuple(codes[place] for place in positions) for codes in self.leading_cells}
+            self.ids_by_positions[positions] = (
+                distinct_codes if positions and len(distinct_codes) == len(self.leading_cells) else set()
+            )
+        return self.ids_by_positions[positions]
 
-    def encloses_cells(self) -> bool:
+    def has_enclosing_quotes(self) -> bool:
         """Whether marks enclose cells where each line is a row in either way of reading."""
-        unneeded = any(column.unneeded and column.enclosed < column.filled for column in self.columns)
-        return self.doubled >= self.bare if self.doubled else not (self.bare or unneeded)
+        has_needless_quotes = any(
+            column.needlessly_enclosed_count and column.enclosed_count < column.filled_count for column in self.columns
+        )
+        return (
+            self.doubled_quote_count >= self.stray_quote_count
+            if self.doubled_quote_count
+            else not (self.stray_quote_count or has_needless_quotes)
+        )
 
 
-def shape_of(cell: str) -> str:
+def cell_shape(cell: str) -> str:
     """A cell with each run of digits as 0 and each run of letters as a."""
-    return LETTERS.sub("a", DIGITS.sub("0", cell[:200]))
+    return LETTERS_PATTERN.sub("a", DIGITS_PATTERN.sub("0", cell[:200]))

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from app.errors import Invalid, TooLarge, shortened
+from app.errors import Invalid, TooLarge, shorten_echo
 
-LONGEST_ID = 200
-LONGEST_SHOWN = LONGEST_CELL = 100_000  # characters; below the csv module's own limit
-LONGEST_ROW = 5_000_000  # characters of a line, or of an object in JSON
-MOST_COLUMNS = 500
-MOST_ROWS = 1_000_000
-INDEX = "index"  # the name of a first column that has none
+MAX_ID_CHARACTERS = 200
+MAX_SHOWN_CHARACTERS = MAX_UPLOADED_CELL_CHARACTERS = 100_000  # characters; below the csv module's own limit
+MAX_ROW_CHARACTERS = 5_000_000  # characters of a line, or of an object in JSON
+MAX_UPLOAD_COLUMNS = 500
+MAX_UPLOAD_ROWS = 1_000_000
+INDEX_COLUMN = "index"  # the name of a first column that has none
 
 
 class UploadedRow(NamedTuple):
@@ -24,7 +24,7 @@ class UploadedRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ReadAs:
+class ReadOptions:
     """How a file is to be read where the file itself does not say.
 
     Attributes:
@@ -39,7 +39,7 @@ class ReadAs:
 
 
 @dataclass(frozen=True)
-class Upload:
+class UploadedTable:
     """A table whose rows are read while they are asked for, once.
 
     Attributes:
@@ -54,53 +54,59 @@ class Upload:
 
     format: str
     columns: tuple[str, ...]
-    records: Iterator[UploadedRow]
+    rows: Iterator[UploadedRow]
     row_count: int = 0
     line_count: int = 0
     notes: tuple[str, ...] = ()
     quotes: str | None = None
 
 
-def refuse(code: str, line: int, problem: str, **details: Any) -> NoReturn:
-    raise Invalid(f"Line {line}: {problem} Nothing was imported.", code=code, line=line, **details)
+def refuse_line(error_code: str, line_number: int, problem: str, **details: Any) -> NoReturn:
+    raise Invalid(f"Line {line_number}: {problem} Nothing was imported.", code=error_code, line=line_number, **details)
 
 
-def check_columns(line: int, columns: tuple[str, ...]) -> None:
+def check_column_names(line_number: int, column_names: tuple[str, ...]) -> None:
     """Raises `Invalid` (`too_many_columns`, `column_unnamed`, `column_twice`)."""
-    if len(columns) > MOST_COLUMNS:
-        refuse("too_many_columns", line, f"there are {len(columns):,} columns, and {MOST_COLUMNS} is the most.")
-    seen = set()
-    for place, name in enumerate(columns, start=1):
+    if len(column_names) > MAX_UPLOAD_COLUMNS:
+        refuse_line(
+            "too_many_columns",
+            line_number,
+            f"there are {len(column_names):,} columns, and {MAX_UPLOAD_COLUMNS} is the most.",
+        )
+    seen_names = set()
+    for position, name in enumerate(column_names, start=1):
         if not name:
-            refuse("column_unnamed", line, f"column {place} has no name. Name it, or remove it.")
-        if name in seen:
-            twice = shortened(name)
-            refuse("column_twice", line, f"two columns are named “{twice}”. Rename one.", column=twice)
-        seen.add(name)
+            refuse_line("column_unnamed", line_number, f"column {position} has no name. Name it, or remove it.")
+        if name in seen_names:
+            duplicate = shorten_echo(name)
+            refuse_line(
+                "column_twice", line_number, f"two columns are named “{duplicate}”. Rename one.", column=duplicate
+            )
+        seen_names.add(name)
 
 
-def limited(records: Iterator[UploadedRow]) -> Iterator[UploadedRow]:
+def limit_rows(records: Iterator[UploadedRow]) -> Iterator[UploadedRow]:
     """Raises `TooLarge` (`too_many_rows`)."""
     for count, record in enumerate(records, start=1):
-        if count > MOST_ROWS:
+        if count > MAX_UPLOAD_ROWS:
             raise TooLarge(
-                f"Line {record.line}: this file has more than {MOST_ROWS:,} rows. Nothing was imported.",
+                f"Line {record.line}: this file has more than {MAX_UPLOAD_ROWS:,} rows. Nothing was imported.",
                 code="too_many_rows",
                 line=record.line,
             )
         yield record
 
 
-def as_number(value: Any) -> float | None:
+def parse_finite_number(value: Any) -> float | None:
     """A value that is a finite number, in JSON or in words; None for all others."""
     try:
-        number = float(as_text(value))
+        number = float(format_cell(value))
     except ValueError:
         return None
     return number if math.isfinite(number) else None
 
 
-def as_text(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """A value as a cell of a table: text as it is, nothing for null, else JSON."""
     if isinstance(value, str):
         return value

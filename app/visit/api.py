@@ -6,17 +6,19 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field, StringConstraints
 
-from app.auth.guards import program
-from app.database.audit_log import note
-from app.database.campaign import campaign_by_slug
+from app.auth.guards import require_program
+from app.database.audit_log import log_change
+from app.database.campaign import load_campaign_by_slug
 from app.visit import people
-from app.web import Now, Transaction, base_url, refusals
+from app.web import Now, Transaction, document_refusals, request_base_url
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}/people",
     tags=["Campaigns"],
-    dependencies=[Depends(program)],
-    responses=refusals({401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`", 422: "`invalid`"}),
+    dependencies=[Depends(require_program)],
+    responses=document_refusals(
+        {401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`", 422: "`invalid`"}
+    ),
 )
 
 
@@ -56,14 +58,14 @@ async def list_people_with_links(
     limit: Annotated[int, Query(ge=1, le=people.MAX_PERSONAL_LINKS)] = 1_000,
 ) -> PeopleSchema:
     """The people on the campaign's list, with their links. The audit log says who read it from its beginning."""
-    campaign = await campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug(connection, slug)
     if offset == 0:
-        await note(connection, "people.downloaded", campaign, about="people.json")
+        await log_change(connection, "people.downloaded", campaign, about="people.json")
     total, used = await people.count_personal_links(connection, campaign.id)
     people_page = [
         PersonSchema(
             name=row.name,
-            link=people.personal_link_url(base_url(request), campaign.link_key, row.link),
+            link=people.personal_link_url(request_base_url(request), campaign.link_key, row.link),
             opened_at=row.opened_at,
             hits_answered=row.answered,
         )
@@ -75,11 +77,11 @@ async def list_people_with_links(
 @router.post(
     "",
     status_code=201,
-    responses=refusals({409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `name_too_long`"}),
+    responses=document_refusals({409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `name_too_long`"}),
 )
 async def add_people(connection: Transaction, slug: str, request_body: PeopleRequest, now: Now) -> AddedPeopleSchema:
     """A link of their own for each person who has none yet."""
-    campaign = await campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug(connection, slug)
     return AddedPeopleSchema(
         added=await people.create_personal_links(connection, campaign, request_body.names, now=now)
     )

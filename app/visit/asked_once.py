@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.errors import shortened
+from app.errors import shorten_echo
 from app.fields import is_blank
 
 QUESTION_FIELD_PREFIX = "question-"  # begins the names of a form's fields
@@ -41,7 +41,7 @@ def parse_question_line(line: str) -> EntryQuestion:
     match = QUESTION_LINE_PATTERN.fullmatch(line.strip())
     if match is None:
         raise ValueError(
-            f"“{shortened(line)}” needs a name of letters, digits and _, a colon and a space, and the question"
+            f"“{shorten_echo(line)}” needs a name of letters, digits and _, a colon and a space, and the question"
         )
     question, *choices = [part.strip() for part in match["rest"].split("|")]
     if is_blank(question) or len(question) > MAX_QUESTION_CHARACTERS:

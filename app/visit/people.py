@@ -11,10 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.crowd.personal import PLATFORM
 from app.crowd.platform import Arrival
-from app.database.audit_log import note
-from app.database.session import Driver, Record, fetch_one
-from app.errors import Conflict, Invalid, NotFound, TooLarge, plural
-from app.upload import as_text, read
+from app.database.audit_log import log_change
+from app.database.session import Driver, Record, fetch_first_row
+from app.errors import Conflict, Invalid, NotFound, TooLarge, pluralize
+from app.upload import format_cell, read_table
 
 MAX_PERSONAL_LINKS = 10_000
 MAX_PERSON_NAME_CHARACTERS = 200
@@ -61,7 +61,7 @@ async def resolve_personal_link(connection: Driver, campaign_id: int, arrival: A
     Raises `NotFound` (`personal_link_unknown`).
     """
     key = {"campaign": campaign_id, "link": arrival.worker_id}
-    row = await fetch_one(connection, SELECT_PERSON_NUMBER, key, PersonNumber)
+    row = await fetch_first_row(connection, SELECT_PERSON_NUMBER, key, PersonNumber)
     if row is None:
         raise NotFound(
             "This link is not on the list of this task. Please use the whole link that you were sent, or ask who sent "
@@ -76,7 +76,7 @@ def read_person_names(file: BinaryIO, file_name: str, column: str | None, *, max
 
     Raises what `upload.read` raises, and `Invalid` (`column_unknown`).
     """
-    upload = read(file, file_name, max_mb=max_mb)
+    upload = read_table(file, file_name, max_mb=max_mb)
     columns_by_name = {known.casefold(): known for known in reversed(upload.columns)}
     name_column = column or next(
         (columns_by_name[usual] for usual in USUAL_NAME_COLUMNS if usual in columns_by_name), upload.columns[0]
@@ -85,7 +85,7 @@ def read_person_names(file: BinaryIO, file_name: str, column: str | None, *, max
         raise Invalid(
             f"There is no column “{name_column}”. Nothing was imported.", code="column_unknown", column=name_column
         )
-    return [as_text(record.values.get(name_column)).strip() for record in upload.records]
+    return [format_cell(record.values.get(name_column)).strip() for record in upload.rows]
 
 
 async def create_personal_links(
@@ -108,7 +108,7 @@ async def create_personal_links(
         )
     if len(existing_names) + len(new_names) > MAX_PERSONAL_LINKS:
         raise TooLarge(
-            f"A campaign has at most {plural(MAX_PERSONAL_LINKS, 'personal link')}. Nobody was added.",
+            f"A campaign has at most {pluralize(MAX_PERSONAL_LINKS, 'personal link')}. Nobody was added.",
             code="too_many_people",
         )
     links = [secrets.token_urlsafe(16) for _ in new_names]
@@ -116,7 +116,7 @@ async def create_personal_links(
         INSERT_PERSONAL_LINKS, {"campaign": campaign.id, "names": new_names, "links": links, "now": now}
     )
     if new_names:
-        await note(connection, "people.added", campaign, after={"people": len(new_names)})
+        await log_change(connection, "people.added", campaign, after={"people": len(new_names)})
     return len(new_names)
 
 

@@ -11,13 +11,13 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from app.designs.answer import Form
-from app.designs.criteria import answer_of, criteria_of, parts_of
+from app.designs.criteria import criterion_views, parse_criterion_answer, split_submission
 from app.designs.design import Design
 from app.designs.registry import design_of
-from app.errors import Invalid, listed
+from app.errors import Invalid, join_names
 from app.fields import is_blank
-from app.quality.expected import ExpectedAnswer, Feedback, feedback, from_cells
-from app.upload import LONGEST_SHOWN, UploadedRow, as_text, read
+from app.quality.expected import ExpectedAnswer, Feedback, feedback, parse_expected_cells
+from app.upload import MAX_SHOWN_CHARACTERS, UploadedRow, format_cell, read_table
 
 MAX_PRACTICE_ITEMS = 60
 (
@@ -80,7 +80,7 @@ class PracticeFormat(NamedTuple):
 
     @classmethod
     def from_campaign(cls, campaign: Any) -> "PracticeFormat":
-        criterion_views = criteria_of(campaign)
+        criterion_views = criterion_views(campaign)
         designs = [(view.criterion_name if campaign.criteria else "", design_of(view)) for view in criterion_views]
         return cls(tuple(designs), campaign.items_per_hit)
 
@@ -88,11 +88,11 @@ class PracticeFormat(NamedTuple):
 @lru_cache(maxsize=64)
 def parse_practice_table(table: str, practice_format: PracticeFormat) -> tuple[tuple[PracticeItem, ...], ...]:
     """As `sets_in` gives them."""
-    upload = read(BytesIO(table.strip().encode()), "table.csv", max_mb=1)
+    upload = read_table(BytesIO(table.strip().encode()), "table.csv", max_mb=1)
     check_practice_columns(upload.columns, practice_format)
     rows = [
-        (as_text(row.values.get(PRACTICE_SET_COLUMN)).strip(), parse_practice_item(row, practice_format))
-        for row in upload.records
+        (format_cell(row.values.get(PRACTICE_SET_COLUMN)).strip(), parse_practice_item(row, practice_format))
+        for row in upload.rows
     ]
     if not rows:
         raise Invalid("The table has no items below its header.", code="file_empty")
@@ -118,8 +118,8 @@ def check_practice_columns(columns: Sequence[str], practice_format: PracticeForm
     ]
     known_columns += [PRACTICE_EXPLANATION_COLUMN, PRACTICE_SET_COLUMN]
     if PRACTICE_TEXT_COLUMN not in columns or (unknown := [name for name in columns if name not in known_columns]):
-        wrong = "lacks the column text" if PRACTICE_TEXT_COLUMN not in columns else f"has {listed(unknown)}, too"
-        raise Invalid(f"The table {wrong}. Its columns can be: {listed(known_columns)}.", code="column_unknown")
+        wrong = "lacks the column text" if PRACTICE_TEXT_COLUMN not in columns else f"has {join_names(unknown)}, too"
+        raise Invalid(f"The table {wrong}. Its columns can be: {join_names(known_columns)}.", code="column_unknown")
 
 
 def check_set_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> None:
@@ -135,11 +135,11 @@ def check_set_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> N
 
 def parse_practice_item(row: UploadedRow, practice_format: PracticeFormat) -> PracticeItem:
     """Raises `Invalid`, with the line in its message."""
-    cells = {name: as_text(value).strip() for name, value in row.values.items()}
-    shown, explanation = as_text(row.values.get(PRACTICE_TEXT_COLUMN)), cells.get(PRACTICE_EXPLANATION_COLUMN, "")
-    if is_blank(shown) or len(shown) > LONGEST_SHOWN or len(explanation) > MAX_EXPLANATION_CHARACTERS:
+    cells = {name: format_cell(value).strip() for name, value in row.values.items()}
+    shown, explanation = format_cell(row.values.get(PRACTICE_TEXT_COLUMN)), cells.get(PRACTICE_EXPLANATION_COLUMN, "")
+    if is_blank(shown) or len(shown) > MAX_SHOWN_CHARACTERS or len(explanation) > MAX_EXPLANATION_CHARACTERS:
         longest = (
-            f"a text has something to see and {LONGEST_SHOWN:,} characters at most, "
+            f"a text has something to see and {MAX_SHOWN_CHARACTERS:,} characters at most, "
             f"an explanation {MAX_EXPLANATION_CHARACTERS:,}"
         )
         raise Invalid(f"Line {row.line}: {longest}.", code="shown_empty", line=row.line)
@@ -156,14 +156,16 @@ def parse_practice_expectation(cells: Mapping[str, str], criterion: str, design:
         cells.get(f"{column} {criterion}".strip(), "")
         for column in (PRACTICE_EXPECTED_COLUMN, PRACTICE_TOLERANCE_COLUMN)
     )
-    return from_cells(design, expected_text, tolerance)
+    return parse_expected_cells(design, expected_text, tolerance)
 
 
 def grade_practice_form(campaign: Any, items: Sequence[PracticeItem], form: Mapping[str, str]) -> GradedSet:
     """What a form says of a set, whose items are numbered from 0. Raises `Invalid`, as for any HIT."""
     numbers = range(len(items))
-    parts = zip(criteria_of(campaign), parts_of(Form(form, "form"), campaign), strict=True)
-    return grade_practice_values(campaign, items, [answer_of(view, part, numbers)[1] for view, part in parts])
+    parts = zip(criterion_views(campaign), split_submission(Form(form, "form"), campaign), strict=True)
+    return grade_practice_values(
+        campaign, items, [parse_criterion_answer(view, part, numbers)[1] for view, part in parts]
+    )
 
 
 def grade_practice_values(
@@ -174,7 +176,7 @@ def grade_practice_values(
     values_with_nan = [[nan if value is None else value for value in row] for row in values]
     feedback_by_criterion = [
         feedback(design_of(view), [item.expected[number] for item in items], values_with_nan[number])
-        for number, view in enumerate(criteria_of(campaign))
+        for number, view in enumerate(criterion_views(campaign))
     ]
     return GradedSet(
         [[None if value != value else value for value in row] for row in values_with_nan], feedback_by_criterion

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from app.crowd.annotators import AssignmentId
 from app.crowd.platform import Platform
 from app.crowd.registry import PLATFORMS
-from app.database.session import Driver, Record, execute, fetch_one
+from app.database.session import Driver, Record, execute_statement, fetch_first_row
 from app.errors import NotFound
 from app.visit.settings import VisitSettings
 from app.visit.step import StepResult, VisitHistory, VisitStep
@@ -103,7 +103,7 @@ class AnnotatorVisit(VisitedCampaign):
 
 async def load_visit(connection: Driver, assignment: AssignmentId) -> AnnotatorVisit:
     """Raises `NotFound` (`assignment_not_found`)."""
-    row = await fetch_one(connection, SELECT_VISIT, assignment.parameters, AnnotatorVisit)
+    row = await fetch_first_row(connection, SELECT_VISIT, assignment.parameters, AnnotatorVisit)
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     return row
@@ -120,7 +120,7 @@ async def load_visit_and_admit(connection: Driver, assignment: AssignmentId) -> 
 async def admit_annotator(connection: Driver, visit: AnnotatorVisit) -> None:
     """Under the version that was read: if there is another by now, they are asked again."""
     key = {"campaign": visit.id, "annotator": visit.annotator_id, "version": visit.visit_version}
-    await execute(connection, ADMIT_ANNOTATOR, key)
+    await execute_statement(connection, ADMIT_ANNOTATOR, key)
 
 
 async def store_step_result(
@@ -137,12 +137,14 @@ async def store_step_result(
     if step_result is None:
         return
     key = {"campaign": visit.id, "annotator": visit.annotator_id, "now": now}
-    await execute(connection, STORE_STEP_RESULT, key | step_result._asdict() | {"said": json.dumps(step_result.said)})
+    await execute_statement(
+        connection, STORE_STEP_RESULT, key | step_result._asdict() | {"said": json.dumps(step_result.said)}
+    )
 
 
 async def load_visited_campaign(connection: Driver, link_key: str) -> VisitedCampaign:
     """The campaign with this link key, for who is nobody yet. Raises `NotFound` (`campaign_not_found`)."""
-    row = await fetch_one(connection, SELECT_VISITED_CAMPAIGN, {"link_key": link_key}, VisitedCampaign)
+    row = await fetch_first_row(connection, SELECT_VISITED_CAMPAIGN, {"link_key": link_key}, VisitedCampaign)
     if row is None:
         raise NotFound(
             "There is no task at this address. Please check that the link is complete.", code="campaign_not_found"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.crowd.platform import Platform
-from app.designs.design import CONTROL
-from app.errors import Invalid, listed, shortened
+from app.designs.design import CONTROL_CHARACTER
+from app.errors import Invalid, join_names, shorten_echo
 from app.visit.asked_once import MAX_ENTRY_ANSWER_CHARACTERS, EntryQuestion, parse_question_lines
 from app.visit.settings import VisitSettings
 from app.visit.step import StepResult, VisitHistory, VisitStep
@@ -36,19 +36,19 @@ def validate_entry_answer(question: EntryQuestion, text: str) -> str:
     name = question.name
     if not text and not question.optional:
         raise Invalid(
-            f"Please answer “{shortened(question.question)}” too. What you entered is kept.",
+            f"Please answer “{shorten_echo(question.question)}” too. What you entered is kept.",
             code="question_unanswered",
             question=name,
         )
     if text and question.choices and text not in question.choices:
         raise Invalid(
-            f"The answer to “{shortened(question.question)}” must be one of {listed(question.choices)}.",
+            f"The answer to “{shorten_echo(question.question)}” must be one of {join_names(question.choices)}.",
             code="answer_unknown",
             question=name,
         )
-    if len(text) > MAX_ENTRY_ANSWER_CHARACTERS or CONTROL.search(text):
+    if len(text) > MAX_ENTRY_ANSWER_CHARACTERS or CONTROL_CHARACTER.search(text):
         raise Invalid(
-            f"The answer to “{shortened(question.question)}” must have {MAX_ENTRY_ANSWER_CHARACTERS} characters at most, and none "
+            f"The answer to “{shorten_echo(question.question)}” must have {MAX_ENTRY_ANSWER_CHARACTERS} characters at most, and none "
             "that cannot be seen.",
             code="answer_too_long",
             question=name,

@@ -9,15 +9,17 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import UploadFile
 
-from app.auth.guards import researcher
-from app.database.audit_log import note
-from app.database.campaign import campaign_of_page
+from app.auth.guards import require_researcher
+from app.database.audit_log import log_change
+from app.database.campaign import load_campaign_for_page
 from app.errors import Refusal
-from app.spreadsheets import guarded
+from app.spreadsheets import guard_against_formula
 from app.visit import people
-from app.web import AppSettings, Database, Now, Transaction, base_url, download_headers, page
+from app.web import AppSettings, Database, Now, Transaction, download_headers, render_page, request_base_url
 
-router = APIRouter(prefix="/admin/campaigns/{slug}", dependencies=[Depends(researcher)], include_in_schema=False)
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
 PEOPLE_PER_PAGE = 100  # people on a page
 PEOPLE_FILE_HEADER = ("name", "link", "opened_at", "sets_answered")
 
@@ -36,14 +38,14 @@ async def show_personal_links(
 async def render_personal_links(
     request: Request, connection: Transaction, slug: str, *, page_number: int = 1, refusal: Refusal | None = None
 ) -> HTMLResponse:
-    campaign = await campaign_of_page(connection, slug)
+    campaign = await load_campaign_for_page(connection, slug)
     count, used = await people.count_personal_links(connection, campaign.id)
     pages = max(1, -(-count // PEOPLE_PER_PAGE))
     page_number = min(page_number, pages)
     rows = await people.list_personal_links(
         connection, campaign.id, limit=PEOPLE_PER_PAGE, offset=(page_number - 1) * PEOPLE_PER_PAGE
     )
-    base = base_url(request)
+    base = request_base_url(request)
     links = [people.personal_link_url(base, campaign.link_key, row.link) for row in rows]
     context = {"campaign": campaign, "people": list(zip(rows, links, strict=True)), "count": count, "used": used}
     context |= {
@@ -53,7 +55,7 @@ async def render_personal_links(
         "refusal": refusal,
         "most": people.MAX_PERSONAL_LINKS,
     }
-    return page(request, "admin/people.html", context, status=refusal.status if refusal else 200)
+    return render_page(request, "admin/people.html", context, status=refusal.status if refusal else 200)
 
 
 @router.post("/people")
@@ -69,7 +71,9 @@ async def add_people_from_form(
             content = BytesIO(await file.read())
             names = people.read_person_names(content, file.filename, None, max_mb=settings.max_upload_mb)
         async with database.begin() as connection:
-            await people.create_personal_links(connection, await campaign_of_page(connection, slug), names, now=now)
+            await people.create_personal_links(
+                connection, await load_campaign_for_page(connection, slug), names, now=now
+            )
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_personal_links(request, connection, slug, refusal=refusal)
@@ -79,13 +83,15 @@ async def add_people_from_form(
 @router.get("/people.csv")
 async def download_personal_links(request: Request, connection: Transaction, slug: str, now: Now) -> Response:
     """Everybody with their link, for a mail merge."""
-    campaign = await campaign_of_page(connection, slug)
-    await note(connection, "people.downloaded", campaign, about="people.csv")
-    base, file = base_url(request), StringIO(newline="")
+    campaign = await load_campaign_for_page(connection, slug)
+    await log_change(connection, "people.downloaded", campaign, about="people.csv")
+    base, file = request_base_url(request), StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow(PEOPLE_FILE_HEADER)
     for row in await people.list_personal_links(connection, campaign.id):
         link = people.personal_link_url(base, campaign.link_key, row.link)
-        writer.writerow([guarded(row.name), link, row.opened_at.isoformat() if row.opened_at else "", row.answered])
+        writer.writerow(
+            [guard_against_formula(row.name), link, row.opened_at.isoformat() if row.opened_at else "", row.answered]
+        )
     headers = download_headers(slug, "people", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(file.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)

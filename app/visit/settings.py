@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints, field_validator
 
-from app.fields import OPEN, PRIVATE, OneLine
+from app.fields import EDITABLE, PRIVATE, OneLine
 from app.visit.asked_once import parse_question_lines
 
 MAX_TABLE_CHARACTERS = 100_000  # characters of a table
@@ -15,23 +15,23 @@ class VisitSettings(BaseModel):
     """A column of a campaign for each."""
 
     open_link: bool = Field(
-        default=True, title="Open link", json_schema_extra=OPEN,
+        default=True, title="Open link", json_schema_extra=EDITABLE,
         description="Whoever has the campaign’s link can take part. Off: only people with a personal link, or from a "
         "platform.",
     )  # fmt: skip
     open_platforms: bool | None = Field(
-        default=None, title="Links for platforms", json_schema_extra=OPEN,
+        default=None, title="Links for platforms", json_schema_extra=EDITABLE,
         description="Platforms send people by links of their own, with an id that proves nothing: whoever knows the "
         "campaign’s address can make one up. Closed: nobody new comes by these links. Without a choice they are open "
         "as long as the open link is, and no passphrase is set.",
     )  # fmt: skip
     passphrase: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
-        default="", title="Passphrase of the open link", json_schema_extra=OPEN | PRIVATE,
+        default="", title="Passphrase of the open link", json_schema_extra=EDITABLE | PRIVATE,
         description="Optional. Whoever comes by the open link must know it. It is stored as you enter it, so that you "
         "can look it up; do not use one of your own passwords.",
     )  # fmt: skip
     people_per_address: Annotated[int, Field(ge=1, le=2_000)] | None = Field(
-        default=None, title="People from one network address", json_schema_extra=OPEN,
+        default=None, title="People from one network address", json_schema_extra=EDITABLE,
         description="Optional. How many new people may come by the open link from one network address at once, and "
         "then in each hour. A class or an office often shares one: enter how many they are. Empty: what the server "
         "allows, usually 60.",
@@ -42,7 +42,7 @@ class VisitSettings(BaseModel):
         "always does.",
     )  # fmt: skip
     consent: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
-        default="", title="Consent", json_schema_extra=OPEN,
+        default="", title="Consent", json_schema_extra=EDITABLE,
         description="Markdown. Nobody gets a HIT before they agree to it; who agreed to which version is kept. Changed "
         "later, it is asked again before the next HIT. Empty: nobody is asked.",
     )  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from app.crowd.platform import Platform
-from app.designs.criteria import criteria_of
+from app.designs.criteria import criterion_views
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Conflict
@@ -109,11 +109,11 @@ def training_feedback_context(settings: Any, items: tuple[PracticeItem, ...], gr
     """What is said of each item by each criterion, and of their order: what was given, and what was expected."""
     lines_by_item: list[list[dict[str, Any]]] = [[] for _ in items]
     orders: list[dict[str, Any]] = []
-    for number, criterion_view in enumerate(criteria_of(settings)):
+    for number, criterion_view in enumerate(criterion_views(settings)):
         design, values = design_of(criterion_view), graded_set.values[number]
         name = criterion_view.criterion_name if settings.criteria else ""
         feedback_by_position = {one.position: one for one in graded_set.feedback[number] if one.kind != "order"}
-        for place, value in enumerate(values if design.yields != "order" else ()):
+        for place, value in enumerate(values if design.value_kind != "order" else ()):
             lines_by_item[place].append(
                 {
                     "criterion": name,
@@ -125,7 +125,7 @@ def training_feedback_context(settings: Any, items: tuple[PracticeItem, ...], gr
         orders += [
             {"criterion": name, "told": one, "given": answered_order(design, values, one)} for one in order_feedback
         ]
-    context = {"items": lines_by_item, "orders": orders, "calls": design_of(settings).calls_items_by}
+    context = {"items": lines_by_item, "orders": orders, "calls": design_of(settings).item_naming}
     return context | {"explanations": [item.explanation for item in items]}
 
 
@@ -143,7 +143,7 @@ def answered_order(design: Design, values: Sequence[float | None], order_feedbac
     judged_values = [value for value in values if value is not None]
     if len(judged_values) < len(values):
         return []
-    shares, positions = design.shares(judged_values), [place for group in order_feedback.order for place in group]
+    shares, positions = design.to_shares(judged_values), [place for group in order_feedback.order for place in group]
     levels = sorted({shares[place] for place in positions}, reverse=True)
     return [[place for place in positions if shares[place] == level] for level in levels]
 

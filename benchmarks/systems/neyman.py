@@ -15,13 +15,18 @@ import numpy as np
 from scipy.special import ndtri
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.observations.tally import Pairs, Tally
-from app.inference.ratings.moderated import expected_variance, moderated, spread_beyond_chance, squares_within
-from app.selection.bags import Picked
-from app.selection.even import AmongFewest, FewestFirst
-from app.selection.index import AlgorithmOne, Items, highest
-from app.selection.rule import Asking
-from app.selection.wanted import WantedItems
+from app.inference.observations.tally import AnnotatorItemCounts, Tally
+from app.inference.ratings.moderated import (
+    expected_item_variances,
+    moderate_means,
+    squares_within_items,
+    variance_spread_beyond_chance,
+)
+from app.selection.bags import Pick
+from app.selection.even import LeastJudgedCompanions, LeastJudgedLeaders
+from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest
+from app.selection.rule import SelectionSettings
+from app.selection.wanted import OpenItems
 
 FLOOR = 0.6  # of the mean number of judgments
 LEVEL = 0.01
@@ -29,16 +34,18 @@ LEVEL = 0.01
 
 def tally_of(judgments: Integers, mean: Array, squares: Array) -> Tally:
     """As if each judgment were by somebody else. squares: around the mean; (N,) each."""
-    total, nobody = judgments * mean, Pairs.nothing()
+    total, nobody = judgments * mean, AnnotatorItemCounts.empty()
     return Tally(judgments, total, judgments, total, squares + total * mean, judgments, nobody, nobody)
 
 
 def variances_differ(tally: Tally) -> bool:
     """Whether items do, at the level."""
-    squares, freedom = squares_within(tally), np.maximum(tally.annotators - 1, 0)
+    squares, freedom = squares_within_items(tally), np.maximum(tally.annotators - 1, 0)
     if not squares.any():
         return False
-    beyond, _ = spread_beyond_chance(squares, freedom, expected_variance(tally, squares, freedom, (0.0, 1.0)))
+    beyond, _ = variance_spread_beyond_chance(
+        squares, freedom, expected_item_variances(tally, squares, freedom, (0.0, 1.0))
+    )
     known, together = freedom[freedom > 0], freedom.sum()
     by_chance = 2.0 * len(known) + 12.0 * (1.0 / known).sum() - 8.0 * len(known) ** 2 / together
     return bool(beyond > ndtri(1.0 - LEVEL) * 2.0 / together * np.sqrt(by_chance))
@@ -46,14 +53,14 @@ def variances_differ(tally: Tally) -> bool:
 
 def gains(tally: Tally) -> Array:
     """s^2 / (n (n + 1)), (N,); NaN without a judgment."""
-    found: Array = moderated(tally).standard_error ** 2 / (tally.judgments + 1)
+    found: Array = moderate_means(tally).standard_error ** 2 / (tally.judgments + 1)
     return found
 
 
-class GainsMost(FewestFirst):
+class GainsMost(LeastJudgedLeaders):
     """Who leads; by a pass over all items."""
 
-    def __init__(self, items: Items, known: WantedItems) -> None:
+    def __init__(self, items: ItemNumbers, known: OpenItems) -> None:
         """`items`: numbers of those that may lead."""
         super().__init__(items, known.judgments)
         self._known, self._squares = known, np.zeros(len(known.judgments))
@@ -63,24 +70,26 @@ class GainsMost(FewestFirst):
         """What is known of all items."""
         return tally_of(self._known.judgments, self._known.score, self._squares)
 
-    def moved(self, item: int, score: float, judgments: int) -> None:
+    def record_change(self, item: int, score: float, judgments: int) -> None:
         """By a judgment; of its sum of squares it is told by how far the mean moved (Welford 1962)."""
         self._squares[item] += (judgments + 1) * judgments * (self._known.score.item(item) - score) ** 2
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Picked | None:
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """An item of the highest gain, of those that are not barred; None if all are."""
         free = np.array([item for item in self._known.open_items() if item not in barred], np.intp)
         tally = self.tally
         behind = tally.judgments[free] < FLOOR * tally.judgments.mean()
         if not len(free) or behind.any() or not variances_differ(tally):
             return super().draw(barred, rng)
-        (item,), (probability,) = highest(gains(tally), free, 1, rng)
-        return Picked(item, probability)
+        (item,), (probability,) = pick_highest(gains(tally), free, 1, rng)
+        return Pick(item, probability)
 
 
-def gains_most(asking: Asking, items: Items, known: WantedItems) -> tuple[GainsMost, AmongFewest]:
+def gains_most(
+    asking: SelectionSettings, items: ItemNumbers, known: OpenItems
+) -> tuple[GainsMost, LeastJudgedCompanions]:
     """Who leads by its gain, beside those that `scores` would draw."""
-    return GainsMost(items, known), AmongFewest(items, known, asking.gamma)
+    return GainsMost(items, known), LeastJudgedCompanions(items, known, asking.gamma)
 
 
-NEYMAN = AlgorithmOne("neyman", "Moderated Neyman: another judgment gains most", arranged=gains_most)
+NEYMAN = AlgorithmOne("neyman", "Moderated Neyman: another judgment gains most", arrange=gains_most)

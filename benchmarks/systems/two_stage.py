@@ -23,9 +23,15 @@ from scipy.optimize import minimize
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import NotConverged
-from app.inference.ground.long_form import sums
-from app.inference.observations.baseline import AgainstBaseline, Mask, checked, notes_on, refuse_what_tells_nothing
-from app.inference.systems.graded_marginal import Prior, Terms, terms_of
+from app.inference.ground.long_form import sum_by_number
+from app.inference.observations.baseline import (
+    BaselineJudgments,
+    Mask,
+    baseline_judgment_notes,
+    refuse_uninformative_outcomes,
+    validate_baseline_judgments,
+)
+from app.inference.systems.graded_marginal import LogisticTerms, Prior, logistic_terms
 
 _NARROWEST = 1e-6
 """The least t_2 - t_1, where there are no ties."""
@@ -74,23 +80,23 @@ def fit(
     """
     if not (0.0 < sensitivity < np.inf and 0.0 < quality_sd < np.inf):
         raise ValueError("sensitivity and quality_sd must be finite numbers above 0")
-    columns = checked(
+    columns = validate_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
-    refuse_what_tells_nothing(columns.outcomes)
+    refuse_uninformative_outcomes(columns.outcomes)
     review = review_of(columns, sensitivity, quality_sd, prior or Prior())
     found = _split(_maximise(review, most_iterations), review)
     return TwoStage(
-        score=columns.items.spread(found.ability),
-        standard_error=columns.items.spread(_ability_error(found, review)),
-        estimable=columns.items.seen,
+        score=columns.items.scatter(found.ability),
+        standard_error=columns.items.scatter(_ability_error(found, review)),
+        estimable=columns.items.is_judged,
         quality=found.ability[review.author] + found.luck,
         artifact_item=columns.items.used[review.author],
         artifact_segment=columns.segments.used[review.task],
-        difficulty=columns.segments.spread(found.difficulty),
-        bias=columns.annotators.spread(found.bias),
+        difficulty=columns.segments.scatter(found.difficulty),
+        bias=columns.annotators.scatter(found.bias),
         thresholds=found.thresholds,
-        notes=tuple(notes_on(columns)),
+        notes=tuple(baseline_judgment_notes(columns)),
     )
 
 
@@ -100,7 +106,7 @@ class _Review:
     sizes: numbers of authors, artifacts, tasks and reviewers.
     """
 
-    terms: Terms
+    terms: LogisticTerms
     author: Integers
     task: Integers
     sizes: tuple[int, int, int, int]
@@ -122,11 +128,11 @@ class _Point:
     thresholds: Array
 
 
-def review_of(columns: AgainstBaseline, sensitivity: float, quality_sd: float, prior: Prior) -> _Review:
+def review_of(columns: BaselineJudgments, sensitivity: float, quality_sd: float, prior: Prior) -> _Review:
     """The comparisons, arranged for `loss_of`."""
     tasks = len(columns.segments.used)
     key, artifact = np.unique(columns.items.index * tasks + columns.segments.index, return_inverse=True)
-    terms = terms_of(artifact, columns.annotators.index, np.zeros_like(artifact), columns.outcomes)
+    terms = logistic_terms(artifact, columns.annotators.index, np.zeros_like(artifact), columns.outcomes)
     sizes = len(columns.items.used), len(key), tasks, len(columns.annotators.used)
     return _Review(terms, key // tasks, key % tasks, sizes, sensitivity, quality_sd, prior)
 
@@ -166,12 +172,12 @@ def _scale(review: _Review) -> Array:
     """
     terms, prior, (authors, artifacts, tasks, reviewers) = review.terms, review.prior, review.sizes
     each = terms.count * review.sensitivity**2 / 5.0  # a logistic term's information is a^2 / 4 at most
-    by_artifact = sums(terms.system, each, artifacts)
+    by_artifact = sum_by_number(terms.system, each, artifacts)
     precision = (
-        sums(review.author, by_artifact, authors) + prior.tau**-2,
+        sum_by_number(review.author, by_artifact, authors) + prior.tau**-2,
         by_artifact + review.quality_sd**-2,
-        sums(review.task, by_artifact, tasks) + prior.sigma_b**-2,
-        sums(terms.judge, each, reviewers) + prior.sigma_b**-2,
+        sum_by_number(review.task, by_artifact, tasks) + prior.sigma_b**-2,
+        sum_by_number(terms.judge, each, reviewers) + prior.sigma_b**-2,
         np.full(2, each.sum() + prior.sigma_b**-2),
     )
     return np.asarray(np.concatenate(precision) ** -0.5)
@@ -182,8 +188,8 @@ def loss_of(point: Array, review: _Review) -> tuple[float, Array]:
     at, terms, a = _split(point, review), review.terms, review.sensitivity
     z, rest = _terms(at, review)
     slope = terms.count * terms.sign * a * rest
-    by_artifact = sums(terms.system, slope, review.sizes[1])
-    by_threshold = -sums(terms.threshold, slope, 2)
+    by_artifact = sum_by_number(terms.system, slope, review.sizes[1])
+    by_threshold = -sum_by_number(terms.threshold, slope, 2)
     width = a * point[-1]
     by_width = terms.tie_count.sum() * a / np.expm1(width)
     value = terms.count @ (np.minimum(z, 0.0) - np.log1p(np.exp(-np.abs(z))))
@@ -191,10 +197,10 @@ def loss_of(point: Array, review: _Review) -> tuple[float, Array]:
     prior_value, prior_gradient = _log_prior(at, review)
     by_t = by_threshold + prior_gradient.thresholds
     gradient = (
-        sums(review.author, by_artifact, review.sizes[0]) + prior_gradient.ability,
+        sum_by_number(review.author, by_artifact, review.sizes[0]) + prior_gradient.ability,
         by_artifact + prior_gradient.luck,
-        -sums(review.task, by_artifact, review.sizes[2]) + prior_gradient.difficulty,
-        -sums(terms.judge, slope, review.sizes[3]) + prior_gradient.bias,
+        -sum_by_number(review.task, by_artifact, review.sizes[2]) + prior_gradient.difficulty,
+        -sum_by_number(terms.judge, slope, review.sizes[3]) + prior_gradient.bias,
         [by_t.sum(), by_t[1] + by_width],
     )
     return -float(value + prior_value), -np.concatenate(gradient)
@@ -232,6 +238,6 @@ def _ability_error(at: _Point, review: _Review) -> Array:
     """(authors,): an artifact with information h on its quality tells 1 / (quality_sd^2 + 1 / h) about the ability."""
     terms = review.terms
     rest = _terms(at, review)[1]
-    on_quality = sums(terms.system, terms.count * review.sensitivity**2 * rest * (1.0 - rest), review.sizes[1])
+    on_quality = sum_by_number(terms.system, terms.count * review.sensitivity**2 * rest * (1.0 - rest), review.sizes[1])
     on_ability = on_quality / (1.0 + review.quality_sd**2 * on_quality)
-    return (sums(review.author, on_ability, review.sizes[0]) + review.prior.tau**-2) ** -0.5
+    return (sum_by_number(review.author, on_ability, review.sizes[0]) + review.prior.tau**-2) ** -0.5

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from app.alerts.outbox import MAX_SENDING, MAX_SENDING_OF_CAMPAIGN, TRIES, Outbox
-from app.alerts.quiet import raise_quiet
+from app.alerts.outbox import MAX_MESSAGES_IN_FLIGHT, MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN, MAX_TRIES_PER_MESSAGE, Outbox
+from app.alerts.quiet import raise_quiet_alerts
 from app.background.loop import BackgroundLoop
 from app.campaigns import lifecycle
-from app.campaigns.campaign_file import written
-from app.database.alerts import MOST_AN_HOUR, raise_alert
+from app.campaigns.campaign_file import format_campaign_file
+from app.database.alerts import MAX_ALERTS_PER_HOUR, raise_alert
 from app.settings import Settings
 from app.web import get_now
 from tests.alerts.receivers import mail_server, webhook_receiver
@@ -64,16 +64,16 @@ async def test_of_several_processes_one_sends(engine):
 
 
 async def test_what_fails_is_tried_again_later_each_time_and_given_up(engine):
-    with webhook_receiver(*[500] * (TRIES + 1)) as got:
+    with webhook_receiver(*[500] * (MAX_TRIES_PER_MESSAGE + 1)) as got:
         campaign = await running(engine, alert_webhook=got.address)
         await held(engine, campaign)
         now = soon()
         assert await outbox_of(engine).send_due(now=now) == 1
         assert await outbox_of(engine).send_due(now=now + timedelta(seconds=59)) == 0
         assert await outbox_of(engine).send_due(now=now + timedelta(seconds=61)) == 1
-        for day in range(2, TRIES + 4):
+        for day in range(2, MAX_TRIES_PER_MESSAGE + 4):
             await outbox_of(engine).send_due(now=now + day * LATER)
-        assert len(got.messages) == TRIES
+        assert len(got.messages) == MAX_TRIES_PER_MESSAGE
     assert await values(engine, "SELECT sent_at, problem FROM alert_messages") == [
         (None, "The receiver answered with status 500.")
     ]
@@ -178,16 +178,16 @@ async def test_silent_receivers_keep_those_of_other_campaigns_waiting_for_nothin
     """Not even while they are tried: a campaign has a few places of its own."""
     with socket.create_server(("127.0.0.1", 0)) as silent, webhook_receiver() as got:
         slow = await running(engine, alert_webhook=f"http://127.0.0.1:{silent.getsockname()[1]}/")
-        for number in range(MAX_SENDING + 5):
+        for number in range(MAX_MESSAGES_IN_FLIGHT + 5):
             await held(engine, slow, f"A{number}")
         await execute(engine, "UPDATE alert_messages SET next_try_at = next_try_at - interval '1 day'")
         await held(engine, await running(engine, alert_webhook=got.address))
         outbox = outbox_of(engine)
         await outbox.begin_to_send(now=soon())
         await until(engine, "SELECT count(*) = 1 FROM alert_messages WHERE sent_at IS NOT NULL")
-        assert len(outbox.sending) == MAX_SENDING_OF_CAMPAIGN
+        assert len(outbox.sending) == MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN
         await outbox.begin_to_send(now=soon())
-        assert len(outbox.sending) == MAX_SENDING_OF_CAMPAIGN
+        assert len(outbox.sending) == MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN
         await outbox.stop()
 
 
@@ -219,7 +219,7 @@ async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(
     with webhook_receiver() as got:
         campaign = await running(engine, alert_webhook=got.address)
         outbox = Outbox(engine, Settings(webhooks_inside=True), "secret", clock)
-        loop = BackgroundLoop("alerts", outbox.round, pause=0.01)
+        loop = BackgroundLoop("alerts", outbox.run_round, pause_seconds=0.01)
         loop.start()
         for number in range(2):
             await held(engine, campaign, f"A{number}")
@@ -230,10 +230,10 @@ async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(
 
 async def test_whoever_flags_everything_fills_no_mailbox(engine):
     campaign = await running(engine, alert_webhook="https://hook.example/")
-    for number in range(MOST_AN_HOUR + 5):
+    for number in range(MAX_ALERTS_PER_HOUR + 5):
         await held(engine, campaign, f"A{number}")
-    assert await value(engine, "SELECT count(*) FROM alert_messages") == MOST_AN_HOUR
-    assert await value(engine, "SELECT count(*) FROM alerts") == MOST_AN_HOUR + 5
+    assert await value(engine, "SELECT count(*) FROM alert_messages") == MAX_ALERTS_PER_HOUR
+    assert await value(engine, "SELECT count(*) FROM alerts") == MAX_ALERTS_PER_HOUR + 5
 
 
 async def test_a_campaign_without_addresses_sends_nothing(engine):
@@ -244,16 +244,16 @@ async def test_a_campaign_without_addresses_sends_nothing(engine):
 async def test_each_silence_of_a_running_campaign_is_one_alert(engine):
     campaign = await running(engine, alert_quiet_minutes=30)
     begun = datetime.now(UTC)
-    await raise_quiet(engine, now=begun + timedelta(minutes=29))
+    await raise_quiet_alerts(engine, now=begun + timedelta(minutes=29))
     assert await values(engine, KINDS) == []
     for minutes in (31, 60, 600):
-        await raise_quiet(engine, now=begun + timedelta(minutes=minutes))
+        await raise_quiet_alerts(engine, now=begun + timedelta(minutes=minutes))
     assert await values(engine, KINDS) == [("quiet", "30 minutes")]
     ann = await annotator(engine, campaign)
     await submit(engine, ann, await hit_of(engine, ann), now=begun + timedelta(minutes=610))
-    await raise_quiet(engine, now=begun + timedelta(minutes=620))
+    await raise_quiet_alerts(engine, now=begun + timedelta(minutes=620))
     assert len(await values(engine, KINDS)) == 1
-    await raise_quiet(engine, now=begun + timedelta(minutes=641))
+    await raise_quiet_alerts(engine, now=begun + timedelta(minutes=641))
     assert len(await values(engine, KINDS)) == 2
 
 
@@ -261,7 +261,7 @@ async def test_each_silence_of_a_running_campaign_is_one_alert(engine):
 async def test_who_is_not_asked_cannot_be_silent(engine, action):
     campaign = await running(engine, alert_quiet_minutes=30)
     await lead(engine, campaign, action)
-    await raise_quiet(engine, now=datetime.now(UTC) + LATER)
+    await raise_quiet_alerts(engine, now=datetime.now(UTC) + LATER)
     assert await values(engine, KINDS) == []
 
 
@@ -270,18 +270,20 @@ async def test_silence_counts_from_the_resumption(engine):
     await lead(engine, campaign, "pause")
     await execute(engine, "UPDATE campaigns SET launched_at = now() - interval '3 days'")
     await lead(engine, campaign, "resume")
-    await raise_quiet(engine, now=datetime.now(UTC) + timedelta(minutes=29))
+    await raise_quiet_alerts(engine, now=datetime.now(UTC) + timedelta(minutes=29))
     assert await values(engine, KINDS) == []
 
 
 async def test_addresses_are_in_no_file_and_the_log_says_only_that_they_changed(engine, researcher):
     private: dict[str, Any] = {"alert_webhook": "https://hook.example/T0KEN", "alert_emails": ["bea@example.org"]}
     campaign = await running(engine, **private)
-    settings = lifecycle.settings_of(campaign)
-    assert "hook.example" not in written(settings)
+    settings = lifecycle.settings_from_row(campaign)
+    assert "hook.example" not in format_campaign_file(settings)
     assert "bea@" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/settings.json")).text
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update={"alert_webhook": None}))
+        await lifecycle.edit_settings(
+            connection, campaign.slug, lambda it: it.model_copy(update={"alert_webhook": None})
+        )
     changed = "SELECT before, after FROM audit_log WHERE action = 'settings.changed'"
     assert await values(engine, changed) == [({"alert_webhook": "•••"}, {"alert_webhook": None})]
 

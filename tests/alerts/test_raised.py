@@ -3,7 +3,7 @@
 import pytest
 
 from app.database.alerts import raise_alert
-from app.database.session import transaction
+from app.database.session import begin_transaction
 from tests.serving.campaigns import annotator, hit_of, running, submit, value, values
 
 ALERTS = "SELECT kind, occasion, about, because FROM alerts ORDER BY id"
@@ -13,7 +13,7 @@ async def test_of_one_occasion_an_alert_is_raised_once_whoever_tells(engine):
     campaign = await running(engine)
     async with engine.begin() as connection:
         await raise_alert(connection, campaign.id, "held", "decision 3", about="A7", because="Too fast.")
-    async with transaction(engine) as driver:
+    async with begin_transaction(engine) as driver:
         await raise_alert(driver, campaign.id, "held", "decision 3", about="A7", because="Too fast.")
         await raise_alert(driver, campaign.id, "held", "decision 4", about="A8")
     assert await values(engine, ALERTS) == [

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from app.alerts import webhook
-from app.alerts.webhook import Undelivered, is_public, post
+from app.alerts.webhook import DeliveryFailed, is_public_address, post_webhook
 from tests.alerts.receivers import webhook_receiver
 
 KEY = "k" * 64
@@ -17,7 +17,7 @@ KEY = "k" * 64
 
 def test_the_receiver_can_check_the_signature_by_what_the_documentation_says():
     with webhook_receiver() as got:
-        post(got.address, {"kind": "held", "about": "A7"}, KEY, 1_700_000_000, inside=True)
+        post_webhook(got.address, {"kind": "held", "about": "A7"}, KEY, 1_700_000_000, allow_private=True)
     ((headers, body),) = got.messages
     assert json.loads(body) == {"kind": "held", "about": "A7"}
     signed = headers["Easel-Timestamp"].encode() + b"." + body
@@ -25,7 +25,11 @@ def test_the_receiver_can_check_the_signature_by_what_the_documentation_says():
 
 
 def test_each_campaign_signs_by_a_key_of_its_own():
-    keys = {webhook.key_of("secret", 1), webhook.key_of("secret", 2), webhook.key_of("other", 1)}
+    keys = {
+        webhook.webhook_signing_key("secret", 1),
+        webhook.webhook_signing_key("secret", 2),
+        webhook.webhook_signing_key("other", 1),
+    }
     assert {len(key) for key in keys} == {64}
     assert len(keys) == 3
 
@@ -33,8 +37,8 @@ def test_each_campaign_signs_by_a_key_of_its_own():
 @pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 500])
 def test_what_is_not_taken_is_not_delivered_and_no_redirect_is_followed(status):
     with webhook_receiver(status) as got:
-        with pytest.raises(Undelivered, match=str(status)):
-            post(got.address, {}, KEY, 1, inside=True)
+        with pytest.raises(DeliveryFailed, match=str(status)):
+            post_webhook(got.address, {}, KEY, 1, allow_private=True)
         assert len(got.messages) == 1
 
 
@@ -48,14 +52,14 @@ def test_what_is_not_taken_is_not_delivered_and_no_redirect_is_followed(status):
      "1fff::1", "192.88.99.1", "198.18.0.1", "203.0.113.1", "240.0.0.1", "255.255.255.255", "192.0.0.1", "172.31.0.1"],
 )  # fmt: skip
 def test_private_networks_are_known_however_they_are_written(address):
-    assert not is_public(address)
+    assert not is_public_address(address)
 
 
 @pytest.mark.parametrize(
     "address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "2a01:4f8::1", "::ffff:93.184.216.34"]
 )
 def test_the_internet_is_public(address):
-    assert is_public(address)
+    assert is_public_address(address)
 
 
 def test_a_name_that_leads_inside_is_refused_unless_the_operator_allows_it(monkeypatch):
@@ -63,12 +67,12 @@ def test_a_name_that_leads_inside_is_refused_unless_the_operator_allows_it(monke
         port = int(got.address.rpartition(":")[2].partition("/")[0])
         place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [place])
-        with pytest.raises(Undelivered, match="private network"):
-            post(f"https://hook.example:{port}/", {}, KEY, 1, inside=False)
-        with pytest.raises(Undelivered, match="over TLS alone"):
-            post(f"http://hook.example:{port}/", {}, KEY, 1, inside=False)
+        with pytest.raises(DeliveryFailed, match="private network"):
+            post_webhook(f"https://hook.example:{port}/", {}, KEY, 1, allow_private=False)
+        with pytest.raises(DeliveryFailed, match="over TLS alone"):
+            post_webhook(f"http://hook.example:{port}/", {}, KEY, 1, allow_private=False)
         assert got.messages == []
-        post(f"http://hook.example:{port}/", {}, KEY, 1, inside=True)
+        post_webhook(f"http://hook.example:{port}/", {}, KEY, 1, allow_private=True)
         assert len(got.messages) == 1
 
 
@@ -77,20 +81,20 @@ def test_this_machine_is_no_receiver_however_it_is_named_unless_the_operator_all
     with webhook_receiver() as got:
         port = got.address.rpartition(":")[2].partition("/")[0]
         for scheme in ("https", "http"):
-            with pytest.raises(Undelivered):
-                post(f"{scheme}://{host}:{port}/", {}, KEY, 1, inside=False)
+            with pytest.raises(DeliveryFailed):
+                post_webhook(f"{scheme}://{host}:{port}/", {}, KEY, 1, allow_private=False)
         assert got.messages == []
 
 
 def test_nobody_is_there():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
-        with pytest.raises(Undelivered, match="could not be reached"):
-            post(f"http://127.0.0.1:{taken.getsockname()[1]}/", {}, KEY, 1, inside=True)
+        with pytest.raises(DeliveryFailed, match="could not be reached"):
+            post_webhook(f"http://127.0.0.1:{taken.getsockname()[1]}/", {}, KEY, 1, allow_private=True)
 
 
 def test_who_answers_a_byte_at_a_time_is_cut_off(monkeypatch):
-    monkeypatch.setattr(webhook, "SECONDS", 0.3)
+    monkeypatch.setattr(webhook, "WEBHOOK_TIMEOUT_SECONDS", 0.3)
     ended = threading.Event()
 
     def drip(server):
@@ -105,7 +109,7 @@ def test_who_answers_a_byte_at_a_time_is_cut_off(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=drip, args=(server,))
         thread.start()
-        with pytest.raises(Undelivered):
-            post(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, KEY, 1, inside=True)
+        with pytest.raises(DeliveryFailed):
+            post_webhook(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, KEY, 1, allow_private=True)
         ended.set()
         thread.join()

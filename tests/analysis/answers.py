@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from app.analysis.findings import Answers
-from app.analysis.offer import reached_by
+from app.analysis.offer import methods_for_design
 from app.designs.design import Design
 from app.designs.slider import Slider
-from app.inference.observations.coarsening import CLASSES
-from app.inference.online.law import Parameters
-from app.inference.online.laws import ONLINE
+from app.inference.observations.coarsening import CLASS_KINDS
+from app.inference.online.law import LawParameters
+from app.inference.online.laws import ONLINE_LAWS
 
-REACHED = reached_by(Slider())
+REACHED = methods_for_design(Slider())
 # What a campaign of scores reaches that asks by one criterion, and its annotators nothing.
 OFFERED = replace(
     REACHED,
-    tables={name: one for name, one in REACHED.tables.items() if not one.of_criteria and not one.of_groups},
+    tables={name: one for name, one in REACHED.tables.items() if not one.needs_criteria and not one.needs_groups},
 )
 
 
@@ -52,7 +52,7 @@ def answers(
         "law": "easl",
         "prior": np.ones((2, count)),
         "state": None,
-        "parameters": Parameters(),
+        "parameters": LawParameters(),
         "seed": 7,
     }
     return Answers(**(made | more))
@@ -84,10 +84,10 @@ def simulated(
     outputs of three systems.
     """
     rng = np.random.default_rng(5)
-    size = size or design.usual_items
+    size = size or design.default_items
     shown = [rng.permutation(n_items)[:size] for _ in range(hits)]
     seen = [np.arange(n_items)[some] / (n_items - 1) + rng.normal(0, 0.1, size) for some in shown]
-    values = np.array([design.given(shares.tolist()) for shares in seen])
+    values = np.array([design.simulate_answer(shares.tolist()) for shares in seen])
     made = answers(
         [
             (k % annotators, dict(zip(some.tolist(), row, strict=True)))
@@ -97,15 +97,15 @@ def simulated(
         systems=["xyz"[k % 3] for k in range(n_items)],
         segments=[str(k // 3) for k in range(n_items)],
     )
-    law = ONLINE.get(design.usual_law, ONLINE["easl"])  # toys are registered by a test alone
-    family = (law.of_classes(len(design.classes)) if law.reads in CLASSES else law).family
+    law = ONLINE_LAWS.get(design.default_law, ONLINE_LAWS["easl"])  # toys are registered by a test alone
+    family = (law.for_class_count(len(design.classes)) if law.reads in CLASS_KINDS else law).family
     told: dict[str, Any] = {
-        "score": design.points(made.value, made.hit),
-        "yields": design.yields,
+        "score": design.to_points(made.value, made.hit),
+        "yields": design.value_kind,
         "classes": design.classes,
         "law": law.name,
-        "prior": family.columns([family.default_prior] * n_items),
-        "parameters": Parameters(ties=design.equal == "tie"),
+        "prior": family.stack_states([family.default_prior] * n_items),
+        "parameters": LawParameters(ties=design.equal_means == "tie"),
         "compares_pairs": design.compares_pairs,
     }
     return replace(made, **(told | more))

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.analysis.findings import Column, ResultTable
-from app.cli.analysis import Finding, as_table
+from app.cli.analysis import AnalysisOutput, format_output_as_text
 from app.cli.commands import easel as command
 from tests.analysis.answers import OFFERED
 
@@ -78,14 +78,16 @@ def test_tables_of_systems_are_not_offered_where_items_name_none(easel, judged):
 
 def test_numbers_have_as_many_decimals_as_their_column_needs_and_no_powers_of_ten():
     columns = (Column("id", "Id", "text"), Column("probability", "Probability"), Column("confidence", "Confidence"))
-    found = Finding(ResultTable(columns, [("a", 6.698e-09, 1.0), ("b", 3.146e-20, 1.0), ("c", -0.25, None)]))
-    rows = [line.split() for line in "".join(as_table(found, 80)).splitlines()[1:]]
+    found = AnalysisOutput(ResultTable(columns, [("a", 6.698e-09, 1.0), ("b", 3.146e-20, 1.0), ("c", -0.25, None)]))
+    rows = [line.split() for line in "".join(format_output_as_text(found, 80)).splitlines()[1:]]
     assert rows == [["a", "0.000", "1.000"], ["b", "0.000", "1.000"], ["c", "-0.250", "-"]]
 
 
 def test_each_measure_has_decimals_of_its_own():
     columns = (Column("measure", "Name", "text"), Column("value", "Value"))
-    rows = "".join(as_table(Finding(ResultTable(columns, [("kappa", 0.5), ("items", 40.0)])), 80)).splitlines()[1:]
+    rows = "".join(
+        format_output_as_text(AnalysisOutput(ResultTable(columns, [("kappa", 0.5), ("items", 40.0)])), 80)
+    ).splitlines()[1:]
     assert [row.split() for row in rows] == [["kappa", "0.500"], ["items", "40"]]
 
 

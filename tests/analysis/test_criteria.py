@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from app.analysis.export import export
-from app.analysis.fits import Fits
+from app.analysis.export import open_export
+from app.analysis.fits import FitCache
 from app.cli.commands import easel
 from app.errors import NotFound
 from tests.campaigns.drafts import import_results
@@ -27,7 +27,7 @@ async def judged(engine):
 
 
 async def rows(engine, slug, what, **how):
-    file = await export(engine, slug, what, **how)
+    file = await open_export(engine, slug, what, **how)
     text = "".join([piece async for piece in file.chunks])
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -38,32 +38,34 @@ async def stored(engine, column, criterion):
 
 
 async def test_answers_are_those_by_the_criterion_asked_for(engine, judged):
-    fits = Fits()
-    first, second = [await fits.answers(engine, judged.slug, criterion=name) for name in ("", "fluency")]
+    fits = FitCache()
+    first, second = [await fits.load_answers(engine, judged.slug, criterion=name) for name in ("", "fluency")]
     said = await values(engine, "SELECT items, values FROM responses ORDER BY seq")
     assert first.score.tolist() == [score for items, scores in said for score in scores[: len(items)]]
     assert second.score.tolist() == [score for items, scores in said for score in scores[len(items) :]]
     assert first.item.tolist() == second.item.tolist()
     for made in (first, second):
-        assert [*made.criteria] == ["adequacy", "fluency"]
-        assert np.array_equal(made.criteria["adequacy"], first.score)
-        assert np.array_equal(made.criteria["fluency"], second.score)
+        assert [*made.scores_by_criterion] == ["adequacy", "fluency"]
+        assert np.array_equal(made.scores_by_criterion["adequacy"], first.score)
+        assert np.array_equal(made.scores_by_criterion["fluency"], second.score)
     assert second.state is not None
     assert second.state.T.tolist() == await stored(engine, "state", 1)
 
 
 async def test_each_criterion_is_fitted_and_kept_apart(engine, judged):
-    fits = Fits()
-    one, other = [(await fits.scores(engine, judged.slug, "mean", criterion=name))[1] for name in ("", "fluency")]
+    fits = FitCache()
+    one, other = [(await fits.fit_scores(engine, judged.slug, "mean", criterion=name))[1] for name in ("", "fluency")]
     assert not np.array_equal(one.values, other.values)
-    again = [(await fits.scores(engine, judged.slug, "mean", criterion=name))[1] for name in ("adequacy", "fluency")]
+    again = [
+        (await fits.fit_scores(engine, judged.slug, "mean", criterion=name))[1] for name in ("adequacy", "fluency")
+    ]
     assert again[0] is one
     assert again[1] is other
 
 
 async def test_a_criterion_that_is_not_there_is_refused_naming_those_that_are(engine, judged):
     with pytest.raises(NotFound) as refusal:
-        await Fits().answers(engine, judged.slug, criterion="style")
+        await FitCache().load_answers(engine, judged.slug, criterion="style")
     assert refusal.value.code == "criterion_not_found"
     assert refusal.value.details["criteria"] == ["adequacy", "fluency"]
 
@@ -91,7 +93,7 @@ async def test_responses_are_exported_with_a_row_for_each_criterion_and_the_plac
 
 
 async def test_the_export_of_responses_leads_another_campaign_to_the_same_posteriors(engine, judged):
-    file = await export(engine, judged.slug, "responses")
+    file = await open_export(engine, judged.slug, "responses")
     again = await asking(engine, 2)
     await import_results(engine, again, "".join([piece async for piece in file.chunks]))
     statement = """SELECT criterion, number, state, judgments FROM current_posteriors
@@ -104,8 +106,8 @@ async def test_the_export_of_responses_leads_another_campaign_to_the_same_poster
 async def test_what_needs_a_fit_is_of_one_criterion_and_says_so_in_its_name(engine, judged):
     first, second = [await rows(engine, judged.slug, "scores", criterion=name) for name in ("", "fluency")]
     assert [row["mean"] for row in first] != [row["mean"] for row in second]
-    named = [await export(engine, judged.slug, what, criterion="fluency") for what in ("scores", "easl", "items")]
-    assert [(one.kind, one.criterion) for one in named] == [("scores", "fluency"), ("easl", "fluency"), ("items", "")]
+    named = [await open_export(engine, judged.slug, what, criterion="fluency") for what in ("scores", "easl", "items")]
+    assert [(one.name, one.criterion) for one in named] == [("scores", "fluency"), ("easl", "fluency"), ("items", "")]
     assert [float(row["mode"]) for row in await rows(engine, judged.slug, "easl", criterion="fluency")] == await stored(
         engine, "score", 1
     )

@@ -11,17 +11,17 @@ from sqlalchemy import text
 
 from app.analysis import calibrated
 from app.analysis import export as exports
-from app.analysis.assignments_export import ASSIGNMENT_COLUMNS
-from app.analysis.export import export
-from app.analysis.responses_export import RESPONSE_COLUMNS
+from app.analysis.assignments_export import ASSIGNMENT_EXPORT_COLUMNS
+from app.analysis.export import open_export
+from app.analysis.responses_export import RESPONSE_EXPORT_COLUMNS
 from app.campaigns.settings import CampaignSettings
-from app.database.session import transaction
+from app.database.session import begin_transaction
 from app.designs.answer import Answer, Touch
 from app.errors import Conflict, NotFound
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import moderated
+from app.inference.ratings.moderated import moderate_means
 from app.serving import submission
-from app.spreadsheets import guarded
+from app.spreadsheets import guard_against_formula
 from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit
 
@@ -30,7 +30,7 @@ RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2
 
 
 async def written(engine, slug: str, what: str, format_="csv", **how) -> str:
-    file = await export(engine, slug, what, format_, **how)
+    file = await open_export(engine, slug, what, format_, **how)
     return "".join([piece async for piece in file.chunks])
 
 
@@ -71,7 +71,7 @@ async def test_items_carry_their_columns_and_posterior(engine):
 async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annotators_disagreement_tells(
     engine, monkeypatch
 ):
-    monkeypatch.setattr("app.analysis.answers.HITS_AT_ONCE", 2)
+    monkeypatch.setattr("app.analysis.answers.ANSWERED_HITS_PER_BATCH", 2)
     campaign = await launched(engine, ITEMS, update_law="trueskill")
     results = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
     scores = [(20, 50), (60, 40), (70, 90)]
@@ -80,12 +80,12 @@ async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annota
     header, *lines = cells(await written(engine, campaign.slug, "items"))
     found = [dict(zip(header, line, strict=True)) for line in lines]
     items, annotators = np.tile([0, 2], 3), np.repeat([0, 1, 2], 2)
-    known = moderated(Tally.nothing(3).after(items, annotators, np.ravel(scores) / 100))
+    known = moderate_means(Tally.empty(3).add_judgments(items, annotators, np.ravel(scores) / 100))
     for number in (0, 2):
-        low, high = known.of([number]).interval()
+        low, high = known.select_items([number]).interval()
         expected = [100 * share for share in (known.mean[number], known.standard_error[number], low[0], high[0])]
-        assert [float(found[number][name]) for name in calibrated.COLUMNS] == pytest.approx(expected)
-    assert [found[1][name] for name in calibrated.COLUMNS] == [""] * 4
+        assert [float(found[number][name]) for name in calibrated.CALIBRATED_COLUMNS] == pytest.approx(expected)
+    assert [found[1][name] for name in calibrated.CALIBRATED_COLUMNS] == [""] * 4
 
 
 async def test_json_lines_hold_the_same_with_numbers_as_numbers(engine):
@@ -131,11 +131,11 @@ async def test_every_scored_item_is_a_row_of_the_responses(engine):
     hit = await hit_of(engine, assignment)
     scores = dict(zip(hit.items, (50.0, 80.5, 50.0, 0.0, 100.0), strict=True))
     touches = {hit.items[0]: Touch(1200, 3, "keyboard")}
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         answer = Answer(scores, touches, viewport="390x844", source="page")
         await submission.submit_answer(connection, assignment, hit.id, answer, now=NOW)
     header, *rows = cells(await written(engine, campaign.slug, "responses"))
-    assert tuple(header) == RESPONSE_COLUMNS
+    assert tuple(header) == RESPONSE_EXPORT_COLUMNS
     lines = [dict(zip(header, row, strict=True)) for row in rows]
     assert [line["item"] for line in lines] == [f"v{number}" for number in hit.items]
     assert [line["position"] for line in lines] == list("12345")
@@ -177,13 +177,13 @@ async def test_assignments_tell_whom_to_pay_for_what(engine):
     campaign = await launched(engine, judgments_per_item=1)
     done, _ = [await annotator(engine, campaign, f"SECRET-{k}", platform="prolific") for k in range(2)]
     while (work := await next_hit(engine, done)).hit is not None:
-        async with transaction(engine) as connection:
+        async with begin_transaction(engine) as connection:
             scores = Answer(dict.fromkeys(work.hit.items, 50.0))
             await submission.submit_answer(connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3))
     content = await written(engine, campaign.slug, "assignments")
     assert "SECRET" not in content
     header, *rows = cells(content)
-    assert tuple(header) == ASSIGNMENT_COLUMNS
+    assert tuple(header) == ASSIGNMENT_EXPORT_COLUMNS
     paid, unpaid = [dict(zip(header, row, strict=True)) for row in rows]
     assert (paid["platform"], int(paid["hits_answered"]) > 0) == ("prolific", True)
     assert datetime.fromisoformat(paid["last_answer_at"]) == NOW + timedelta(minutes=3)
@@ -237,7 +237,7 @@ async def test_formulas_are_guarded_for_spreadsheets_and_numbers_are_not(engine)
 
 @pytest.mark.parametrize("cell", ["-2", "+1.5e3", "-inf", 3, None, "a=b", ""])
 def test_numbers_and_ordinary_text_stay_as_they_are(cell):
-    assert guarded(cell) == cell
+    assert guard_against_formula(cell) == cell
 
 
 async def test_text_from_an_annotators_browser_is_guarded_always(engine):
@@ -251,7 +251,7 @@ async def test_text_from_an_annotators_browser_is_guarded_always(engine):
 async def test_a_large_export_comes_in_pieces_of_one_moment(engine, monkeypatch):
     monkeypatch.setattr(exports, "ROWS_AT_ONCE", 10)
     campaign = await launched(engine, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(35)))
-    pieces = (await export(engine, campaign.slug, "items", "jsonl")).chunks
+    pieces = (await open_export(engine, campaign.slug, "items", "jsonl")).chunks
     first = await anext(pieces)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE posteriors SET judgments = 9"))
@@ -264,7 +264,7 @@ async def test_an_export_that_is_left_halfway_gives_its_connection_back(engine, 
     monkeypatch.setattr(exports, "ROWS_AT_ONCE", 1)
     campaign = await launched(engine)
     for _ in range(20):  # more often than the pool has connections
-        pieces = (await export(engine, campaign.slug, "items")).chunks
+        pieces = (await open_export(engine, campaign.slug, "items")).chunks
         await anext(pieces)
         await pieces.aclose()
 
@@ -273,17 +273,17 @@ async def test_a_draft_has_settings_and_no_posteriors(engine):
     campaign = await draft(engine)
     await import_items(engine, campaign, ITEMS)
     assert json.loads(await written(engine, campaign.slug, "settings"))["launched_at"] is None
-    assert cells(await written(engine, campaign.slug, "responses")) == [list(RESPONSE_COLUMNS)]
+    assert cells(await written(engine, campaign.slug, "responses")) == [list(RESPONSE_EXPORT_COLUMNS)]
     for what in ("items", "easl"):
         with pytest.raises(Conflict) as problem:
-            await export(engine, campaign.slug, what)
+            await open_export(engine, campaign.slug, what)
         assert problem.value.code == "not_launched"
 
 
 async def test_a_gaussian_posterior_is_not_dressed_up_as_alpha_and_beta(engine):
     campaign = await judged(engine, update_law="trueskill")
     with pytest.raises(Conflict) as problem:
-        await export(engine, campaign.slug, "easl")
+        await open_export(engine, campaign.slug, "easl")
     assert problem.value.code == "no_beta_posterior"
 
 
@@ -295,5 +295,5 @@ async def test_what_does_not_exist_is_not_found(engine):
         (campaign.slug, "responses", "export_not_found"),
     ):
         with pytest.raises(NotFound) as problem:
-            await export(engine, slug, what, "json" if what == "responses" else "csv")
+            await open_export(engine, slug, what, "json" if what == "responses" else "csv")
         assert problem.value.code == code

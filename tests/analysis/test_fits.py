@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 from app.analysis import fits as fits_module
-from app.analysis.answers import read
+from app.analysis.answers import load_campaign_answers
 from app.analysis.contracts import ScoreMethod
-from app.analysis.export import export, names
+from app.analysis.export import export_names, open_export
 from app.analysis.findings import Options, ResultTable, Scores
-from app.analysis.fits import Fits
-from app.analysis.methods import SCORES, TABLES
-from app.database.bulk import snapshot
-from app.database.session import transaction
+from app.analysis.fits import FitCache
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.database.bulk import open_snapshot
+from app.database.session import begin_transaction
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.record import stream
@@ -47,12 +47,12 @@ async def judged(engine, **settings):
 
 
 async def answers_of(engine, campaign):
-    async with snapshot(engine) as connection:
-        return await read(connection, campaign)
+    async with open_snapshot(engine) as connection:
+        return await load_campaign_answers(connection, campaign)
 
 
 async def written(engine, slug: str, what: str, format_="csv", **how) -> str:
-    file = await export(engine, slug, what, format_, **how)
+    file = await open_export(engine, slug, what, format_, **how)
     return "".join([piece async for piece in file.chunks])
 
 
@@ -100,7 +100,7 @@ async def test_a_draft_has_answers_without_posteriors(engine):
 
 
 async def test_more_responses_than_are_read_at_once_are_all_there(engine, monkeypatch):
-    monkeypatch.setattr("app.analysis.answers.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("app.analysis.answers.ITEM_ROWS_PER_BATCH", 2)
     found = await answers_of(engine, await judged(engine))
     assert found.hit.tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
 
@@ -109,61 +109,63 @@ async def test_more_responses_than_are_read_at_once_are_all_there(engine, monkey
 async def test_what_is_stored_is_what_a_replay_of_the_answers_gives(engine, law):
     campaign = await judged(engine, update_law=law)
     found = await answers_of(engine, campaign)
-    stored = SCORES[law].fit(found)
-    replayed = SCORES[law].fit(replace(found, state=None))
+    stored = SCORE_METHODS[law].fit(found)
+    replayed = SCORE_METHODS[law].fit(replace(found, state=None))
     np.testing.assert_array_equal(stored.values, replayed.values)
     np.testing.assert_array_equal(stored.low, replayed.low)
 
 
 async def test_asked_again_without_a_new_answer_nothing_is_fitted(engine):
-    campaign, fits = await judged(engine), Fits()
-    answers, first = await fits.scores(engine, campaign.slug, "mean")
-    again, second = await fits.scores(engine, campaign.slug, "mean")
+    campaign, fits = await judged(engine), FitCache()
+    answers, first = await fits.fit_scores(engine, campaign.slug, "mean")
+    again, second = await fits.fit_scores(engine, campaign.slug, "mean")
     assert first is second
     assert answers is again
-    assert await fits.table(engine, campaign.slug, "labels") is await fits.table(engine, campaign.slug, "labels")
+    assert await fits.fit_table(engine, campaign.slug, "labels") is await fits.fit_table(
+        engine, campaign.slug, "labels"
+    )
     three = Options(classes=3)
-    assert len((await fits.table(engine, campaign.slug, "labels", three)).rows) == 3
+    assert len((await fits.fit_table(engine, campaign.slug, "labels", three)).rows) == 3
 
 
-@pytest.mark.parametrize("name", [name for name, one in TABLES.items() if not one.of_groups])
+@pytest.mark.parametrize("name", [name for name, one in TABLE_METHODS.items() if not one.needs_groups])
 async def test_a_table_is_made_again_only_for_an_option_that_it_reads(engine, name):
-    campaign, fits = await judged(engine), Fits()
+    campaign, fits = await judged(engine), FitCache()
 
     async def made(options: Options) -> ResultTable | str:
         try:
-            return await fits.table(engine, campaign.slug, name, options)
+            return await fits.fit_table(engine, campaign.slug, name, options)
         except Conflict as refusal:
             return refusal.code
 
     plain, classes, baseline = [await made(o) for o in (Options(), Options(classes=3), Options(baseline="none"))]
-    assert (classes is plain) == ("classes" not in TABLES[name].options)
-    assert baseline is plain or "baseline" in TABLES[name].options
+    assert (classes is plain) == ("classes" not in TABLE_METHODS[name].options)
+    assert baseline is plain or "baseline" in TABLE_METHODS[name].options
 
 
 async def test_a_new_answer_is_in_the_next_fit(engine):
-    campaign, fits = await running(engine, judgments_per_item=5), Fits()
+    campaign, fits = await running(engine, judgments_per_item=5), FitCache()
     someone = await annotator(engine, campaign)
     for done in (1, 2):
         hit = await hit_of(engine, someone)
         await submit(engine, someone, hit)
-        answers, _ = await fits.scores(engine, campaign.slug, "mean")
+        answers, _ = await fits.fit_scores(engine, campaign.slug, "mean")
         assert answers.n_hits == done
 
 
 async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(engine):
-    campaign, fits = await running(engine, judgments_per_item=5), Fits()
+    campaign, fits = await running(engine, judgments_per_item=5), FitCache()
     slow = await annotator(engine, campaign, "slow")
     hit = await hit_of(engine, slow)
     free = [f"v{number}" for number in range(12) if number not in hit.items]
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         await submission.submit_answer(connection, slow, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
         await import_results(
             engine, campaign, f"Input.id1,Input.id2,Answer.range1,Answer.range2\n{free[0]},{free[1]},1,2\n"
         )
-        assert (await fits.answers(engine, campaign.slug)).n_hits == 1
+        assert (await fits.load_answers(engine, campaign.slug)).n_hits == 1
         assert (await intervals_of(engine, campaign, fits)).mean[hit.items[0]] != 0.5
-    assert (await fits.answers(engine, campaign.slug)).n_hits == 2
+    assert (await fits.load_answers(engine, campaign.slug)).n_hits == 2
     assert (await intervals_of(engine, campaign, fits)).mean[hit.items[0]] == 0.5
 
 
@@ -176,12 +178,12 @@ async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monk
     read = []
 
     async def counting(*arguments, **columns):
-        rows = await stream.judgments(*arguments, **columns)
+        rows = await stream.load_judgment_columns(*arguments, **columns)
         read.append(len(np.unique(rows["seq"])))
         return rows
 
     monkeypatch.setattr("app.analysis.answers.judgments", counting)
-    campaign, fits = await running(engine, judgments_per_item=20), Fits()
+    campaign, fits = await running(engine, judgments_per_item=20), FitCache()
     people = [await annotator(engine, campaign, name) for name in ("me", "you")]
     for k in range(8):
         await submit(engine, people[k % 2], await hit_of(engine, people[k % 2]), scores=[10.0 * k, 20, 30, 40, 50])
@@ -189,72 +191,72 @@ async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monk
         found = await intervals_of(engine, campaign, fits)
         assert sum(read) == 1
         assert await intervals_of(engine, campaign, fits) is found
-        np.testing.assert_array_equal(found.interval(), (await intervals_of(engine, campaign, Fits())).interval())
+        np.testing.assert_array_equal(found.interval(), (await intervals_of(engine, campaign, FitCache())).interval())
 
 
 async def test_who_asked_for_the_intervals_of_a_draft_gets_those_of_the_launched_campaign(engine):
-    campaign, fits = await draft(engine), Fits()
+    campaign, fits = await draft(engine), FitCache()
     await intervals_of(engine, campaign, fits)
     await import_items(engine, campaign, VERBS)
     assert len((await intervals_of(engine, await lead(engine, campaign), fits)).mean) == 6
 
 
 async def test_a_refusal_has_the_estimators_code_and_is_kept_too(engine, monkeypatch):
-    campaign, fits, asked = await launched(engine), Fits(), []
-    mean = SCORES["mean"].fit
+    campaign, fits, asked = await launched(engine), FitCache(), []
+    mean = SCORE_METHODS["mean"].fit
 
     def counting(answers):
         asked.append(1)
         return mean(answers)
 
-    monkeypatch.setitem(SCORES, "mean", ScoreMethod("t", "a.", "u", counting))
+    monkeypatch.setitem(SCORE_METHODS, "mean", ScoreMethod("t", "a.", "u", counting))
     for _ in range(2):
         with pytest.raises(Conflict) as refusal:
-            await fits.scores(engine, campaign.slug, "mean")
+            await fits.fit_scores(engine, campaign.slug, "mean")
         assert refusal.value.code == "no_judgments"
     assert asked == [1]
 
 
 async def test_unknown_names_are_refused_with_those_that_there_are(engine):
-    campaign, fits = await judged(engine), Fits()
+    campaign, fits = await judged(engine), FitCache()
     with pytest.raises(NotFound) as refusal:
-        await fits.scores(engine, campaign.slug, "median")
-    assert (refusal.value.code, refusal.value.details["names"]) == ("method_not_found", [*SCORES])
+        await fits.fit_scores(engine, campaign.slug, "median")
+    assert (refusal.value.code, refusal.value.details["names"]) == ("method_not_found", [*SCORE_METHODS])
     with pytest.raises(NotFound) as refusal:
-        await fits.table(engine, campaign.slug, "tables")
+        await fits.fit_table(engine, campaign.slug, "tables")
     assert refusal.value.code == "table_not_found"
     with pytest.raises(NotFound) as refusal:
-        await fits.compare(engine, campaign.slug, "mean", "none")
+        await fits.compare_methods(engine, campaign.slug, "mean", "none")
     assert refusal.value.code == "method_not_found"
     with pytest.raises(NotFound) as refusal:
-        await fits.scores(engine, "none", "mean")
+        await fits.fit_scores(engine, "none", "mean")
     assert refusal.value.code == "campaign_not_found"
 
 
 async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, monkeypatch):
     monkeypatch.setattr(fits_module, "MOST_RESULTS", 2)
     monkeypatch.setattr(fits_module, "MOST_CAMPAIGNS", 1)
-    fits, campaigns = Fits(), [await judged(engine, name=name) for name in ("One", "Two")]
+    fits, campaigns = FitCache(), [await judged(engine, name=name) for name in ("One", "Two")]
     for campaign in campaigns:
         for method in ("mean", "easl", "ra"):
-            await fits.scores(engine, campaign.slug, method)
-    assert {number: [*cache.results] for (number, _), cache in fits.kept.items()} == {
+            await fits.fit_scores(engine, campaign.slug, method)
+    assert {number: [*cache.results] for (number, _), cache in fits.campaign_fits.items()} == {
         campaigns[1].id: [("scores", "easl"), ("scores", "ra")]
     }
 
 
 async def test_what_was_made_of_older_answers_is_not_kept(engine):
-    campaign, fits = await running(engine, judgments_per_item=5), Fits()
+    campaign, fits = await running(engine, judgments_per_item=5), FitCache()
     someone = await annotator(engine, campaign)
     for _ in range(2):
         await submit(engine, someone, await hit_of(engine, someone))
-        await fits.scores(engine, campaign.slug, "mean")
-        await fits.scores(engine, campaign.slug, "mean")
-    assert [len(cache.results) for cache in fits.kept.values()] == [1]
+        await fits.fit_scores(engine, campaign.slug, "mean")
+        await fits.fit_scores(engine, campaign.slug, "mean")
+    assert [len(cache.results) for cache in fits.campaign_fits.values()] == [1]
 
 
 async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch):
-    campaign, fits = await judged(engine), Fits()
+    campaign, fits = await judged(engine), FitCache()
     at_work: list[int] = []
     most: list[int] = []
 
@@ -267,8 +269,8 @@ async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch)
         return Scores(np.zeros(answers.n_items), answers.judged)
 
     for name in OFFERED.scores:
-        monkeypatch.setitem(SCORES, name, ScoreMethod("t", "a.", "u", slow))
-    asked = [fits.scores(engine, campaign.slug, name) for name in ("mean", "easl", "mean", "ra")]
+        monkeypatch.setitem(SCORE_METHODS, name, ScoreMethod("t", "a.", "u", slow))
+    asked = [fits.fit_scores(engine, campaign.slug, name) for name in ("mean", "easl", "mean", "ra")]
     ticks = 0
     everything = asyncio.gather(*asked)
     while not everything.done():
@@ -280,7 +282,7 @@ async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch)
 
 
 async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, monkeypatch):
-    campaign, fits, started, times = await judged(engine), Fits(), threading.Event(), []
+    campaign, fits, started, times = await judged(engine), FitCache(), threading.Event(), []
 
     def slow(answers):
         times.append(1)
@@ -288,12 +290,12 @@ async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, 
         time.sleep(0.2)
         return Scores(np.zeros(answers.n_items), answers.judged)
 
-    monkeypatch.setitem(SCORES, "mean", ScoreMethod("t", "a.", "u", slow))
-    waiting = asyncio.create_task(fits.scores(engine, campaign.slug, "mean"))
+    monkeypatch.setitem(SCORE_METHODS, "mean", ScoreMethod("t", "a.", "u", slow))
+    waiting = asyncio.create_task(fits.fit_scores(engine, campaign.slug, "mean"))
     await asyncio.to_thread(started.wait)
     waiting.cancel()
     await asyncio.wait([waiting])
-    assert (await fits.scores(engine, campaign.slug, "mean"))[1].values.tolist() == [0.0] * 6
+    assert (await fits.fit_scores(engine, campaign.slug, "mean"))[1].values.tolist() == [0.0] * 6
     assert times == [1]
 
 
@@ -365,12 +367,12 @@ async def test_labels_of_items_are_cut_into_as_many_as_asked_for(engine):
 async def test_an_export_that_cannot_be_fitted_is_refused_before_its_first_line(engine, what):
     campaign = await launched(engine)
     with pytest.raises(Conflict) as refusal:
-        await export(engine, campaign.slug, what)
+        await open_export(engine, campaign.slug, what)
     assert refusal.value.code == "no_judgments"
 
 
 # Items have no segments, scores imply no pairs, and there is one criterion.
-@pytest.mark.parametrize("what", [name for name in names() if name not in ("segments", "pairs", "halo")])
+@pytest.mark.parametrize("what", [name for name in export_names() if name not in ("segments", "pairs", "halo")])
 async def test_no_export_tells_who_the_workers_are(engine, what):
     campaign = await judged(engine)
     for format_ in ("csv", "jsonl"):
@@ -378,8 +380,8 @@ async def test_no_export_tells_who_the_workers_are(engine, what):
 
 
 async def test_exports_are_written_piece_by_piece(engine, monkeypatch):
-    monkeypatch.setattr("app.analysis.fitted_exports.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("app.analysis.fitted_exports.FITTED_ROWS_PER_BATCH", 2)
     campaign = await judged(engine)
     for what, pieces in (("scores", 4), ("item_labels", 4), ("labels", 7)):
-        file = await export(engine, campaign.slug, what)
+        file = await open_export(engine, campaign.slug, what)
         assert len([piece async for piece in file.chunks]) == pieces

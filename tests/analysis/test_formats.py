@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.analysis.formats import csv_lines
+from app.analysis.formats import format_csv_rows
 
 TEXTS = st.text(st.sampled_from(list("ab ,;'\"\t\r\n\u2028é=")), max_size=6)
 CELLS = st.one_of(TEXTS, st.none(), st.integers(), st.floats(), st.sampled_from([0.0, -0.0, 1e300, 1e-300]))
@@ -23,16 +23,16 @@ def by_module(rows: list[tuple[Any, ...]]) -> str:
 
 @given(st.integers(1, 4).flatmap(lambda columns: st.lists(st.tuples(*[CELLS] * columns), max_size=6)))
 def test_text_and_numbers_are_written_as_the_csv_module_writes_them(rows):
-    assert csv_lines((), rows) == by_module(rows)
+    assert format_csv_rows((), rows) == by_module(rows)
 
 
 @given(st.lists(st.tuples(st.one_of(st.none(), st.floats()), TEXTS), max_size=20))
 def test_columns_of_numbers_are_written_as_the_csv_module_writes_them(rows):
-    assert csv_lines((), rows) == by_module(rows)
+    assert format_csv_rows((), rows) == by_module(rows)
 
 
 def test_a_column_of_booleans_is_written_as_each_of_them_alone():
-    assert csv_lines((), [(True, 1), (None, 1), (False, 1)]) == "true,1\r\n,1\r\nfalse,1\r\n"
+    assert format_csv_rows((), [(True, 1), (None, 1), (False, 1)]) == "true,1\r\n,1\r\nfalse,1\r\n"
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_a_column_of_booleans_is_written_as_each_of_them_alone():
     ],
 )
 def test_other_values_are_written_as_json_or_iso_8601(cell, written):
-    assert csv_lines((), [(cell, 1)]) == written + ",1\r\n"
+    assert format_csv_rows((), [(cell, 1)]) == written + ",1\r\n"

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from app.analysis import calibrated, goal_columns
-from app.analysis.export import export
-from app.analysis.goal_columns import OF_LAW
-from app.database.bulk import snapshot
-from app.goals.progress import progress
+from app.analysis.export import open_export
+from app.analysis.goal_columns import LAW_SCORE_COLUMNS
+from app.database.bulk import open_snapshot
+from app.goals.progress import goal_progress
 from tests.serving.campaigns import annotator, execute, hit_of, running, submit
 
 GOAL: dict[str, Any] = {"goal_within": 5, "judgments_per_item": 20, "repeat_items": False, "items_per_hit": 5}
@@ -28,15 +28,15 @@ async def answered(engine, **settings: Any) -> Any:
 
 
 async def exported(engine, campaign, format_="jsonl") -> Any:
-    file = await export(engine, campaign.slug, "items", format_)
+    file = await open_export(engine, campaign.slug, "items", format_)
     content = "".join([piece async for piece in file.chunks])
     return [json.loads(line) for line in content.splitlines()] if format_ == "jsonl" else content
 
 
 async def near(engine, campaign, score) -> Any:
-    async with snapshot(engine) as connection:
-        counted = await calibrated.newest(connection, campaign)
-    return progress(campaign, counted.evidence.measured(campaign, counted.intervals).known, score)
+    async with open_snapshot(engine) as connection:
+        counted = await calibrated.load_calibrated_evidence(connection, campaign)
+    return goal_progress(campaign, counted.evidence.goal_estimates(campaign, counted.intervals).estimates, score)
 
 
 @pytest.mark.parametrize(("goal", "side"), [("best", "among_best"), ("threshold", "above_threshold")])
@@ -63,7 +63,7 @@ async def test_what_does_not_count_for_the_goal_has_no_side_and_what_nobody_judg
 
 async def test_of_many_items_the_probability_is_left_out(engine, monkeypatch):
     campaign = await answered(engine, goal="best", best_items=2)
-    monkeypatch.setattr(goal_columns, "MOST_CHANCES", 9)
+    monkeypatch.setattr(goal_columns, "MAX_ITEMS_WITH_CHANCE", 9)
     assert list((await exported(engine, campaign))[0])[-1] == "among_best"
 
 
@@ -71,18 +71,18 @@ async def test_of_many_items_the_probability_is_left_out(engine, monkeypatch):
 async def test_a_goal_that_the_law_measures_has_its_scores_beside_each_item(engine, goal):
     campaign = await answered(engine, goal=goal, best_items=3, update_law="easl-aware")
     rows = await exported(engine, campaign)
-    assert tuple(rows[0])[-4:] == OF_LAW
-    async with snapshot(engine) as connection:
-        fitted = (await calibrated.newest(connection, campaign)).evidence.fitted
+    assert tuple(rows[0])[-4:] == LAW_SCORE_COLUMNS
+    async with open_snapshot(engine) as connection:
+        fitted = (await calibrated.load_calibrated_evidence(connection, campaign)).evidence.law_estimates
     assert fitted is not None
     low, high = fitted.interval()
     points = 100 * np.column_stack([fitted.mean, fitted.standard_error, low, high])
-    np.testing.assert_allclose([[row[name] for name in OF_LAW] for row in rows], points)
+    np.testing.assert_allclose([[row[name] for name in LAW_SCORE_COLUMNS] for row in rows], points)
 
 
 async def test_while_plain_means_measure_the_goal_the_laws_scores_are_empty(engine):
     campaign = await running(engine, items=5, goal="intervals", update_law="easl-aware")
-    assert [[row[name] for name in OF_LAW] for row in await exported(engine, campaign)] == [[None] * 4] * 5
+    assert [[row[name] for name in LAW_SCORE_COLUMNS] for row in await exported(engine, campaign)] == [[None] * 4] * 5
 
 
 @pytest.mark.parametrize("goal", ["none", "halves", "order"])

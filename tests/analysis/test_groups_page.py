@@ -6,7 +6,7 @@ import re
 import pytest
 
 from app.analysis.findings import Options
-from app.analysis.fits import Fits
+from app.analysis.fits import FitCache
 from tests.quality.deciding import answered
 from tests.serving.campaigns import execute
 
@@ -59,14 +59,14 @@ async def test_the_page_offers_groups_and_shows_one_alone(campaign, researcher):
 
 
 async def test_what_a_group_gave_is_kept_until_somebody_answers(campaign, engine):
-    fits = Fits()
+    fits = FitCache()
     of_group = {"group": "language=en"}
-    first = await fits.answers(engine, campaign.slug, **of_group)
-    assert (first.n_annotators, (await fits.answers(engine, campaign.slug)).n_annotators) == (2, 3)
-    assert await fits.answers(engine, campaign.slug, **of_group) is first
-    table = await fits.table(engine, campaign.slug, "agreement", Options(), **of_group)
-    assert await fits.table(engine, campaign.slug, "agreement", Options(), **of_group) is table
-    assert await fits.table(engine, campaign.slug, "agreement", Options()) is not table
+    first = await fits.load_answers(engine, campaign.slug, **of_group)
+    assert (first.n_annotators, (await fits.load_answers(engine, campaign.slug)).n_annotators) == (2, 3)
+    assert await fits.load_answers(engine, campaign.slug, **of_group) is first
+    table = await fits.fit_table(engine, campaign.slug, "agreement", Options(), **of_group)
+    assert await fits.fit_table(engine, campaign.slug, "agreement", Options(), **of_group) is table
+    assert await fits.fit_table(engine, campaign.slug, "agreement", Options()) is not table
 
 
 async def test_a_campaign_without_questions_offers_no_groups(engine, researcher):

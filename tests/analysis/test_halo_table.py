@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from app.analysis.findings import Options
-from app.analysis.methods import TABLES
-from app.analysis.offer import reached_by
+from app.analysis.methods import TABLE_METHODS
+from app.analysis.offer import methods_for_design
 from app.designs.categories import Categories
 from app.designs.pairwise import Pairwise
 from app.designs.slider import Slider
@@ -16,7 +16,7 @@ from tests.analysis.answers import answers, crowd, simulated
 
 
 def halo(made):
-    return TABLES["halo"].fit(made, Options())
+    return TABLE_METHODS["halo"].fit(made, Options())
 
 
 def by_criteria(made, *, alike, others=("fluency",)):
@@ -99,5 +99,5 @@ def test_orders_have_halo_where_the_same_pairs_are_judged_again():
 
 
 def test_labels_without_an_order_have_none():
-    assert "halo" in reached_by(Slider()).tables
-    assert "halo" not in reached_by(Categories(labels=("a", "b"))).tables
+    assert "halo" in methods_for_design(Slider()).tables
+    assert "halo" not in methods_for_design(Categories(labels=("a", "b"))).tables

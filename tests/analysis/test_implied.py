@@ -3,8 +3,8 @@
 import pytest
 
 from app.analysis.findings import Options
-from app.analysis.implied import IMPLIED, fit, pairs
-from app.analysis.offer import reached_by
+from app.analysis.implied import IMPLIED_PAIRS_TABLE, build_implied_pairs_table, lazy_pair_table
+from app.analysis.offer import methods_for_design
 from app.designs.registry import DESIGNS
 from tests.analysis.answers import answers
 
@@ -22,7 +22,7 @@ MADE = answers(
 
 
 def test_a_row_for_everybody_and_one_for_each_annotator():
-    found = fit(MADE, Options())
+    found = build_implied_pairs_table(MADE, Options())
     told = {row[0]: row[1:6] for row in found.rows}
     assert told == {"all": (5, 2, 1, 1, 1), "A1": (4, 2, 1, 1, 1), "A2": (1, 0, 0, 0, 0)}
     wrong = {row[0]: row[6:] for row in found.rows}
@@ -31,8 +31,8 @@ def test_a_row_for_everybody_and_one_for_each_annotator():
 
 
 def test_the_export_marks_what_is_implied_and_says_what_was_implied_of_what_was_asked():
-    found = pairs(MADE, Options())
-    rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows(0, found.count)]
+    found = lazy_pair_table(MADE, Options())
+    rows = [dict(zip(found.columns, row, strict=True)) for row in found.make_rows(0, found.row_count)]
     assert [(row["first"], row["second"], row["preferred"], row["implied"]) for row in rows] == [
         ("i0", "i1", "i0", False),
         ("i0", "i2", "i0", False),
@@ -48,10 +48,16 @@ def test_the_export_marks_what_is_implied_and_says_what_was_implied_of_what_was_
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_pieces_of_the_export_make_the_whole(size):
-    found = pairs(MADE, Options())
-    pieces = [row for start in range(0, found.count, size) for row in found.rows(start, min(start + size, found.count))]
-    assert pieces == [*found.rows(0, found.count)]
+    found = lazy_pair_table(MADE, Options())
+    pieces = [
+        row
+        for start in range(0, found.row_count, size)
+        for row in found.make_rows(start, min(start + size, found.row_count))
+    ]
+    assert pieces == [*found.make_rows(0, found.row_count)]
 
 
 def test_designs_that_compare_any_two_items_reach_it_and_no_others():
-    assert [name for name, design in DESIGNS.items() if IMPLIED in reached_by(design()).tables.values()] == ["pairwise"]
+    assert [
+        name for name, design in DESIGNS.items() if IMPLIED_PAIRS_TABLE in methods_for_design(design()).tables.values()
+    ] == ["pairwise"]

@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from sqlalchemy import insert
 
-from app.analysis.methods import SCORES, TABLES
-from app.analysis.sections import parts
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.sections import analysis_page_parts
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
@@ -21,7 +21,7 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 pytestmark = pytest.mark.usefixtures("app")
 
 FETCH = {"X-Easel": "fetch"}
-PARTS = [*parts()]
+PARTS = [*analysis_page_parts()]
 
 
 def address(campaign, part=""):
@@ -85,7 +85,7 @@ async def test_every_method_can_be_shown_beside_another(researcher, judged, meth
     other = "mean" if method != "mean" else "elo"
     html = (await researcher.get(address(judged, f"/scores?one={method}&other={other}"), headers=FETCH)).text
     assert f'<option value="{method}" selected>' in html
-    assert SCORES[method].assumes.replace("'", "&#39;") in html
+    assert SCORE_METHODS[method].assumes.replace("'", "&#39;") in html
     assert "Spearman" in html
     assert html.count('<circle class="dot"') == 10
 
@@ -144,7 +144,7 @@ async def test_every_item_is_counted_in_squares_where_there_are_too_many_for_dot
 SECTIONS = defaultdict(list)
 for name in OFFERED.tables:
     if not name.startswith("graded"):
-        SECTIONS[TABLES[name].section.name].append(name)
+        SECTIONS[TABLE_METHODS[name].section.name].append(name)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -152,7 +152,7 @@ async def test_every_table_of_a_part_is_there_or_says_why_not(researcher, judged
     html = (await researcher.get(address(judged, f"/{section}"))).text
     for name in SECTIONS[section]:
         part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
-        assert TABLES[name].explanation.partition(":")[0][:60] in words(html), name
+        assert TABLE_METHODS[name].explanation.partition(":")[0][:60] in words(html), name
         assert '<th scope="row">' in part or 'class="notice warning"' in part, name
 
 
@@ -243,14 +243,14 @@ async def of_systems(engine):
         name="Systems", question="How good?", judgments_per_item=4, items_per_hit=6, low_label="bad", high_label="good"
     )
     async with engine.begin() as connection:
-        draft = await lifecycle.create(connection, chosen, now=NOW)
+        draft = await lifecycle.create_draft_campaign(connection, chosen, now=NOW)
         fields = [{"system": system, "segment": f"s{segment}"} for segment in range(6) for system in "ABC"]
         rows = [
             {"campaign_id": draft.id, "number": i, "external_id": f"o{i}", "shown": f"output {i}", "fields": one}
             for i, one in enumerate(fields)
         ]
         await connection.execute(insert(tables.items), rows)
-        campaign = await lifecycle.transition(connection, draft.slug, "launch", now=NOW)
+        campaign = await lifecycle.apply_transition(connection, draft.slug, "launch", now=NOW)
     for person in range(4):
         me = await annotator(engine, campaign, name=f"person {person}")
         for _ in range(3):

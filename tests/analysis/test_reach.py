@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.analysis.coarsened import read_as
+from app.analysis.coarsened import reading_notes
 from app.analysis.findings import Options
-from app.analysis.labels import judgments
-from app.analysis.methods import SCORES, TABLES
-from app.analysis.offer import reached_by, scored, tabled
-from app.analysis.pairwise import pairs_of
+from app.analysis.labels import lazy_judgment_label_table
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.offer import apply_score_method, apply_table_method, methods_for_design
+from app.analysis.pairwise import preference_pairs
 from app.designs.registry import DESIGNS
 from app.inference.ground import metrics
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.coarsening import REACHES
-from app.inference.online.law import Parameters
+from app.inference.observations.coarsening import READABLE_KINDS
+from app.inference.online.law import LawParameters
 from tests.analysis.answers import answers, crowd, simulated
 from tests.inference.test_convincing_arguments import arguments  # noqa: F401  (a fixture)
 from tests.inference.test_dawid_skene import word_senses
@@ -34,7 +34,7 @@ def design(request):
 
 
 def table(made, name, **chosen) -> list[dict[str, Any]]:
-    found = tabled(TABLES[name], made, Options(**chosen))
+    found = apply_table_method(TABLE_METHODS[name], made, Options(**chosen))
     return [dict(zip([column.name for column in found.columns], row, strict=True)) for row in found.rows]
 
 
@@ -48,15 +48,18 @@ def made_by(make, *given):
 
 def test_every_method_that_is_offered_scores_answers_of_the_design(design):
     made = simulated(design)
-    for name, method in reached_by(design, design.usual_items).scores.items():
-        found = scored(method, made)
-        assert np.isfinite(found.values[made.judged]).all(), name
+    for name, method in methods_for_design(design, design.usual_items).scores.items():
+        found = apply_score_method(method, made)
+        assert np.isfinite(found.values[made.has_judgments]).all(), name
 
 
 def test_every_table_that_is_offered_has_rows_or_says_why_not(design):
     made = simulated(design)
-    offer = reached_by(design, design.usual_items)
-    found = {name: made_by(tabled, table, made, table.chosen(Options())) for name, table in offer.tables.items()}
+    offer = methods_for_design(design, design.usual_items)
+    found = {
+        name: made_by(apply_table_method, table, made, table.relevant_options(Options()))
+        for name, table in offer.tables.items()
+    }
     for reason in [one for one in found.values() if isinstance(one, Inestimable)]:
         assert reason.code != "method_reads_other_answers"
         assert str(reason).endswith(".")
@@ -64,22 +67,22 @@ def test_every_table_that_is_offered_has_rows_or_says_why_not(design):
 
 
 def test_what_the_answers_do_not_reach_is_refused_by_name(design):
-    made, offer = simulated(design), reached_by(design)
-    left_out = [name for name, method in SCORES.items() if name not in offer.scores and method.cuts]
+    made, offer = simulated(design), methods_for_design(design)
+    left_out = [name for name, method in SCORE_METHODS.items() if name not in offer.scores and method.can_cut_scores]
     for name in left_out:
         with pytest.raises(Inestimable) as refusal:
-            scored(SCORES[name], made)
+            apply_score_method(SCORE_METHODS[name], made)
         assert refusal.value.code == "method_reads_other_answers"
-    for name in TABLES.keys() - offer.tables.keys():
+    for name in TABLE_METHODS.keys() - offer.tables.keys():
         with pytest.raises(Inestimable) as refusal:
-            tabled(TABLES[name], made, Options())
+            apply_table_method(TABLE_METHODS[name], made, Options())
         assert refusal.value.code == "method_reads_other_answers"
 
 
 def test_who_reads_answers_as_another_kind_says_so_once(design):
     made = simulated(design)
-    for method in reached_by(design, design.usual_items).scores.values():
-        codes = [note.code for note in scored(method, made).notes if note.code in CODES]
+    for method in methods_for_design(design, design.usual_items).scores.values():
+        codes = [note.code for note in apply_score_method(method, made).notes if note.code in CODES]
         whole_points = method.reads == "ordered_classes" and design.yields == "points"
         assert len(codes) == len(set(codes))
         assert bool(codes) == (method.reads != design.yields) or whole_points or "labels_in_points" in codes
@@ -87,15 +90,15 @@ def test_who_reads_answers_as_another_kind_says_so_once(design):
 
 def test_a_higher_place_on_the_scale_gets_a_higher_score_by_every_method(design):
     made = simulated(design, hits=200)
-    for name, method in reached_by(design, design.usual_items).scores.items():
-        found = scored(method, made)
-        place = np.arange(made.n_items)[made.judged]
-        assert metrics.spearman(place, found.values[made.judged]) > 0.8, name
+    for name, method in methods_for_design(design, design.usual_items).scores.items():
+        found = apply_score_method(method, made)
+        place = np.arange(made.n_items)[made.has_judgments]
+        assert metrics.spearman(place, found.values[made.has_judgments]) > 0.8, name
 
 
-@pytest.mark.parametrize("kind", REACHES)
+@pytest.mark.parametrize("kind", READABLE_KINDS)
 def test_nothing_is_said_of_answers_that_are_read_as_they_are(kind):
-    assert read_as(replace(crowd(), yields=kind, classes=FACES), kind) == ()
+    assert reading_notes(replace(crowd(), yields=kind, classes=FACES), kind) == ()
 
 
 # Orders
@@ -104,32 +107,33 @@ def test_nothing_is_said_of_answers_that_are_read_as_they_are(kind):
 def test_a_best_and_a_worst_of_n_are_2_n_minus_3_pairs():
     for n in (4, 5):
         points = dict(enumerate([100.0, *[50.0] * (n - 2), 0.0]))
-        made = answers([(0, points)], yields="order", parameters=Parameters(ties=False))
-        first, second, outcomes, _ = pairs_of(made)
+        made = answers([(0, points)], yields="order", parameters=LawParameters(ties=False))
+        first, second, outcomes, _ = preference_pairs(made)
         assert len(first) == 2 * n - 3
         assert 0 not in outcomes
         assert not {(1, 2)} & {*zip(first.tolist(), second.tolist(), strict=True)}
-        assert scored(SCORES["bradley_terry"], made).notes[0].code == "unknown_pairs_left_out"
-        assert len(pairs_of(replace(made, parameters=Parameters()))[0]) == n * (n - 1) // 2
+        assert apply_score_method(SCORE_METHODS["bradley_terry"], made).notes[0].code == "unknown_pairs_left_out"
+        assert len(preference_pairs(replace(made, parameters=LawParameters()))[0]) == n * (n - 1) // 2
 
 
 def test_pairs_are_called_dependent_only_where_hits_have_more_than_two_items():
     two = answers([(k % 3, {k % 5: 100.0, (k + 1) % 5: 0.0}) for k in range(20)], yields="order")
     three = answers([(k % 3, {k % 5: 100.0, (k + 1) % 5: 50.0, (k + 2) % 5: 0.0}) for k in range(20)], yields="order")
     dependent = [
-        "dependent_pairs" in [note.code for note in scored(SCORES["thurstone"], made).notes] for made in (two, three)
+        "dependent_pairs" in [note.code for note in apply_score_method(SCORE_METHODS["thurstone"], made).notes]
+        for made in (two, three)
     ]
     assert dependent == [False, True]
 
 
 def test_one_item_at_a_time_has_no_order():
     design = DESIGNS["slider"]()
-    offer = reached_by(design, 1)
+    offer = methods_for_design(design, 1)
     assert {"elo", "ra", "trueskill"}.isdisjoint(offer.scores)
     assert "scale" not in offer.tables
     made = answers([(k % 3, {k % 5: 10.0 * k}) for k in range(10)])
     with pytest.raises(Inestimable) as refusal:
-        scored(SCORES["elo"], made)
+        apply_score_method(SCORE_METHODS["elo"], made)
     assert refusal.value.code == "no_pairs"
 
 
@@ -148,13 +152,13 @@ def test_published_judgments_of_pairs_have_their_transitivity_in_the_tables(argu
         annotators=[f"a{k}" for k in range(len(np.unique(arguments.annotators)))],
         names=[f"A{k}" for k in range(len(np.unique(arguments.annotators)))],
     )
-    found = tabled(TABLES["consistency"], made, Options())
+    found = apply_table_method(TABLE_METHODS["consistency"], made, Options())
     rows = {row[0]: row for row in found.rows}
     assert rows["transitivity"][2] == pytest.approx(0.741, abs=0.0005)
     assert rows["transitivity"][3] == 14_476
     assert rows["transitivity_without_ties"][2] == pytest.approx(0.863, abs=0.0005)
     assert "retest" not in rows
-    columns = [column.name for column in tabled(TABLES["annotators"], made, Options()).columns]
+    columns = [column.name for column in apply_table_method(TABLE_METHODS["annotators"], made, Options()).columns]
     assert columns == [
         *("annotator", "name", "hits", "judgments"),
         *("kappa", "triads", "kappa_without_ties", "triads_without_ties"),
@@ -227,14 +231,14 @@ def test_labels_of_a_design_are_not_cut_whatever_is_chosen():
     made = senses("add-v")
     for name in ("labels", "label_annotators", "label_items", "agreement"):
         assert table(made, name, classes=2) == table(made, name, classes=7)
-        notes = tabled(TABLES[name], made, Options()).notes
+        notes = apply_table_method(TABLE_METHODS[name], made, Options()).notes
         assert not {note.code for note in notes} & {*CODES}
-    assert "points" not in str(tabled(TABLES["label_items"], made, Options()).columns)
+    assert "points" not in str(apply_table_method(TABLE_METHODS["label_items"], made, Options()).columns)
 
 
 def test_into_how_many_labels_scores_are_cut_is_asked_only_where_there_are_scores():
-    offers = reached_by(DESIGNS["slider"]()), reached_by(Smiley())
-    asked = [[option for section in offer.sections for option in offer.asked(section)] for offer in offers]
+    offers = methods_for_design(DESIGNS["slider"]()), methods_for_design(Smiley())
+    asked = [[option for section in offer.sections for option in offer.open_options(section)] for offer in offers]
     assert ("classes" in asked[0], "classes" in asked[1]) == (True, False)
 
 
@@ -255,26 +259,26 @@ def test_how_far_labels_are_shared_counts_each_pair_of_two_annotators():
 
 def test_the_export_of_labels_has_their_names_and_no_scores():
     made = answers([(who, {0: 0.0, 1: 2.0, 2: float(who % 2)}) for who in range(4)], yields="classes", classes=FACES)
-    found = judgments(made, Options())
+    found = lazy_judgment_label_table(made, Options())
     assert "score" not in found.columns
     label = [*found.columns].index("label")
-    assert [row[label] for row in found.rows(0, 3)] == ["sad", "happy", "sad"]
+    assert [row[label] for row in found.make_rows(0, 3)] == ["sad", "happy", "sad"]
 
 
 def test_ordered_labels_are_points_by_their_place_and_say_so():
     made = simulated(Smiley())
-    found = scored(SCORES["mean"], made)
+    found = apply_score_method(SCORE_METHODS["mean"], made)
     assert found.notes[0] == "Labels were read as scores by their place, from “sad” at 0 points to “happy” at 100."
-    median = scored(SCORES["ordinal_median"], made)
-    assert {*median.values[made.judged].tolist()} <= {0.0, 25.0, 50.0, 75.0, 100.0}
+    median = apply_score_method(SCORE_METHODS["ordinal_median"], made)
+    assert {*median.values[made.has_judgments].tolist()} <= {0.0, 25.0, 50.0, 75.0, 100.0}
     assert median.notes[0] == "Medians are labels, shown by their place, “sad” at 0 points and “happy” at 100."
-    notes = [note.code for note in tabled(TABLES["labels"], made, Options()).notes]
+    notes = [note.code for note in apply_table_method(TABLE_METHODS["labels"], made, Options()).notes]
     assert notes[0] == "read_as"
 
 
 def test_scores_read_as_an_order_say_what_a_tie_is():
-    close = replace(crowd(), parameters=Parameters(tie_margin=0.05))
-    words = [scored(SCORES["elo"], made).notes[0] for made in (crowd(), close)]
+    close = replace(crowd(), parameters=LawParameters(tie_margin=0.05))
+    words = [apply_score_method(SCORE_METHODS["elo"], made).notes[0] for made in (crowd(), close)]
     start = "Answers were read as an order: of two items the one with the higher score is preferred; "
     assert words == [f"{start}equal scores are a tie.", f"{start}scores up to 5 points apart are a tie."]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.analysis.responses_export import REMARKS
-from app.database.session import statements
+from app.analysis.responses_export import REMARK_TEXT_COLUMNS
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.remarks import Remark
 from app.quality import who_counts
@@ -36,7 +36,7 @@ async def say(engine, campaign, name, remarks):
     """Somebody answers items 0 to 2 and says something; the number of their answer, their assignment and HIT."""
     me = await annotator(engine, campaign, name)
     hit = await hit_of(engine, me)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), remarks=remarks, source="page")
         told = await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
     return told.seq, me, hit
@@ -99,7 +99,7 @@ async def test_a_page_has_so_many_lines_and_no_more(engine, researcher):
 async def test_who_changed_their_answer_has_said_only_what_they_said_last(engine, researcher):
     campaign = await asking(engine)
     seq, me, hit = await say(engine, campaign, "ann", SAID)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         again = Answer(dict.fromkeys(hit.items, 20.0), remarks={"hit": Remark("Better.")}, source="page")
         await undo.replace_answer(connection, me, hit.id, seq, again, now=NOW)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/remarks")).text
@@ -112,8 +112,8 @@ async def test_exports_have_it_and_no_formula(engine, researcher):
     await say(engine, campaign, "ann", SAID)
     rows = {row["item"]: row for row in await exported(researcher, campaign, "responses.csv")}
     comment = "'=SUM(A1) <script>alert(1)</script>\nsecond line"
-    assert [rows["v0"][name] for name in REMARKS] == [BROKEN, comment, BROKEN, "Too long."]
-    assert [rows["v1"][name] for name in REMARKS] == [f"'{RUDE}", "", BROKEN, "Too long."]
+    assert [rows["v0"][name] for name in REMARK_TEXT_COLUMNS] == [BROKEN, comment, BROKEN, "Too long."]
+    assert [rows["v1"][name] for name in REMARK_TEXT_COLUMNS] == [f"'{RUDE}", "", BROKEN, "Too long."]
     said = await exported(researcher, campaign, "remarks.csv")
     told = [(row["item"], row["check"], row["flagged"], row["flag"], row["comment"], row["counts"]) for row in said]
     assert told == [
@@ -152,7 +152,7 @@ async def test_who_is_excluded_is_marked_and_flags_nothing(engine, researcher):
     await say(engine, campaign, "ann", SAID)
     async with engine.begin() as connection:
         number = await value(engine, "SELECT id FROM annotators")
-        await who_counts.exclude(connection, campaign, number, reason="flags everything", now=NOW)
+        await who_counts.exclude_annotator(connection, campaign, number, reason="flags everything", now=NOW)
     await execute(engine, "UPDATE campaigns SET decided = (SELECT max(seq) FROM decisions)")
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/remarks")).text
     assert "left out" in html

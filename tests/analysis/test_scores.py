@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from app.analysis import pairwise, scores
-from app.analysis.methods import SCORES
-from app.analysis.score_tables import with_interval
-from app.analysis.scores import compare
+from app.analysis.methods import SCORE_METHODS
+from app.analysis.score_tables import scores_and_interval_ends
+from app.analysis.scores import compare_scores
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Hit, Parameters
-from app.inference.online.laws import ONLINE
-from app.inference.ratings.moderated import moderated
+from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.ratings.moderated import moderate_means
 from tests.analysis.answers import OFFERED, answers, crowd
 from tests.inference.beliefs import replayed
 from tests.laws import OF_POINTS
@@ -23,20 +23,20 @@ ALL_TIES = [(0, {0: 50.0, 1: 50.0}), (1, {0: 50.0, 1: 50.0})]
 
 
 def test_every_update_law_is_a_method():
-    assert {law.name for law in ONLINE.values() if not law.family.counts_classes} <= set(SCORES)
+    assert {law.name for law in ONLINE_LAWS.values() if not law.family.counts_classes} <= set(SCORE_METHODS)
 
 
 @pytest.mark.parametrize("name", OFFERED.scores)
 def test_every_method_finds_the_order_that_annotators_saw(name):
-    found = SCORES[name].fit(crowd())
+    found = SCORE_METHODS[name].fit(crowd())
     assert np.argsort(found.values)[[0, -1]].tolist() == [0, 11]
     assert np.corrcoef(np.argsort(np.argsort(found.values)), np.arange(12))[0, 1] > 0.95
-    assert found.judged.all()
+    assert found.has_judgments.all()
 
 
 @pytest.mark.parametrize("name", OFFERED.scores)
 def test_an_interval_holds_its_score(name):
-    found = SCORES[name].fit(crowd())
+    found = SCORE_METHODS[name].fit(crowd())
     if found.low is not None:
         assert found.high is not None
         assert (found.low <= found.values + 1e-12).all()
@@ -46,30 +46,30 @@ def test_an_interval_holds_its_score(name):
 
 def test_trueskill_says_how_far_its_intervals_are_off_as_annotators_disagreement_tells():
     made = crowd()
-    found = SCORES["trueskill"].fit(made)
-    told = moderated(Tally.nothing(12).after(made.item, made.annotator, made.unit_score))
-    share, times = told.beside(*with_interval(found)[1:])
+    found = SCORE_METHODS["trueskill"].fit(made)
+    told = moderate_means(Tally.empty(12).add_judgments(made.item, made.annotator, made.unit_score))
+    share, times = told.compare_intervals(*scores_and_interval_ends(found)[1:])
     assert f"about {100 * share:.0f} in 100 of its intervals hold" in found.notes[0]
     assert (f"{times:.1f} times as wide" if abs(times - 1) >= 0.05 else "about as wide") in found.notes[0]
     assert share < 0.9  # an error of 8 points is more than it believes in
 
 
 def test_trueskill_says_nothing_of_its_intervals_while_no_two_annotators_differ():
-    assert SCORES["trueskill"].fit(answers(ALL_TIES)).notes == ()
+    assert SCORE_METHODS["trueskill"].fit(answers(ALL_TIES)).notes == ()
 
 
 @pytest.mark.parametrize("name", OFFERED.scores)
 def test_the_same_answers_get_the_same_scores_and_intervals(name):
-    one, again = SCORES[name].fit(crowd()), SCORES[name].fit(crowd())
+    one, again = SCORE_METHODS[name].fit(crowd()), SCORE_METHODS[name].fit(crowd())
     np.testing.assert_array_equal(one.values, again.values)
     np.testing.assert_array_equal(one.low if one.low is not None else [], again.low if again.low is not None else [])
 
 
 @pytest.mark.parametrize("name", OFFERED.scores)
 def test_an_item_that_nobody_judged_has_no_score_and_a_note(name):
-    found = SCORES[name].fit(with_one_unseen(crowd()))
+    found = SCORE_METHODS[name].fit(with_one_unseen(crowd()))
     assert np.isnan(found.values[12])
-    assert found.judged.tolist() == [True] * 12 + [False]
+    assert found.has_judgments.tolist() == [True] * 12 + [False]
     assert found.low is None or np.isnan(found.low[12])
     assert found.notes
 
@@ -82,24 +82,24 @@ def with_one_unseen(made):
 @pytest.mark.parametrize("name", OFFERED.scores)
 def test_before_the_first_answer_every_method_says_so(name):
     with pytest.raises(Inestimable, match="no judgments") as refusal:
-        SCORES[name].fit(answers([], n_items=3))
+        SCORE_METHODS[name].fit(answers([], n_items=3))
     assert refusal.value.code == "no_judgments"
 
 
 def test_mean_and_median_are_in_points():
     made = answers([*TWO, (2, {0: 100.0, 1: 0.0})])
-    assert scores.mean(made).values.tolist() == [80.0, 20.0]
-    assert scores.median(made).values.tolist() == [80.0, 20.0]
-    assert scores.median(answers(TWO)).values.tolist() == [70.0, 30.0]
+    assert scores.mean_scores(made).values.tolist() == [80.0, 20.0]
+    assert scores.median_scores(made).values.tolist() == [80.0, 20.0]
+    assert scores.median_scores(answers(TWO)).values.tolist() == [70.0, 30.0]
 
 
 def test_the_median_says_when_it_rounds():
-    assert scores.median(answers([(0, {0: 50.4})])).notes[0] == "Scores were rounded to whole points."
+    assert scores.median_scores(answers([(0, {0: 50.4})])).notes[0] == "Scores were rounded to whole points."
 
 
 @pytest.mark.parametrize("name", ["mean", "ordinal_median", "z_scores"])
 def test_direct_assessment_has_an_interval_and_an_error_for_every_item_judged_cut_to_the_scale(name):
-    found = SCORES[name].fit(answers([*TWO, (2, {0: 100.0, 1: 0.0}), (2, {2: 50.0})]))
+    found = SCORE_METHODS[name].fit(answers([*TWO, (2, {0: 100.0, 1: 0.0}), (2, {2: 50.0})]))
     assert found.low is not None
     assert found.high is not None
     assert found.standard_error is not None
@@ -116,22 +116,24 @@ def test_z_scores_take_out_strictness():
 def test_annotators_without_z_scores_are_named_in_a_note_and_their_items_still_count_as_judged():
     made = answers([(0, {0: 10.0, 1: 20.0}), (1, {2: 50.0, 1: 50.0})])
     found = scores.z_scores(made)
-    assert found.judged.tolist() == [True, True, True]
+    assert found.has_judgments.tolist() == [True, True, True]
     assert np.isnan(found.values[2])
     assert any("always gave the same score" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("name", ["easl", "ra", "easl-aware"])
 def test_a_beta_posteriors_interval_is_said_to_tell_how_much_was_asked_and_is_wider_than_the_means(name):
-    found = SCORES[name].fit(crowd())
-    (_, low, high), (_, mean_low, mean_high) = (with_interval(one) for one in (found, SCORES["mean"].fit(crowd())))
+    found = SCORE_METHODS[name].fit(crowd())
+    (_, low, high), (_, mean_low, mean_high) = (
+        scores_and_interval_ends(one) for one in (found, SCORE_METHODS["mean"].fit(crowd()))
+    )
     assert any("how much has been asked, not how much people agree" in note for note in found.notes)
     assert (100 * (high - low) > mean_high - mean_low).all()
 
 
 def test_easl_adds_the_scores_to_both_counts():
-    found = scores.online("easl")(answers(TWO))
-    assert scores.posteriors(OF_POINTS["easl"], answers(TWO))[0].tolist() == pytest.approx([2.4, 1.6])
+    found = scores.online_score_function("easl")(answers(TWO))
+    assert scores.final_posterior_state(OF_POINTS["easl"], answers(TWO))[0].tolist() == pytest.approx([2.4, 1.6])
     assert found.values == pytest.approx([70, 30])  # points: modes of Beta(2.4, 1.6) and Beta(1.6, 2.4)
 
 
@@ -139,68 +141,75 @@ def test_easl_adds_the_scores_to_both_counts():
 def test_a_campaigns_own_law_has_the_stored_posteriors(name):
     state = np.array([[5.0, 2.0], [2.0, 5.0]])
     made = answers(TWO, law=name, state=state)
-    np.testing.assert_allclose(scores.online(name)(made).values, 100 * OF_POINTS[name].family.score(*state))
+    np.testing.assert_allclose(
+        scores.online_score_function(name)(made).values, 100 * OF_POINTS[name].family.score(*state)
+    )
 
 
 @pytest.mark.parametrize("name", OF_POINTS)
 def test_another_law_is_replayed_with_the_campaigns_parameters(name):
-    made = crowd(law="trueskill" if name == "easl" else "easl", parameters=Parameters(gamma=0.3, tie_margin=0.05))
-    state = replayed(OF_POINTS[name], 12, scores.hits_of(made, made.unit_score), made.parameters)
-    np.testing.assert_allclose(scores.online(name)(made).values, 100 * OF_POINTS[name].family.score(*state))
+    made = crowd(law="trueskill" if name == "easl" else "easl", parameters=LawParameters(gamma=0.3, tie_margin=0.05))
+    state = replayed(OF_POINTS[name], 12, scores.answered_hits(made, made.unit_score), made.parameters)
+    np.testing.assert_allclose(
+        scores.online_score_function(name)(made).values, 100 * OF_POINTS[name].family.score(*state)
+    )
 
 
 def test_hits_are_those_of_the_answers_with_who_gave_them_and_scores_from_0_to_1():
     made = answers(TWO)
-    assert scores.hits_of(made, made.unit_score) == [Hit(0, [0, 1], [0.8, 0.2]), Hit(1, [1, 0], [0.4, 0.6])]
+    assert scores.answered_hits(made, made.unit_score) == [
+        AnsweredHit(0, [0, 1], [0.8, 0.2]),
+        AnsweredHit(1, [1, 0], [0.4, 0.6]),
+    ]
 
 
 def test_priors_are_the_campaigns_where_the_law_can_start_from_them():
     made = answers(TWO, prior=np.array([[3.0, 1.0], [2.0, 1.0]]))
-    assert scores.priors(OF_POINTS["ra"], made).tolist() == [[3.0, 1.0], [2.0, 1.0]]
-    assert scores.priors(OF_POINTS["trueskill"], made).tolist() == [[0.5, 0.5], [1 / 12, 1 / 12]]
+    assert scores.prior_state_for_law(OF_POINTS["ra"], made).tolist() == [[3.0, 1.0], [2.0, 1.0]]
+    assert scores.prior_state_for_law(OF_POINTS["trueskill"], made).tolist() == [[0.5, 0.5], [1 / 12, 1 / 12]]
 
 
 def test_a_law_that_learns_refuses_more_hits_than_it_can_replay(monkeypatch):
-    monkeypatch.setattr(scores, "MOST_HITS_LEARNED", 1)
+    monkeypatch.setattr(scores, "MAX_HITS_TO_REPLAY", 1)
     with pytest.raises(Inestimable, match="too many") as refusal:
-        scores.online("easl-aware")(answers(TWO))
+        scores.online_score_function("easl-aware")(answers(TWO))
     assert refusal.value.code == "too_many_hits"
     own = answers(TWO, law="easl-aware", state=np.array([[2.0, 1.0], [1.0, 2.0]]))
-    assert np.isfinite(scores.online("easl-aware")(own).values).all()
+    assert np.isfinite(scores.online_score_function("easl-aware")(own).values).all()
 
 
 def test_a_hit_of_n_items_is_all_its_pairs_and_the_tie_margin_makes_ties():
-    made = answers([(0, {0: 10.0, 1: 14.0, 2: 90.0})], parameters=Parameters(tie_margin=0.05))
-    first, second, outcomes, hits = pairwise.pairs_of(made)
+    made = answers([(0, {0: 10.0, 1: 14.0, 2: 90.0})], parameters=LawParameters(tie_margin=0.05))
+    first, second, outcomes, hits = pairwise.preference_pairs(made)
     assert list(zip(first, second, outcomes, hits, strict=True)) == [(0, 1, 0, 0), (0, 2, -1, 0), (1, 2, -1, 0)]
 
 
 def test_bradley_terry_says_that_pairs_of_one_hit_are_not_independent():
-    assert pairwise.DEPENDENT in SCORES["bradley_terry"].fit(crowd()).notes
-    assert pairwise.DEPENDENT not in SCORES["bradley_terry"].fit(answers(TWO)).notes
+    assert pairwise.DEPENDENT_PAIRS_NOTE in SCORE_METHODS["bradley_terry"].fit(crowd()).notes
+    assert pairwise.DEPENDENT_PAIRS_NOTE not in SCORE_METHODS["bradley_terry"].fit(answers(TWO)).notes
 
 
 def test_groups_that_were_never_compared_are_named_by_the_items_ids():
-    found = SCORES["bradley_terry"].fit(answers([(0, {0: 80.0, 1: 20.0}), (1, {2: 60.0, 3: 40.0})]))
+    found = SCORE_METHODS["bradley_terry"].fit(answers([(0, {0: 80.0, 1: 20.0}), (1, {2: 60.0, 3: 40.0})]))
     assert any("items “i0” and “i1”; items “i2” and “i3”" in note for note in found.notes)
 
 
 def test_all_ties_leave_no_width_to_estimate_and_say_so():
     with pytest.raises(Inestimable) as refusal:
-        SCORES["rao_kupper"].fit(answers(ALL_TIES))
+        SCORE_METHODS["rao_kupper"].fit(answers(ALL_TIES))
     assert refusal.value.code == "all_ties"
-    assert SCORES["bradley_terry"].fit(answers(ALL_TIES)).values.tolist() == [0.0, 0.0]
+    assert SCORE_METHODS["bradley_terry"].fit(answers(ALL_TIES)).values.tolist() == [0.0, 0.0]
 
 
 def test_elo_has_no_intervals_where_there_are_too_many_pairs(monkeypatch):
-    monkeypatch.setattr(pairwise, "PLAYED_PAIRS", 100)
-    found = pairwise.elo_ratings(crowd())
+    monkeypatch.setattr(pairwise, "MAX_ELO_PAIRS_IN_RESAMPLES", 100)
+    found = pairwise.elo_scores(crowd())
     assert found.low is None
     assert "360 pairs are too many to draw them again, so there are no intervals." in found.notes
 
 
 def test_expected_wins_stay_chances_in_per_cent():
-    found = SCORES["expected_wins"].fit(crowd())
+    found = SCORE_METHODS["expected_wins"].fit(crowd())
     assert found.low is not None
     assert found.high is not None
     assert found.low.min() >= 0.0
@@ -209,9 +218,9 @@ def test_expected_wins_stay_chances_in_per_cent():
 
 def test_scores_side_by_side_have_all_four_figures_with_intervals():
     made = crowd()
-    one = scores.mean(made)
+    one = scores.mean_scores(made)
     higher = one.values + 12.0 * (np.arange(12) == 0)  # above its neighbour: where no order differs nothing varies
-    found = compare(made, one, replace(one, values=higher))
+    found = compare_scores(made, one, replace(one, values=higher))
     assert [figure.name for figure in found.figures] == ["spearman", "pearson", "kendall", "ndcg"]
     assert found.n == 12
     for figure in found.figures:
@@ -222,14 +231,14 @@ def test_scores_side_by_side_have_all_four_figures_with_intervals():
 
 def test_two_constant_scores_have_no_correlation_and_a_note_not_nan():
     made = answers(ALL_TIES)
-    found = compare(made, scores.mean(made), scores.mean(made))
+    found = compare_scores(made, scores.mean_scores(made), scores.mean_scores(made))
     assert {figure.name: figure.value for figure in found.figures}["spearman"] is None
     assert any("equal" in note for note in found.notes)
 
 
 def test_a_single_common_item_is_too_few_and_the_comparison_says_so():
     made = answers(TWO)
-    one = scores.mean(made)
-    found = compare(made, one, replace(one, values=np.array([1.0, np.nan])))
+    one = scores.mean_scores(made)
+    found = compare_scores(made, one, replace(one, values=np.array([1.0, np.nan])))
     assert (found.n, found.figures) == (1, ())
     assert "at least two items" in found.refusal

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.analysis.answers import read
+from app.analysis.answers import load_campaign_answers
 from app.analysis.findings import Options
-from app.analysis.offer import offered, tabled
-from app.database.bulk import snapshot
+from app.analysis.offer import apply_table_method, load_available_methods
+from app.database.bulk import open_snapshot
 from app.errors import Conflict, Invalid
 from tests.analysis.test_export import cells, written
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
@@ -129,17 +129,17 @@ async def test_the_settings_of_a_campaign_of_systems_can_be_given_to_a_new_one(e
 async def test_systems_are_ranked_in_clusters(engine):
     campaign = await of_systems(engine, table(segments=8), items_per_hit=2, judgments_per_item=30)
     await answered(engine, campaign, by=10, each=6)
-    async with snapshot(engine) as connection:
-        offer = await offered(connection, campaign)
-        answers = await read(connection, campaign)
-    found = tabled(offer.tables["systems"], answers, Options())
+    async with open_snapshot(engine) as connection:
+        offer = await load_available_methods(connection, campaign)
+        answers = await load_campaign_answers(connection, campaign)
+    found = apply_table_method(offer.tables["systems"], answers, Options())
     assert [row[:3] for row in found.rows] == [(name, k, k) for k, name in enumerate(("doe", "cat", "bee", "ape"), 1)]
     assert found.verdict.startswith("4 clusters")
 
 
 async def test_items_are_not_ranked_as_systems(engine):
-    async with snapshot(engine) as connection:
-        assert "systems" not in (await offered(connection, await launched(engine))).tables
+    async with open_snapshot(engine) as connection:
+        assert "systems" not in (await load_available_methods(connection, await launched(engine))).tables
 
 
 async def test_means_of_segments_are_in_the_unit_of_the_design(engine):

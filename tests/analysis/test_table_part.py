@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from app.analysis.findings import Column, ResultTable
-from app.analysis.graded import SECTION as SYSTEMS
-from app.analysis.methods import TABLES, sections_of
-from app.analysis.table_part import composed, tables_of
+from app.analysis.graded import GRADED_SECTION as SYSTEMS
+from app.analysis.methods import TABLE_METHODS, tables_by_section
+from app.analysis.table_part import compose_table_part, load_table_parts
 from app.analysis.view import AnalysisView
 from app.errors import Conflict
 
@@ -25,7 +25,7 @@ class Fits:
     def __init__(self, **tables: ResultTable | str) -> None:
         self.tables = tables
 
-    async def table(self, _engine: Any, _slug: str, name: str, _options: Any, **_by: str) -> ResultTable:
+    async def fit_table(self, _engine: Any, _slug: str, name: str, _options: Any, **_by: str) -> ResultTable:
         found = self.tables[name]
         if isinstance(found, str):
             raise Conflict(found, code="not_estimable")
@@ -33,9 +33,9 @@ class Fits:
 
 
 async def shown(*tables: ResultTable | str) -> list[str]:
-    names = [*sections_of(TABLES)[SYSTEMS]]
+    names = [*tables_by_section(TABLE_METHODS)[SYSTEMS]]
     fits: Any = Fits(**dict(zip(names, tables, strict=True)))
-    parts = await tables_of(fits, None, "c", names, AnalysisView())  # type: ignore[arg-type]  # stand-ins
+    parts = await load_table_parts(fits, None, "c", names, AnalysisView())  # type: ignore[arg-type]  # stand-ins
     return [part.refusal for part in parts]
 
 
@@ -49,8 +49,8 @@ async def test_other_reasons_stand_with_their_tables(tables: Any) -> None:
 
 
 def test_shares_are_drawn_from_0_to_1_beside_coefficients_and_points_not_at_all() -> None:
-    rows = composed("consistency", TABLES["consistency"], MEASURES, AnalysisView()).rows
-    assert [row.axis and (row.axis.low, row.axis.high, row.axis.zero, row.at) for row in rows] == [
+    rows = compose_table_part("consistency", TABLE_METHODS["consistency"], MEASURES, AnalysisView()).rows
+    assert [row.axis and (row.axis.low, row.axis.high, row.axis.zero_percent, row.at) for row in rows] == [
         (-1.0, 1.0, 50.0, 75.0),
         (0.0, 1.0, None, 50.0),
         None,
@@ -60,4 +60,4 @@ def test_shares_are_drawn_from_0_to_1_beside_coefficients_and_points_not_at_all(
 @pytest.mark.parametrize(("rows", "one"), [([0, 1, 2], False), ([0, 2], True)])
 def test_a_column_has_an_axis_if_all_its_rows_have_the_same(rows: list[int], one: bool) -> None:
     table = replace(MEASURES, rows=[MEASURES.rows[row] for row in rows])
-    assert composed("consistency", TABLES["consistency"], table, AnalysisView()).one_axis == one
+    assert compose_table_part("consistency", TABLE_METHODS["consistency"], table, AnalysisView()).has_one_axis == one

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from app.analysis import agreement_table
-from app.analysis.coarsened import label_names, labels_of
-from app.analysis.findings import Answers, Options, ResultTable, cell
-from app.analysis.labels import labelled
-from app.analysis.methods import SCORES, TABLES
+from app.analysis.coarsened import judgment_labels, label_names
+from app.analysis.findings import Answers, Options, ResultTable, to_cell
+from app.analysis.labels import label_judgments
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.online.law import Parameters
+from app.inference.online.law import LawParameters
 from tests.analysis.answers import answers, crowd
 
 ALONE = [(0, {0: 80.0, 1: 20.0}), (0, {1: 30.0, 2: 10.0})]
@@ -25,7 +25,7 @@ APART = [(0, {0: 80.0, 1: 20.0}), (1, {2: 80.0, 3: 20.0})]
 
 
 def table(made: Answers, name: str, **options) -> ResultTable:
-    return TABLES[name].fit(made, Options(**options))
+    return TABLE_METHODS[name].fit(made, Options(**options))
 
 
 def by_name(found: ResultTable) -> dict[str, dict[str, Any]]:
@@ -56,7 +56,7 @@ def systems_judged(*, tied: bool = False) -> Answers:
     return answers(hits, systems=[*quality] * 8, segments=names)
 
 
-@pytest.mark.parametrize("name", [*TABLES])
+@pytest.mark.parametrize("name", [*TABLE_METHODS])
 @pytest.mark.parametrize("made", [crowd(), answers(ALONE), answers(TIES), answers(APART), systems_judged()])
 def test_a_table_is_whole_and_without_nan_or_refuses_in_a_sentence(name, made):
     found = None
@@ -71,24 +71,24 @@ def test_a_table_is_whole_and_without_nan_or_refuses_in_a_sentence(name, made):
     json.dumps([found.rows, found.notes], allow_nan=False)
 
 
-@pytest.mark.parametrize("name", [name for name in TABLES if name != "implied"])  # which scores do not reach
+@pytest.mark.parametrize("name", [name for name in TABLE_METHODS if name != "implied"])  # which scores do not reach
 def test_before_the_first_answer_every_table_says_so(name):
     assert refusal(answers([], n_items=3), name) == "no_judgments"
 
 
 def test_every_method_and_table_is_explained_in_sentences():
-    for method in SCORES.values():
+    for method in SCORE_METHODS.values():
         assert method.title
         assert method.unit
         assert method.assumes.endswith(".")
-    for of in TABLES.values():
+    for of in TABLE_METHODS.values():
         assert of.title
         assert of.explanation.endswith(".")
 
 
 def test_every_coefficient_has_an_interval_and_says_what_it_cannot_tell():
     rows = by_name(table(crowd(), "agreement"))
-    assert [*rows] == [measure.name for measure in agreement_table.MEASURES]
+    assert [*rows] == [measure.name for measure in agreement_table.AGREEMENT_MEASURES]
     for row in rows.values():
         assert row["low"] <= row["value"] <= row["high"]
         assert row["annotators"] == 5
@@ -108,7 +108,7 @@ def test_what_one_coefficient_cannot_estimate_does_not_hide_the_others():
 
 
 def test_coefficients_by_pairs_give_way_to_the_others_where_pairs_are_too_many(monkeypatch):
-    monkeypatch.setattr(agreement_table, "MOST_PAIRS", 10)
+    monkeypatch.setattr(agreement_table, "MAX_AGREEMENT_PAIRS", 10)
     rows = by_name(table(crowd(), "agreement"))
     assert "too many" in rows["correlation"]["sentence"]
     assert rows["correlation"]["value"] is None
@@ -198,7 +198,7 @@ def test_ac1_counts_the_classes_that_were_chosen_and_not_those_that_were_given()
     scores = np.random.default_rng(4).integers(0, 80, (4, 30)).tolist()  # of five classes of 20 points, four
     made = answers([(who, {k: float(score) for k, score in enumerate(row)}) for who, row in enumerate(scores)])
     share, given = (by_name(table(made, "agreement", classes=5))[name]["value"] for name in ("label_agreement", "gwet"))
-    pi = np.bincount(labels_of(made, 5), minlength=5) / len(made.item)
+    pi = np.bincount(judgment_labels(made, 5), minlength=5) / len(made.item)
     by_chance = (pi * (1 - pi)).sum() / (5 - 1)  # Gwet 2008
     assert given == pytest.approx((share - by_chance) / (1 - by_chance))
 
@@ -289,7 +289,7 @@ def test_missing_pairs_are_told_with_the_scale_and_not_again_with_consistency():
 
 
 def test_scores_given_again_are_compared_in_points():
-    made = answers([(0, {0: 10.0, 1: 20.0}), (0, {0: 14.0, 1: 26.0})], parameters=Parameters(tie_margin=0.05))
+    made = answers([(0, {0: 10.0, 1: 20.0}), (0, {0: 14.0, 1: 26.0})], parameters=LawParameters(tie_margin=0.05))
     rows = by_name(table(made, "consistency"))
     assert rows["retest_same"]["value"] == 0.5
     assert rows["retest_shift"]["value"] == pytest.approx(5.0)
@@ -306,7 +306,7 @@ def test_nothing_judged_twice_is_said():
 @pytest.mark.parametrize(("classes", "expected"), [(2, [0, 0, 1, 1, 1]), (3, [0, 1, 1, 2, 2]), (4, [0, 1, 2, 2, 3])])
 def test_a_cut_belongs_to_the_upper_label(classes, expected):
     made = answers([(0, {0: 0.0, 1: 100 / 3, 2: 50.0, 3: 200 / 3, 4: 100.0})])
-    assert labels_of(made, classes).tolist() == expected
+    assert judgment_labels(made, classes).tolist() == expected
 
 
 def test_labels_are_called_by_their_points():
@@ -317,7 +317,7 @@ def test_labels_are_called_by_their_points():
 @pytest.mark.parametrize("classes", [1, 11])
 def test_there_are_two_to_ten_classes(classes):
     with pytest.raises(ValueError, match="2 to 10"):
-        labels_of(crowd(), classes)
+        judgment_labels(crowd(), classes)
 
 
 def test_items_have_the_label_that_annotators_gave_them_with_a_confidence():
@@ -355,7 +355,7 @@ def test_an_item_without_a_judgment_has_no_label_and_no_confidence():
 
 
 def test_every_judgments_label_has_a_confidence():
-    found = labelled(crowd(), 2)
+    found = label_judgments(crowd(), 2)
     made = crowd()
     agree = found.labels == found.item_labels[made.item]
     assert (found.confidence[agree] == found.item_confidence[made.item][agree]).all()
@@ -438,7 +438,7 @@ def test_nothing_but_ties_tells_no_system_from_another():
 
 
 def test_what_is_not_a_number_is_an_empty_cell():
-    assert [cell(value) for value in (np.float64("nan"), np.inf, np.intp(3), 0.5, "x", None)] == [
+    assert [to_cell(value) for value in (np.float64("nan"), np.inf, np.intp(3), 0.5, "x", None)] == [
         *(None, None, 3, 0.5, "x", None)
     ]
 

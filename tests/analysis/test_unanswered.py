@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from app.analysis.export import export
-from app.analysis.unanswered_export import UNANSWERED_COLUMNS
-from app.database.session import statements
+from app.analysis.export import open_export
+from app.analysis.unanswered_export import UNANSWERED_EXPORT_COLUMNS
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Form
 from app.designs.registry import DESIGNS
 from app.quality import who_counts
-from app.record.revisions import revise
+from app.record.revisions import revise_posteriors
 from app.serving import undo
 from tests.campaigns.drafts import import_results, launched
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
@@ -28,7 +28,7 @@ def toys(monkeypatch):
 
 
 async def rows_of(engine, slug, what, **how):
-    file = await export(engine, slug, what, **how)
+    file = await open_export(engine, slug, what, **how)
     return list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
 
 
@@ -40,7 +40,7 @@ async def test_only_hits_without_an_answer_are_in_the_file_with_what_became_of_t
     await execute(engine, "UPDATE hits SET expires_at = :then WHERE id = :id", then=NOW, id=hits["leaves"].id)
     await execute(engine, "UPDATE hits SET closed_at = :then WHERE id = :id", then=NOW, id=hits["gives up"].id)
     rows = await rows_of(engine, campaign.slug, "unanswered")
-    assert list(rows[0]) == list(UNANSWERED_COLUMNS)
+    assert list(rows[0]) == list(UNANSWERED_EXPORT_COLUMNS)
     told = {int(row["hit"]): row["state"] for row in rows}
     assert told == {hits["leaves"].id: "expired", hits["stays"].id: "open", hits["gives up"].id: "given_up"}
     for name in ("leaves", "stays", "gives up"):
@@ -112,12 +112,12 @@ async def test_the_file_of_responses_says_which_are_left_out_and_why(engine):
     campaign, people = await judged_by(engine, "Ann", "Ben", "Cy")
     single = await value(engine, "SELECT min(seq) FROM responses WHERE annotator_id = :id", id=people["Ben"])
     async with engine.begin() as connection:
-        await who_counts.exclude(connection, campaign, people["Ann"], reason="=spam", now=NOW)
+        await who_counts.exclude_annotator(connection, campaign, people["Ann"], reason="=spam", now=NOW)
         await who_counts.exclude_answer(connection, campaign, single, reason="a slip", now=NOW)
-        await who_counts.hold(connection, campaign, people["Cy"], reason="to ask", now=NOW)
+        await who_counts.hold_annotator(connection, campaign, people["Cy"], reason="to ask", now=NOW)
     before = await rows_of(engine, campaign.slug, "responses")
     assert {(row["counts"], row["left_out"], row["revision"]) for row in before} == {("true", "", "0")}
-    await revise(engine, campaign.id, now=NOW)
+    await revise_posteriors(engine, campaign.id, now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     columns = ("counts", "left_out", "left_out_reason", "left_out_at", "barred", "revision")
     told = {(row["name"], row["seq"] == str(single)): tuple(row[name] for name in columns) for row in rows}
@@ -132,9 +132,11 @@ async def test_the_file_of_responses_says_which_are_left_out_and_why(engine):
 async def test_a_restored_annotators_answers_count_and_give_no_reason(engine):
     campaign, people = await judged_by(engine, "Ann")
     async with engine.begin() as connection:
-        await who_counts.exclude(connection, campaign, people["Ann"], reason="spam", now=NOW)
-        await who_counts.restore(connection, campaign, people["Ann"], reason="no spam", now=NOW + timedelta(hours=1))
-    await revise(engine, campaign.id, now=NOW)
+        await who_counts.exclude_annotator(connection, campaign, people["Ann"], reason="spam", now=NOW)
+        await who_counts.restore_annotator(
+            connection, campaign, people["Ann"], reason="no spam", now=NOW + timedelta(hours=1)
+        )
+    await revise_posteriors(engine, campaign.id, now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     assert {(row["counts"], row["left_out"], row["barred"]) for row in rows} == {("true", "", "")}
 
@@ -144,14 +146,14 @@ async def test_an_answer_that_was_changed_is_replaced_once_the_new_one_counts(en
     who = await annotator(engine, campaign, "Ann")
     hit = await hit_of(engine, who)
     await submit(engine, who, hit)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         last = await undo.reopen_last_answer(connection, who, now=NOW)
         await undo.replace_answer(connection, who, hit.id, last.seq, Form(last.form, source="form"), now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     first, second = (rows[: len(hit.items)], rows[len(hit.items) :])
     assert {(row["counts"], row["left_out"]) for row in first} == {("true", "")}
     assert {(row["counts"], row["left_out"]) for row in second} == {("false", "not_yet")}
-    await revise(engine, campaign.id, now=NOW)
+    await revise_posteriors(engine, campaign.id, now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     first, second = (rows[: len(hit.items)], rows[len(hit.items) :])
     assert {(row["counts"], row["left_out"], row["left_out_reason"]) for row in first} == {
@@ -166,8 +168,8 @@ async def test_imported_hits_without_a_score_say_it_too(engine):
     await import_results(engine, campaign, header + "Ann,v0,,on\nBen,v1,,on\n")
     ann = await value(engine, "SELECT min(id) FROM annotators WHERE worker_id = 'Ann'")
     async with engine.begin() as connection:
-        await who_counts.exclude(connection, campaign, ann, reason="spam", now=NOW)
-    await revise(engine, campaign.id, now=NOW)
+        await who_counts.exclude_annotator(connection, campaign, ann, reason="spam", now=NOW)
+    await revise_posteriors(engine, campaign.id, now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     assert {row["item"]: row["left_out"] for row in rows} == {"v0": "annotator_excluded", "v1": ""}
 
@@ -179,6 +181,6 @@ async def test_of_criteria_every_row_says_it(engine):
     await import_results(engine, campaign, header + "".join(lines))
     ann = await value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
-        await who_counts.exclude(connection, campaign, ann, reason="spam", now=NOW)
-    await revise(engine, campaign.id, now=NOW)
+        await who_counts.exclude_annotator(connection, campaign, ann, reason="spam", now=NOW)
+    await revise_posteriors(engine, campaign.id, now=NOW)
     assert [row["left_out"] for row in await rows_of(engine, campaign.slug, "responses")] == ["annotator_excluded"] * 6

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from app.analysis.findings import Column, ResultTable
-from app.analysis.view import AnalysisView, between, decimals, page_of
-from app.drawing import written
+from app.analysis.view import AnalysisView, decimals_for_values, format_interval, select_table_page
+from app.drawing import format_with_places
 
 COLUMNS = (Column("id", "Id", "text"), Column("value", "Value"), Column("count", "Count", "count"))
 
@@ -26,63 +26,63 @@ def test_an_address_holds_only_what_is_not_as_usual():
 
 def test_a_press_on_a_head_sorts_and_the_next_turns_the_order_around():
     view = AnalysisView(table="items")
-    assert view.sorted_by(COLUMNS[1]) == "?table=items&sort=value"
-    assert AnalysisView(table="items", sort="value").sorted_by(COLUMNS[1]) == "?table=items&sort=value&order=up"
-    assert view.sorted_by(COLUMNS[0]) == "?table=items&sort=id&order=up"
+    assert view.sort_address(COLUMNS[1]) == "?table=items&sort=value"
+    assert AnalysisView(table="items", sort="value").sort_address(COLUMNS[1]) == "?table=items&sort=value&order=up"
+    assert view.sort_address(COLUMNS[0]) == "?table=items&sort=id&order=up"
 
 
 def test_sorting_starts_on_the_first_page():
-    assert "page" not in AnalysisView(table="items", page=3).sorted_by(COLUMNS[1])
+    assert "page" not in AnalysisView(table="items", page=3).sort_address(COLUMNS[1])
 
 
 def test_a_view_of_one_table_leaves_the_others_as_they_are():
     view = AnalysisView(one="elo", table="items", sort="value", page=2, search="x")
-    assert view.of("items") == view
-    assert view.of("other") == AnalysisView(one="elo", table="other")
+    assert view.view_of_table("items") == view
+    assert view.view_of_table("other") == AnalysisView(one="elo", table="other")
 
 
 def test_a_form_keeps_the_rest_of_the_address():
     view = AnalysisView(one="elo", other="mean", classes=4, table="items", page=3, search="x")
-    assert view.hidden("one", "other") == [("classes", "4"), ("table", "items")]
+    assert view.hidden_form_fields("one", "other") == [("classes", "4"), ("table", "items")]
 
 
 def test_rows_without_a_view_stand_in_their_own_order():
-    assert ids(page_of(table(("b", 1.0, 1), ("a", 2.0, 1)), AnalysisView())) == ["b", "a"]
+    assert ids(select_table_page(table(("b", 1.0, 1), ("a", 2.0, 1)), AnalysisView())) == ["b", "a"]
 
 
 @pytest.mark.parametrize(("order", "expected"), [("up", ["a", "c", "b"]), ("down", ["c", "a", "b"])])
 def test_what_has_no_figure_comes_last_whichever_way(order, expected):
     rows = table(("b", None, 1), ("a", -1.0, 1), ("c", 2.0, 1))
-    assert ids(page_of(rows, AnalysisView(sort="value", order=order))) == expected
+    assert ids(select_table_page(rows, AnalysisView(sort="value", order=order))) == expected
 
 
 def test_texts_are_sorted_without_regard_to_capitals():
     rows = table(("b", 1.0, 1), ("A", 1.0, 1), ("C", 1.0, 1))
-    assert ids(page_of(rows, AnalysisView(sort="id", order="up"))) == ["A", "b", "C"]
+    assert ids(select_table_page(rows, AnalysisView(sort="id", order="up"))) == ["A", "b", "C"]
 
 
 def test_texts_that_are_whole_numbers_are_sorted_as_numbers():
     rows = table(("10", 1.0, 1), ("b", 1.0, 1), ("2", 1.0, 1), ("-1", 1.0, 1))
-    assert ids(page_of(rows, AnalysisView(sort="id", order="up"))) == ["-1", "2", "10", "b"]
+    assert ids(select_table_page(rows, AnalysisView(sort="id", order="up"))) == ["-1", "2", "10", "b"]
 
 
 def test_a_column_that_does_not_exist_sorts_nothing():
-    assert ids(page_of(table(("b", 1.0, 1), ("a", 2.0, 1)), AnalysisView(sort="password"))) == ["b", "a"]
+    assert ids(select_table_page(table(("b", 1.0, 1), ("a", 2.0, 1)), AnalysisView(sort="password"))) == ["b", "a"]
 
 
 def test_a_search_looks_into_texts_only():
     rows = table(("Run 7", 1.0, 1), ("walk", 7.0, 7))
-    assert ids(page_of(rows, AnalysisView(search="7"))) == ["Run 7"]
-    assert ids(page_of(rows, AnalysisView(search="RUN"))) == ["Run 7"]
-    assert page_of(rows, AnalysisView(search="swim")).found == 0
+    assert ids(select_table_page(rows, AnalysisView(search="7"))) == ["Run 7"]
+    assert ids(select_table_page(rows, AnalysisView(search="RUN"))) == ["Run 7"]
+    assert select_table_page(rows, AnalysisView(search="swim")).total == 0
 
 
 def test_pages_have_twenty_rows_and_one_beyond_the_last_is_the_first():
     rows = table(*((f"{i}", float(i), i) for i in range(45)))
-    last = page_of(rows, AnalysisView(page=3))
-    assert (ids(last), last.first, last.found) == (["40", "41", "42", "43", "44"], 41, 45)
-    beyond = page_of(rows, AnalysisView(page=9))
-    assert (len(beyond.rows), beyond.first) == (20, 1)
+    last = select_table_page(rows, AnalysisView(page=3))
+    assert (ids(last), last.first_place, last.total) == (["40", "41", "42", "43", "44"], 41, 45)
+    beyond = select_table_page(rows, AnalysisView(page=9))
+    assert (len(beyond.rows), beyond.first_place) == (20, 1)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_pages_have_twenty_rows_and_one_beyond_the_last_is_the_first():
     [([0.5, None], 3), ([2.5], 2), ([20.25], 1), ([3.0, 40.0], 0), ([], 3), ([math.nan, 1.0], 3), (["text"], 3)],
 )
 def test_a_column_has_as_many_decimals_as_its_largest_number_needs(values, places):
-    assert decimals(values) == places
+    assert decimals_for_values(values) == places
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_a_column_has_as_many_decimals_as_its_largest_number_needs(values, place
     ],
 )
 def test_a_figure_in_words_has_a_true_minus_and_never_nan(value, places, words):
-    assert written(value, places) == words
+    assert format_with_places(value, places) == words
 
 
 def test_an_interval_without_an_end_is_a_dash():
-    assert between(0.25, 0.5, 2) == "0.25 to 0.50"
-    assert between(None, 0.5, 2) == between(math.nan, 1.0, 2) == "–"
+    assert format_interval(0.25, 0.5, 2) == "0.25 to 0.50"
+    assert format_interval(None, 0.5, 2) == format_interval(math.nan, 1.0, 2) == "–"

@@ -2,28 +2,30 @@
 
 import numpy as np
 
-from app.analysis.contracts import Drawn, LongTable, MethodExport, ScoreMethod, TableMethod, TableSection
-from app.analysis.findings import Answers, Column, Options, ResultTable, Scores, rows_of
-from app.analysis.methods import SCORES, TABLES
-from app.drawing import axis
+from app.analysis.contracts import DotPlotColumn, LazyTable, MethodExport, ScoreMethod, TableMethod, TableSection
+from app.analysis.findings import Answers, Column, Options, ResultTable, Scores, to_cell_rows
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.drawing import axis_with_round_ticks
 
 
 def last_score(answers: Answers) -> Scores:
     """What was said of an item last, in points."""
     values = np.full(answers.n_items, np.nan)
     values[answers.item] = answers.score
-    return Scores(values, answers.judged)
+    return Scores(values, answers.has_judgments)
 
 
 def hits(answers: Answers, _options: Options) -> ResultTable:
     """One row per HIT: its highest score."""
-    highest = np.maximum.reduceat(answers.score, answers.first_of_hit)
-    return ResultTable((Column("hit", "HIT", "text"), Column("top", "Top")), rows_of(map(str, answers.seq), highest))
+    highest = np.maximum.reduceat(answers.score, answers.first_judgment_of_hit)
+    return ResultTable(
+        (Column("hit", "HIT", "text"), Column("top", "Top")), to_cell_rows(map(str, answers.seq), highest)
+    )
 
 
-def times(answers: Answers, _options: Options) -> LongTable:
-    rows = rows_of(answers.seq)
-    return LongTable(("seq",), len(rows), lambda start, stop: rows[start:stop])
+def times(answers: Answers, _options: Options) -> LazyTable:
+    rows = to_cell_rows(answers.seq)
+    return LazyTable(("seq",), len(rows), lambda start, stop: rows[start:stop])
 
 
 LAST_SCORE = ScoreMethod("Last score", "Whoever spoke last is right.", "points, 0 to 100", last_score)
@@ -32,8 +34,8 @@ HITS = TableMethod(
     "Highest scores",
     "How high the highest score of each HIT is.",
     hits,
-    drawn=Drawn("top", axis("", 0.0, 100.0)),
-    room=lambda _: 4,
+    dot_plot=DotPlotColumn("top", axis_with_round_ticks("", 0.0, 100.0)),
+    estimated_rows=lambda _: 4,
     exports=(
         MethodExport("hits", "HITs", "Every HIT with its highest score."),
         MethodExport("times", "Times", "Every HIT by its number.", times),
@@ -42,5 +44,5 @@ HITS = TableMethod(
 
 
 def register() -> None:
-    SCORES["last_score"] = LAST_SCORE
-    TABLES["hits"] = HITS
+    SCORE_METHODS["last_score"] = LAST_SCORE
+    TABLE_METHODS["hits"] = HITS

@@ -4,7 +4,7 @@ import httpx
 import pytest_asyncio
 
 from app.auth import passwords, users
-from app.auth.secret import digest
+from app.auth.secret import secret_digest
 from tests.conftest import browser_of
 
 API = "/api/v1"
@@ -15,9 +15,11 @@ PASSWORD = "ten small verbs"
 async def program(app, researcher):
     """A client with an API token."""
     async with app.state.database.begin() as connection:
-        (admin,) = await users.listed_users(connection)
-        session = digest(researcher.cookies[app.state.cookie_name])
-        await users.set_password(connection, admin.id, await passwords.hashed(PASSWORD), keep=session)
+        (admin,) = await users.list_users(connection)
+        session = secret_digest(researcher.cookies[app.state.cookie_name])
+        await users.store_password(
+            connection, admin.id, await passwords.hash_password(PASSWORD), kept_session_digest=session
+        )
     async with browser_of(app) as client:
         client.headers = httpx.Headers({"accept": "*/*"})
         made = await client.post(f"{API}/tokens", json={"name": "admin", "password": PASSWORD})

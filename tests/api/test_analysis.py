@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.analysis.methods import TABLES
+from app.analysis.methods import TABLE_METHODS
 from tests.analysis.answers import OFFERED
 from tests.api.conftest import API
 
@@ -49,7 +49,7 @@ async def test_what_there_is_to_ask_for_is_listed_with_its_assumptions(program):
     found = await got(program, f"{await launched(program)}/analysis")
     assert [method["name"] for method in found["scores"]] == [*OFFERED.scores]
     assert [table["name"] for table in found["tables"]] == [
-        name for name, table in OFFERED.tables.items() if not table.needs and not table.of_systems
+        name for name, table in OFFERED.tables.items() if not table.required_columns and not table.needs_systems
     ]
     assert found["answers"] == "points"
     assert all(method["assumes"] and method["unit"] for method in found["scores"])
@@ -79,7 +79,7 @@ async def test_two_methods_come_side_by_side(program):
     assert found["rows"][0]["other_low"] < found["rows"][0]["other"] < found["rows"][0]["other_high"]
 
 
-REFUSED = {"scale": "no_scale"} | {name: "no_systems" for name, of in TABLES.items() if of.needs}
+REFUSED = {"scale": "no_scale"} | {name: "no_systems" for name, of in TABLE_METHODS.items() if of.required_columns}
 
 
 async def test_every_table_has_its_columns_and_notes_or_its_reason(program):

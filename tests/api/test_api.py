@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.auth.throttle import FREE_PER_NAME
+from app.auth.throttle import FREE_FAILURES_PER_NAME
 from app.campaigns.settings import CampaignSettings
 from tests.api.conftest import API, PASSWORD
 from tests.media.files import SVG, png, table, zipped
@@ -460,7 +460,7 @@ async def test_exports_are_downloads(program):
 
 
 async def test_a_token_is_not_given_for_a_wrong_password_and_tries_are_counted(program):
-    for _ in range(FREE_PER_NAME):
+    for _ in range(FREE_FAILURES_PER_NAME):
         wrong = await program.post(f"{API}/tokens", json={"name": "admin", "password": "wrong"})
         refused(wrong, 401, "wrong_password")
     right = await program.post(f"{API}/tokens", json={"name": "admin", "password": PASSWORD})

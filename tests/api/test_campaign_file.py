@@ -1,6 +1,6 @@
 """Campaign files and question templates for programs."""
 
-from app.campaigns.questions import QUESTIONS
+from app.campaigns.questions import QUESTION_NAMES
 from tests.api.conftest import API
 from tests.media.files import png, zipped
 
@@ -63,6 +63,6 @@ async def test_a_large_file_is_refused(program):
 
 async def test_the_templates_are_settings_of_campaigns(program):
     found = (await program.get(f"{API}/templates")).json()["templates"]
-    assert [template["name"] for template in found] == [*QUESTIONS]
+    assert [template["name"] for template in found] == [*QUESTION_NAMES]
     made = await program.post(f"{API}/campaigns", json=found[0]["settings"])
     assert made.json()["settings"] == found[0]["settings"]

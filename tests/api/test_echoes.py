@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.errors import LONGEST_ECHO, shortened
+from app.errors import MAX_ECHO_CHARACTERS, shorten_echo
 from tests.api.conftest import API
 from tests.api.test_api import draft, launched
 
@@ -13,9 +13,9 @@ LARGEST_REFUSAL = 5000  # bytes; whole, one name alone has 20,000
 
 
 def test_a_long_text_is_cut_and_a_short_one_is_not():
-    assert shortened("a verb") == "a verb"
-    assert shortened("v" * LONGEST_ECHO) == "v" * LONGEST_ECHO
-    assert shortened("v" * (LONGEST_ECHO + 1)) == "v" * (LONGEST_ECHO - 1) + "…"
+    assert shorten_echo("a verb") == "a verb"
+    assert shorten_echo("v" * MAX_ECHO_CHARACTERS) == "v" * MAX_ECHO_CHARACTERS
+    assert shorten_echo("v" * (MAX_ECHO_CHARACTERS + 1)) == "v" * (MAX_ECHO_CHARACTERS - 1) + "…"
 
 
 def told_in_short(reply, part="long"):

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from app.quality.looks import Looks
-from app.stopping.watch import LOOKS, look
+from app.quality.looks import CampaignMonitor
+from app.stopping.watch import CAMPAIGN_SCANS, scan_goal
 from app.web import get_now
 from tests.api.conftest import API
 from tests.serving.campaigns import NOW, value
@@ -50,7 +50,7 @@ async def test_programs_hear_how_many_items_are_settled_and_read_which_in_the_ex
     goal = (await program.get(f"{address}/goal")).json()
     assert 0 < goal["settled"] < 6
     assert goal["now"] == goal["settled"] / 6
-    await look(engine, await value(engine, "SELECT id FROM campaigns"), now=NOW)
+    await scan_goal(engine, await value(engine, "SELECT id FROM campaigns"), now=NOW)
     rows = [json.loads(row) for row in (await program.get(f"{address}/export/items?format=jsonl")).text.splitlines()]
     assert sum(row["settled"] for row in rows) == goal["settled"]
     assert not rows[3]["settled"]  # it lies at the line
@@ -71,7 +71,7 @@ async def test_answers_that_are_imported_are_looked_at_too(app, engine, program)
     address = await made(program, "intervals", when_reached="pause", judgments_per_item=20)
     rows = [f"{k},p{k % 5},v{item},{10 + 15 * item + k % 5}" for k in range(10) for item in range(6)]
     file = "\n".join(["hit,annotator,item,value", *rows])
-    looks = app.state.looks = Looks(app.state.database, get_now, LOOKS, pause=0)
+    looks = app.state.looks = CampaignMonitor(app.state.database, get_now, CAMPAIGN_SCANS, pause=0)
     sent = await program.post(f"{address}/responses", content=file, headers={"content-type": "text/csv"})
     assert sent.status_code == 201, sent.text
     await looks.tasks.wait()

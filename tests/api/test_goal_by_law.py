@@ -8,11 +8,11 @@ import pytest
 
 from app.goals import evidence
 from app.goals.evidence import GoalEvidence
-from app.inference.online.laws import ONLINE
-from app.inference.ratings.moderated import moderated
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.ratings.moderated import moderate_means
 from app.quality import who_counts
 from app.record import revisions
-from app.stopping.watch import look
+from app.stopping.watch import scan_goal
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 
 ITEMS, PEOPLE, BEST = 20, 6, 5
@@ -55,7 +55,7 @@ async def test_people_who_answer_at_random_keep_no_campaign_from_its_goal_if_its
     campaign, knows = await answered(engine, law), law == "easl-aware"
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     goal = (await program.get(f"/api/v1/campaigns/{campaign.slug}/goal")).json()
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert await value(engine, "SELECT status FROM campaigns") == ("paused" if knows else "running")
     assert (goal["reached"], goal["measured_by"]) == (knows, law if knows else "means")
     assert f"Now it is {100 * goal['now']:.0f} %.{said}</span>" in page
@@ -66,9 +66,9 @@ async def test_a_law_measures_by_the_answers_that_count(engine):
     people = [number for (number,) in await values(engine, "SELECT id FROM annotators ORDER BY id")]
     async with engine.begin() as connection:
         for person in {*range(1, PEOPLE)} - AT_RANDOM:
-            await who_counts.exclude(connection, campaign, people[person], reason="test", now=NOW)
-    await revisions.revise(engine, campaign.id, now=NOW)
-    await look(engine, campaign.id, now=NOW)
+            await who_counts.exclude_annotator(connection, campaign, people[person], reason="test", now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert await value(engine, "SELECT status FROM campaigns") == "running"
 
 
@@ -76,22 +76,24 @@ async def test_items_are_released_by_what_the_law_knows(engine):
     settled = []
     for law in ("easl", "easl-aware"):
         campaign = await answered(engine, law, goal="intervals", goal_width=11, when_reached="release")
-        await look(engine, campaign.id, now=NOW)
+        await scan_goal(engine, campaign.id, now=NOW)
         settled.append(await value(engine, "SELECT sum(releases) FROM campaigns"))
     assert settled == [0, 1]
 
 
 def evidence_of(people: int, law: str = "easl-aware", pieces: int = 1) -> GoalEvidence:
-    found = GoalEvidence.nothing(ONLINE[law], ITEMS)
+    found = GoalEvidence.empty(ONLINE_LAWS[law], ITEMS)
     items, who = np.tile(np.arange(ITEMS), people), np.repeat(np.arange(people) + 7, ITEMS)
     scores = np.concatenate([points_of(person) for person in range(people)]) / 100
     for some in np.array_split(np.arange(len(items)), pieces):
-        found = found.after(items[some], who[some], scores[some])
+        found = found.with_judgments(items[some], who[some], scores[some])
     return found
 
 
 def by(found: GoalEvidence, goal: str = "best", when_reached: str = "pause") -> str:
-    return found.measured(SimpleNamespace(goal=goal, when_reached=when_reached), moderated(found.tally)).by
+    return found.goal_estimates(
+        SimpleNamespace(goal=goal, when_reached=when_reached), moderate_means(found.tally)
+    ).source
 
 
 def test_the_means_count_where_a_law_tells_nothing_of_its_own():
@@ -103,13 +105,13 @@ def test_the_means_count_where_a_law_tells_nothing_of_its_own():
 
 
 def test_the_means_count_of_more_judgments_than_a_law_is_fitted_to_in_time(monkeypatch):
-    monkeypatch.setattr(evidence, "MOST", PEOPLE * ITEMS - 1)
+    monkeypatch.setattr(evidence, "MAX_FITTED_JUDGMENTS", PEOPLE * ITEMS - 1)
     found = evidence_of(PEOPLE, pieces=3)
-    assert (by(found), found.to_fit) == ("means", 0)
+    assert (by(found), found.fitted_judgment_count) == ("means", 0)
 
 
 def test_what_a_law_says_does_not_depend_on_how_the_answers_come_in_pieces():
-    whole, pieces = evidence_of(PEOPLE).fitted, evidence_of(PEOPLE, pieces=7).fitted
+    whole, pieces = evidence_of(PEOPLE).law_estimates, evidence_of(PEOPLE, pieces=7).law_estimates
     assert whole is not None
     assert pieces is not None
     np.testing.assert_array_equal(whole.mean, pieces.mean)

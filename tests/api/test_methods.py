@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from app.analysis.fitted_exports import fitted
-from app.analysis.methods import SCORES, TABLES, every_export, sections_of
+from app.analysis.fitted_exports import fitted_export_openers
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS, all_method_exports, tables_by_section
 from tests.analysis import toy
 from tests.analysis.answers import OFFERED
 from tests.api.conftest import API
@@ -79,8 +79,8 @@ async def test_every_method_has_scores_on_the_page_in_the_api_and_in_the_export(
 
 
 async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(judged, program, researcher):
-    of_items = {name: table for name, table in OFFERED.tables.items() if not table.of_systems}
-    for section, tables in sections_of(of_items).items():
+    of_items = {name: table for name, table in OFFERED.tables.items() if not table.needs_systems}
+    for section, tables in tables_by_section(of_items).items():
         html = await page(researcher, f"/analysis/{section.name}")
         for name, method in tables.items():
             found = await got(program, f"{judged}/analysis/tables/{name}")
@@ -88,10 +88,10 @@ async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(judged,
             part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
             assert method.explanation in part
             assert '<th scope="row">' in part
-            assert ('<td class="forest' in part) == (method.drawn is not None)
+            assert ('<td class="forest' in part) == (method.dot_plot is not None)
             rows = await file(researcher, f"{PAGE}/analysis/tables/{name}.csv")
             assert len(rows) == found["total"]
-            assert ('class="drawing' in part) == (method.picture is not None)
+            assert ('class="drawing' in part) == (method.draw_picture is not None)
 
 
 async def test_every_file_that_needs_a_fit_is_offered_and_has_rows(judged, program, researcher):
@@ -102,13 +102,16 @@ async def test_every_file_that_needs_a_fit_is_offered_and_has_rows(judged, progr
         assert await file(program, f"{judged}/export/{one.name}")
 
 
-@pytest.mark.parametrize("name", [*SCORES, *TABLES, *fitted()])
+@pytest.mark.parametrize("name", [*SCORE_METHODS, *TABLE_METHODS, *fitted_export_openers()])
 def test_every_method_table_and_file_is_explained_to_researchers(name):
     assert f"`{name}`" in RESEARCHERS
 
 
 def test_no_two_files_and_no_two_sections_have_the_same_name():
-    for names in ([one.name for one in every_export()], [section.name for section in sections_of(TABLES)]):
+    for names in (
+        [one.name for one in all_method_exports()],
+        [section.name for section in tables_by_section(TABLE_METHODS)],
+    ):
         assert len(names) == len(set(names))
 
 
@@ -117,8 +120,8 @@ def test_no_two_files_and_no_two_sections_have_the_same_name():
 
 @pytest.fixture
 def toys(monkeypatch) -> None:
-    monkeypatch.setitem(SCORES, "last_score", toy.LAST_SCORE)
-    monkeypatch.setitem(TABLES, "hits", toy.HITS)
+    monkeypatch.setitem(SCORE_METHODS, "last_score", toy.LAST_SCORE)
+    monkeypatch.setitem(TABLE_METHODS, "hits", toy.HITS)
 
 
 @pytest.mark.usefixtures("toys")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from app.analysis.methods import SCORES, TABLES, every_export
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS, all_method_exports
 from app.cli.commands import easel
 from app.designs.registry import DESIGNS
 from tests.api.conftest import API
@@ -102,7 +102,9 @@ async def page_command_and_exports_offer_it_too(offer, answered, researcher, dat
 
     page = f"/admin/campaigns/{slug}"
     parts = re.findall(r'data-waiting="[^"]*/analysis/(\w+)', (await researcher.get(f"{page}/analysis")).text)
-    assert parts == [*dict.fromkeys([*(["scores"] if scores else []), *(TABLES[name].section.name for name in tables)])]
+    assert parts == [
+        *dict.fromkeys([*(["scores"] if scores else []), *(TABLE_METHODS[name].section.name for name in tables)])
+    ]
     shown: list[str] = []
     for part in parts:
         html = unescape((await researcher.get(f"{page}/analysis/{part}", headers={"X-Easel": "fetch"})).text)
@@ -114,8 +116,8 @@ async def page_command_and_exports_offer_it_too(offer, answered, researcher, dat
     assert {*shown} <= {*tables}  # of tables that all cannot be estimated for one reason, the first says it for all
 
     files = re.findall(rf"{page}/export/(\w+)\.xl\.csv", (await researcher.get(f"{page}/export")).text)
-    needing = {one.name: one for one in every_export()}
-    offered = [one.name for name in tables for one in TABLES[name].exports]
+    needing = {one.name: one for one in all_method_exports()}
+    offered = [one.name for name in tables for one in TABLE_METHODS[name].exports]
     assert [name for name in files if name in needing] == [*(["scores"] if scores else []), *offered]
 
 
@@ -130,11 +132,17 @@ async def what_is_offered_is_there_and_everything_else_is_refused(offer, answere
         reply = await program.get(f"{answered}/analysis/tables/{name}")
         assert reply.status_code == 200 or reply.json()["error"]["code"] != "method_reads_other_answers"
         assert reply.status_code == 200 or name not in NEEDS_NOTHING
-    of_others = [name for name, one in TABLES.items() if one.of_systems or one.of_criteria or one.of_groups]
+    of_others = [
+        name for name, one in TABLE_METHODS.items() if one.needs_systems or one.needs_criteria or one.needs_groups
+    ]
     can = {"scale", *of_others}
     refused = [
-        *(f"{answered}/analysis/scores/{name}" for name in SCORES.keys() - {*scores} if SCORES[name].reads != "order"),
-        *(f"{answered}/analysis/tables/{name}" for name in TABLES.keys() - {*tables} - can),
+        *(
+            f"{answered}/analysis/scores/{name}"
+            for name in SCORE_METHODS.keys() - {*scores}
+            if SCORE_METHODS[name].reads != "order"
+        ),
+        *(f"{answered}/analysis/tables/{name}" for name in TABLE_METHODS.keys() - {*tables} - can),
     ]
     for address in refused:
         reply = await program.get(address)
@@ -142,7 +150,7 @@ async def what_is_offered_is_there_and_everything_else_is_refused(offer, answere
     if scores:
         text = (await program.get(f"{answered}/export/scores")).text
         columns = next(csv.reader(io.StringIO(text)))
-        assert [name for name in columns if name in SCORES] == scores
+        assert [name for name in columns if name in SCORE_METHODS] == scores
     if "labels" in tables:
         await labels_are_those_of_the_design(program, answered, offer)
     else:

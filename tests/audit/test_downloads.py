@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from click.testing import CliRunner
 
-from app.analysis.export import ABOUT_PEOPLE, names
+from app.analysis.export import EXPORTS_ABOUT_ANNOTATORS, export_names
 from app.auth import tokens, users
 from app.cli.commands import easel
-from app.cli.running import name_on_machine
+from app.cli.running import machine_user_name
 from app.database.session import create_engine
 from app.visit import people
 from tests.serving.campaigns import NOW, running, values
@@ -32,14 +32,14 @@ async def campaign(engine):
 @pytest.fixture
 async def headers(engine, researcher):
     async with engine.begin() as connection:
-        admin = await users.first_user(connection, now=NOW)
+        admin = await users.find_or_create_first_user(connection, now=NOW)
         return {"authorization": f"Bearer {await tokens.create_api_token(connection, admin.id, 'program', now=NOW)}"}
 
 
 async def test_each_download_of_a_file_about_people_is_a_line(engine, researcher, headers, campaign):
     pages, api = f"/admin/campaigns/{campaign.slug}", f"/api/v1/campaigns/{campaign.slug}"
     expected = []
-    for what in ABOUT_PEOPLE:
+    for what in EXPORTS_ABOUT_ANNOTATORS:
         assert (await researcher.get(f"{pages}/export/{what}.csv")).status_code == 200
         reply = await researcher.get(f"{api}/export/{what}", params={"format": "jsonl"}, headers=headers)
         assert reply.status_code == 200
@@ -65,7 +65,7 @@ async def test_what_says_nothing_of_people_is_no_line_nor_is_what_is_refused(eng
 def test_each_export_is_about_people_or_about_items():
     """A new one is put on one of the two lists."""
     of_items = {"items", "segments", "easl", "settings", "scores", "halo", "pairs", "item_labels", "labels"}
-    assert {*names()} == {*ABOUT_PEOPLE} | of_items
+    assert {*export_names()} == {*EXPORTS_ABOUT_ANNOTATORS} | of_items
 
 
 def test_the_command_line_is_logged_under_the_name_on_the_machine(database_url, monkeypatch, tmp_path):
@@ -79,7 +79,7 @@ def test_the_command_line_is_logged_under_the_name_on_the_machine(database_url, 
     slug = run("campaign", "create", "--name", "Verbs", "--question", "How often?").strip()
     run("export", slug, "visits", "-o", str(tmp_path / "visits.csv"))
     run("export", slug, "settings")
-    assert asyncio.run(lines(database_url)) == [(name_on_machine(), "command", slug, "visits.csv")]
+    assert asyncio.run(lines(database_url)) == [(machine_user_name(), "command", slug, "visits.csv")]
 
 
 async def lines(url):

@@ -15,10 +15,10 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
 from app.auth import login, users
-from app.auth.secret import csrf_token
+from app.auth.secret import csrf_token_of_session
 from app.campaigns import form
 from app.database.alerts import raise_alert
-from app.database.campaign import campaign_by_slug
+from app.database.campaign import load_campaign_by_slug
 from tests.serving.campaigns import value, values
 
 READING = {"GET", "HEAD", "OPTIONS"}
@@ -40,7 +40,12 @@ PASSWORD = "correct horse battery staple"
 CURRENT = {"current": PASSWORD}
 MANAGER = {"data": {"role": "manager"} | CURRENT}
 TOKEN_NAME = "notebook"
-SETTINGS = form.blank() | {"name": "Verbs", "question": "How often?", "low_label": "rare", "high_label": "frequent"}
+SETTINGS = form.new_campaign_form_values() | {
+    "name": "Verbs",
+    "question": "How often?",
+    "low_label": "rare",
+    "high_label": "frequent",
+}
 ITEMS = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 ANSWERS = "hit,annotator,item,value\n" + "".join(f"h{{0}},Ann,v{k},{10 * k}\n" for k in range(5))
 FILE = {"name": "Nouns", "question": "How often?"}
@@ -189,7 +194,7 @@ class Visitor:
     async def alert(self, slug, about):
         """One to be seen."""
         async with self.engine.begin() as connection:
-            campaign = await campaign_by_slug(connection, slug)
+            campaign = await load_campaign_by_slug(connection, slug)
             await raise_alert(connection, campaign.id, "held", about, about=about)
         return await value(self.engine, "SELECT id FROM alerts WHERE about = :about", about=about)
 
@@ -224,8 +229,8 @@ async def test_what_changes_something_writes_a_line_and_no_secret(app, engine, r
 async def log_in_again(app, researcher):
     now = datetime.now(UTC)
     async with app.state.database.begin() as connection:
-        admin = await users.first_user(connection, now=now)
-        session = await login.log_in(connection, admin.id, now=now, hours=12)
+        admin = await users.find_or_create_first_user(connection, now=now)
+        session = await login.start_session(connection, admin.id, now=now, hours=12)
     researcher.cookies.clear()
     researcher.cookies.set(app.state.cookie_name, session)
-    researcher.headers["X-CSRF-Token"] = csrf_token(session)
+    researcher.headers["X-CSRF-Token"] = csrf_token_of_session(session)

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.auth import tokens, users
 from app.campaigns import lifecycle
-from app.database.audit_log import ACTING, ACTIONS, KINDS, Actor, differences, note
+from app.database.audit_log import ACTION_KIND_TITLES, ACTION_PHRASES, CURRENT_ACTOR, Actor, changed_facts, log_change
 from app.errors import Conflict
 from tests.campaigns.drafts import draft, lead
 from tests.serving.campaigns import NOW, execute, running, value, values
@@ -20,15 +20,15 @@ LINES = "SELECT who, way, action, about, before, after FROM audit_log ORDER BY i
 @pytest.fixture(autouse=True)
 def acting():
     """As if a guard had let this researcher in."""
-    token = ACTING.set(Actor("bea", "page"))
+    token = CURRENT_ACTOR.set(Actor("bea", "page"))
     yield
-    ACTING.reset(token)
+    CURRENT_ACTOR.reset(token)
 
 
 async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
     campaign = await draft(engine, judgments_per_item=3)
     async with engine.begin() as connection:
-        await lifecycle.edit(
+        await lifecycle.edit_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 7})
         )
     assert (await values(engine, LINES))[-1] == (
@@ -40,7 +40,7 @@ async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
 async def test_what_was_saved_as_it_was_is_no_change(engine):
     campaign = await draft(engine)
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, lambda before: before)
+        await lifecycle.edit_settings(connection, campaign.slug, lambda before: before)
     assert [row[2] for row in await values(engine, LINES)] == ["campaign.created"]
 
 
@@ -61,10 +61,10 @@ async def test_the_database_changes_no_line_and_takes_none_out_whoever_asks(engi
 
 async def test_the_name_of_a_removed_researcher_stays(engine):
     async with engine.begin() as connection:
-        admin = await users.first_user(connection, now=NOW)
-        bea = await users.add_user(connection, "bea", now=NOW)
+        admin = await users.find_or_create_first_user(connection, now=NOW)
+        bea = await users.insert_user(connection, "bea", now=NOW)
         await tokens.create_api_token(connection, bea.id, "notebook", now=NOW)
-        await users.remove_user(connection, bea.id, by=admin.id)
+        await users.delete_user(connection, bea.id, actor_id=admin.id)
     assert [row[:4] for row in await values(engine, LINES)] == [
         ("bea", "page", "user.added", "bea"),
         ("bea", "page", "token.created", "notebook"),
@@ -75,7 +75,7 @@ async def test_the_name_of_a_removed_researcher_stays(engine):
 async def test_a_deleted_draft_stays_in_the_log(engine):
     campaign = await draft(engine)
     async with engine.begin() as connection:
-        await lifecycle.remove(connection, campaign.slug)
+        await lifecycle.delete_draft(connection, campaign.slug)
     assert (await values(engine, LINES))[-1][2] == "campaign.deleted"
     assert await value(engine, "SELECT campaign FROM audit_log ORDER BY id DESC LIMIT 1") == campaign.slug
 
@@ -83,15 +83,15 @@ async def test_a_deleted_draft_stays_in_the_log(engine):
 async def test_an_action_that_nobody_knows_is_a_mistake_of_ours(engine):
     async with engine.begin() as connection:
         with pytest.raises(KeyError):
-            await note(connection, "campaign.exploded")
+            await log_change(connection, "campaign.exploded")
 
 
 def test_every_action_is_of_a_kind_that_can_be_searched():
-    assert {action.partition(".")[0] for action in ACTIONS} == set(KINDS)
+    assert {action.partition(".")[0] for action in ACTION_PHRASES} == set(ACTION_KIND_TITLES)
 
 
 def test_only_what_differs_is_told():
-    assert differences({"a": 1, "b": 2}, {"a": 1, "b": 3}) == ({"b": 2}, {"b": 3})
+    assert changed_facts({"a": 1, "b": 2}, {"a": 1, "b": 3}) == ({"b": 2}, {"b": 3})
 
 
 async def searched(researcher, query=""):
@@ -101,7 +101,7 @@ async def searched(researcher, query=""):
 async def test_the_log_is_searched_by_person_kind_words_and_day(engine, researcher):
     campaign = await running(engine, name="Verbs")
     await lead(engine, campaign, "pause")
-    ACTING.set(Actor("cat", "command"))
+    CURRENT_ACTOR.set(Actor("cat", "command"))
     await draft(engine, name="100% nouns")
     assert [json.loads(line)["who"] for line in await searched(researcher, "kind=campaign")] == [*["bea"] * 3, "cat"]
     (of_cat,) = await searched(researcher, "who=cat")
@@ -128,7 +128,7 @@ async def test_the_page_says_what_was_changed_and_is_paged(engine, researcher):
     seeds = iter(range(60))
     for _ in range(60):
         async with engine.begin() as connection:
-            await lifecycle.edit(
+            await lifecycle.edit_settings(
                 connection, campaign.slug, lambda before: before.model_copy(update={"seed": next(seeds)})
             )
     first = (await researcher.get(f"/admin/campaigns/{campaign.slug}/log")).text
@@ -142,7 +142,7 @@ async def test_the_page_says_what_was_changed_and_is_paged(engine, researcher):
 async def test_programs_read_the_log(engine, app, client):
     campaign = await running(engine)
     async with engine.begin() as connection:
-        admin = await users.first_user(connection, now=NOW)
+        admin = await users.find_or_create_first_user(connection, now=NOW)
         token = await tokens.create_api_token(connection, admin.id, "notebook", now=NOW)
     client.headers["authorization"] = f"Bearer {token}"
     found = (await client.get(f"/api/v1/campaigns/{campaign.slug}/log?size=1")).json()
@@ -156,7 +156,7 @@ async def test_programs_read_the_log(engine, app, client):
 
 async def test_who_fails_to_log_in_is_noted_without_what_they_typed(engine, client):
     async with engine.begin() as connection:
-        await users.first_user(connection, now=NOW)
+        await users.find_or_create_first_user(connection, now=NOW)
     await client.post("/login", data={"name": "admin", "password": "hunter2hunter2"})
     await client.post("/login", data={"name": "correct horse battery", "password": ""})
     failed = [(row[0], row[2], row[3]) for row in await values(engine, LINES)]

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from app.auth import login, members, tokens, users
-from app.auth.secret import csrf_token
+from app.auth.secret import csrf_token_of_session
 
 ENDLESS = "/admin/campaigns/{slug}/events"
 
@@ -19,14 +19,14 @@ async def came_in(app: FastAPI, client: Any, role: str, member: str | None = Non
     """
     now = datetime.now(UTC)
     async with app.state.database.begin() as connection:
-        await users.first_user(connection, now=now)
-        user = await users.add_user(connection, f"one.{role}.{member or 'none'}", now=now, role=role)
+        await users.find_or_create_first_user(connection, now=now)
+        user = await users.insert_user(connection, f"one.{role}.{member or 'none'}", now=now, role=role)
         if member:
-            await members.join(connection, campaign, user, member, now=now)
-        session = await login.log_in(connection, user.id, now=now, hours=12)
+            await members.insert_member_if_new(connection, campaign, user, member, now=now)
+        session = await login.start_session(connection, user.id, now=now, hours=12)
         token = await tokens.create_api_token(connection, user.id, "program", now=now, **of)
     client.cookies.set(app.state.cookie_name, session)
-    client.headers["X-CSRF-Token"] = csrf_token(session)
+    client.headers["X-CSRF-Token"] = csrf_token_of_session(session)
     return user, token
 
 

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import text
 
 from app.auth import login, tokens, users
-from app.auth.secret import csrf_token
-from app.database.session import statements
+from app.auth.secret import csrf_token_of_session
+from app.database.session import borrow_autocommit_driver
 from tests.conftest import browser_of
 
 ACCOUNT = "/admin/account"
@@ -100,10 +100,10 @@ async def test_a_use_is_noted_at_most_once_a_minute(app, researcher):
     start = datetime(2026, 1, 1, tzinfo=UTC)
     noted = []
     for seconds, address in ((0, "192.0.2.1"), (59, "192.0.2.2"), (61, "192.0.2.3")):
-        async with statements(app.state.database) as connection:
-            await tokens.admit(connection, token, address, now=start + timedelta(seconds=seconds))
+        async with borrow_autocommit_driver(app.state.database) as connection:
+            await tokens.admit_token(connection, token, address, now=start + timedelta(seconds=seconds))
         async with app.state.database.connect() as connection:
-            (row,) = await tokens.listed_tokens(connection, 1)
+            (row,) = await tokens.list_api_tokens(connection, 1)
         noted.append(((row.last_used_at - start).seconds, row.last_used_from))
     assert noted == [(0, "192.0.2.1"), (0, "192.0.2.1"), (61, "192.0.2.3")]
 
@@ -128,7 +128,7 @@ async def test_a_new_researcher_comes_in_by_a_link_and_can_be_removed(app, resea
     assert link.startswith("http://easel.test/login?token=")
     async with browser_of(app) as bob:
         await bob.post("/login", data={"token": link.partition("token=")[2]})
-        bob.headers["X-CSRF-Token"] = csrf_token(bob.cookies[app.state.cookie_name])
+        bob.headers["X-CSRF-Token"] = csrf_token_of_session(bob.cookies[app.state.cookie_name])
         assert "bob" in (await bob.get("/admin")).text
         remove = re.search(r'href="(/admin/people/\d+/remove)"', (await researcher.get("/admin/people")).text)
         assert remove
@@ -181,7 +181,7 @@ async def came_by_link(app, token):
     """Someone who has just logged in by a link."""
     async with browser_of(app) as someone:
         assert (await someone.post("/login", data={"token": token})).status_code == 303
-        someone.headers["X-CSRF-Token"] = csrf_token(someone.cookies[app.state.cookie_name])
+        someone.headers["X-CSRF-Token"] = csrf_token_of_session(someone.cookies[app.state.cookie_name])
         yield someone
 
 
@@ -207,7 +207,7 @@ async def test_a_link_is_proof_for_an_hour(app, researcher):
 async def test_an_open_browser_lets_nobody_make_a_link_or_a_researcher_without_the_password(app, researcher):
     await set_password(researcher)
     async with app.state.database.begin() as connection:
-        bob = await users.add_user(connection, "bob", now=datetime.now(UTC))
+        bob = await users.insert_user(connection, "bob", now=datetime.now(UTC))
     link = f"/admin/people/{bob.id}/link"
     assert 'name="current"' in (await researcher.get(link)).text
     for address, fields in ((link, {}), ("/admin/people", {"name": "eve"})):
@@ -235,7 +235,7 @@ async def test_a_new_password_ends_login_links_and_if_wished_tokens(app, researc
 
 async def test_log_out_everywhere_ends_every_session_and_link_of_mine_and_nobody_elses(app, researcher):
     async with app.state.database.begin() as connection:
-        await users.add_user(connection, "bob", now=datetime.now(UTC))
+        await users.insert_user(connection, "bob", now=datetime.now(UTC))
     async with (
         came_by_link(app, await a_link_for(app)) as elsewhere,
         came_by_link(app, await a_link_for(app, "bob")) as bob,

@@ -54,7 +54,7 @@ async def test_every_address_but_the_public_ones_refuses_a_stranger(app, client)
 async def test_nobody_is_thrown_out_while_the_database_is_away(app):
     away = create_async_engine("postgresql+asyncpg://nobody@127.0.0.1:1/nothing")  # nothing listens there
     request = Request({"type": "http", "headers": [], "path_params": {"slug": "verbs"}, "app": app})
-    assert await guards.still_admitted(request, away, NOW)
+    assert await guards.is_still_admitted(request, away, NOW)
 
 
 def test_public_addresses_exist(app):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.auth import invitations, shared_links, users
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.remarks import Remark
 from app.serving import submission
@@ -76,7 +76,7 @@ async def test_an_invitation_to_the_server_is_none_to_a_campaign_and_the_other_w
     async with engine.begin() as connection:
         for campaign, words in ((None, "server"), (mine, "campaign")):
             now = datetime.now(UTC)
-            await invitations.make_invitation(connection, campaign, "viewer", words, by=None, now=now)
+            await invitations.create_invitation(connection, campaign, "viewer", words, inviter_id=None, now=now)
     numbers = dict(await values(engine, "SELECT words, id FROM invitations"))
     await came_in(app, client, "guest", "owner", mine)
     before = await everything(engine)
@@ -92,7 +92,7 @@ async def test_a_remark_of_another_campaign_is_not_among_those_of_this_one(app, 
     visit = await annotator(engine, theirs)
     hit = await hit_of(engine, visit)
     said = Answer(dict.fromkeys(hit.items, 50.0), remarks={"hit": Remark("Heard there.")}, source="page")
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await submission.submit_answer(connection, visit, hit.id, said, now=NOW)
     _, token = await came_in(app, client, "guest", "manager", mine)
     bearer = {"authorization": f"Bearer {token}"}
@@ -108,8 +108,8 @@ async def test_a_remark_of_another_campaign_is_not_among_those_of_this_one(app, 
 async def test_the_cookie_of_a_read_only_link_opens_no_other_campaign(app, client, engine):
     mine, theirs = await running(engine, name="Verbs"), await running(engine, name="Nouns")
     async with engine.begin() as connection:
-        await users.first_user(connection, now=datetime.now(UTC))
-        secret = await shared_links.make_link(connection, mine, "", by="ada", now=datetime.now(UTC))
+        await users.find_or_create_first_user(connection, now=datetime.now(UTC))
+        secret = await shared_links.create_shared_link(connection, mine, "", maker_name="ada", now=datetime.now(UTC))
     sent = {"cookie": f"{app.state.cookie_name}_link={secret}"}
     for path in ("", "/analysis", "/analysis/tables/agreement.csv", "/match-quality.csv", "/export/items.csv"):
         page = await client.get(f"/admin/campaigns/{theirs.slug}{path}", headers=sent)

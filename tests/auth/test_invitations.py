@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.auth import invitations, login, members, passwords, users
-from app.auth.secret import csrf_token
+from app.auth.secret import csrf_token_of_session
 from app.errors import Gone
 from tests.auth.reaching import came_in
 from tests.auth.test_members import owners, shared
@@ -20,7 +20,7 @@ NOW = datetime.now(UTC)
 
 async def invited(engine, campaign=None, role="manager", **of):
     async with engine.begin() as connection:
-        return await invitations.make_invitation(connection, campaign, role, "Dan", **{"by": None, "now": NOW} | of)
+        return await invitations.create_invitation(connection, campaign, role, "Dan", **{"by": None, "now": NOW} | of)
 
 
 def sent(token, way, name="dan", password=PASSWORD):
@@ -49,7 +49,7 @@ async def test_somebody_new_comes_to_the_server_with_the_role_of_the_invitation(
 async def test_the_log_says_who_accepted_whose_invitation(client, engine, researcher):
     campaign = await running(engine)
     async with engine.begin() as connection:
-        (admin,) = await users.listed_users(connection)
+        (admin,) = await users.list_users(connection)
     token = await invited(engine, campaign, by=admin.id)
     before = await value(engine, "SELECT max(id) FROM audit_log")
     await client.post("/invitation", data=sent(token, "new"))
@@ -67,8 +67,8 @@ async def test_the_log_says_who_accepted_whose_invitation(client, engine, resear
 async def test_whoever_has_an_account_accepts_by_its_password(client, engine):
     campaign = await running(engine)
     async with engine.begin() as connection:
-        dan = await users.add_user(connection, "dan", now=NOW, role="guest")
-        await users.set_password(connection, dan.id, await passwords.hashed(PASSWORD), keep=b"")
+        dan = await users.insert_user(connection, "dan", now=NOW, role="guest")
+        await users.store_password(connection, dan.id, await passwords.hash_password(PASSWORD), kept_session_digest=b"")
     token = await invited(engine, campaign)
     wrong = await client.post("/invitation", data=sent(token, "existing", password="wrong words"))
     assert (wrong.status_code, "do not go together" in wrong.text) == (401, True)
@@ -108,7 +108,7 @@ async def test_what_is_refused_uses_nothing_up(client, researcher, engine, refus
 async def used(engine):
     token = await invited(engine)
     async with engine.begin() as connection:
-        await invitations.accept_as_new(connection, token, "eve", "hash", now=NOW)
+        await invitations.accept_invitation_as_new_user(connection, token, "eve", "hash", now=NOW)
     return token
 
 
@@ -116,7 +116,7 @@ async def withdrawn(engine):
     token = await invited(engine)
     async with engine.begin() as connection:
         number = await value(engine, "SELECT max(id) FROM invitations")
-        await invitations.withdraw_invitation(connection, None, number)
+        await invitations.delete_invitation(connection, None, number)
     return token
 
 
@@ -130,7 +130,7 @@ async def of_somebody_demoted(engine):
     user = await shared(engine, "ada", "owner", campaign)
     token = await invited(engine, campaign, by=user.id)
     async with engine.begin() as connection:
-        await members.set_role(connection, campaign, user.id, "manager")
+        await members.set_member_role(connection, campaign, user.id, "manager")
     return token
 
 
@@ -157,10 +157,10 @@ async def test_of_two_who_accept_at_once_one_comes_in(engine):
 
     async def come(name: str) -> None:
         async with engine.begin() as connection:
-            await invitations.accept_as_new(connection, token, name, "hash", now=NOW)
+            await invitations.accept_invitation_as_new_user(connection, token, name, "hash", now=NOW)
 
     async with engine.begin() as connection:
-        await invitations.accept_as_new(connection, token, "dan", "hash", now=NOW)
+        await invitations.accept_invitation_as_new_user(connection, token, "dan", "hash", now=NOW)
         other = asyncio.create_task(come("eve"))
         await until(engine, waiting(1))
     with pytest.raises(Gone):
@@ -187,12 +187,14 @@ async def test_invitations_are_made_and_withdrawn_on_their_page(app, client, res
 async def test_to_invite_takes_the_password_where_there_is_one(app, engine):
     campaign = await running(engine)
     async with engine.begin() as connection:
-        admin = await users.first_user(connection, now=NOW)
-        await users.set_password(connection, admin.id, await passwords.hashed(PASSWORD), keep=b"")
-        session = await login.log_in(connection, admin.id, now=NOW, hours=12)
+        admin = await users.find_or_create_first_user(connection, now=NOW)
+        await users.store_password(
+            connection, admin.id, await passwords.hash_password(PASSWORD), kept_session_digest=b""
+        )
+        session = await login.start_session(connection, admin.id, now=NOW, hours=12)
     async with browser_of(app) as client:
         client.cookies.set(app.state.cookie_name, session)
-        client.headers["X-CSRF-Token"] = csrf_token(session)
+        client.headers["X-CSRF-Token"] = csrf_token_of_session(session)
         for address in ("/admin/people", f"/admin/campaigns/{campaign.slug}"):
             refused = await client.post(f"{address}/invitations", data={"role": "viewer", "current": "wrong"})
             assert (refused.status_code, "password is not right" in refused.text) == (422, True)

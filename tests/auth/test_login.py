@@ -9,8 +9,14 @@ from pydantic import SecretStr
 from sqlalchemy import insert, text
 
 from app.auth import login, passwords, users
-from app.auth.secret import csrf_token, digest
-from app.auth.throttle import FREE_IN_ALL, FREE_PER_ADDRESS, FREE_PER_NAME, LONGEST_DELAY_SECONDS, WINDOW_MINUTES
+from app.auth.secret import csrf_token_of_session, secret_digest
+from app.auth.throttle import (
+    FAILURE_WINDOW_MINUTES,
+    FREE_FAILURES_OF_SERVER,
+    FREE_FAILURES_PER_ADDRESS,
+    FREE_FAILURES_PER_NAME,
+    MAX_DELAY_SECONDS,
+)
 from app.database.account_tables import login_failures
 from app.errors import Conflict, Gone, Invalid, TooManyAttempts, Unauthenticated
 from app.main import create_app
@@ -22,8 +28,10 @@ PASSWORD = "ten small verbs"
 
 async def add(engine, name="ada", password=PASSWORD):
     async with engine.begin() as connection:
-        user = await users.add_user(connection, name, now=NOW)
-        await users.set_password(connection, user.id, await passwords.hashed(password), keep=b"")
+        user = await users.insert_user(connection, name, now=NOW)
+        await users.store_password(
+            connection, user.id, await passwords.hash_password(password), kept_session_digest=b""
+        )
     return user
 
 
@@ -38,7 +46,7 @@ async def redeem(engine, token, *, now=NOW):
 
 
 async def attempt(engine, name="ada", password=PASSWORD, address="192.0.2.1", browser=None, *, now=NOW):
-    return await login.authenticated(engine, name, password, address, browser, now=now)
+    return await login.authenticate(engine, name, password, address, browser, now=now)
 
 
 async def test_the_right_password_lets_in_and_names_ignore_case(engine):
@@ -56,7 +64,7 @@ async def test_a_wrong_name_and_a_wrong_password_are_refused_in_the_same_words(e
 
 async def test_a_user_without_password_cannot_log_in_with_any(engine):
     async with engine.begin() as connection:
-        await users.add_user(connection, "ada", now=NOW)
+        await users.insert_user(connection, "ada", now=NOW)
     for password in ("", "nobody has this password"):
         with pytest.raises(Unauthenticated):
             await attempt(engine, "ada", password)
@@ -84,7 +92,7 @@ async def seconds_to_wait(engine, **how):
 
 async def test_after_some_failures_even_the_right_password_has_to_wait_longer_each_time(engine):
     await add(engine)
-    await failures(engine, FREE_PER_NAME - 1)
+    await failures(engine, FREE_FAILURES_PER_NAME - 1)
     with pytest.raises(Unauthenticated):
         await attempt(engine, "ada", "wrong", "192.0.2.9")
     assert await seconds_to_wait(engine) == 1
@@ -99,21 +107,21 @@ async def test_after_some_failures_even_the_right_password_has_to_wait_longer_ea
 async def test_nobody_waits_longer_than_a_few_minutes(engine, number):
     await add(engine)
     await failures(engine, number)
-    assert await seconds_to_wait(engine) == LONGEST_DELAY_SECONDS
-    assert await attempt(engine, now=NOW + timedelta(seconds=LONGEST_DELAY_SECONDS))
+    assert await seconds_to_wait(engine) == MAX_DELAY_SECONDS
+    assert await attempt(engine, now=NOW + timedelta(seconds=MAX_DELAY_SECONDS))
 
 
 async def test_failures_are_forgotten_after_an_hour(engine):
     await failures(engine, 50)
     with pytest.raises(Unauthenticated):
-        await attempt(engine, "nobody", "wrong", now=NOW + timedelta(minutes=WINDOW_MINUTES))
+        await attempt(engine, "nobody", "wrong", now=NOW + timedelta(minutes=FAILURE_WINDOW_MINUTES))
     async with engine.connect() as connection:
         assert await connection.scalar(text("SELECT count(*) FROM login_failures")) == 1
 
 
 async def test_one_address_cannot_try_many_names(engine):
     await add(engine)
-    for k in range(FREE_PER_ADDRESS):
+    for k in range(FREE_FAILURES_PER_ADDRESS):
         await failures(engine, 1, name=f"user{k}")
     assert await seconds_to_wait(engine) == 1
     assert await attempt(engine, address="192.0.2.2")
@@ -121,7 +129,7 @@ async def test_one_address_cannot_try_many_names(engine):
 
 async def test_addresses_that_are_made_up_do_not_let_anyone_try_many_names(engine):
     await add(engine)
-    for k in range(FREE_IN_ALL):
+    for k in range(FREE_FAILURES_OF_SERVER):
         await failures(engine, 1, name=f"user{k}", address=f"198.51.100.{k}")
     assert await seconds_to_wait(engine, address="203.0.113.1") == 1
 
@@ -130,7 +138,7 @@ async def test_a_known_browser_waits_for_nobody_elses_failures(engine):
     await add(engine)
     await failures(engine, 500)
     assert await attempt(engine, browser="mine")
-    await failures(engine, FREE_PER_NAME, browser="mine")
+    await failures(engine, FREE_FAILURES_PER_NAME, browser="mine")
     assert await seconds_to_wait(engine, browser="mine") == 1
     assert await attempt(engine, browser="another of mine")
 
@@ -143,7 +151,7 @@ async def test_failures_of_a_known_browser_keep_nobody_else_waiting(engine):
 
 async def test_a_right_password_strikes_out_ones_own_failures_only(engine):
     await add(engine)
-    await failures(engine, FREE_PER_NAME - 1)
+    await failures(engine, FREE_FAILURES_PER_NAME - 1)
     await failures(engine, 1, name="bob")
     assert await attempt(engine)
     async with engine.connect() as connection:
@@ -165,23 +173,23 @@ async def test_attempts_at_once_are_counted_one_after_another(engine, monkeypatc
         looked_at += 1
         return False
 
-    monkeypatch.setattr(passwords, "matches", no)
-    tries = [attempt(engine, "ada", "wrong", f"192.0.2.{k}") for k in range(3 * FREE_PER_NAME)]
+    monkeypatch.setattr(passwords, "is_password_correct", no)
+    tries = [attempt(engine, "ada", "wrong", f"192.0.2.{k}") for k in range(3 * FREE_FAILURES_PER_NAME)]
     outcomes = await asyncio.gather(*tries, return_exceptions=True)
-    assert looked_at == FREE_PER_NAME
-    assert sum(isinstance(outcome, TooManyAttempts) for outcome in outcomes) == 2 * FREE_PER_NAME
+    assert looked_at == FREE_FAILURES_PER_NAME
+    assert sum(isinstance(outcome, TooManyAttempts) for outcome in outcomes) == 2 * FREE_FAILURES_PER_NAME
 
 
 async def test_a_session_that_nobody_uses_ends(engine):
     user = await add(engine)
     half = timedelta(minutes=15)
     async with engine.begin() as connection:
-        session = await login.log_in(connection, user.id, now=NOW, hours=2, idle_minutes=30)
-        found = await login.session_of(connection, session, now=NOW + half)
+        session = await login.start_session(connection, user.id, now=NOW, hours=2, idle_minutes=30)
+        found = await login.find_session(connection, session, now=NOW + half)
         assert found is not None
-        await login.note_use(connection, found, now=NOW + half, idle_minutes=30)
-        assert await login.session_of(connection, session, now=NOW + 2 * half)
-        assert await login.session_of(connection, session, now=NOW + 3 * half) is None
+        await login.postpone_idle_end(connection, found, now=NOW + half, idle_minutes_allowed=30)
+        assert await login.find_session(connection, session, now=NOW + 2 * half)
+        assert await login.find_session(connection, session, now=NOW + 3 * half) is None
 
 
 async def test_a_page_that_asks_by_itself_is_not_somebody_at_work(app, researcher, engine):
@@ -197,33 +205,33 @@ async def test_a_page_that_asks_by_itself_is_not_somebody_at_work(app, researche
 async def test_a_session_is_found_until_it_ends_and_only_its_digest_is_stored(engine):
     user = await add(engine)
     async with engine.begin() as connection:
-        session = await login.log_in(connection, user.id, now=NOW, hours=2)
-        found = await login.session_of(connection, session, now=NOW + timedelta(minutes=119))
+        session = await login.start_session(connection, user.id, now=NOW, hours=2)
+        found = await login.find_session(connection, session, now=NOW + timedelta(minutes=119))
         assert found is not None
         assert found.name == "ada"
-        assert await login.session_of(connection, session, now=NOW + timedelta(hours=2)) is None
+        assert await login.find_session(connection, session, now=NOW + timedelta(hours=2)) is None
         stored = (await connection.execute(text("SELECT token_hash FROM logins"))).scalar_one()
-    assert stored == digest(session)
+    assert stored == secret_digest(session)
 
 
 async def test_ended_sessions_are_swept_out_at_the_next_login(engine):
     user = await add(engine)
     async with engine.begin() as connection:
-        await login.log_in(connection, user.id, now=NOW, hours=2)
-        await login.log_in(connection, user.id, now=NOW + timedelta(hours=3), hours=2)
+        await login.start_session(connection, user.id, now=NOW, hours=2)
+        await login.start_session(connection, user.id, now=NOW + timedelta(hours=3), hours=2)
         assert (await connection.execute(text("SELECT count(*) FROM logins"))).scalar_one() == 1
 
 
 async def test_the_first_one_time_login_makes_admin(engine):
     user_id = await redeem(engine, await one_time(engine))
     async with engine.connect() as connection:
-        assert (await users.get_user(connection, user_id)).name == "admin"
+        assert (await users.load_user(connection, user_id)).name == "admin"
 
 
 async def test_two_first_starts_at_once_make_one_admin(engine):
     await asyncio.gather(*(one_time(engine) for _ in range(4)))
     async with engine.connect() as connection:
-        assert [user.name for user in await users.listed_users(connection)] == ["admin"]
+        assert [user.name for user in await users.list_users(connection)] == ["admin"]
 
 
 async def test_a_one_time_login_is_for_the_oldest_researcher(engine):
@@ -257,7 +265,7 @@ async def test_one_time_logins_that_were_used_or_are_too_old_are_not_kept(engine
 async def test_unusable_names_are_refused(engine, name):
     async with engine.connect() as connection:
         with pytest.raises(Invalid) as refusal:
-            await users.add_user(connection, name, now=NOW)
+            await users.insert_user(connection, name, now=NOW)
     assert refusal.value.code == "user_name_invalid"
 
 
@@ -265,13 +273,13 @@ async def test_a_name_is_taken_once(engine):
     await add(engine)
     async with engine.connect() as connection:
         with pytest.raises(Conflict):
-            await users.add_user(connection, "ADA", now=NOW)
+            await users.insert_user(connection, "ADA", now=NOW)
 
 
 @pytest.mark.parametrize(("password", "code"), [("nine char", "password_too_short"), ("x" * 1001, "password_too_long")])
 async def test_passwords_have_a_length(password, code):
     with pytest.raises(Invalid) as refusal:
-        await passwords.hashed(password)
+        await passwords.hash_password(password)
     assert refusal.value.code == code
 
 
@@ -282,8 +290,8 @@ async def test_hashing_leaves_the_event_loop_free(monkeypatch):
         def verify(self, *_):
             return the_loop_went_on.wait(60)
 
-    monkeypatch.setattr(passwords, "HASHER", Slow())
-    checking = asyncio.create_task(passwords.matches("a hash", "whatever"))
+    monkeypatch.setattr(passwords, "PASSWORD_HASHER", Slow())
+    checking = asyncio.create_task(passwords.is_password_correct("a hash", "whatever"))
     await asyncio.sleep(0)
     the_loop_went_on.set()
     assert await checking
@@ -317,7 +325,7 @@ async def test_two_easels_on_one_host_leave_each_other_logged_in(app, engine):
         for client in (here, there):
             await client.post("/login", data={"name": "ada", "password": PASSWORD})
         here.cookies = there.cookies = httpx.Cookies({**dict(here.cookies), **dict(there.cookies)})
-        await there.post("/logout", data={"csrf": csrf_token(there.cookies[other.state.cookie_name])})
+        await there.post("/logout", data={"csrf": csrf_token_of_session(there.cookies[other.state.cookie_name])})
         assert (await here.get("/admin")).status_code == 200
         assert (await there.get("/admin")).status_code == 303
 
@@ -360,7 +368,7 @@ async def test_who_tried_too_often_is_told_when_to_come_back(client, engine):
     fields = {"name": "ada", "password": "wrong password"}
     for refused in (await client.post("/login", data=fields), await client.post("/api/v1/tokens", json=fields)):
         assert refused.status_code == 429
-        assert LONGEST_DELAY_SECONDS - 60 < int(refused.headers["retry-after"]) <= LONGEST_DELAY_SECONDS
+        assert MAX_DELAY_SECONDS - 60 < int(refused.headers["retry-after"]) <= MAX_DELAY_SECONDS
 
 
 async def test_a_browser_that_someone_logged_in_with_is_not_locked_out_by_others(app, client, engine):
@@ -437,7 +445,7 @@ async def test_many_who_log_out_at_once_do_not_wait_for_each_other(app, client):
 
 @pytest.mark.parametrize("typed", ["\u212aim", "k\u0131m", "KIM\u0130"])
 def test_no_letter_of_another_alphabet_becomes_one_of_a_login_name(typed):
-    assert users.typed_name(typed) == typed
+    assert users.normalize_typed_name(typed) == typed
     with pytest.raises(Invalid, match="only letters a to z"):
-        users.user_name(typed)
-    assert users.typed_name(" Kim ") == users.user_name(" Kim ") == "kim"
+        users.validate_login_name(typed)
+    assert users.normalize_typed_name(" Kim ") == users.validate_login_name(" Kim ") == "kim"

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.auth import invitations, members, shared_links, users
-from app.auth.roles import NEEDS
-from app.database.audit_log import ACTING, Actor
-from app.database.campaign import campaign_by_slug
+from app.auth.roles import NEED_BY_ROUTE
+from app.database.audit_log import CURRENT_ACTOR, Actor
+from app.database.campaign import load_campaign_by_slug
 from app.errors import Conflict
 from tests.auth.reaching import came_in, named
 from tests.quality.deciding import answered as campaign_with_answers
@@ -27,8 +27,8 @@ def owners(engine: AsyncEngine, campaign):
 async def shared(engine: AsyncEngine, name: str, role: str, campaign):
     """A guest of the server with this role in a campaign."""
     async with engine.begin() as connection:
-        user = await users.add_user(connection, name, now=NOW, role="guest")
-        await members.join(connection, campaign, user, role, now=NOW)
+        user = await users.insert_user(connection, name, now=NOW, role="guest")
+        await members.insert_member_if_new(connection, campaign, user, role, now=NOW)
         return user
 
 
@@ -47,7 +47,7 @@ async def test_whoever_creates_a_campaign_owns_it_and_lists_show_what_is_theirs(
     assert missing.status_code == nowhere.status_code == 404
     assert missing.text.replace(others.slug, "nowhere") == nowhere.text
     async with engine.begin() as connection:
-        campaign = await campaign_by_slug(connection, made)
+        campaign = await load_campaign_by_slug(connection, made)
     assert await owners(engine, campaign) == [("one.member.none", "owner")]
 
 
@@ -59,7 +59,7 @@ async def test_a_copy_belongs_to_who_made_it_and_tells_of_no_other_copies(app, c
     assert await value(engine, "SELECT name FROM campaigns WHERE slug = :slug", slug=slug) == "Verbs (copy)"
     assert slug != hidden.slug
     async with engine.begin() as connection:
-        assert await owners(engine, await campaign_by_slug(connection, slug)) == [("one.member.manager", "owner")]
+        assert await owners(engine, await load_campaign_by_slug(connection, slug)) == [("one.member.manager", "owner")]
 
 
 async def test_a_guest_who_manages_a_campaign_makes_none_of_it(app, client, engine):
@@ -108,8 +108,8 @@ async def test_an_owner_shares_a_campaign_and_ends_that(app, client, researcher,
 async def test_who_cannot_be_added_is_said(researcher, engine, name, role, status):
     campaign = await running(engine)
     async with engine.begin() as connection:
-        admin = await users.first_user(connection, now=NOW)
-        await members.join(connection, campaign, admin, "owner", now=NOW)
+        admin = await users.find_or_create_first_user(connection, now=NOW)
+        await members.insert_member_if_new(connection, campaign, admin, "owner", now=NOW)
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/members", data={"name": name, "role": role})
     assert (refused.status_code, "Nothing was changed" in refused.text) == (status, True)
 
@@ -130,10 +130,10 @@ async def test_two_owners_who_remove_each_other_at_once_leave_one(engine):
 
     async def remove(user) -> None:
         async with engine.begin() as connection:
-            await members.remove(connection, campaign, user.id)
+            await members.remove_member(connection, campaign, user.id)
 
     async with engine.begin() as connection:
-        await members.remove(connection, campaign, pair[0].id)
+        await members.remove_member(connection, campaign, pair[0].id)
         other = asyncio.create_task(remove(pair[1]))
         await until(engine, waiting(1))
     with pytest.raises(Conflict, match="last owner"):
@@ -144,9 +144,9 @@ async def test_two_owners_who_remove_each_other_at_once_leave_one(engine):
 async def test_a_rehearsal_has_no_members_of_its_own_and_a_command_makes_none(engine):
     campaign = await running(engine)  # as a command does, for which nobody is logged in
     assert await owners(engine, campaign) == []
-    acting = ACTING.set(Actor("ada", "page", (await shared(engine, "ada", "owner", campaign)).id))
+    acting = CURRENT_ACTOR.set(Actor("ada", "page", (await shared(engine, "ada", "owner", campaign)).id))
     made = await running(engine, name="Nouns")
-    ACTING.reset(acting)
+    CURRENT_ACTOR.reset(acting)
     assert await owners(engine, made) == [("ada", "owner")]
 
 
@@ -159,7 +159,7 @@ async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app,
     assert theirs.keys() >= ids_in_addresses()
     before = await everything(engine)
     tried = 0
-    for address in NEEDS:
+    for address in NEED_BY_ROUTE:
         method, path = address.split()
         swapped = [name for name in theirs if f"{{{name}}}" in path]
         if "{slug}" not in path or not swapped:
@@ -181,8 +181,8 @@ async def ids_of(engine: AsyncEngine, campaign):
     alert = "INSERT INTO alerts (campaign_id, kind, occasion, about) VALUES (:id, 'held', 'A1', 'A1')"
     await execute(engine, alert, id=campaign.id)
     async with engine.begin() as connection:
-        await invitations.make_invitation(connection, campaign, "viewer", "", by=None, now=datetime.now(UTC))
-        await shared_links.make_link(connection, campaign, "", by="ada", now=NOW)
+        await invitations.create_invitation(connection, campaign, "viewer", "", inviter_id=None, now=datetime.now(UTC))
+        await shared_links.create_shared_link(connection, campaign, "", maker_name="ada", now=NOW)
     named_annotators = "SELECT min(pseudonym) FROM named_annotators WHERE campaign_id = :id"
     return {
         "annotator": await value(engine, named_annotators, id=campaign.id),
@@ -196,7 +196,9 @@ async def ids_of(engine: AsyncEngine, campaign):
 def ids_in_addresses() -> set[str]:
     """The names in addresses of campaigns that mean a row of one."""
     words = {"slug", "action", "ending", "file", "name", "section", "method", "what"}  # the same for all campaigns
-    return {name for address in NEEDS if "{slug}" in address for name in re.findall(r"\{(\w+)\}", address)} - words
+    return {
+        name for address in NEED_BY_ROUTE if "{slug}" in address for name in re.findall(r"\{(\w+)\}", address)
+    } - words
 
 
 async def everything(engine):

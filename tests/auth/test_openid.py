@@ -16,8 +16,8 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from app.auth import identities, openid, openid_routes, users
-from app.auth.invitations import accept_as_new, make_invitation
-from app.auth.openid import Provider, Told
+from app.auth.invitations import accept_invitation_as_new_user, create_invitation
+from app.auth.openid import IdentityClaims, Provider
 from app.errors import BadGateway, Forbidden, Unauthenticated
 from app.settings import Settings, SettingsProblem, read_settings
 from tests.auth.provider import CLIENT, SECRET
@@ -66,7 +66,7 @@ def engine(app):
 @pytest.fixture
 async def ada(engine):
     async with engine.begin() as connection:
-        return await users.add_user(connection, "ada@lab.example", now=NOW, role="manager")
+        return await users.insert_user(connection, "ada@lab.example", now=NOW, role="manager")
 
 
 async def gone_and_come_back(client, **query):
@@ -104,8 +104,8 @@ async def test_from_then_on_it_is_the_person_who_counts_and_not_their_mail(clien
 
 async def test_a_name_that_somebody_chose_who_has_a_password_opens_no_account(client, engine, provider):
     async with engine.begin() as connection:
-        token = await make_invitation(connection, None, "manager", "", by=None, now=NOW)
-        await accept_as_new(connection, token, "ada@lab.example", "a hash", now=NOW)
+        token = await create_invitation(connection, None, "manager", "", inviter_id=None, now=NOW)
+        await accept_invitation_as_new_user(connection, token, "ada@lab.example", "a hash", now=NOW)
     response = await gone_and_come_back(client)
     assert response.status_code == 403
     assert "log in by name and password and connect this login" in response.text
@@ -171,8 +171,8 @@ async def test_what_is_no_plain_address_opens_no_account(app, client, engine, pr
     """Neither that of somebody with such a name, nor a new one because the domain seems to be one of ours."""
     app.state.settings = app.state.settings.model_copy(update={"oidc_domains": ("lab.example",)})
     async with engine.begin() as connection:
-        await users.add_user(connection, "admin", now=NOW)  # an owner who has no password yet
-        await users.add_user(connection, "kim@lab.example", now=NOW, role="manager")
+        await users.insert_user(connection, "admin", now=NOW)  # an owner who has no password yet
+        await users.insert_user(connection, "kim@lab.example", now=NOW, role="manager")
     let_in = []
     for claim in NO_ADDRESSES:
         await provider(claims={"email": claim, "sub": f"person {claim!r}"})
@@ -185,7 +185,7 @@ async def test_what_is_no_plain_address_opens_no_account(app, client, engine, pr
 
 async def test_an_account_whose_name_is_no_address_is_matched_by_no_claim(engine):
     """Names with two @ are left from before they were refused."""
-    told = Told(issuer="https://id.example", subject="1", email="admin")
+    told = IdentityClaims(issuer="https://id.example", subject="1", email="admin")
     names = ["admin", "a@evil.example@lab.example"]
     async with engine.begin() as connection:
         for name in names:
@@ -194,7 +194,7 @@ async def test_an_account_whose_name_is_no_address_is_matched_by_no_claim(engine
         for name in names:
             claimed = told.model_copy(update={"email": name})
             with pytest.raises(Forbidden, match="Nobody has let you in"):
-                await identities.user_of(connection, claimed, domains=["lab.example"], role="owner", now=NOW)
+                await identities.user_for_identity(connection, claimed, domains=["lab.example"], role="owner", now=NOW)
 
 
 async def test_a_stranger_is_not_let_in_unless_their_domain_is(app, client, engine, provider):
@@ -269,7 +269,7 @@ async def test_a_code_works_once_and_in_the_browser_that_began_alone(client, pro
 
 
 async def test_a_login_that_was_begun_long_ago_is_over(client, provider, ada, monkeypatch):
-    monkeypatch.setattr(openid_routes, "BEGUN_SECONDS", -1)
+    monkeypatch.setattr(openid_routes, "LOGIN_STATE_SECONDS", -1)
     assert (await gone_and_come_back(client)).status_code == 401
 
 
@@ -289,7 +289,7 @@ async def test_nobody_is_led_to_another_site_afterwards(client, provider, ada, t
     ],
 )
 async def test_a_provider_that_does_not_answer_as_it_should_is_said(client, provider, behaviour, monkeypatch):
-    monkeypatch.setattr(openid, "SECONDS", 0.2)
+    monkeypatch.setattr(openid, "PROVIDER_TIMEOUT_SECONDS", 0.2)
     await provider(**behaviour)
     response = await client.get("/login/openid")
     assert response.status_code == 502
@@ -306,12 +306,12 @@ async def test_a_provider_that_is_away_is_left_in_peace_for_some_seconds(address
     at = [0.0]
     asked = Provider("http://127.0.0.1:9", CLIENT, SECRET, clock=lambda: at[0])
     with pytest.raises(BadGateway):
-        await asked.addresses()
+        await asked.load_addresses()
     asked.issuer = address
     with pytest.raises(BadGateway):
-        await asked.addresses()
-    at[0] += openid.REST_SECONDS
-    assert (await asked.addresses()).issuer == address
+        await asked.load_addresses()
+    at[0] += openid.PROVIDER_REST_SECONDS
+    assert (await asked.load_addresses()).issuer == address
 
 
 async def test_who_says_no_at_the_provider_is_back_at_the_login(client, provider):
@@ -325,11 +325,11 @@ async def test_who_says_no_at_the_provider_is_back_at_the_login(client, provider
 
 @given(claims=st.dictionaries(CLAIM, JSON, max_size=9))
 def test_no_claims_are_more_than_refused(claims):
-    begun = openid.Begun.anew("/admin")
+    begun = openid.LoginState.new("/admin")
     usual = {"iss": "https://id.example", "aud": CLIENT, "sub": "a", "iat": time.time(), "nonce": begun.nonce}
     asked = Provider("https://id.example", CLIENT, SECRET)
     with suppress(Unauthenticated):
-        told = asked.told(usual | {"exp": time.time() + 300} | claims, begun)
+        told = asked.verify_claims(usual | {"exp": time.time() + 300} | claims, begun)
         assert told.subject.isprintable()
 
 
@@ -379,8 +379,8 @@ async def test_an_account_is_connected_and_disconnected_by_who_is_logged_in(engi
 
 async def test_a_person_has_one_account(engine, researcher, provider, ada, address):
     async with engine.begin() as connection:
-        told = openid.Told(issuer=address, subject="person 1")
-        await identities.connect(connection, told, ada.id, now=NOW)
+        told = openid.IdentityClaims(issuer=address, subject="person 1")
+        await identities.connect_identity(connection, told, ada.id, now=NOW)
     response = await connect(researcher)
     assert response.status_code == 409
     assert "belongs to another account here" in response.text
@@ -416,10 +416,10 @@ def test_settings_that_cannot_work_are_refused_at_the_start(monkeypatch, environ
 
 def test_a_provider_is_that_of_the_settings():
     chosen = Settings(oidc_issuer="https://id.example/tenant", oidc_client_id="a", oidc_client_secret=SecretStr("b"))
-    found = openid_routes.provider_of(chosen)
+    found = openid_routes.provider_from_settings(chosen)
     assert found is not None
     assert (found.issuer, found.client_id, found.client_secret) == ("https://id.example/tenant", "a", "b")
-    assert openid_routes.provider_of(Settings()) is None
+    assert openid_routes.provider_from_settings(Settings()) is None
 
 
 def test_domains_are_compared_in_lower_case(monkeypatch):

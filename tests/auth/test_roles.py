@@ -5,7 +5,7 @@ import re
 import pytest
 
 from app.auth import tokens, users
-from app.auth.roles import NEEDED, NEEDS, OWNER, ROLES, SCOPES, grants
+from app.auth.roles import NEED_BY_ROUTE, NEEDS_BY_SCOPE, OWNER, ROLES, ROUTES_BY_NEED, granted_needs
 from app.errors import Conflict, NotFound
 from tests.auth.reaching import ENDLESS, answered, came_in
 from tests.auth.test_guards import PUBLIC, addresses
@@ -14,8 +14,10 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, value
 
 def test_every_address_that_is_not_public_says_what_it_needs(app):
     guarded = {f"{method} {path}" for method, path in addresses(app) if path not in PUBLIC}
-    assert guarded == set(NEEDS)
-    assert len(NEEDS) == sum(len(those) for those in NEEDED.values()), "an address stands under two needs"
+    assert guarded == set(NEED_BY_ROUTE)
+    assert len(NEED_BY_ROUTE) == sum(len(those) for those in ROUTES_BY_NEED.values()), (
+        "an address stands under two needs"
+    )
 
 
 # What a role allows, of the server and of a campaign, written out.
@@ -46,7 +48,7 @@ async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, cl
     _, token = await came_in(app, client, role, member, campaign)
     server, inside = expected(role, member)
     # What is open would end the campaign or this login; its refusals are what the others meet.
-    for address, need in NEEDS.items():
+    for address, need in NEED_BY_ROUTE.items():
         method, path = address.split()
         allowed = need in server or need in inside
         if allowed and (method != "GET" or path == ENDLESS):
@@ -62,17 +64,17 @@ async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, cl
             assert found[1] is None, address
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", NEEDS_BY_SCOPE)
 async def test_a_token_is_for_its_scopes_alone(app, client, scope):
     campaign = await running(app.state.database)
     hit = await hit_of(app.state.database, await annotator(app.state.database, campaign, "ann", "api"))
     _, token = await came_in(app, client, OWNER, scopes=[scope])
-    for address, need in NEEDS.items():
+    for address, need in NEED_BY_ROUTE.items():
         method, path = address.split()
-        if not path.startswith("/api/") or (need in SCOPES[scope] and method != "GET"):
+        if not path.startswith("/api/") or (need in NEEDS_BY_SCOPE[scope] and method != "GET"):
             continue
         found = await answered(client, address, token, slug=campaign.slug, hit_id=hit.id)
-        assert (found == (403, "scope_forbids")) is (need not in SCOPES[scope]), address
+        assert (found == (403, "scope_forbids")) is (need not in NEEDS_BY_SCOPE[scope]), address
 
 
 async def test_a_token_for_one_campaign_finds_no_other_and_leaves_the_server_alone(app, client):
@@ -84,7 +86,7 @@ async def test_a_token_for_one_campaign_finds_no_other_and_leaves_the_server_alo
     user, _ = await came_in(app, client, OWNER)
     async with app.state.database.begin() as connection:
         token = await tokens.create_api_token(connection, user.id, "one", now=NOW, campaign=campaign)
-    for address, need in NEEDS.items():
+    for address, need in NEED_BY_ROUTE.items():
         path = address.split()[1]
         if not path.startswith("/api/"):
             continue
@@ -105,8 +107,8 @@ async def test_a_token_for_one_campaign_finds_no_other_and_leaves_the_server_alo
 
 
 def test_every_need_is_of_one_scope():
-    needs = [need for scope in SCOPES.values() for need in scope]
-    assert sorted(needs) == sorted(NEEDED)
+    needs = [need for scope in NEEDS_BY_SCOPE.values() for need in scope]
+    assert sorted(needs) == sorted(ROUTES_BY_NEED)
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
@@ -120,7 +122,7 @@ async def test_no_other_method_opens_what_a_viewer_may_not_see(app, client, meth
 
 @pytest.mark.parametrize("role", ["", "unheard-of"])
 def test_a_role_that_nobody_knows_opens_nothing(role):
-    assert not grants(role)
+    assert not granted_needs(role)
 
 
 async def test_a_viewer_finds_no_button_that_changes_anything(app, client):
@@ -139,7 +141,7 @@ async def test_a_token_may_at_once_do_no_more_than_its_owner(app, client):
     asked = {"url": "/api/v1/log", "headers": {"authorization": f"Bearer {token}"}}
     assert (await client.get(**asked)).status_code == 200
     async with app.state.database.begin() as connection:
-        await users.set_role(connection, user.id, "viewer")
+        await users.set_server_role(connection, user.id, "viewer")
     assert (await client.get(**asked)).json()["error"]["code"] == "role_forbids"
     assert (await client.get("/admin/log")).status_code == 403
 
@@ -163,6 +165,6 @@ async def test_the_last_owner_stays(app, client, researcher):
     user, _ = await came_in(app, client, "manager")
     async with app.state.database.begin() as connection:
         with pytest.raises(Conflict, match="last owner"):
-            await users.remove_user(connection, admin, by=user.id)
+            await users.delete_user(connection, admin, actor_id=user.id)
         with pytest.raises(NotFound):
-            await users.set_role(connection, 10**9, OWNER)
+            await users.set_server_role(connection, 10**9, OWNER)

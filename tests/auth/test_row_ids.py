@@ -3,11 +3,11 @@
 import re
 
 from app.auth import tokens, users
-from app.auth.roles import NEEDS
+from app.auth.roles import NEED_BY_ROUTE
 from tests.serving.campaigns import NOW, running, value
 
 NAMES = ("user_id", "token_id", "invitation", "link", "alert", "answer", "hit_id")
-WITH_IDS = [address for address in NEEDS if any(f"{{{name}}}" in address for name in NAMES)]
+WITH_IDS = [address for address in NEED_BY_ROUTE if any(f"{{{name}}}" in address for name in NAMES)]
 OTHER_SPELLINGS = [
     *("+1", "%201", "1%20", "1%0A", "01", "1_000", "-1", "0", "1.0", "1e0", "0x1", "%D9%A3", "%EF%BC%91", "1%00"),
     *(str(2**63), "9" * 30, "x"),
@@ -18,7 +18,7 @@ async def test_no_address_takes_another_spelling_of_an_id(app, researcher):
     assert len(WITH_IDS) > 10
     campaign = await running(app.state.database)
     async with app.state.database.begin() as connection:
-        admin = await users.first_user(connection, now=NOW)
+        admin = await users.find_or_create_first_user(connection, now=NOW)
         token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
     headers = {"authorization": f"Bearer {token}"}
     found = []

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from html import unescape
 
 from app.auth import shared_links
-from app.auth.roles import NEEDS
+from app.auth.roles import NEED_BY_ROUTE
 from tests.auth.reaching import answered, came_in
 from tests.quality.deciding import answered as campaign_with_answers
 from tests.serving.campaigns import annotator, hit_of, running, value, values
@@ -13,7 +13,9 @@ from tests.serving.campaigns import annotator, hit_of, running, value, values
 
 async def opened(engine, client, campaign):
     async with engine.begin() as connection:
-        secret = await shared_links.make_link(connection, campaign, "co-authors", by="ada", now=datetime.now(UTC))
+        secret = await shared_links.create_shared_link(
+            connection, campaign, "co-authors", maker_name="ada", now=datetime.now(UTC)
+        )
     return secret, await client.get(f"/shared/{secret}")
 
 
@@ -23,7 +25,7 @@ async def test_a_link_opens_what_a_viewer_sees_of_one_campaign_and_nothing_else(
     secret, response = await opened(engine, client, campaign)
     assert response.headers["location"] == f"/admin/campaigns/{campaign.slug}"
     assert secret not in response.headers["location"]
-    for address, need in NEEDS.items():
+    for address, need in NEED_BY_ROUTE.items():
         path = address.split()[1]
         if path.endswith("/events") and need == "see":
             continue

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from app.auth import login, users
-from app.auth.roles import MANAGE_PEOPLE, NEEDED, SHARE
+from app.auth.roles import MANAGE_PEOPLE, ROUTES_BY_NEED, SHARE_CAMPAIGN
 from tests.serving.campaigns import NOW, running, values
 
 PASSWORD = "ten small verbs"
@@ -39,8 +39,8 @@ def test_every_act_that_lets_somebody_in_takes_the_password():
     """Withdrawing an invitation or a link lets nobody in."""
     letting_in = {
         address
-        for need in (MANAGE_PEOPLE, SHARE)
-        for address in NEEDED[need]
+        for need in (MANAGE_PEOPLE, SHARE_CAMPAIGN)
+        for address in ROUTES_BY_NEED[need]
         if address.startswith("POST") and not address.endswith("/withdraw")
     }
     assert letting_in == ACTS.keys() - {"POST /admin/account/tokens"}
@@ -52,8 +52,8 @@ async def campaign(app, researcher):
     found = await running(app.state.database, name="Verbs")
     assert (await researcher.post("/admin/account/password", data={"password": PASSWORD})).status_code == 303
     async with app.state.database.begin() as connection:
-        await users.add_user(connection, "guest", now=NOW, role="guest")
-        viewer = await users.add_user(connection, "viewer", now=NOW, role="guest")
+        await users.insert_user(connection, "guest", now=NOW, role="guest")
+        viewer = await users.insert_user(connection, "viewer", now=NOW, role="guest")
         insert = "INSERT INTO campaign_members (campaign_id, user_id, role, added_at) VALUES (:c, :u, 'viewer', :now)"
         await connection.execute(text(insert), {"c": found.id, "u": viewer.id, "now": NOW})
     return found, viewer

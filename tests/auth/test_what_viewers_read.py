@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.analysis.methods import TABLES, tells_of_people
+from app.analysis.methods import TABLE_METHODS, is_about_annotators
 from app.auth import shared_links
 from tests.auth.reaching import came_in
 from tests.quality.deciding import answered
@@ -13,7 +13,7 @@ from tests.serving.campaigns import execute, values
 
 QUESTION = "native_language: Which is your first language? | Finnish | Sami"
 GROUP = {"group": "native_language=Sami"}
-OF_PEOPLE = {name for name, table in TABLES.items() if table.of_people}
+OF_PEOPLE = {name for name, table in TABLE_METHODS.items() if table.shows_annotators}
 
 
 @pytest.fixture
@@ -40,7 +40,9 @@ async def secrets(engine, campaign):
 
 async def by_link(app, client, campaign):
     async with app.state.database.begin() as connection:
-        secret = await shared_links.make_link(connection, campaign, "", by="ada", now=datetime.now(UTC))
+        secret = await shared_links.create_shared_link(
+            connection, campaign, "", maker_name="ada", now=datetime.now(UTC)
+        )
     await client.get(f"/shared/{secret}")
 
 
@@ -52,15 +54,15 @@ async def as_viewer(app, client, campaign):
 async def test_pages_show_no_table_of_annotators_and_no_groups(app, client, campaign, secrets, come):
     await come(app, client, campaign)
     address = f"/admin/campaigns/{campaign.slug}/analysis"
-    parts = {table.section.name for table in TABLES.values()}
+    parts = {table.section.name for table in TABLE_METHODS.values()}
     assert "annotators" in parts
     shown = [address, f"{address}/scores"]
-    shown += [f"{address}/{part}" for part in sorted(parts) if not tells_of_people(part)]
+    shown += [f"{address}/{part}" for part in sorted(parts) if not is_about_annotators(part)]
     for path in shown:
         page = await client.get(path)
         assert (page.status_code, [one for one in secrets if one in page.text]) == (200, []), path
         assert not [name for name in OF_PEOPLE if f"tables/{name}.csv" in page.text or f"{address}/{name}" in page.text]
-    closed = [f"{address}/{part}" for part in sorted(parts) if tells_of_people(part)]
+    closed = [f"{address}/{part}" for part in sorted(parts) if is_about_annotators(part)]
     closed += [f"{address}/tables/{name}.csv" for name in OF_PEOPLE]
     closed += [f"{address}/figures/{name}.svg" for name in OF_PEOPLE]
     for path in closed:
@@ -75,7 +77,7 @@ async def test_a_program_of_a_viewer_gets_no_table_of_annotators_and_no_groups(a
     address = f"/api/v1/campaigns/{campaign.slug}/analysis"
     offered = {table["name"] for table in (await client.get(address, headers=bearer)).json()["tables"]}
     assert ("agreement" in offered, offered & OF_PEOPLE) == (True, set())
-    for name in TABLES:
+    for name in TABLE_METHODS:
         answer = await client.get(f"{address}/tables/{name}", headers=bearer)
         refused = answer.status_code == 403 and answer.json()["error"]["code"] == "role_forbids"
         assert refused == (name in OF_PEOPLE), (name, answer.text)

@@ -28,11 +28,11 @@ PROBLEMS = [ValueError("=?utf-8?"), AttributeError("x"), OSError(5, "lost"), Rec
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem).__name__)
 async def test_a_loop_goes_on_after_any_exception_and_is_well_again(problem, caplog):
     rounds = Rounds(problem, problem)
-    loop = BackgroundLoop("alerts", rounds.work, pause=0.001)
+    loop = BackgroundLoop("alerts", rounds.work, pause_seconds=0.001)
     loop.start()
     await asyncio.wait_for(rounds.well.wait(), 60)
     assert rounds.number >= 3
-    assert loop.state() == (True, "")
+    assert loop.check_health() == (True, "")
     await loop.stop()
     said = [record.getMessage() for record in caplog.records]
     assert sum("alerts: failed, next try in" in line for line in said) == 2
@@ -41,7 +41,7 @@ async def test_a_loop_goes_on_after_any_exception_and_is_well_again(problem, cap
 
 async def test_the_traceback_of_the_same_failure_is_logged_once(caplog):
     rounds = Rounds(*[ValueError("one")] * 3, KeyError("other"))
-    loop = BackgroundLoop("alerts", rounds.work, pause=0.001)
+    loop = BackgroundLoop("alerts", rounds.work, pause_seconds=0.001)
     loop.start()
     await asyncio.wait_for(rounds.well.wait(), 60)
     await loop.stop()
@@ -58,15 +58,15 @@ async def test_a_loop_that_fails_shows_how_often_and_a_stopped_one_that_it_does_
             again.set()
         raise ValueError("a secret")
 
-    loop = BackgroundLoop("alerts", fails, pause=0.001)
+    loop = BackgroundLoop("alerts", fails, pause_seconds=0.001)
     loop.start()
     await again.wait()
-    ok, detail = loop.state()
+    ok, detail = loop.check_health()
     assert not ok
     assert "times in a row (ValueError)" in detail
     assert "secret" not in detail
     await loop.stop()
-    assert loop.state() == (False, "It does not run.")
+    assert loop.check_health() == (False, "It does not run.")
 
 
 async def test_pauses_double_after_failures_up_to_a_limit(monkeypatch):
@@ -81,7 +81,7 @@ async def test_pauses_double_after_failures_up_to_a_limit(monkeypatch):
     async def fails():
         raise ValueError
 
-    loop = BackgroundLoop("alerts", fails, pause=5.0, wait_first=True)
+    loop = BackgroundLoop("alerts", fails, pause_seconds=5.0, wait_first=True)
     monkeypatch.setattr("app.background.loop.asyncio.sleep", noted)
     loop.start()
     await enough.wait()
@@ -90,16 +90,16 @@ async def test_pauses_double_after_failures_up_to_a_limit(monkeypatch):
 
 
 async def test_a_round_that_does_not_end_is_shown(monkeypatch):
-    monkeypatch.setattr("app.background.loop.LONG_ROUND_SECONDS", 0.0)
+    monkeypatch.setattr("app.background.loop.MAX_ROUND_SECONDS", 0.0)
     began, never = asyncio.Event(), asyncio.Event()
 
     async def hangs():
         began.set()
         await never.wait()
 
-    loop = BackgroundLoop("alerts", hangs, pause=1)
+    loop = BackgroundLoop("alerts", hangs, pause_seconds=1)
     loop.start()
     await began.wait()
-    ok, detail = loop.state()
+    ok, detail = loop.check_health()
     assert (ok, detail[:12]) == (False, "A round has ")
     await loop.stop()

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from app.background.tasks import KeyedTasks
-from app.background.threads import in_daemon_thread
+from app.background.threads import run_in_daemon_thread
 from app.errors import Conflict
 
 
@@ -25,18 +25,18 @@ async def test_a_task_that_fails_is_logged_and_does_not_keep_the_next_one_from_s
     await tasks.wait()
     assert 7 not in tasks
     assert "comparisons: failed for 7" in caplog.text
-    assert tasks.state() == (False, "1 failed lately (TypeError).")
+    assert tasks.check_health() == (False, "1 failed lately (TypeError).")
     tasks.start(7, do_well)
     await tasks.wait()
-    assert tasks.state() == (True, "")
+    assert tasks.check_health() == (True, "")
 
 
 async def test_a_refusal_is_logged_and_nothing_is_wrong(caplog):
     tasks = KeyedTasks[int]("comparisons", retry_seconds=0.001)
     tasks.start(7, partial(fail, Conflict("It is a draft.")))
-    assert tasks.state() == (True, "1 under way.")
+    assert tasks.check_health() == (True, "1 under way.")
     await tasks.wait()
-    assert tasks.state() == (True, "")
+    assert tasks.check_health() == (True, "")
     assert "It is a draft." in caplog.text
     assert "Traceback" not in caplog.text
 
@@ -50,7 +50,7 @@ async def test_a_task_is_tried_again_until_it_goes_well_where_that_is_wanted():
 
     tasks = KeyedTasks[int]("looks", retry_seconds=0.001)
     await tasks.start(7, work)
-    assert (problems, tasks.state().ok) == ([], True)
+    assert (problems, tasks.check_health().ok) == ([], True)
 
 
 async def test_tasks_are_broken_off_one_by_one_or_all_also_before_they_began():
@@ -66,16 +66,16 @@ async def test_tasks_are_broken_off_one_by_one_or_all_also_before_they_began():
     for key in range(3):
         tasks.start(key, partial(work, key))
     await asyncio.sleep(0)
-    await tasks.end(1)
+    await tasks.cancel(1)
     assert (ended, [*tasks]) == ([1], [0, 2])
     tasks.start(3, partial(work, 3))
-    await tasks.end(3)
+    await tasks.cancel(3)
     await tasks.stop()
     assert (sorted(ended), len(tasks)) == ([0, 1, 2], 0)
-    await tasks.end(1)
+    await tasks.cancel(1)
 
 
 async def test_a_thread_gives_its_result_or_raises_what_the_work_raised():
-    assert await in_daemon_thread(lambda: 5, "five") == 5
+    assert await run_in_daemon_thread(lambda: 5, "five") == 5
     with pytest.raises(ZeroDivisionError):
-        await in_daemon_thread(lambda: 1 / 0, "nothing")
+        await run_in_daemon_thread(lambda: 1 / 0, "nothing")

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from app.experiments.arms import of_sides
+from app.experiments.arms import share_on_right_side
 from benchmarks.goals import LOOKS, MLQE, Data, alike, course, met_at, real_scores, repeated, their_own, top
 
 SIMULATED = Data("alike", partial(alike, 0.0))
@@ -20,7 +20,10 @@ def test_the_more_is_asked_the_more_of_the_best_are_found(data, rule):
 
 
 def test_near_the_line_asking_pays():
-    runs = [[course(SIMULATED, rule, "easl", of_sides, seed) for seed in range(4)] for rule in ("even", "threshold")]
+    runs = [
+        [course(SIMULATED, rule, "easl", share_on_right_side, seed) for seed in range(4)]
+        for rule in ("even", "threshold")
+    ]
     even, threshold = np.mean(runs, axis=1)
     assert threshold[9] > even[9]
 

@@ -139,7 +139,7 @@ def test_replay_gives_the_same_bits_as_judging_live():
 
 def test_online_scores_agree_with_the_batch_fit_and_the_truth():
     columns, theta, log_a = drawn(4000, 10, 20, 20, seed=2)
-    online, batch = fit(*columns), graded_response.fit(*columns, errors=False)
+    online, batch = fit(*columns), graded_response.fit(*columns, with_errors=False)
     assert np.corrcoef(online.score, batch.score)[0, 1] > 0.99
     assert np.corrcoef(online.score, theta)[0, 1] > 0.99
     assert np.corrcoef(online.log_a, log_a)[0, 1] > 0.85

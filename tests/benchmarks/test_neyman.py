@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from app.selection.even import SCORES
-from app.selection.rule import Asking
+from app.selection.even import EVEN_RULE
+from app.selection.rule import SelectionSettings
 from benchmarks.goals import Data
 from benchmarks.neyman import LOOKS, Look, Pair, course, met_at, simulated
 from benchmarks.systems.neyman import NEYMAN, gains, tally_of
@@ -17,7 +17,9 @@ NOISY, QUIET = [0.0, 1.0], [0.5, 0.5]
 def after(answers):
     """A HIT of one item, once these answers are in, (items, answers of each)."""
     none = np.zeros(len(answers))
-    index = NEYMAN.index(none + 0.5, none + 0.05, none, Asking(wanted=100, n=1, gamma=0.1))
+    index = NEYMAN.make_index(
+        none + 0.5, none + 0.05, none, SelectionSettings(judgments_per_item=100, items_per_hit=1, gamma=0.1)
+    )
     for item, own in enumerate(answers):
         for n in range(1, len(own) + 1):
             index.update([item], [np.mean(own[:n])], [0.05], [n])
@@ -54,7 +56,7 @@ def test_nobody_is_left_below_the_floor(judgments, leads):
 
 def test_without_evidence_it_asks_as_scores_does():
     alike = Data("alike", partial(simulated, 0.0))
-    even, neyman = (course(alike, rule, 5, 3, 0) for rule in (SCORES, NEYMAN))
+    even, neyman = (course(alike, rule, 5, 3, 0) for rule in (EVEN_RULE, NEYMAN))
     assert neyman == even
     assert even[-1].error < even[4].error
 
@@ -62,7 +64,7 @@ def test_without_evidence_it_asks_as_scores_does():
 @pytest.mark.parametrize("n", [1, 5])
 def test_of_items_that_differ_there_is_evidence(n):
     harder = Data("harder", partial(simulated, 1.5))
-    even, neyman = (course(harder, rule, n, 3, 0) for rule in (SCORES, NEYMAN))
+    even, neyman = (course(harder, rule, n, 3, 0) for rule in (EVEN_RULE, NEYMAN))
     assert neyman[-1].evidence == 1 > even[-1].evidence
     assert neyman != even
 

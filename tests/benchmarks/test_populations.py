@@ -20,9 +20,9 @@ def test_they_are_as_the_data_say(languages):
 def test_a_fit_finds_what_made_the_answers():
     true = Population(bias_sd=0.08, log_scale_sd=0.0, noise=0.1, log_noise_sd=0.0, to_5=0.2, to_10=0.3)
     rng = np.random.default_rng(1)
-    people = true.people(30, rng)
+    people = true.draw_habits(30, rng)
     truth = rng.uniform(0.3, 0.7, 800)
-    found = fitted(np.column_stack([one.says(truth, 0, rng) for one in people]))
+    found = fitted(np.column_stack([one.score_items(truth, 0, rng) for one in people]))
     assert found.bias_sd == pytest.approx(np.std([one.bias for one in people], ddof=1), rel=0.1)
     assert found.noise == pytest.approx(0.1, rel=0.1)
     assert (found.to_5, found.to_10) == pytest.approx((0.2, 0.3), abs=0.02)

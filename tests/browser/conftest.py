@@ -19,8 +19,8 @@ from sqlalchemy import Row, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.auth import login
-from app.auth.secret import cookie_name, installation_key
-from app.auth.users import first_user
+from app.auth.secret import load_or_create_installation_key, session_cookie_name
+from app.auth.users import find_or_create_first_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
@@ -190,14 +190,20 @@ async def session(served: AsyncEngine) -> str:
     """The secret of a researcher who is logged in."""
     now = datetime.now(UTC)
     async with served.begin() as connection:
-        return await login.log_in(connection, (await first_user(connection, now=now)).id, now=now, hours=1)
+        return await login.start_session(
+            connection, (await find_or_create_first_user(connection, now=now)).id, now=now, hours=1
+        )
 
 
 @pytest_asyncio.fixture
 async def cookie(served: AsyncEngine, session: str, origin: str) -> Any:
     """What a browser keeps of it."""
     async with served.begin() as connection:
-        return {"name": cookie_name(await installation_key(connection)), "value": session, "url": origin}
+        return {
+            "name": session_cookie_name(await load_or_create_installation_key(connection)),
+            "value": session,
+            "url": origin,
+        }
 
 
 @dataclass
@@ -285,14 +291,14 @@ async def task(served: AsyncEngine, origin: str) -> Callable[..., Any]:
             "instructions": "Think of *all* texts you read.\n\n- books\n- messages",
         }  # fmt: skip
         async with served.begin() as connection:
-            row = await lifecycle.create(connection, CampaignSettings(**defaults | settings), now=now)
+            row = await lifecycle.create_draft_campaign(connection, CampaignSettings(**defaults | settings), now=now)
             items = [
                 {"campaign_id": row.id, "number": number, "external_id": str(number), "shown": shown, "fields": {}}
                 for number, shown in enumerate(texts)
             ]
             await connection.execute(insert(tables.items), items)
             if launched:
-                row = await lifecycle.transition(connection, row.slug, "launch", now=now)
+                row = await lifecycle.apply_transition(connection, row.slug, "launch", now=now)
         return Task(served, origin, row)
 
     return make

@@ -259,7 +259,7 @@ async def test_an_answer_that_is_late_changes_nothing(judged: Any, study: Any) -
 async def test_a_logged_out_page_goes_to_the_login(judged: Any, study: Any, served: Any, session: str) -> None:
     page = await study(judged)
     async with served.begin() as connection:
-        await login.log_out(connection, session)
+        await login.end_session(connection, session)
     await page.get_by_role("button", name="Compare").click()
     await page.wait_for_url("**/login?next=**")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion
 from app.serving import submission
 from tests.browser.acts import seen_at, violations
@@ -24,7 +24,7 @@ async def answered(campaign: Any, said: dict[str, list[float]] = SAID) -> None:
     me = await annotator(campaign.engine, campaign.row, secrets.token_hex(4))
     hit = await hit_of(campaign.engine, me, now=now)
     answers = {name: Answer(dict(zip(hit.items, values, strict=True))) for name, values in said.items()}
-    async with statements(campaign.engine) as connection:
+    async with borrow_autocommit_driver(campaign.engine) as connection:
         await submission.submit_answer(connection, me, hit.id, AnswerByCriterion(answers), now=now)
 
 

@@ -27,10 +27,10 @@ async def files(served, origin):
         values: dict[str, Any] = {"name": "Files", "question": "How good?", "judgments_per_item": 3} | settings
         chosen = CampaignSettings(**values)
         async with served.begin() as connection:
-            row = await lifecycle.create(connection, chosen, now=now)
+            row = await lifecycle.create_draft_campaign(connection, chosen, now=now)
             file = BytesIO((content_of_table or table(*given)).encode())
             await items.import_items(connection, row.slug, file, "a.csv", max_mb=1, media=packed(given))
-            row = await lifecycle.transition(connection, row.slug, "launch", now=now)
+            row = await lifecycle.apply_transition(connection, row.slug, "launch", now=now)
         return Task(served, origin, row)
 
     return make

@@ -267,7 +267,7 @@ async def test_a_logged_out_page_goes_to_the_login(watch: Any, served: Any, sess
     page = await watch(await asked())
     await expect(page.locator("#updated")).to_contain_text("live")
     async with served.begin() as connection:
-        await login.log_out(connection, session)
+        await login.end_session(connection, session)
     await page.wait_for_url("**/login?next=**")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from app.languages.catalogue import LANGUAGES, direction
+from app.languages.catalogue import LANGUAGES, text_direction
 from tests.browser.acts import SUBMIT, hit_shown, see_scores, seen_at, violations
 
 ARABIC, GERMAN = {"locale": "ar-EG"}, {"locale": "de-DE"}
@@ -28,7 +28,7 @@ async def test_a_set_is_scored_by_keyboard(task: Any, visit: Any, reader: dict[s
     campaign = await task(WORDS, question=QUESTION, low_label="نادر", high_label="شائع", hits_per_annotator=1)
     page = (await visit(**reader, viewport={"width": 320, "height": 844}, reduced_motion="reduce")).page
     await page.goto(campaign.link)
-    await expect(page.locator("html")).to_have_attribute("dir", direction(reader["locale"][:2]))
+    await expect(page.locator("html")).to_have_attribute("dir", text_direction(reader["locale"][:2]))
     async for width in seen_at(page, 1280, 320):
         assert await violations(page) == "", width
     await page.keyboard.press("Tab")

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from app.campaigns import lifecycle, outputs
-from app.upload import read_objects
+from app.upload import table_from_objects
 from tests.browser.acts import SUBMIT, becomes, open_hit, sliders, submit, texts, violations
 from tests.media.files import packed, wav
 
@@ -37,8 +37,10 @@ async def campaign(task: Any) -> Any:
     made = await task(launched=False, items_per_hit=3, judgments_per_item=5)
     async with made.engine.begin() as connection:
         slug = made.row.slug
-        await outputs.import_outputs(connection, slug, read_objects(rows()), replace=True, progress=lambda _: None)
-        made.row = await lifecycle.transition(connection, slug, "launch", now=made.row.created_at)
+        await outputs.import_outputs_of_systems(
+            connection, slug, table_from_objects(rows()), replace=True, progress=lambda _: None
+        )
+        made.row = await lifecycle.apply_transition(connection, slug, "launch", now=made.row.created_at)
     return made
 
 
@@ -100,10 +102,10 @@ async def speech(task: Any) -> Any:
     ]
     async with made.engine.begin() as connection:
         slug, zip_ = made.row.slug, packed(SPEECH)
-        await outputs.import_outputs(
-            connection, slug, read_objects(spoken), replace=True, media=zip_, progress=lambda _: None
+        await outputs.import_outputs_of_systems(
+            connection, slug, table_from_objects(spoken), replace=True, media=zip_, progress=lambda _: None
         )
-        made.row = await lifecycle.transition(connection, slug, "launch", now=made.row.created_at)
+        made.row = await lifecycle.apply_transition(connection, slug, "launch", now=made.row.created_at)
     return made
 
 

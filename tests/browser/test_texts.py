@@ -38,9 +38,9 @@ async def uploaded(served, origin):
         now = datetime.now(UTC)
         values: dict[str, Any] = {"name": "Texts", "question": "How good?", "judgments_per_item": 3, "welcome": False}
         async with served.begin() as connection:
-            row = await lifecycle.create(connection, CampaignSettings(**values | settings), now=now)
+            row = await lifecycle.create_draft_campaign(connection, CampaignSettings(**values | settings), now=now)
             await items.import_items(connection, row.slug, BytesIO(table.encode()), name, max_mb=4)
-            row = await lifecycle.transition(connection, row.slug, "launch", now=now)
+            row = await lifecycle.apply_transition(connection, row.slug, "launch", now=now)
         return Task(served, origin, row)
 
     return make

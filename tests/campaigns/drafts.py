@@ -7,11 +7,11 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import items, lifecycle, responses_import
-from app.campaigns.columns import Matching
+from app.campaigns.columns import ColumnMapping
 from app.campaigns.settings import CampaignSettings
-from app.database.bulk import snapshot
-from app.record.replay import verify
-from app.upload import ReadAs
+from app.database.bulk import open_snapshot
+from app.record.replay import verify_by_replay
+from app.upload import ReadOptions
 from tests.serving.campaigns import NOW
 
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
@@ -21,20 +21,20 @@ async def draft(engine: AsyncEngine, **settings: Any) -> Row[Any]:
     values: dict[str, Any] = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
     chosen = CampaignSettings(**values | settings)
     async with engine.begin() as connection:
-        return await lifecycle.create(connection, chosen, now=NOW)
+        return await lifecycle.create_draft_campaign(connection, chosen, now=NOW)
 
 
 async def import_file(
     engine: AsyncEngine, campaign: Row[Any], content: str | bytes, name: str = "items.csv", **how: Any
-) -> items.ImportedItems:
+) -> items.ItemImportReceipt:
     """Import a table; `how` may have what `Matching` and `ReadAs` have, too."""
-    said = {field: how.pop(field) for field in Matching.__dataclass_fields__ if field in how}
-    read_as = ReadAs(**{field: how.pop(field) for field in ReadAs.__dataclass_fields__ if field in how})
+    said = {field: how.pop(field) for field in ColumnMapping.__dataclass_fields__ if field in how}
+    read_as = ReadOptions(**{field: how.pop(field) for field in ReadOptions.__dataclass_fields__ if field in how})
     file = io.BytesIO(content.encode() if isinstance(content, str) else content)
     max_mb = how.pop("max_mb", 16)
     async with engine.begin() as connection:
         return await items.import_items(
-            connection, campaign.slug, file, name, matching=Matching(**said), read_as=read_as, max_mb=max_mb, **how
+            connection, campaign.slug, file, name, mapping=ColumnMapping(**said), read_as=read_as, max_mb=max_mb, **how
         )
 
 
@@ -46,7 +46,7 @@ async def import_items(
 
 async def lead(engine: AsyncEngine, campaign: Row[Any], action: str = "launch") -> Row[Any]:
     async with engine.begin() as connection:
-        return await lifecycle.transition(connection, campaign.slug, action, now=NOW)
+        return await lifecycle.apply_transition(connection, campaign.slug, action, now=NOW)
 
 
 async def launched(engine: AsyncEngine, content: str = VERBS, **settings: Any) -> Row[Any]:
@@ -58,12 +58,14 @@ async def launched(engine: AsyncEngine, content: str = VERBS, **settings: Any) -
 
 async def import_results(
     engine: AsyncEngine, campaign: Row[Any], content: str, name: str = "results.csv", **how: Any
-) -> responses_import.ImportedResponses:
+) -> responses_import.ResponseImportReceipt:
     file = io.BytesIO(content.encode())
-    return await responses_import.import_results(engine, campaign.slug, file, name, now=NOW, max_mb=16, **how)
+    return await responses_import.import_responses_from_file(
+        engine, campaign.slug, file, name, now=NOW, max_mb=16, **how
+    )
 
 
 async def is_clean(engine: AsyncEngine, slug: str) -> bool:
     """Whether a replay gives every posterior bit for bit."""
-    async with snapshot(engine) as connection:
-        return (await verify(connection, await lifecycle.find(connection, slug))).clean
+    async with open_snapshot(engine) as connection:
+        return (await verify_by_replay(connection, await lifecycle.find_campaign(connection, slug))).is_clean

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from app.campaigns import form, items, lifecycle
-from app.campaigns.columns import Matching
-from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.columns import ColumnMapping
+from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.database.session import create_engine
 from app.errors import Conflict, Invalid
-from app.fields import after_launch
+from app.fields import editability_after_launch
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import is_clean, lead
 from tests.serving.campaigns import annotator, hit_of, next_hit, running, submit, value, values
@@ -23,13 +23,15 @@ NOTES = ["Items are named by the column “id”, and annotators see the column 
 
 async def change(engine, campaign, **settings):
     async with engine.begin() as connection:
-        return await lifecycle.edit(connection, campaign.slug, lambda before: before.model_copy(update=settings))
+        return await lifecycle.edit_settings(
+            connection, campaign.slug, lambda before: before.model_copy(update=settings)
+        )
 
 
 async def add_items(engine, campaign, content="id,verb\nw0,walk\nw1,wait\nw2,weep\n", **how):
     async with engine.begin() as connection:
         file = BytesIO(content.encode())
-        how |= {"matching": Matching(shown="verb"), "max_mb": 1}
+        how |= {"matching": ColumnMapping(shown="verb"), "max_mb": 1}
         return (await items.import_items(connection, campaign.slug, file, "more.csv", **how)).imported
 
 
@@ -44,19 +46,19 @@ async def answer_all(engine, assignment, cache=None):
 
 
 def test_each_setting_says_by_itself_whether_it_changes_meaning():
-    open_ = {name for name, field in CampaignSettings.model_fields.items() if after_launch(field)}
-    assert set(OPEN_AFTER_LAUNCH) == open_
+    open_ = {name for name, field in CampaignSettings.model_fields.items() if editability_after_launch(field)}
+    assert set(SETTINGS_EDITABLE_AFTER_LAUNCH) == open_
     assert {"instructions", "pay", "hits_per_annotator", "lease_minutes", "judgments_per_item"} <= open_
     assert not open_ & {"question", "design", "items_per_hit", "update_law", "gamma", "seed", "rule", "low_label"}
 
 
-@pytest.mark.parametrize("name", sorted(set(CampaignSettings.model_fields) - set(OPEN_AFTER_LAUNCH)))
+@pytest.mark.parametrize("name", sorted(set(CampaignSettings.model_fields) - set(SETTINGS_EDITABLE_AFTER_LAUNCH)))
 def test_what_is_fixed_is_refused_and_the_way_out_is_named(name):
     settings = CampaignSettings(name="Verbs", question="How often?", low_label="rare", high_label="often")
     campaign: Any = SimpleNamespace(name="Verbs", status="running")
     changed = settings.model_copy(update={name: object()})
     with pytest.raises(Conflict, match="Copy the campaign") as refused:
-        lifecycle.refuse_another_meaning(campaign, settings, changed)
+        lifecycle.refuse_changes_fixed_by_launch(campaign, settings, changed)
     assert refused.value.code == "not_a_draft"
 
 
@@ -200,8 +202,8 @@ async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, re
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(f"{address}/edit")).text
     assert f'action="{address}/copy"' in page
-    stored = form.filled(lifecycle.settings_of(campaign)).items()
-    sent = {name: entered for name, entered in stored if name in OPEN_AFTER_LAUNCH and entered}
+    stored = form.form_values_of_settings(lifecycle.settings_from_row(campaign)).items()
+    sent = {name: entered for name, entered in stored if name in SETTINGS_EDITABLE_AFTER_LAUNCH and entered}
     saved = await researcher.post(f"{address}/after-launch", data=sent | {"instructions": "Read it.", "pay": "$1"})
     assert saved.headers["location"] == f"{address}/edit?done=saved"
     assert await values(engine, "SELECT instructions, pay FROM campaigns") == [("Read it.", "$1")]

@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.export import Format, export
+from app.analysis.export import ExportFormat, open_export
 from app.campaigns import responses_import
 from app.crowd.answer_files import read_answer_file
 from app.crowd.answered import ResultRow
 from app.crowd.reading import ReadingNotes, ReadingOptions
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.registry import DESIGNS, design_of
 from app.designs.slider import Slider
-from app.designs.written import Written
+from app.designs.written import ValueFormat
 from app.errors import Conflict, Refusal
-from app.record.revisions import revise
+from app.record.revisions import revise_posteriors
 from app.serving import undo
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
@@ -44,8 +44,8 @@ def toys(monkeypatch):
     register(monkeypatch.setitem)
 
 
-async def text_of(engine: AsyncEngine, slug: str, what: str, format_: Format = "csv") -> str:
-    return "".join([piece async for piece in (await export(engine, slug, what, format_)).chunks])
+async def text_of(engine: AsyncEngine, slug: str, what: str, format_: ExportFormat = "csv") -> str:
+    return "".join([piece async for piece in (await open_export(engine, slug, what, format_)).chunks])
 
 
 async def refused(engine, campaign, content, name="answers.csv"):
@@ -269,11 +269,11 @@ async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, forma
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     told = await submit(engine, me, hit, scores=[1.0] * len(hit.items))
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         for score in (50.0, 90.0):
             sent = Answer(dict.fromkeys(hit.items, score))
             told = await undo.replace_answer(connection, me, hit.id, told.seq, sent, now=NOW)
-    await revise(engine, campaign.id, now=NOW)
+    await revise_posteriors(engine, campaign.id, now=NOW)
     exported = await text_of(engine, campaign.slug, "responses", format_)
     assert len(exported.splitlines()) == (format_ == "csv") + 3 * len(hit.items)
     assert (await import_results(engine, copy, exported, f"responses.{format_}")).responses == 1
@@ -347,7 +347,7 @@ SETTINGS: dict[str, dict[str, Any]] = {"smiley": MOODS, "baseline": {"design_set
 @pytest.mark.parametrize("name", [*DESIGNS, "smiley"])
 async def test_the_example_of_every_design_can_be_imported(engine, name):
     campaign = await launched(engine, **{"design": name} | SETTINGS.get(name, {}))
-    content = responses_import.example(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
+    content = responses_import.example_responses_csv(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
     assert (await import_results(engine, campaign, content)).responses == 1
     assert await is_clean(engine, campaign.slug)
 
@@ -381,7 +381,7 @@ async def test_an_export_of_any_design_gives_the_same_posteriors_to_the_bit(engi
     for turn in range(9):
         who = await annotator(engine, campaign, f"a{turn % 3}")
         hit = await hit_of(engine, who)
-        await submit(engine, who, hit, scores=design_of(campaign).given([rng.random() for _ in hit.items]))
+        await submit(engine, who, hit, scores=design_of(campaign).simulate_answer([rng.random() for _ in hit.items]))
     await import_results(engine, copy, await text_of(engine, campaign.slug, "responses"))
     assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
     assert await is_clean(engine, copy.slug)
@@ -406,7 +406,7 @@ def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_b
     hits: list[ResultRow] = []
     notes = ReadingNotes()
     with suppress(Refusal):
-        _, hits, notes = read_answer_file(sent, "a.csv", Written(design), max_mb=1, options=ReadingOptions())
+        _, hits, notes = read_answer_file(sent, "a.csv", ValueFormat(design), max_mb=1, options=ReadingOptions())
     if not hits:
         return
     assert sum(len(hit.items) for hit in hits) + notes.missing == len(rows)
@@ -420,7 +420,7 @@ async def test_labels_and_ids_that_look_like_formulas_come_back_from_an_export_f
     labels = {"labels": ["=same", "-other", "'quoted"]}
     campaign = await launched(engine, "id,text\n=1+1,a\n@home,b\n", design="categories", design_settings=labels)
     await import_results(engine, campaign, HEADER + "h1,Ann,=1+1,=same\nh2,Ann,@home,-other\nh3,Ben,@home,'quoted\n")
-    file = await export(engine, campaign.slug, "responses", "csv", spreadsheet=True)
+    file = await open_export(engine, campaign.slug, "responses", "csv", spreadsheet=True)
     content = "".join([piece async for piece in file.chunks])
     assert "'=same" in content
     twin = await launched(
@@ -460,7 +460,7 @@ async def test_ids_pass_through_a_spreadsheet_program_and_back(engine):
     campaign, twin = [await launched(engine, items, name=name) for name in ("First", "Twin")]
     answers = HEADER + "".join(f'h{k},Ann,"{name}",{k}\n' for k, name in enumerate(EXCEL_IDS))
     await import_results(engine, campaign, answers)
-    sent = await export(engine, campaign.slug, "responses", spreadsheet=True)
+    sent = await open_export(engine, campaign.slug, "responses", spreadsheet=True)
     twice = opened_and_saved(opened_and_saved("".join([piece async for piece in sent.chunks])))
     assert (await import_results(engine, twin, twice)).responses == len(EXCEL_IDS)
     own = "SELECT items, values FROM responses WHERE campaign_id = :id ORDER BY seq"
@@ -470,7 +470,7 @@ async def test_ids_pass_through_a_spreadsheet_program_and_back(engine):
 async def test_an_export_of_items_for_spreadsheets_gives_the_same_items_again(engine):
     items = "id,text,code\n" + "".join(f'"{name}","{name}",007\n' for name in EXCEL_IDS)
     campaign = await launched(engine, items)
-    sent = await export(engine, campaign.slug, "items", spreadsheet=True)
+    sent = await open_export(engine, campaign.slug, "items", spreadsheet=True)
     content = opened_and_saved("".join([piece async for piece in sent.chunks]))
     again = await draft(engine, name="Again")
     await import_items(engine, again, content, shown="text")
@@ -492,7 +492,7 @@ async def test_ids_from_a_spreadsheet_export_name_items_in_a_table_of_ones_own(e
     assert (refusal.code, refusal.details["line"]) == ("item_repeated", 2)
 
 
-@pytest.mark.parametrize("design", [name for name, one in DESIGNS.items() if one.yields != "points"])
+@pytest.mark.parametrize("design", [name for name, one in DESIGNS.items() if one.value_kind != "points"])
 async def test_a_result_file_of_points_is_refused_where_no_points_are_given(engine, design):
     campaign = await running(
         engine, items=4, design=design, design_settings={"baseline": "v0"} if design == "baseline" else {}

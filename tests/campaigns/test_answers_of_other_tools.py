@@ -14,7 +14,7 @@ from app.campaigns.answer_options import AnswerFileOptions
 from app.crowd.answer_files import read_answer_file
 from app.crowd.moments import DateOrderUnknownError, parse_file_time
 from app.designs.slider import Slider
-from app.designs.written import Written
+from app.designs.written import ValueFormat
 from app.errors import Refusal
 from tests.campaigns.drafts import is_clean, launched
 from tests.serving.campaigns import NOW, value, values
@@ -34,9 +34,11 @@ SCALE = {"design": "ordinal", "design_settings": {"labels": ["1", "2", "3", "4",
 
 
 async def imported(engine, campaign, content, name="answers.csv", **options):
-    reading = AnswerFileOptions.model_validate(options).reading
+    reading = AnswerFileOptions.model_validate(options).reading_options
     file = io.BytesIO(content.encode())
-    return await responses_import.import_results(engine, campaign.slug, file, name, now=NOW, max_mb=1, options=reading)
+    return await responses_import.import_responses_from_file(
+        engine, campaign.slug, file, name, now=NOW, max_mb=1, options=reading
+    )
 
 
 async def refused(engine, campaign, content, name="answers.csv", **options):
@@ -80,7 +82,7 @@ async def test_with_its_columns_named_it_is_imported_items_found_by_their_text(e
     assert await values(engine, STORED) == [("mturk", "W0", ["s2"], [3.0]), ("mturk", "W1", ["s3"], [1.0])]
     assert (await values(engine, RECEIVED))[0] == (datetime(2018, 4, 10, 19, 5, 5, tzinfo=UTC),)
     assert (done.responses, done.by_text) == (2, 2)
-    told = responses_import.sentences(done)
+    told = responses_import.response_receipt_sentences(done)
     assert "Items found by their text: 2." in told
     assert any(words.startswith("Columns read: item from Input.text, value from Answer.rating") for words in told)
     assert any("Answer.comment" in words for words in told if words.startswith("Columns passed over:"))
@@ -148,7 +150,10 @@ async def test_rejected_results_are_left_out_and_the_receipt_says_how_many(engin
     campaign = await launched(engine, ITEMS)
     done = await imported(engine, campaign, TWO_RESULTS)
     assert (done.responses, done.rejected) == (1, 1)
-    assert "HITs left out because they were rejected, cancelled or ignored: 1." in responses_import.sentences(done)
+    assert (
+        "HITs left out because they were rejected, cancelled or ignored: 1."
+        in responses_import.response_receipt_sentences(done)
+    )
 
 
 async def test_rejected_results_count_if_that_is_said(engine):
@@ -327,7 +332,7 @@ async def test_numbers_are_read_as_the_whole_column_is_written(engine, cells, re
     done = await imported(engine, campaign, content)
     assert await values(engine, STORED) == [("elsewhere", "Ann", ["s1", "s2"], read)]
     assert (done.decimal_comma, done.percent) == (comma, sum("%" in cell for cell in cells))
-    assert ("Numbers were read with decimal commas." in responses_import.sentences(done)) == comma
+    assert ("Numbers were read with decimal commas." in responses_import.response_receipt_sentences(done)) == comma
 
 
 async def test_a_comma_that_can_be_either_is_asked_about(engine):
@@ -359,7 +364,9 @@ async def test_rows_without_a_value_are_left_out_and_told(engine, cell):
     done = await imported(engine, campaign, HEADER + f"h1,Ann,s1,35\nh1,Ann,s2,{cell}\nh1,Ann,s3,80\n")
     assert await values(engine, STORED) == [("elsewhere", "Ann", ["s1", "s3"], [35.0, 80.0])]
     assert done.missing == 1
-    assert "Values left out because their cells are empty or say NA: 1." in responses_import.sentences(done)
+    assert "Values left out because their cells are empty or say NA: 1." in responses_import.response_receipt_sentences(
+        done
+    )
 
 
 async def test_a_label_that_says_na_is_a_label(engine):
@@ -396,7 +403,7 @@ async def test_dates_are_read_where_the_whole_column_tells_how(engine, cells, da
     done, moments = await received(engine, cells)
     assert moments[1] == day
     assert (done.date_order, done.time_zone) == (order, zone)
-    told = responses_import.sentences(done)
+    told = responses_import.response_receipt_sentences(done)
     assert ("Times without a time zone were read as UTC." in told) == bool(zone)
 
 
@@ -502,9 +509,9 @@ CHOSEN = {"item_column": "id", "value_column": "answer", "annotator_column": "te
 )
 def test_whatever_stands_in_a_file_of_another_tool_it_is_read_or_refused_in_words(rows, options):
     sent = io.BytesIO("\n".join(map(json.dumps, rows)).encode())
-    reading = AnswerFileOptions.model_validate(options).reading
+    reading = AnswerFileOptions.model_validate(options).reading_options
     with suppress(Refusal):
-        _, hits, _ = read_answer_file(sent, "a.jsonl", Written(Slider()), max_mb=1, options=reading)
+        _, hits, _ = read_answer_file(sent, "a.jsonl", ValueFormat(Slider()), max_mb=1, options=reading)
         assert all(len(hit.items) == len(hit.scores) for hit in hits)
 
 

@@ -12,12 +12,17 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from app.campaigns import lifecycle, stored_file
-from app.campaigns.campaign_file import MOST_ROWS_INSIDE, CampaignFile, read, written
-from app.campaigns.campaign_zip import Table
+from app.campaigns.campaign_file import (
+    MAX_ITEMS_IN_CAMPAIGN_FILE,
+    CampaignFile,
+    format_campaign_file,
+    parse_campaign_file,
+)
+from app.campaigns.campaign_zip import ItemTable
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from app.errors import Invalid, NotFound, TooLarge
-from app.fields import is_private
+from app.fields import is_private_field
 from tests.campaigns.drafts import draft, import_items, lead
 from tests.serving.campaigns import NOW, value, values
 
@@ -27,12 +32,12 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 
 
 def settings(text, **given_):
-    return read(text.encode(), "c.yaml", given_).content.settings
+    return parse_campaign_file(text.encode(), "c.yaml", given_).content.settings
 
 
 def mistakes(text, **given_):
     with pytest.raises(Invalid) as refusal:
-        read(text.encode(), "c.yaml", given_)
+        parse_campaign_file(text.encode(), "c.yaml", given_)
     assert refusal.value.code == "campaign_file_invalid"
     assert json.dumps(refusal.value.details)
     return {(mistake["line"], mistake["field"]): mistake["message"] for mistake in refusal.value.details["mistakes"]}
@@ -110,7 +115,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_line():
 
 def test_the_message_says_all_of_it_in_the_order_of_the_lines():
     with pytest.raises(Invalid, match=r"^c.yaml has 2 mistakes; nothing was created. Line 1, question: .* Line 2, a: "):
-        read(b"name: Verbs\na: 1\n", "c.yaml")
+        parse_campaign_file(b"name: Verbs\na: 1\n", "c.yaml")
 
 
 @pytest.mark.parametrize(
@@ -152,12 +157,12 @@ def test_a_mistake_is_told_at_the_nearest_line(lines, place):
 
 def test_a_mistake_in_an_option_is_told_at_the_option():
     with pytest.raises(Invalid, match="--items-per-hit: Enter a whole number"):
-        read(START.encode(), "c.yaml", {"items_per_hit": "x"})
+        parse_campaign_file(START.encode(), "c.yaml", {"items_per_hit": "x"})
 
 
 def test_of_many_mistakes_the_first_are_told():
     with pytest.raises(Invalid, match=r"has 50,000 mistakes.* And 49,980 more") as refusal:
-        read((START + "".join(f"n{k}: 1\n" for k in range(50_000))).encode(), "c.yaml")
+        parse_campaign_file((START + "".join(f"n{k}: 1\n" for k in range(50_000))).encode(), "c.yaml")
     assert len(refusal.value.details["mistakes"]) == 20
 
 
@@ -210,16 +215,16 @@ def possible(design, drawn, own):
 @hypothesis.settings(max_examples=25)
 @given(data=st.data())
 def test_what_is_written_of_any_settings_makes_equal_ones(design, data):
-    kept = {name for name, field in CampaignSettings.model_fields.items() if not is_private(field)}
+    kept = {name for name, field in CampaignSettings.model_fields.items() if not is_private_field(field)}
     drawn = {name: it for name, it in data.draw(OF_CAMPAIGNS).items() if name in kept and not name.startswith("design")}
     chosen = possible(design, drawn, data.draw(OF_DESIGNS[design]))
-    text = written(chosen)
+    text = format_campaign_file(chosen)
     assert settings(text) == chosen
     assert CampaignSettings.model_validate(yaml.safe_load(text)) == chosen
 
 
 def test_what_is_written_names_every_setting_that_is_set():
-    said = yaml.safe_load(written(CampaignSettings(name="Verbs", question="How often?")))
+    said = yaml.safe_load(format_campaign_file(CampaignSettings(name="Verbs", question="How often?")))
     assert said["tie_margin_points"] == 0
     assert said["leaders_as_companions"] is False
     assert set(CampaignSettings.model_fields) - said.keys() == {
@@ -238,20 +243,22 @@ def test_what_is_written_names_every_setting_that_is_set():
 
 async def created(engine, text, **how):
     async with engine.begin() as connection:
-        return await stored_file.create(connection, read(text.encode(), "c.yaml"), now=NOW, max_mb=1, **how)
+        return await stored_file.create_campaign_of_file(
+            connection, parse_campaign_file(text.encode(), "c.yaml"), now=NOW, max_mb=1, **how
+        )
 
 
 async def filed(engine, campaign, *, with_items=True):
     async with engine.begin() as connection:
-        file = await stored_file.filed(connection, campaign.slug, with_items=with_items)
-    return b"".join(stored_file.pieces_of(file)).decode()
+        file = await stored_file.write_campaign_archive(connection, campaign.slug, with_items=with_items)
+    return b"".join(stored_file.stream_campaign_archive(file)).decode()
 
 
 async def content(engine, campaign):
     """The settings of a campaign and its items."""
     of_it = f"WHERE campaign_id = {campaign.id} ORDER BY number"
     rows = await values(engine, f"SELECT external_id, shown, fields, prior FROM items {of_it}")
-    return lifecycle.settings_of(campaign).model_dump(exclude={"name"}), rows
+    return lifecycle.settings_from_row(campaign).model_dump(exclude={"name"}), rows
 
 
 async def test_the_study_with_everything_of_the_docs_can_be_launched_as_it_stands(engine):
@@ -338,7 +345,7 @@ async def test_a_file_without_items_has_the_settings_alone(engine):
 
 async def test_too_many_items_are_left_to_a_table(engine):
     first = await draft(engine)
-    await import_items(engine, first, "id,text\n" + "".join(f"{k},v\n" for k in range(MOST_ROWS_INSIDE + 1)))
+    await import_items(engine, first, "id,text\n" + "".join(f"{k},v\n" for k in range(MAX_ITEMS_IN_CAMPAIGN_FILE + 1)))
     with pytest.raises(TooLarge) as refusal:
         await filed(engine, first)
     assert refusal.value.code == "items_too_many"
@@ -365,8 +372,8 @@ async def test_items_that_are_wrong_leave_no_campaign_behind(engine, items, code
 async def test_items_come_from_a_table(engine, tmp_path):
     (tmp_path / "items.tsv").write_text("id\tverb\na\trun\nb\tgo\n")
     text = START + "items: {shown: verb, file: items.tsv}\n"
-    with stored_file.beside(tmp_path, "items.tsv").open("rb") as opened:
-        made = await created(engine, text, table=Table("items.tsv", opened))
+    with stored_file.file_next_to(tmp_path, "items.tsv").open("rb") as opened:
+        made = await created(engine, text, table=ItemTable("items.tsv", opened))
     assert [row[1] for row in (await content(engine, made))[1]] == ["run", "go"]
 
 
@@ -376,14 +383,14 @@ def test_a_table_lies_beside_its_file_and_nowhere_else(tmp_path):
     for path in (tmp_path / "items.csv", folder / "below" / "items.csv"):
         path.write_text("id,text\n")
     (folder / "away.csv").symlink_to(tmp_path / "items.csv")
-    assert stored_file.beside(folder, "below/items.csv").is_file()
+    assert stored_file.file_next_to(folder, "below/items.csv").is_file()
     for name in ("../items.csv", str(tmp_path / "items.csv"), "away.csv", "below/../../items.csv"):
         with pytest.raises(Invalid) as refusal:
-            stored_file.beside(folder, name)
+            stored_file.file_next_to(folder, name)
         assert refusal.value.code == "items_outside"
     for name in ("none.csv", "below"):
         with pytest.raises(NotFound):
-            stored_file.beside(folder, name)
+            stored_file.file_next_to(folder, name)
 
 
 def test_everything_that_a_file_may_say_is_described():
@@ -393,5 +400,5 @@ def test_everything_that_a_file_may_say_is_described():
 
 def test_a_file_begins_with_what_the_campaign_is_called_and_asks():
     settings = CampaignSettings(name="Verbs", question="How frequent?", instructions="Guess.")
-    lines = [line for line in written(settings).splitlines() if not line.startswith("#")]
+    lines = [line for line in format_campaign_file(settings).splitlines() if not line.startswith("#")]
     assert [line.partition(":")[0] for line in lines][:4] == ["name", "question", "instructions", "design"]

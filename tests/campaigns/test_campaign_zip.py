@@ -41,23 +41,23 @@ STORED = (
 
 async def created(engine, content, **limits):
     settings = Settings(**limits)
-    sent = campaign_zip.read(io.BytesIO(content), "c.zip", settings)
+    sent = campaign_zip.read_sent_campaign(io.BytesIO(content), "c.zip", settings)
     async with engine.begin() as connection:
-        return await stored_file.create(
-            connection, sent.read, now=NOW, max_mb=settings.max_upload_mb, table=sent.table, media=sent.media
+        return await stored_file.create_campaign_of_file(
+            connection, sent.parsed_file, now=NOW, max_mb=settings.max_upload_mb, table=sent.table, media=sent.media
         )
 
 
 async def filed(engine, campaign, *, with_items=True):
     async with engine.begin() as connection:
-        file = await stored_file.filed(connection, campaign.slug, with_items=with_items)
-    return file.ending, b"".join(stored_file.pieces_of(file))
+        file = await stored_file.write_campaign_archive(connection, campaign.slug, with_items=with_items)
+    return file.ending, b"".join(stored_file.stream_campaign_archive(file))
 
 
 async def told(engine, campaign):
     """The settings, the items, the files and the outputs of a campaign."""
     rows = [await values(engine, statement, campaign=campaign.id) for statement in STORED]
-    return lifecycle.settings_of(campaign).model_dump(exclude={"name"}), *rows
+    return lifecycle.settings_from_row(campaign).model_dump(exclude={"name"}), *rows
 
 
 # There and back
@@ -107,7 +107,7 @@ async def test_without_the_items_and_where_no_item_names_a_file_it_is_yaml(engin
     await import_items(engine, first, table("a.png"), media=packed({"a.png": png()}))
     assert (await filed(engine, first, with_items=False))[0] == "yaml"
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, first.slug, lambda it: it.model_copy(update={"content": "text"}))
+        await lifecycle.edit_settings(connection, first.slug, lambda it: it.model_copy(update={"content": "text"}))
     ending, file = await filed(engine, first)
     assert ending == "yaml"
     await created(engine, file)

@@ -5,14 +5,14 @@ from unicodedata import normalize
 
 import pytest
 
-from app.analysis.export import export
+from app.analysis.export import open_export
 from app.campaigns import items, marking
-from app.campaigns.columns import ROW_NUMBERS
-from app.campaigns.described import ChosenColumns, describe
+from app.campaigns.columns import ROW_NUMBERS_AS_IDS
+from app.campaigns.described import ChosenColumns, preview_uploaded_file
 from app.designs.content import Content
 from app.designs.registry import DESIGNS
 from app.errors import Invalid
-from app.inference.online.laws import ONLINE
+from app.inference.online.laws import ONLINE_LAWS
 from tests.campaigns.drafts import VERBS, draft, import_file, import_results, launched
 from tests.serving.campaigns import value, values
 
@@ -22,11 +22,11 @@ SYSTEMS = "system,segment,output,source\nelk,1,a,s\nfox,1,b,s\n"
 
 
 def described(content, name="items.csv", content_of=None, **chosen):
-    return describe(
+    return preview_uploaded_file(
         io.BytesIO(content.encode()),
         name,
         ChosenColumns(**chosen),
-        ONLINE["easl"],
+        ONLINE_LAWS["easl"],
         content=content_of or Content(),
         design=DESIGNS["ranking"].model_validate({}),
         max_mb=1,
@@ -45,7 +45,7 @@ async def problem_of(engine, campaign, content, name="items.csv", **how):
 async def test_the_export_of_a_study_gives_items_without_its_scores(engine):
     first = await launched(engine)
     await import_results(engine, first, "hit,annotator,item,value\nh1,Ann,v0,90\nh1,Ann,v1,10\n")
-    exported = "".join([piece async for piece in (await export(engine, first.slug, "items")).chunks])
+    exported = "".join([piece async for piece in (await open_export(engine, first.slug, "items")).chunks])
     second = await draft(engine, name="Again")
     done = await import_file(engine, second, exported)
     assert (done.imported, done.with_prior) == (6, 0)
@@ -59,12 +59,12 @@ async def test_priors_that_are_asked_for_are_taken_and_told_by_the_import_and_th
     assert (done.imported, done.with_prior) == (2, 2)
     assert "“alpha” and “beta”: the prior that each item begins with." in done.notes
     async with engine.connect() as connection:
-        said = await items.sentence_on_priors(connection, campaign.id)
+        said = await items.describe_own_priors(connection, campaign.id)
     assert said is not None
     assert said.startswith("2 items begin with priors of their own")
     await import_file(engine, campaign, PRIORS, replace=True)
     async with engine.connect() as connection:
-        assert await items.sentence_on_priors(connection, campaign.id) is None
+        assert await items.describe_own_priors(connection, campaign.id) is None
 
 
 async def test_priors_that_are_asked_for_and_not_there_are_refused(engine):
@@ -84,8 +84,8 @@ async def test_a_check_becomes_an_item_again_without_a_prior_that_was_not_taken(
     campaign = await draft(engine)
     await import_file(engine, campaign, PRIORS)
     async with engine.begin() as connection:
-        await marking.mark(connection, campaign.slug, "1", kind="gold", expected="50")
-        await marking.unmark(connection, campaign.slug, "1")
+        await marking.mark_item_as_check(connection, campaign.slug, "1", kind="gold", expected="50")
+        await marking.turn_check_into_item(connection, campaign.slug, "1")
     assert await values(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
 
 
@@ -195,7 +195,7 @@ async def test_rows_are_numbered_where_no_column_is_asked_for(engine):
 async def test_a_table_without_ids_is_refused_with_the_way_to_number_its_rows(engine):
     problem = await problem_of(engine, await draft(engine), "content\nfirst\n")
     assert problem.code == "column_unknown"
-    assert f"--id '{ROW_NUMBERS}'" in problem.message
+    assert f"--id '{ROW_NUMBERS_AS_IDS}'" in problem.message
 
 
 async def test_the_index_of_pandas_can_be_the_id_and_is_not_shown(engine):
@@ -215,11 +215,11 @@ async def test_what_the_last_import_did_is_kept(engine):
     campaign = await draft(engine)
     done = await import_file(engine, campaign, CHECKED)
     async with engine.connect() as connection:
-        assert await items.last_import(connection, campaign.id) == done
+        assert await items.load_last_import_receipt(connection, campaign.id) == done
     assert done.sentences()[0] == "Imported 2 items. The file has 3 rows in 4 lines, 1 check among them."
     outputs = await import_file(engine, campaign, SYSTEMS, replace=True)
     async with engine.connect() as connection:
-        assert await items.last_import(connection, campaign.id) == outputs
+        assert await items.load_last_import_receipt(connection, campaign.id) == outputs
 
 
 async def test_a_column_that_only_later_rows_have_can_be_the_source(engine):

@@ -3,7 +3,7 @@
 import pytest
 
 from app.campaigns import lifecycle
-from app.campaigns.settings import LONGEST_NAME
+from app.campaigns.settings import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.errors import NotFound
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 
@@ -17,8 +17,8 @@ async def test_the_copy_is_a_draft_with_the_same_settings_and_items(engine):
     someone = await annotator(engine, campaign)
     await submit(engine, someone, await hit_of(engine, someone))
     async with engine.begin() as connection:
-        copy = await lifecycle.copy(connection, campaign.slug, now=NOW)
-    before, after = (lifecycle.settings_of(row).model_dump() for row in (campaign, copy))
+        copy = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
+    before, after = (lifecycle.settings_from_row(row).model_dump() for row in (campaign, copy))
     assert after == before | {"name": f"{campaign.name} (copy)"}
     assert (copy.status, copy.launched_at, copy.revision) == ("draft", None, 0)
     assert copy.link_key != campaign.link_key
@@ -29,19 +29,19 @@ async def test_the_copy_is_a_draft_with_the_same_settings_and_items(engine):
 
 
 async def test_each_copy_has_a_name_of_its_own_as_long_as_one_may_be(engine):
-    campaign = await running(engine, name="x" * LONGEST_NAME)
+    campaign = await running(engine, name="x" * MAX_CAMPAIGN_NAME_CHARACTERS)
     names = []
     for slug in (campaign.slug, campaign.slug, f"{campaign.slug}-2"):  # the last one is a copy itself
         async with engine.begin() as connection:
-            names.append((await lifecycle.copy(connection, slug, now=NOW)).name)
+            names.append((await lifecycle.create_copy_of_campaign(connection, slug, now=NOW)).name)
     assert [name.lstrip("x") for name in names] == [" (copy)", " (copy 2)", " (copy 3)"]
-    assert {len(name) for name in names} == {LONGEST_NAME}
+    assert {len(name) for name in names} == {MAX_CAMPAIGN_NAME_CHARACTERS}
 
 
 async def test_what_is_not_there_cannot_be_copied(engine):
     with pytest.raises(NotFound):
         async with engine.begin() as connection:
-            await lifecycle.copy(connection, "nothing", now=NOW)
+            await lifecycle.create_copy_of_campaign(connection, "nothing", now=NOW)
 
 
 async def test_it_is_copied_from_its_page(engine, researcher):

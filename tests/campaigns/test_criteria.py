@@ -79,12 +79,16 @@ def test_the_form_says_criteria_and_reads_them_again():
     labels = {"design_settings": {"labels": ["none", "some", "all"]}}
     told = [BOTH[0] | {"low_label": "nothing"}, BOTH[1] | labels]
     before = settings(design="ordinal", criteria=told, asked_by="fluency", criteria_shown="grid", items_per_hit=2)
-    fields = form.filled(before)
+    fields = form.form_values_of_settings(before)
     assert fields["criteria.0.low_label"] == "nothing"
     assert fields["criteria.1.ordinal.labels"] == "none\nsome\nall"
     sent = {name: text for name, text in fields.items() if text}
-    assert form.read(sent) == before
-    names = [field.name for section in form.sections(fields) for field in (*section.plain, *section.advanced)]
+    assert form.parse_settings_form(sent) == before
+    names = [
+        field.name
+        for section in form.build_form_sections(fields)
+        for field in (*section.basic_fields, *section.advanced_fields)
+    ]
     assert fields.keys() <= {*names}
 
 
@@ -104,7 +108,12 @@ def test_what_the_form_shows_of_criteria_reads_back_as_the_same_settings(design)
             common = {name: campaigns[name] for name in of_criterion if name == "baseline"}
             told = [BOTH[0] | {"design_settings": of_criterion | common}, BOTH[1] | {"design_settings": {}}]
             before = settings(design=design.name, design_settings=campaigns, criteria=told, middle_label="so-so")
-            assert form.read({name: text for name, text in form.filled(before).items() if text}) == before
+            assert (
+                form.parse_settings_form(
+                    {name: text for name, text in form.form_values_of_settings(before).items() if text}
+                )
+                == before
+            )
 
 
 def test_a_criterion_has_a_middle_label_or_the_campaigns():
@@ -116,21 +125,23 @@ def test_a_criterion_whose_fields_are_empty_is_none():
     sent = {"name": "A", "question": "B?", "low_label": "low", "high_label": "high"}
     sent |= {"criteria.0.name": "", "criteria.1.name": "x", "criteria.1.question": "X?"}
     sent |= {"criteria.4.name": "y", "criteria.4.question": "Y?", "asked_by": "y"}
-    assert [one["name"] for one in form.read(sent).criteria] == ["x", "y"]
-    assert form.read({name: text for name, text in sent.items() if "criteria" not in name}).asked_by == ""
+    assert [one["name"] for one in form.parse_settings_form(sent).criteria] == ["x", "y"]
+    assert (
+        form.parse_settings_form({name: text for name, text in sent.items() if "criteria" not in name}).asked_by == ""
+    )
 
 
 def test_what_is_wrong_is_said_beside_its_field():
     sent = {"name": "A", "question": "B?", "low_label": "low", "high_label": "high"}
     sent |= {"criteria.0.name": "x", "criteria.0.question": "X?", "criteria.2.name": "y"}
     with pytest.raises(ValidationError) as refused:
-        form.read(sent)
-    assert form.problems_in_form(refused.value, sent) == {"criteria.2.question": "Please fill this in."}
+        form.parse_settings_form(sent)
+    assert form.form_field_errors(refused.value, sent) == {"criteria.2.question": "Please fill this in."}
     sent |= {"criteria.2.question": "Y?", "criteria.2.name": "X"}
     with pytest.raises(ValidationError) as refused:
-        form.read(sent)
-    assert [*form.problems_in_form(refused.value, sent)] == ["criteria.2.name"]
-    assert form.read_leniently(sent).criteria == []
+        form.parse_settings_form(sent)
+    assert [*form.form_field_errors(refused.value, sent)] == ["criteria.2.name"]
+    assert form.parse_unfinished_settings_form(sent).criteria == []
 
 
 @pytest.mark.parametrize(
@@ -146,8 +157,8 @@ def test_what_is_wrong_with_the_second_criterion_is_said_beside_its_field(more, 
     sent = {"name": "A", "question": "B?", "low_label": "low", "high_label": "high"}
     sent |= {f"criteria.{k}.{name}": f"{name} {k}" for k in (0, 2) for name in ("name", "question")}
     with pytest.raises(ValidationError) as refused:
-        form.read(sent | more)
-    assert [*form.problems_in_form(refused.value, sent | more)] == [field]
+        form.parse_settings_form(sent | more)
+    assert [*form.form_field_errors(refused.value, sent | more)] == [field]
 
 
 @pytest.mark.parametrize("unseen", ["\u200b", "\ufeff \u2060"])
@@ -158,24 +169,26 @@ def test_a_name_that_nobody_can_see_is_refused(unseen):
 
 def test_a_campaign_file_has_them_and_a_wrong_name_is_told_with_its_line():
     before = settings(design="ordinal", asked_by="fluency")
-    text = campaign_file.written(before)
-    assert campaign_file.read(text.encode(), "again.yaml").content.settings == before
+    text = campaign_file.format_campaign_file(before)
+    assert campaign_file.parse_campaign_file(text.encode(), "again.yaml").content.settings == before
     with pytest.raises(Invalid) as refused:
-        campaign_file.read(text.replace("fluency, question:", "fluency, qestion:").encode(), "again.yaml")
+        campaign_file.parse_campaign_file(
+            text.replace("fluency, question:", "fluency, qestion:").encode(), "again.yaml"
+        )
     assert "Is “criteria.question” meant?" in refused.value.message
 
 
 async def test_a_copy_has_the_criteria_and_after_the_launch_they_stay(engine):
     campaign = await launched(engine, criteria=BOTH, asked_by="fluency")
     async with engine.begin() as connection:
-        copied = await lifecycle.copy(connection, campaign.slug, now=NOW)
+        copied = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
     assert (copied.criteria, copied.asked_criterion) == (BOTH, 1)
     async with engine.begin() as connection:
         with pytest.raises(Conflict) as refused:
-            await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update={"criteria": []}))
+            await lifecycle.edit_settings(connection, campaign.slug, lambda it: it.model_copy(update={"criteria": []}))
     assert refused.value.code == "not_a_draft"
     async with engine.begin() as connection:
-        edited = await lifecycle.edit(
+        edited = await lifecycle.edit_settings(
             connection, copied.slug, lambda it: it.model_copy(update={"criteria": [], "asked_by": ""})
         )
     assert (edited.criteria, edited.asked_criterion) == ([], 0)
@@ -238,7 +251,7 @@ async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(eng
 
 async def test_the_example_of_a_file_can_be_imported(engine):
     campaign = await launched(engine, criteria=BOTH)
-    content = responses_import.example(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
+    content = responses_import.example_responses_csv(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
     assert content.startswith("hit,annotator,item,value,criterion\n")
     assert (await import_results(engine, campaign, content)).responses == 1
     assert await is_clean(engine, campaign.slug)

@@ -4,12 +4,12 @@ import io
 
 import pytest
 
-from app.campaigns.columns import ROW_NUMBERS, Matching
-from app.campaigns.described import LINES_NAMED, ChosenColumns, describe
+from app.campaigns.columns import ROW_NUMBERS_AS_IDS, ColumnMapping
+from app.campaigns.described import MAX_LINES_PER_PROBLEM, ChosenColumns, preview_uploaded_file
 from app.designs.content import Content
 from app.designs.slider import Slider
 from app.errors import Invalid, Refusal
-from app.inference.online.laws import ONLINE
+from app.inference.online.laws import ONLINE_LAWS
 from tests.campaigns.drafts import draft, import_items
 from tests.serving.campaigns import value, values
 
@@ -17,7 +17,9 @@ from tests.serving.campaigns import value, values
 def described(content, *, taken=(), **chosen):
     file = io.BytesIO(content.encode())
     said = ChosenColumns(**chosen)
-    return describe(file, "items.csv", said, ONLINE["easl"], content=Content(), design=Slider(), taken=taken, max_mb=1)
+    return preview_uploaded_file(
+        file, "items.csv", said, ONLINE_LAWS["easl"], content=Content(), design=Slider(), existing_ids=taken, max_mb=1
+    )
 
 
 def problems(content, **how):
@@ -34,11 +36,11 @@ def test_it_counts_all_rows_and_shows_the_first_five_as_annotators_would_see_the
 @pytest.mark.parametrize(
     ("columns", "matching"),
     [
-        ("id,freq,verb,gloss", Matching("id", "verb")),
-        ("ID,freq,text", Matching("ID", "text")),
-        ("verb,item_id", Matching("item_id", "verb")),
-        ("freq,verb", Matching(None, "verb")),
-        ("id,freq,length", Matching("id", "freq")),
+        ("id,freq,verb,gloss", ColumnMapping("id", "verb")),
+        ("ID,freq,text", ColumnMapping("ID", "text")),
+        ("verb,item_id", ColumnMapping("item_id", "verb")),
+        ("freq,verb", ColumnMapping(None, "verb")),
+        ("id,freq,length", ColumnMapping("id", "freq")),
     ],
 )
 def test_columns_are_taken_for_what_is_likely(columns, matching):
@@ -49,8 +51,8 @@ def test_columns_are_taken_for_what_is_likely(columns, matching):
 
 def test_what_somebody_said_of_the_columns_counts():
     content = "id,verb,gloss\na,run,move\n"
-    assert described(content, identifier="verb", shown="gloss").matching == Matching("verb", "gloss")
-    assert described(content, identifier=ROW_NUMBERS).matching.identifier is None
+    assert described(content, identifier="verb", shown="gloss").matching == ColumnMapping("verb", "gloss")
+    assert described(content, identifier=ROW_NUMBERS_AS_IDS).matching.identifier is None
     with pytest.raises(Invalid, match="no column “noun”"):
         described(content, shown="noun")
 
@@ -76,7 +78,7 @@ def test_all_that_is_wrong_is_told_with_its_lines():
         ("with an id that is too long", 1, [8]),
     ]
     many = "id,text\n" + "a,x\n" * 50
-    assert problems(many) == [("with an id of a row above", 49, list(range(3, 3 + LINES_NAMED)))]
+    assert problems(many) == [("with an id of a row above", 49, list(range(3, 3 + MAX_LINES_PER_PROBLEM)))]
 
 
 @pytest.mark.parametrize("content", ["id,text\na,x\na,y\n", "id,text\n,x\n", "id,text,alpha,beta\na,x,0,1\n"])

@@ -8,23 +8,29 @@ def test_what_a_form_shows_reads_back_as_the_same_settings():
         name="Verbs", question="How?", update_law="ra", prior=[2, 3], repeat_items=False, middle_label="so-so",
         hits_per_annotator=4, instructions="Think.\n\n- twice",
     )  # fmt: skip
-    browser = {name: value for name, value in form.filled(settings).items() if value}
-    assert form.read(browser) == settings
+    browser = {name: value for name, value in form.form_values_of_settings(settings).items() if value}
+    assert form.parse_settings_form(browser) == settings
 
 
 def test_a_blank_form_has_the_defaults():
-    browser = {name: value for name, value in form.blank().items() if value}
-    assert form.read(browser | {"name": "a", "question": "b"}) == CampaignSettings(name="a", question="b")
+    browser = {name: value for name, value in form.new_campaign_form_values().items() if value}
+    assert form.parse_settings_form(browser | {"name": "a", "question": "b"}) == CampaignSettings(
+        name="a", question="b"
+    )
 
 
 def test_what_is_left_out_has_its_default_but_switches_are_off():
-    settings = form.read({"name": "a", "question": "b"})
+    settings = form.parse_settings_form({"name": "a", "question": "b"})
     assert settings.items_per_hit == 5
     assert not settings.show_numbers
 
 
 def fields():
-    return {one.name: one for part in form.sections(form.blank()) for one in (*part.plain, *part.advanced)}
+    return {
+        one.name: one
+        for part in form.build_form_sections(form.new_campaign_form_values())
+        for one in (*part.basic_fields, *part.advanced_fields)
+    }
 
 
 def test_every_choice_offers_what_is_chosen_where_nobody_chooses():
@@ -41,16 +47,29 @@ def test_rules_that_read_labels_are_offered_where_labels_are_counted():
 
 def test_the_rule_that_suits_a_goal_stands_beside_it_and_is_offered_to_who_asks_by_another():
     def offered(**chosen):
-        (goal,) = [one for part in form.sections(form.blank() | chosen) for one in part.fields if one.name == "goal"]
-        return [offer.rule for offer in goal.offers if offer.shown]
+        (goal,) = [
+            one
+            for part in form.build_form_sections(form.new_campaign_form_values() | chosen)
+            for one in part.all_fields
+            if one.name == "goal"
+        ]
+        return [offer.rule for offer in goal.offers if offer.is_visible_initially]
 
     assert offered(goal="best") == ["best"]
     assert offered(goal="threshold", rule="best") == ["threshold"]
     assert offered(goal="threshold", update_law="trueskill") == []  # it keeps too little to ask by a threshold
     assert offered(goal="best", rule="best") == offered(goal="intervals") == offered() == []
-    (beside,) = [part for part in form.sections(form.blank()) if "goal" in [one.name for one in part.plain]]
-    assert {"rule", "best_items", "threshold"} < {one.name for one in beside.plain}
-    assert form.blank()["rule"] == form.read({"name": "a", "question": "b", "goal": "best"}).rule == "easl"
+    (beside,) = [
+        part
+        for part in form.build_form_sections(form.new_campaign_form_values())
+        if "goal" in [one.name for one in part.basic_fields]
+    ]
+    assert {"rule", "best_items", "threshold"} < {one.name for one in beside.basic_fields}
+    assert (
+        form.new_campaign_form_values()["rule"]
+        == form.parse_settings_form({"name": "a", "question": "b", "goal": "best"}).rule
+        == "easl"
+    )
 
 
 def test_to_skip_implied_pairs_is_offered_where_any_two_items_are_compared():
@@ -59,11 +78,15 @@ def test_to_skip_implied_pairs_is_offered_where_any_two_items_are_compared():
 
 def test_what_stands_in_the_form_for_another_way_of_asking_is_no_mistake():
     browser = {"name": "a", "question": "b", "implied_asked_percent": "10", "repeat_items": "on"}
-    assert form.read(browser | {"design": "slider"}).implied_asked_percent is None
-    assert form.read(browser | {"design": "pairwise"}).implied_asked_percent == 10
+    assert form.parse_settings_form(browser | {"design": "slider"}).implied_asked_percent is None
+    assert form.parse_settings_form(browser | {"design": "pairwise"}).implied_asked_percent == 10
 
 
 def test_no_folded_field_that_stands_empty_must_be_filled_in():
     """A browser could neither send such a form nor show what is missing."""
-    folded = [field for section in form.sections(form.blank()) for field in section.advanced]
+    folded = [
+        field
+        for section in form.build_form_sections(form.new_campaign_form_values())
+        for field in section.advanced_fields
+    ]
     assert [it.name for it in folded if it.required and not it.value and it.kind != "switch"] == []

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from app.campaigns import counted, items, lifecycle
-from app.campaigns.demo import demo
+from app.campaigns.demo import find_or_create_demo_campaign
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
 from tests.campaigns.drafts import VERBS, draft, import_items, launched, lead
@@ -180,11 +180,11 @@ async def test_an_id_the_campaign_has_already_is_refused_unless_it_is_replaced(e
 async def test_a_wrong_row_behind_thousands_takes_them_all_back(engine):
     campaign = await draft(engine)
     await import_items(engine, campaign, "id,text\nold,o\n")
-    content = "id,text\n" + "".join(f"{k},t\n" for k in range(items.ROWS_AT_ONCE + 1)) + "x,\n"
+    content = "id,text\n" + "".join(f"{k},t\n" for k in range(items.ITEMS_PER_COPY + 1)) + "x,\n"
     reported: list[int] = []
     with pytest.raises(Invalid):
         await import_items(engine, campaign, content, replace=True, progress=reported.append)
-    assert reported == [items.ROWS_AT_ONCE]
+    assert reported == [items.ITEMS_PER_COPY]
     assert await value(engine, "SELECT external_id FROM items") == "old"
 
 
@@ -293,7 +293,7 @@ async def test_two_edits_of_different_settings_at_once_both_stay(engine):
 
     async def edit(**changes):
         async with engine.begin() as connection:
-            await lifecycle.edit(connection, campaign.slug, lambda before: before.model_copy(update=changes))
+            await lifecycle.edit_settings(connection, campaign.slug, lambda before: before.model_copy(update=changes))
             await asyncio.sleep(0.05)  # while the other one waits for the row
 
     await asyncio.gather(edit(question="How rare?"), edit(low_label="common"))
@@ -304,14 +304,14 @@ async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
     campaign = await draft(engine)
     await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n", priors=True)
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, to_law("ra"))
+        await lifecycle.edit_settings(connection, campaign.slug, to_law("ra"))
         with pytest.raises(Conflict) as problem:
-            await lifecycle.edit(connection, campaign.slug, to_law("trueskill"))
+            await lifecycle.edit_settings(connection, campaign.slug, to_law("trueskill"))
     assert problem.value.code == "prior_of_another_law"
     assert await value(engine, "SELECT update_law FROM campaigns") == "ra"
     await import_items(engine, campaign, "id,text\n1,a\n", replace=True)
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, to_law("trueskill"))
+        await lifecycle.edit_settings(connection, campaign.slug, to_law("trueskill"))
 
 
 # The demo
@@ -319,9 +319,9 @@ async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
 
 async def test_the_demo_is_made_once_and_running(engine):
     async with engine.begin() as connection:
-        campaign = await demo(connection, now=NOW)
+        campaign = await find_or_create_demo_campaign(connection, now=NOW)
     async with engine.begin() as connection:
-        assert (await demo(connection, now=NOW)).id == campaign.id
+        assert (await find_or_create_demo_campaign(connection, now=NOW)).id == campaign.id
     assert (campaign.slug, campaign.status) == ("lexical-frequency", "running")
     assert await values(engine, "SELECT count(*), min(shown), max(shown) FROM items") == [(150, "abide", "yank")]
     assert await value(engine, "SELECT count(*) FROM posteriors") == 150
@@ -332,9 +332,9 @@ async def test_the_demo_is_made_once_and_running(engine):
 
 async def test_a_demo_that_was_finished_stays_so(engine):
     async with engine.begin() as connection:
-        campaign = await demo(connection, now=NOW)
-        await lifecycle.transition(connection, campaign.slug, "finish", now=NOW)
-        assert (await demo(connection, now=NOW)).status == "finished"
+        campaign = await find_or_create_demo_campaign(connection, now=NOW)
+        await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW)
+        assert (await find_or_create_demo_campaign(connection, now=NOW)).status == "finished"
 
 
 async def test_the_file_of_the_readmes_tour_is_imported_as_the_tour_says(engine):
@@ -346,5 +346,5 @@ async def test_a_million_items_may_want_ten_thousand_judgments_each(engine):
     campaign = await running(engine, items=1, judgments_per_item=10_000)
     await execute(engine, "UPDATE items SET number = 999999")
     async with engine.connect() as connection:
-        found = await counted.find_counted(connection, campaign.slug)
+        found = await counted.find_campaign_with_progress(connection, campaign.slug)
     assert (found.item_count, found.judgments_wanted) == (1_000_000, 10_000_000_000)

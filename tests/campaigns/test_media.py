@@ -113,7 +113,9 @@ async def test_a_launch_looks_whether_the_items_still_fit_the_settings(engine, s
     campaign = await draft(engine)
     await import_items(engine, campaign, table("a", "b", "c", "d", "e"))
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings))
+        await lifecycle.edit_settings(
+            connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings)
+        )
     with pytest.raises(Refusal) as problem:
         await lead(engine, campaign)
     assert problem.value.code == code
@@ -123,7 +125,7 @@ async def test_a_launch_looks_whether_the_items_still_fit_the_settings(engine, s
 async def test_a_copy_has_files_of_its_own(engine):
     campaign = await with_files(engine, TWO, content="image", https_media=True)
     async with engine.begin() as connection:
-        copy = await lifecycle.copy(connection, campaign.slug, now=NOW)
+        copy = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
     assert (copy.content, copy.https_media) == ("image", True)
     pieces = (
         "SELECT name, content_type, size, data FROM media JOIN media_pieces USING (campaign_id, number) "
@@ -132,7 +134,7 @@ async def test_a_copy_has_files_of_its_own(engine):
     first, second = [await values(engine, pieces, campaign=row.id) for row in (campaign, copy)]
     assert first == second
     async with engine.begin() as connection:
-        await lifecycle.remove(connection, copy.slug)
+        await lifecycle.delete_draft(connection, copy.slug)
     assert await value(engine, "SELECT count(*) FROM media_pieces") == len(first)
     await execute(engine, "DELETE FROM campaigns")
     assert await value(engine, "SELECT count(*) FROM media_pieces") == 0

@@ -6,8 +6,8 @@ import io
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.export import export
-from app.campaigns.responses_import import sentences
+from app.analysis.export import open_export
+from app.campaigns.responses_import import response_receipt_sentences
 from app.errors import Invalid
 from tests.campaigns.drafts import import_results, is_clean, launched
 from tests.serving.campaigns import value, values
@@ -17,7 +17,7 @@ MARKED = COLUMNS + "A1,W1,v0,v1,70,50,,on\nA2,W2,v2,v3,,50,on,on\nA3,W1,v1,v0,20
 
 
 async def exported(engine: AsyncEngine, slug: str) -> list[dict[str, str]]:
-    file = await export(engine, slug, "responses")
+    file = await open_export(engine, slug, "responses")
     return list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
 
 
@@ -111,7 +111,7 @@ async def test_what_the_whole_hit_was_answered_is_no_item(engine):
 
 async def test_a_person_is_told_how_many_were_marked(engine):
     campaign = await launched(engine)
-    assert sentences(await import_results(engine, campaign, MARKED)) == [
+    assert response_receipt_sentences(await import_results(engine, campaign, MARKED)) == [
         "Imported 2 responses on 2 items.",
         "Scores left out because their item was marked N/A: 3. The export of responses has these marks.",
         "HITs in which every item was marked N/A, kept without a response: 1.",

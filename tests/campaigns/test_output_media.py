@@ -4,9 +4,9 @@ import pytest
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.database.session import driver_of, statements
+from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import Refusal
-from app.record.outputs import segments_of
+from app.record.outputs import load_segments
 from app.serving import broken
 from tests.campaigns.drafts import VERBS, draft, import_items, is_clean, lead
 from tests.campaigns.test_routes import create
@@ -35,7 +35,9 @@ async def alike(engine, campaign):
     async with engine.connect() as connection:
         systems = await value(engine, "SELECT count(*) FROM items WHERE campaign_id = :id", id=campaign.id)
         segments = await value(engine, "SELECT count(*) FROM segments WHERE campaign_id = :id", id=campaign.id)
-        return (await segments_of(await driver_of(connection), campaign.id, segments, systems)).alike.tolist()
+        return (
+            await load_segments(await driver_of(connection), campaign.id, segments, systems)
+        ).first_with_same_output.tolist()
 
 
 async def test_outputs_come_with_the_files_that_they_name(engine):
@@ -103,7 +105,9 @@ async def test_a_launch_looks_whether_the_outputs_still_fit_the_settings(engine,
     campaign = await draft(engine, content="audio", items_per_hit=2)
     await import_items(engine, campaign, SPOKEN, media=packed(FILES))
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings))
+        await lifecycle.edit_settings(
+            connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings)
+        )
     with pytest.raises(Refusal) as refused:
         await lead(engine, campaign)
     assert refused.value.code == code
@@ -123,7 +127,7 @@ async def test_files_go_with_the_outputs_that_are_replaced(engine, then):
 async def test_outputs_of_a_copy_are_the_same_too(engine):
     campaign = await of_speech(engine)
     async with engine.begin() as connection:
-        copy = await lifecycle.copy(connection, campaign.slug, now=NOW)
+        copy = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
     assert await alike(engine, await lead(engine, copy)) == [[0, 0, 2]] * 3
 
 
@@ -166,7 +170,7 @@ async def test_the_page_says_which_output_did_not_load(engine, researcher):
     campaign = await of_speech(engine)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await broken.store_media_report(connection, me, hit.id, 2, now=NOW)
     address = f"/admin/campaigns/{campaign.slug}/items"
     page = (await researcher.get(f"{address}?segment=s{hit.segment}")).text

@@ -156,7 +156,7 @@ async def test_a_system_that_could_not_be_asked_about_does_not_join(engine):
 async def test_a_copy_has_the_outputs(engine):
     campaign = await of_systems(engine, table(above=True))
     async with engine.begin() as connection:
-        copy = await lifecycle.copy(connection, campaign.slug, now=NOW)
+        copy = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
     for rows in ("SELECT segment, item, shown FROM outputs", "SELECT external_id, source, reference FROM segments"):
         here, there = [
             await values(engine, f"{rows} WHERE campaign_id = :id ORDER BY 1, 2", id=id_)
@@ -170,9 +170,9 @@ async def test_a_campaign_file_has_the_outputs(engine):
     campaign = await draft(engine, items_per_hit=2)
     await import_items(engine, campaign, HEADER + "ape,s1,Hello,Hallo,Hi\nbee,s1,Hullo,Hallo,Hi\nape,s2,Bye,,\n")
     async with engine.begin() as connection:
-        file = await stored_file.filed(connection, campaign.slug, with_items=True)
-        read = campaign_file.read(b"".join(stored_file.pieces_of(file)), "a.yaml")
-        copy = await stored_file.create(connection, read, now=NOW, max_mb=1)
+        file = await stored_file.write_campaign_archive(connection, campaign.slug, with_items=True)
+        read = campaign_file.parse_campaign_file(b"".join(stored_file.stream_campaign_archive(file)), "a.yaml")
+        copy = await stored_file.create_campaign_of_file(connection, read, now=NOW, max_mb=1)
     both = [
         await values(engine, f"{OF_BOTH} WHERE o.campaign_id = {id_} ORDER BY 1, 2") for id_ in (campaign.id, copy.id)
     ]

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.fits import Fits
+from app.analysis.fits import FitCache
 from app.inference.labels import dawid_skene
 from app.inference.preferences import transitivity
 from app.inference.systems import graded_response
@@ -36,7 +36,7 @@ async def imported(engine: AsyncEngine, campaign: published.Campaign) -> Row[Any
 
 
 async def figures(engine: AsyncEngine, slug: str, table: str) -> list[dict[str, Any]]:
-    found = await Fits().table(engine, slug, table)
+    found = await FitCache().fit_table(engine, slug, table)
     return [dict(zip([column.name for column in found.columns], row, strict=True)) for row in found.rows]
 
 
@@ -76,7 +76,7 @@ async def test_the_senses_of_a_word_are_as_prevalent_as_the_labels_say(engine):
 
 async def test_the_labels_of_1979_are_as_likely_as_published(engine):
     campaign = await imported(engine, published.anesthesia())
-    answers = await Fits().answers(engine, campaign.slug)
+    answers = await FitCache().load_answers(engine, campaign.slug)
     assert len(answers.annotators) == 5
     labels = np.asarray(answers.value, dtype=np.int64)
     result = dawid_skene.fit(answers.item, answers.annotator, labels, alpha=1.0, beta=1.0)

@@ -5,7 +5,7 @@ import html
 import pytest
 
 from app.campaigns import lifecycle
-from app.campaigns.questions import FOLDER, QUESTIONS, question, questions
+from app.campaigns.questions import QUESTION_FILES_FOLDER, QUESTION_NAMES, load_question, load_questions
 from app.designs.registry import DESIGNS
 from app.errors import NotFound
 from tests.campaigns.drafts import import_items
@@ -17,16 +17,16 @@ FORM = "/admin/campaigns/new"
 
 
 def test_every_file_is_offered():
-    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(QUESTIONS)
+    assert sorted(path.stem for path in QUESTION_FILES_FOLDER.iterdir()) == sorted(QUESTION_NAMES)
 
 
 def test_every_way_of_asking_has_a_question():
-    assert {one.settings.design for one in questions()} == set(DESIGNS)
+    assert {one.settings.design for one in load_questions()} == set(DESIGNS)
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", QUESTION_NAMES)
 def test_every_question_says_what_it_is_and_where_it_is_from(name):
-    about = question(name).about
+    about = load_question(name).about
     assert about.title
     assert about.description.endswith(".")
     assert about.source
@@ -34,18 +34,18 @@ def test_every_question_says_what_it_is_and_where_it_is_from(name):
 
 def test_a_question_that_is_not_there_is_refused():
     with pytest.raises(NotFound):
-        question("../demo")
+        load_question("../demo")
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", QUESTION_NAMES)
 async def test_a_campaign_begins_with_the_question_and_shows_its_hit(engine, researcher, name):
     address = f"{FORM}?template={name}"
     form = html.unescape((await researcher.get(address)).text)
-    settings = question(name).settings
+    settings = load_question(name).settings
     assert settings.question in form
-    assert question(name).about.title in form
+    assert load_question(name).about.title in form
     async with engine.begin() as connection:
-        campaign = await lifecycle.create(connection, settings, now=NOW)
+        campaign = await lifecycle.create_draft_campaign(connection, settings, now=NOW)
     await import_items(engine, campaign, ITEMS)
     page = html.unescape((await researcher.get(f"/admin/campaigns/{campaign.slug}/try/hit")).text)
     assert settings.question in page
@@ -55,7 +55,7 @@ async def test_a_campaign_begins_with_the_question_and_shows_its_hit(engine, res
 async def test_the_page_offers_all_of_them_and_none(researcher):
     page = (await researcher.get(CHOOSE)).text
     assert f'href="{FORM}"' in page
-    for name in QUESTIONS:
+    for name in QUESTION_NAMES:
         assert f'href="{FORM}?template={name}"' in page
 
 
@@ -73,7 +73,7 @@ async def test_a_form_of_an_unknown_question_is_not_found(researcher):
 
 async def test_a_campaign_is_made_from_a_file_that_another_gave(researcher, engine):
     async with engine.begin() as connection:
-        campaign = await lifecycle.create(connection, question("sentiment").settings, now=NOW)
+        campaign = await lifecycle.create_draft_campaign(connection, load_question("sentiment").settings, now=NOW)
     await import_items(engine, campaign, ITEMS)
     page = (await researcher.get("/admin/campaigns/sentiment/export")).text
     for address in ("/admin/campaigns/sentiment/campaign.yaml", "/admin/campaigns/sentiment/campaign.yaml?items=true"):

@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.export import export
+from app.analysis.export import open_export
 from app.campaigns import imported_hits, lifecycle, responses_import
 from app.crowd.mturk.results import parse_mturk_time
 from app.errors import Conflict, NotFound, Refusal
@@ -60,7 +60,7 @@ FORMATS = pytest.mark.parametrize("written", [str, in_rows], ids=["mturk", "rows
 
 
 async def exported(engine: AsyncEngine, slug: str, what: str) -> list[dict[str, str]]:
-    file = await export(engine, slug, what)
+    file = await open_export(engine, slug, what)
     return list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
 
 
@@ -99,7 +99,7 @@ async def test_the_easl_program_can_be_left_and_joined_between_iterations(engine
     first, second = (result_file(rng, ids, 5, 6, iteration) for iteration in range(2))
     whole = await launched(engine, "id,sent\n" + "".join(f"{k},s {k}\n" for k in ids), name="Whole")
     await import_results(engine, whole, first)
-    model = "".join([piece async for piece in (await export(engine, whole.slug, "easl")).chunks])
+    model = "".join([piece async for piece in (await open_export(engine, whole.slug, "easl")).chunks])
     part = await launched(engine, model, priors=True, name="Part")
     for campaign in (whole, part):
         await import_results(engine, campaign, second)
@@ -154,7 +154,9 @@ async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
     campaign = await launched(engine)
     bare = "Input.id1,Answer.range1,Input.id2,Answer.range2\nv0,1,v1,2\nv0,1,v1,2\n"
     done = await import_results(engine, campaign, bare)
-    assert any(said.startswith("Rows without a WorkerId: 2.") for said in responses_import.sentences(done))
+    assert any(
+        said.startswith("Rows without a WorkerId: 2.") for said in responses_import.response_receipt_sentences(done)
+    )
     assert await values(engine, "SELECT count(*), count(DISTINCT annotator_id) FROM responses") == [(2, 1)]
     with pytest.raises(Conflict) as problem:
         await import_results(engine, campaign, bare)
@@ -294,8 +296,8 @@ async def test_one_more_judgment_leaves_what_is_long_of_its_items_as_it_was_unde
 @FORMATS
 async def test_no_step_of_the_event_loop_goes_through_the_whole_file(engine, monkeypatch, written):
     """Others' requests have their turn between two steps. Counted are calls of functions, whatever time they take."""
-    monkeypatch.setattr(imported_hits, "LOOKED_UP", 20)
-    monkeypatch.setattr(responses_import, "MOST_ROWS", 20)
+    monkeypatch.setattr(imported_hits, "IDS_PER_LOOKUP", 20)
+    monkeypatch.setattr(responses_import, "MAX_HITS_PER_TRANSACTION", 20)
     campaign = await launched(engine)
     await lead(engine, campaign, "pause")
     rows = 1_000
@@ -383,7 +385,7 @@ async def test_a_paused_campaign_takes_results_and_stays_paused(engine):
 async def test_results_for_a_campaign_that_does_not_exist_are_not_found(engine):
     campaign = await draft(engine)
     async with engine.begin() as connection:
-        await lifecycle.remove(connection, campaign.slug)
+        await lifecycle.delete_draft(connection, campaign.slug)
     with pytest.raises(NotFound):
         await import_results(engine, campaign, TWO)
 

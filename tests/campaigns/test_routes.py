@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import text
 
 from app.campaigns import form, groups
-from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.main import create_app
-from app.selection.registry import RULES
+from app.selection.registry import SELECTION_RULES
 from app.settings import Settings
 from tests.conftest import browser_of
 from tests.media.files import png, table, zipped
@@ -23,7 +23,7 @@ CSV = "id,verb,gloss\n1,abide,stay\n2,run,move\n3,hum,sing\n4,eat,feed\n5,go,lea
 
 async def create(researcher, **fields: str) -> str:
     """A draft by the form; its address."""
-    page = await researcher.post("/admin/campaigns/new", data=form.blank() | FORM | fields)
+    page = await researcher.post("/admin/campaigns/new", data=form.new_campaign_form_values() | FORM | fields)
     assert page.status_code == 303, page.text
     return str(page.headers["location"].removesuffix("/items?done=created"))
 
@@ -79,18 +79,18 @@ async def test_a_campaign_from_form_to_finish(researcher):
 
 
 def test_every_setting_is_asked_once():
-    asked = [name for group in groups.GROUPS for name in (*group.plain, *group.advanced)]
+    asked = [name for group in groups.FORM_FIELD_GROUPS for name in (*group.basic_settings, *group.advanced_settings)]
     assert sorted(asked) == sorted(CampaignSettings.model_fields)
 
 
 def test_that_one_person_may_judge_an_item_again_is_asked_beside_the_judgments_wanted():
-    asked = form.sections(form.blank())[1].plain
+    asked = form.build_form_sections(form.new_campaign_form_values())[1].basic_fields
     assert [question.name for question in asked][:2] == ["judgments_per_item", "repeat_items"]
     assert "one person may then give several of an item's judgments" in asked[1].description
 
 
 def test_a_first_campaign_need_not_look_at_law_gamma_or_epsilon():
-    plain = [name for group in groups.GROUPS for name in group.plain]
+    plain = [name for group in groups.FORM_FIELD_GROUPS for name in group.basic_settings]
     assert not {"update_law", "gamma", "epsilon", "tie_margin_points", "prior", "selection", "seed"} & set(plain)
 
 
@@ -99,11 +99,13 @@ async def test_the_form_explains_every_setting_that_leaves_a_choice(researcher, 
     if choices == 2:
         register(monkeypatch.setitem)
     else:
-        for other in [name for name in RULES if name != "easl"]:
-            monkeypatch.delitem(RULES, other)
+        for other in [name for name in SELECTION_RULES if name != "easl"]:
+            monkeypatch.delitem(SELECTION_RULES, other)
     page = html.unescape((await researcher.get("/admin/campaigns/new")).text)
     for name, info in CampaignSettings.model_fields.items():
-        if name in (groups.DESIGN_SETTINGS, groups.CRITERIA) or (choices == 1 and name == "rule"):  # there is one
+        if name in (groups.DESIGN_SETTINGS_SETTING, groups.CRITERIA_SETTING) or (
+            choices == 1 and name == "rule"
+        ):  # there is one
             assert f'name="{name}"' not in page
             continue
         assert f'name="{name}"' in page
@@ -126,7 +128,7 @@ async def test_mistakes_are_said_beside_their_fields_and_what_was_entered_is_kep
         "epsilon": "nan",
         "hits_per_annotator": "0",
     }
-    page = await researcher.post("/admin/campaigns/new", data=form.blank() | FORM | wrong)
+    page = await researcher.post("/admin/campaigns/new", data=form.new_campaign_form_values() | FORM | wrong)
     assert page.status_code == 422
     found = re.findall(r'<p class="problem" id="([a-z_]+)-error">([^<]+)</p>', page.text)
     assert {name: html.unescape(words) for name, words in found} == {
@@ -148,7 +150,7 @@ async def test_mistakes_are_said_beside_their_fields_and_what_was_entered_is_kep
 
 @pytest.mark.parametrize("prior", ["-1, 1", "1", "1, 2, 3"])
 async def test_a_prior_that_the_law_cannot_have_is_said_at_the_prior(researcher, prior):
-    page = await researcher.post("/admin/campaigns/new", data=form.blank() | FORM | {"prior": prior})
+    page = await researcher.post("/admin/campaigns/new", data=form.new_campaign_form_values() | FORM | {"prior": prior})
     assert re.findall(r'id="([a-z_]+)-error">([^<]+)<', page.text) == [
         ("prior", "This prior is not possible with the update law easl.")
     ]
@@ -156,7 +158,9 @@ async def test_a_prior_that_the_law_cannot_have_is_said_at_the_prior(researcher,
 
 
 async def test_ends_with_the_same_label_are_refused_at_the_second(researcher):
-    page = await researcher.post("/admin/campaigns/new", data=form.blank() | FORM | {"high_label": " rare"})
+    page = await researcher.post(
+        "/admin/campaigns/new", data=form.new_campaign_form_values() | FORM | {"high_label": " rare"}
+    )
     assert re.findall(r'id="([a-z_]+)-error">([^<]+)<', page.text) == [
         ("high_label", "The two ends of the scale need different labels.")
     ]
@@ -173,7 +177,7 @@ async def test_another_update_law_brings_its_own_prior(researcher, app):
     address = await create(researcher)
     page = (await researcher.get(f"{address}/edit")).text
     assert re.search(r'id="prior"[^>]* value=""', page)
-    values = form.blank() | FORM | {"update_law": "trueskill"}
+    values = form.new_campaign_form_values() | FORM | {"update_law": "trueskill"}
     assert (await researcher.post(f"{address}/edit", data=values)).headers["location"] == f"{address}/edit?done=saved"
     async with app.state.database.connect() as connection:
         row = (await connection.execute(text("SELECT prior, show_numbers FROM campaigns"))).one()
@@ -187,7 +191,7 @@ async def test_another_update_law_brings_its_own_prior(researcher, app):
 
 
 async def test_a_switch_that_is_off_and_a_prior_of_ones_own_are_kept(researcher):
-    values = {name: value for name, value in (form.blank() | FORM).items() if name != "show_numbers"}
+    values = {name: value for name, value in (form.new_campaign_form_values() | FORM).items() if name != "show_numbers"}
     location = (await researcher.post("/admin/campaigns/new", data=values | {"prior": " 3,2 "})).headers
     page = (await researcher.get(location["location"].replace("/items", "/edit"))).text
     assert re.search(r'name="show_numbers" aria-describedby="show_numbers-hint">', page)
@@ -197,7 +201,9 @@ async def test_a_switch_that_is_off_and_a_prior_of_ones_own_are_kept(researcher)
 
 async def test_a_mistake_while_editing_keeps_what_was_entered(researcher):
     address = await create(researcher)
-    page = await researcher.post(f"{address}/edit", data=form.blank() | FORM | {"name": "Nouns", "gamma": "x"})
+    page = await researcher.post(
+        f"{address}/edit", data=form.new_campaign_form_values() | FORM | {"name": "Nouns", "gamma": "x"}
+    )
     assert page.status_code == 422
     assert 'value="Nouns"' in page.text
     assert "Verbs &amp; more" in (await researcher.get("/admin")).text
@@ -208,8 +214,10 @@ async def test_settings_of_a_launched_campaign_that_change_meaning_can_be_read_a
     page = (await researcher.get(f"{address}/edit")).text
     assert "can be read but no longer changed" in page
     asked = re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2])
-    assert set(asked) == {"csrf", *OPEN_AFTER_LAUNCH}
-    response = await researcher.post(f"{address}/edit", data=form.blank() | FORM | {"question": "How rarely?"})
+    assert set(asked) == {"csrf", *SETTINGS_EDITABLE_AFTER_LAUNCH}
+    response = await researcher.post(
+        f"{address}/edit", data=form.new_campaign_form_values() | FORM | {"question": "How rarely?"}
+    )
     assert response.status_code == 409
     assert "not_a_draft" in response.text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.campaigns.template import guess, shown_by
+from app.campaigns.template import build_item_text_maker, find_obvious_shown_column
 from app.errors import Invalid
 
 COLUMNS = ("id", "premise", "hypothesis", "a.b")
@@ -22,7 +22,7 @@ ROW = {"id": "1", "premise": "A man sleeps", "hypothesis": "Someone sleeps", "a.
     ],
 )
 def test_the_shown_column_is_guessed_only_when_it_is_plain(columns, expected):
-    assert guess(columns) == expected
+    assert find_obvious_shown_column(columns) == expected
 
 
 @pytest.mark.parametrize(
@@ -34,21 +34,21 @@ def test_the_shown_column_is_guessed_only_when_it_is_plain(columns, expected):
     ],
 )
 def test_a_template_puts_values_into_words(template, expected):
-    assert shown_by(COLUMNS, None, template)(ROW) == expected
+    assert build_item_text_maker(COLUMNS, None, template)(ROW) == expected
 
 
 def test_a_value_with_braces_is_not_taken_for_a_template():
-    shown = shown_by(COLUMNS, None, "{premise} {hypothesis}")
+    shown = build_item_text_maker(COLUMNS, None, "{premise} {hypothesis}")
     assert shown(ROW | {"premise": "{hypothesis}"}) == "{hypothesis} Someone sleeps"
 
 
 def test_a_template_over_empty_cells_shows_nothing():
-    assert shown_by(COLUMNS, None, "{premise} → {hypothesis}")({"premise": " ", "hypothesis": None}) == ""
+    assert build_item_text_maker(COLUMNS, None, "{premise} → {hypothesis}")({"premise": " ", "hypothesis": None}) == ""
 
 
 def test_numbers_and_lists_are_shown_as_they_are_written():
-    assert shown_by(("id", "n"), None, "{n}")({"n": 1.5}) == "1.5"
-    assert shown_by(("id", "n"), "n", None)({"n": ["ä", 1]}) == '["ä", 1]'
+    assert build_item_text_maker(("id", "n"), None, "{n}")({"n": 1.5}) == "1.5"
+    assert build_item_text_maker(("id", "n"), "n", None)({"n": ["ä", 1]}) == '["ä", 1]'
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_numbers_and_lists_are_shown_as_they_are_written():
 )
 def test_what_cannot_be_shown_is_refused(column, template, code):
     with pytest.raises(Invalid) as problem:
-        shown_by(COLUMNS, column, template)
+        build_item_text_maker(COLUMNS, column, template)
     assert problem.value.code == code
 
 
@@ -101,33 +101,33 @@ CHAT = {
     ],
 )
 def test_a_path_leads_to_a_value_within_a_column(path, expected):
-    assert shown_by([*CHAT], path, None)(CHAT) == expected
-    assert shown_by([*CHAT], None, f"{{{path}}}")(CHAT) == expected
+    assert build_item_text_maker([*CHAT], path, None)(CHAT) == expected
+    assert build_item_text_maker([*CHAT], None, f"{{{path}}}")(CHAT) == expected
 
 
 def test_a_template_goes_over_values_within_columns():
-    shown = shown_by([*CHAT], None, "Q: {messages[0].content}\nA: {messages[1].content} ({id})")
+    shown = build_item_text_maker([*CHAT], None, "Q: {messages[0].content}\nA: {messages[1].content} ({id})")
     assert shown(CHAT) == "Q: What is 2+2?\nA: It is 4.\nReally. (p1)"
 
 
 def test_a_column_whose_name_looks_like_a_path_comes_first():
     row = {"a": {"b": "inner"}, "a.b": "column", "a[0]": {"c": "longest"}}
-    assert shown_by([*row], "a.b", None)(row) == "column"
-    assert shown_by([*row], "a[0].c", None)(row) == "longest"
+    assert build_item_text_maker([*row], "a.b", None)(row) == "column"
+    assert build_item_text_maker([*row], "a[0].c", None)(row) == "longest"
 
 
 def test_nothing_but_values_is_reached():
-    shown = shown_by(COLUMNS, None, "{premise.__class__}")
+    shown = build_item_text_maker(COLUMNS, None, "{premise.__class__}")
     assert shown(ROW) == ""
     with pytest.raises(Invalid) as problem:
-        shown.check_found()
+        shown.refuse_paths_never_found()
     assert (problem.value.code, problem.value.details["column"]) == ("column_unknown", "premise.__class__")
 
 
 def test_a_path_that_some_row_has_is_none_to_be_refused():
-    shown = shown_by(["messages"], "messages[1].content", None)
+    shown = build_item_text_maker(["messages"], "messages[1].content", None)
     assert [shown(CHAT | {"messages": []}), shown(CHAT)] == ["", "It is 4.\nReally."]
-    shown.check_found()
+    shown.refuse_paths_never_found()
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,11 @@ def test_a_path_that_some_row_has_is_none_to_be_refused():
     ],
 )
 def test_messages_of_a_chat_stand_one_below_the_other(messages, expected):
-    assert shown_by(["messages"], "messages", None)({"messages": messages}) == expected
+    assert build_item_text_maker(["messages"], "messages", None)({"messages": messages}) == expected
 
 
 def test_a_template_over_cells_that_look_empty_shows_nothing():
-    assert shown_by(COLUMNS, None, "{premise}, {hypothesis}")({"premise": "\u200b", "hypothesis": "\u3164"}) == ""
+    assert (
+        build_item_text_maker(COLUMNS, None, "{premise}, {hypothesis}")({"premise": "\u200b", "hypothesis": "\u3164"})
+        == ""
+    )

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from app.analysis import answers, export
 from app.campaigns import form
 from app.campaigns.settings import CampaignSettings
-from app.database.bulk import snapshot
-from app.simulation.annotators import plain
+from app.database.bulk import open_snapshot
+from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.campaigns.drafts import import_results, is_clean
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, value, values
@@ -20,7 +20,7 @@ from tests.serving.test_unjudged import BROKEN, answer, asking
 
 
 async def exported(engine, campaign, what="responses", kind="csv") -> str:
-    made = await export.export(engine, campaign.slug, what, kind, spreadsheet=False)
+    made = await export.open_export(engine, campaign.slug, what, kind, spreadsheet=False)
     return "".join([piece async for piece in made.chunks])
 
 
@@ -102,7 +102,7 @@ async def test_a_mark_from_elsewhere_counts_in_a_campaign_that_offers_it(engine)
 async def test_a_made_up_crowd_finds_items_that_cannot_be_judged(engine):
     campaign = await asking(engine, items=30, items_per_hit=5, design="best_worst", judgments_per_item=4)
     await simulate(
-        engine, campaign, hits=500, annotators=8, population=plain(0.1), truth_column=None,
+        engine, campaign, hits=500, annotators=8, population=plain_population(0.1), truth_column=None,
         rng=np.random.default_rng(1), clock=lambda: NOW, unjudgeable=0.3,
     )  # fmt: skip
     gone = await value(engine, "SELECT count(*) FROM current_posteriors WHERE unjudged > 0")
@@ -113,10 +113,10 @@ async def test_a_made_up_crowd_finds_items_that_cannot_be_judged(engine):
 
 def test_the_form_asks_for_reasons_one_a_line():
     settings = CampaignSettings(name="a", question="b", cannot_be_judged=True, unjudged_reasons=["c d", "e"])
-    browser = {name: value for name, value in form.filled(settings).items() if value}
+    browser = {name: value for name, value in form.form_values_of_settings(settings).items() if value}
     assert browser["unjudged_reasons"] == "c d\ne"
-    assert form.read(browser) == settings
-    assert form.read(browser | {"unjudged_reasons": "  "}).unjudged_reasons == []
+    assert form.parse_settings_form(browser) == settings
+    assert form.parse_settings_form(browser | {"unjudged_reasons": "  "}).unjudged_reasons == []
 
 
 @pytest.mark.parametrize("reasons", [["a", "a"], ["a\nb"], [""], ["x" * 81], [str(k) for k in range(21)]])
@@ -131,10 +131,10 @@ async def test_of_each_annotator_the_share_that_they_could_not_judge_stands_in_t
         me = await annotator(engine, campaign, f"ann {k}")
         hit = await hit_of(engine, me)
         await answer(engine, me, hit, hit.items[:k])
-    async with snapshot(engine) as connection:
-        read = await answers.read(connection, campaign)
-    assert read.unjudged is not None
-    assert (read.names, read.unjudged.tolist(), read.judged_nothing) == (["A1", "A2"], [0, 1], ["A3"])
+    async with open_snapshot(engine) as connection:
+        read = await answers.load_campaign_answers(connection, campaign)
+    assert read.unjudged_counts is not None
+    assert (read.names, read.unjudged_counts.tolist(), read.names_without_judgment) == (["A1", "A2"], [0, 1], ["A3"])
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/analysis/annotators")).text
     assert "Share that could not be judged" in page
     assert "could judge nothing: A3." in page

@@ -21,7 +21,7 @@ LARGE = b"id,text\n" + b"".join(b"%d,word %d\n" % (k, k * 7919) for k in range(2
 
 def read(table: bytes, **limits):
     content = zipped({"campaign.yaml": START, "words.csv": table})
-    return campaign_zip.read(io.BytesIO(content), "c.zip", Settings(**limits))
+    return campaign_zip.read_sent_campaign(io.BytesIO(content), "c.zip", Settings(**limits))
 
 
 def test_a_table_in_a_zip_lies_on_disk_while_it_is_read():
@@ -48,9 +48,9 @@ def test_a_table_in_a_zip_is_no_larger_than_a_table_alone():
 
 
 def test_long_rows_are_stored_in_smaller_batches():
-    rows = [items.NewItem(str(k), "text", {"note": "x" * 90_000}, None) for k in range(100)]
+    rows = [items.ImportedItem(str(k), "text", {"note": "x" * 90_000}, None) for k in range(100)]
     left = iter(rows)
-    first = items.lines_of(1, left, itertools.count())
+    first = items.format_item_copy_lines(1, left, itertools.count())
     assert 0 < len(first) < 30
     assert len(first) + len([*left]) == 100
 
@@ -62,21 +62,21 @@ def test_long_rows_are_stored_in_smaller_batches():
         (b"", False),
         (b"PK\x03\x04 a zip", True),
         (b"\x1f\x8b gzip", True),
-        (b"x" * (upload_slots.SMALL_BYTES + 1), True),
+        (b"x" * (upload_slots.MAX_SMALL_UPLOAD_BYTES + 1), True),
     ],
     ids=["small table", "empty", "zip", "gzip", "large"],
 )
 async def test_large_and_packed_files_wait_for_a_slot(content, waits):
     slots, file = UploadSlots(1, wait_seconds=0.01), io.BytesIO(content)
-    async with slots.hold(io.BytesIO(b"PK")):
+    async with slots.hold_slot(io.BytesIO(b"PK")):
         if waits:
             with pytest.raises(Busy) as refusal:
-                await slots.hold(file).__aenter__()
+                await slots.hold_slot(file).__aenter__()
             assert (refusal.value.status, refusal.value.code) == (503, "uploads_busy")
         else:
-            async with slots.hold(file):
+            async with slots.hold_slot(file):
                 pass
-    async with slots.hold(file):  # free again
+    async with slots.hold_slot(file):  # free again
         assert file.tell() == 0
 
 
@@ -85,7 +85,7 @@ async def test_no_more_are_read_at_once_than_there_are_slots():
 
     async def upload():
         nonlocal reading, most
-        async with slots.hold(io.BytesIO(b"PK")):
+        async with slots.hold_slot(io.BytesIO(b"PK")):
             reading += 1
             most = max(most, reading)
             await asyncio.sleep(0)
@@ -97,18 +97,18 @@ async def test_no_more_are_read_at_once_than_there_are_slots():
 
 async def test_who_is_cancelled_while_waiting_takes_no_slot():
     slots = UploadSlots(1, wait_seconds=60)
-    async with slots.hold(io.BytesIO(b"PK")):
-        waiting = asyncio.create_task(slots.hold(io.BytesIO(b"PK")).__aenter__())
+    async with slots.hold_slot(io.BytesIO(b"PK")):
+        waiting = asyncio.create_task(slots.hold_slot(io.BytesIO(b"PK")).__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
-    async with slots.hold(io.BytesIO(b"PK")):
+    async with slots.hold_slot(io.BytesIO(b"PK")):
         pass
 
 
 @pytest.fixture
 async def bearer(app):
     async with app.state.database.begin() as connection:
-        admin = await users.first_user(connection, now=NOW)
+        admin = await users.find_or_create_first_user(connection, now=NOW)
         token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
     return {"authorization": f"Bearer {token}"}
 
@@ -131,7 +131,7 @@ def requests_with(file, campaign):
 async def test_every_address_that_takes_a_file_says_when_the_server_is_busy_with_others(app, researcher, bearer):
     campaign = await draft(app.state.database)
     app.state.upload_slots = UploadSlots(1, wait_seconds=0.01)
-    async with app.state.upload_slots.hold(io.BytesIO(b"PK")):
+    async with app.state.upload_slots.hold_slot(io.BytesIO(b"PK")):
         for address, sent in requests_with(zipped({"campaign.yaml": START}), campaign).items():
             reply = await researcher.post(address, **sent, headers=bearer if "/api/" in address else {})
             assert reply.status_code == 503, address

@@ -10,13 +10,13 @@ from starlette.requests import Request
 from app.crowd.annotators import find_or_create_assignment
 from app.crowd.doors import VisitLimiter
 from app.crowd.platform import Arrival
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.errors import TooManyVisits
 from app.serving import drafts, leases
 from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import assignment_query_by_id
 from app.settings import Settings
-from app.web import address_of
+from app.web import client_network
 from tests.conftest import browser_of
 from tests.serving.campaigns import NOW, annotator, expire, running, value, values
 
@@ -29,21 +29,21 @@ def doors(**limits):
 
 
 async def visit(engine, campaign, name, visitor, *, now=NOW):
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         return await find_or_create_assignment(
             connection, campaign.id, "link", Arrival(name, "visit"), now=now, visitor=visitor
         )
 
 
 async def ask(engine, assignment, visitor):
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         return await leases.find_next_hit(
             connection, PosteriorCache(), assignment_query_by_id(assignment, visitor), now=NOW
         )
 
 
 async def touch(engine, assignment, hit):
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await drafts.save_draft(connection, assignment, hit.id, {str(hit.items[0]): {"score": 1}})
 
 
@@ -177,7 +177,7 @@ async def test_no_address_is_kept_and_what_counts_nothing_any_more_is_swept_out(
     ],
 )
 def test_one_line_to_the_internet_is_one_place(one, other, same):
-    places = [address_of(Request({"type": "http", "client": (host, 1)})) for host in (one, other)]
+    places = [client_network(Request({"type": "http", "client": (host, 1)})) for host in (one, other)]
     assert (places[0] == places[1]) is same
 
 

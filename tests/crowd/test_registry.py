@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from app.campaigns.settings import OPEN_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.crowd.platform import Arrival, Completion, Platform
 from app.crowd.registry import (
     PLATFORMS,
@@ -101,7 +101,7 @@ def test_people_return_to_an_address_to_which_the_page_may_lead(platform):
 @pytest.mark.parametrize("name", RETURN_SETTING_NAMES)
 def test_ways_back_are_optional_and_a_launch_leaves_them_open(name):
     assert CampaignSettings.model_fields[name].default is None
-    assert name in OPEN_AFTER_LAUNCH
+    assert name in SETTINGS_EDITABLE_AFTER_LAUNCH
 
 
 @ALL

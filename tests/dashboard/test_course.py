@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from app.dashboard import course
-from app.dashboard.course import EARLY, Course, followed
-from app.inference.online.law import Hit, Law
+from app.dashboard.course import EARLY_JUDGMENTS, PosteriorHistory, extend_history
+from app.inference.online.law import AnsweredHit, Law
 from tests.inference.beliefs import begun, replayed
 from tests.laws import OF_POINTS
 
@@ -16,13 +16,13 @@ def hits_of(count, *, size=3, seed=1):
     """Three people answer in turn."""
     rng = np.random.default_rng(seed)
     return [
-        Hit(k % 3, rng.choice(ITEMS, size, replace=False).tolist(), (rng.integers(0, 101, size) / 100).tolist())
+        AnsweredHit(k % 3, rng.choice(ITEMS, size, replace=False).tolist(), (rng.integers(0, 101, size) / 100).tolist())
         for k in range(count)
     ]
 
 
-def start(law: Law) -> Course:
-    return course.begun(begun(law, ITEMS))
+def start(law: Law) -> PosteriorHistory:
+    return course.initial_history(begun(law, ITEMS))
 
 
 def same(one, two):
@@ -33,7 +33,7 @@ def same(one, two):
 @pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
 def test_posteriors_are_those_of_the_replay_bit_for_bit(law):
     hits = hits_of(150)
-    course = followed(start(law), hits)
+    course = extend_history(start(law), hits)
     assert np.array_equal(course.state, replayed(law, ITEMS, hits))
     assert course.judgments.sum() == 450
 
@@ -41,38 +41,40 @@ def test_posteriors_are_those_of_the_replay_bit_for_bit(law):
 @pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
 def test_earlier_posteriors_are_those_of_a_replay_that_ends_there(law):
     hits = hits_of(40)
-    course = followed(start(law), hits)
+    course = extend_history(start(law), hits)
     for number in range(ITEMS):
         seen = [k for k, hit in enumerate(hits) if number in hit.items]
-        for judgments, state in course.earlier(number):
+        for judgments, state in course.earlier_states(number):
             until = hits[: seen[judgments - 1] + 1]
             assert state == replayed(law, ITEMS, until)[:, number].tolist()
-        assert [judgments for judgments, _ in course.earlier(number)] == [k for k in EARLY if k < len(seen)]
+        assert [judgments for judgments, _ in course.earlier_states(number)] == [
+            k for k in EARLY_JUDGMENTS if k < len(seen)
+        ]
 
 
 def test_of_an_item_nobody_judged_there_is_nothing_earlier():
     law = OF_POINTS["easl"]
-    assert start(law).earlier(0) == []
-    once = followed(start(law), [Hit(0, [0, 1], [0.2, 0.4])])
-    assert once.earlier(0) == []  # the first judgment is the present one
-    assert followed(once, [Hit(1, [0, 2], [0.2, 0.4])]).earlier(0) == [(1, [1.2, 1.8])]
+    assert start(law).earlier_states(0) == []
+    once = extend_history(start(law), [AnsweredHit(0, [0, 1], [0.2, 0.4])])
+    assert once.earlier_states(0) == []  # the first judgment is the present one
+    assert extend_history(once, [AnsweredHit(1, [0, 2], [0.2, 0.4])]).earlier_states(0) == [(1, [1.2, 1.8])]
 
 
 @pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
 @pytest.mark.parametrize("count", [0, 1, 72, 73, 74, 200])
 def test_the_same_course_in_any_pieces(law, count):
     hits = hits_of(count)
-    whole = followed(start(law), hits)
+    whole = extend_history(start(law), hits)
     one_by_one = start(law)
     for hit in hits:
-        one_by_one = followed(one_by_one, [hit])
+        one_by_one = extend_history(one_by_one, [hit])
     assert same(whole, one_by_one)
-    assert same(whole, followed(followed(start(law), hits[:73]), hits[73:]))
+    assert same(whole, extend_history(extend_history(start(law), hits[:73]), hits[73:]))
 
 
 @pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
 def test_going_on_leaves_the_course_before_as_it_was(law):
-    before = followed(start(law), hits_of(10))
-    kept = followed(start(law), hits_of(10))
-    followed(before, hits_of(80, seed=2))
+    before = extend_history(start(law), hits_of(10))
+    kept = extend_history(start(law), hits_of(10))
+    extend_history(before, hits_of(80, seed=2))
     assert same(before, kept)

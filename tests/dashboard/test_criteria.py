@@ -8,15 +8,15 @@ from contextlib import aclosing
 import numpy as np
 import pytest
 
-from app.analysis.fits import Fits
+from app.analysis.fits import FitCache
 from app.campaigns import lifecycle
 from app.dashboard import campaigns, follow
-from app.dashboard.follow import Courses, Followers, Halos, Precisions
-from app.dashboard.item import item_of
-from app.dashboard.live import Live
-from app.dashboard.state import newest_state
-from app.database.bulk import snapshot
-from app.designs.criteria import criteria_of
+from app.dashboard.follow import HaloReplay, HistoryReplay, IncrementalReplays, PrecisionReplay
+from app.dashboard.item import load_item_page
+from app.dashboard.live import LiveDashboards
+from app.dashboard.state import load_dashboard_state
+from app.database.bulk import open_snapshot
+from app.designs.criteria import criterion_views
 from app.serving.posterior_cache import PosteriorCache
 from tests.laws import OF_POINTS
 from tests.serving.campaigns import NOW, annotator, next_hit, values
@@ -25,12 +25,14 @@ from tests.serving.criteria import answered, asking, submit_by
 
 async def views_of(engine, campaign):
     async with engine.connect() as connection:
-        return criteria_of(await lifecycle.find(connection, campaign.slug))
+        return criterion_views(await lifecycle.find_campaign(connection, campaign.slug))
 
 
 async def state_of(engine, view, followers=None):
     async with engine.connect() as connection:
-        return await newest_state(connection, PosteriorCache(), followers or Followers(), view, now=NOW)
+        return await load_dashboard_state(
+            connection, PosteriorCache(), followers or IncrementalReplays(), view, now=NOW
+        )
 
 
 async def stored(engine, column, criterion):
@@ -65,44 +67,46 @@ async def test_figures_are_those_of_the_criterion(engine):
 
 @pytest.mark.parametrize("law", OF_POINTS)
 async def test_a_course_leads_to_the_stored_posteriors_by_each_criterion(engine, law, monkeypatch):
-    monkeypatch.setattr(follow, "AT_ONCE", 3)
+    monkeypatch.setattr(follow, "RESPONSES_PER_REPLAY_BATCH", 3)
     campaign = await asking(engine, 2, update_law=law)
-    courses = Courses()
+    courses = HistoryReplay()
     for _ in range(2):
         await answered(engine, campaign)
         for number, view in enumerate(await views_of(engine, campaign)):
             async with engine.connect() as connection:
-                course = (await courses.newest(connection, view, clock=lambda: 0.0)).past
+                course = (await courses.load_newest(connection, view, clock=lambda: 0.0)).state
             assert course.state.T.tolist() == await stored(engine, "state", number)
 
 
 async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(engine):
     campaign = await asking(engine, 2)
     await answered(engine, campaign, people=5)
-    precisions, views = Precisions(), await views_of(engine, campaign)
+    precisions, views = PrecisionReplay(), await views_of(engine, campaign)
     async with engine.connect() as connection:
-        typical = [await precisions.typical(connection, view) or 0.0 for view in views]
-        going = await campaigns.how_they_go(
-            connection, precisions, [await lifecycle.find(connection, campaign.slug)], now=NOW
+        typical = [await precisions.load_typical_interval(connection, view) or 0.0 for view in views]
+        going = await campaigns.load_campaign_paces(
+            connection, precisions, [await lifecycle.find_campaign(connection, campaign.slug)], now=NOW
         )
     assert typical[0] != typical[1]
     assert going[campaign.id].interval == f"± {max(typical):.1f} points"
 
 
 async def test_halo_is_followed_in_any_pieces_to_what_the_analysis_says(engine, monkeypatch):
-    monkeypatch.setattr(follow, "AT_ONCE", 5)
+    monkeypatch.setattr(follow, "RESPONSES_PER_REPLAY_BATCH", 5)
     campaign = await asking(engine, 3)
-    halos, views = Halos(), await views_of(engine, campaign)
+    halos, views = HaloReplay(), await views_of(engine, campaign)
     await answered(engine, campaign)
     async with engine.connect() as connection:
-        await halos.newest(connection, views[0], clock=lambda: 0.0)
+        await halos.load_newest(connection, views[0], clock=lambda: 0.0)
     await answered(engine, campaign)
     async with engine.connect() as connection:
-        past = (await halos.newest(connection, views[0], clock=lambda: 0.0)).past
-    table = await Fits().table(engine, campaign.slug, "halo")
-    within, of_means = past.sums.within, past.sums.of_means
+        past = (await halos.load_newest(connection, views[0], clock=lambda: 0.0)).state
+    table = await FitCache().fit_table(engine, campaign.slug, "halo")
+    within, of_means = past.sums.halo_matrix, past.sums.mean_correlation_matrix
     for row, (k, m) in zip(table.rows, ((0, 1), (0, 2), (1, 2)), strict=True):
-        assert (within[k, m], past.sums.shared, of_means[k, m]) == pytest.approx((row[2], row[5], row[6]))
+        assert (within[k, m], past.sums.shared_judgment_count, of_means[k, m]) == pytest.approx(
+            (row[2], row[5], row[6])
+        )
 
 
 async def test_criteria_judged_as_one_are_warned_of_by_whichever_the_page_is_read(engine):
@@ -130,8 +134,8 @@ async def test_an_item_is_shown_by_all_criteria_with_who_said_what_by_each(engin
     await answered(engine, campaign)
     _, view = await views_of(engine, campaign)
     state = await state_of(engine, view)
-    async with snapshot(engine) as connection:
-        page = await item_of(connection, view, "v3", state.course, state.intervals)
+    async with open_snapshot(engine) as connection:
+        page = await load_item_page(connection, view, "v3", state.course, state.intervals)
     scores = [100 * (await stored(engine, "score", number))[3] for number in (0, 1)]
     assert {name: curve.score for name, curve in page.criteria.items()} == pytest.approx(
         {"adequacy": scores[0], "fluency": scores[1]}
@@ -151,11 +155,14 @@ async def test_whoever_watches_a_criterion_gets_its_figures_and_one_computation_
 
     campaign = await asking(engine, 2)
     await answered(engine, campaign)
-    hub = Live(engine, PosteriorCache(), clock)
-    async with aclosing(hub.states(campaign.slug, 0)) as first, aclosing(hub.states(campaign.slug, 1)) as second:
+    hub = LiveDashboards(engine, PosteriorCache(), clock)
+    async with (
+        aclosing(hub.stream_states(campaign.slug, 0)) as first,
+        aclosing(hub.stream_states(campaign.slug, 1)) as second,
+    ):
         told = [await newest(states) for states in (first, second)]
         assert {*hub.broadcasts} == {(campaign.slug, 0), (campaign.slug, 1)}
-        shown = [await hub.state(view, now=NOW) for view in await views_of(engine, campaign)]
+        shown = [await hub.load_state(view, now=NOW) for view in await views_of(engine, campaign)]
         assert [one.version for one in shown] == [one.version for one in told]
         assert told[0].figures["histogram"] != told[1].figures["histogram"]
     await hub.stop()

@@ -11,14 +11,14 @@ from sqlalchemy import text
 
 from app.campaigns import lifecycle
 from app.dashboard import follow, live
-from app.dashboard.follow import Courses, Precisions
-from app.dashboard.live import Live
-from app.dashboard.precision import begun, followed
-from app.database.session import transaction
+from app.dashboard.follow import HistoryReplay, PrecisionReplay
+from app.dashboard.live import LiveDashboards
+from app.dashboard.precision import extend_precision, initial_precision
+from app.database.session import begin_transaction
 from app.designs.answer import Answer
-from app.designs.criteria import key_of
+from app.designs.criteria import criterion_key
 from app.inference.online.easl import LAW as EASL
-from app.inference.online.law import Hit
+from app.inference.online.law import AnsweredHit
 from app.record import revisions
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
@@ -29,7 +29,7 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, val
 
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch):
-    monkeypatch.setattr(follow, "AT_ONCE", 3)
+    monkeypatch.setattr(follow, "RESPONSES_PER_REPLAY_BATCH", 3)
 
 
 async def answer(engine, campaign, count):
@@ -41,21 +41,21 @@ async def answer(engine, campaign, count):
 async def course_of(engine, campaign, courses, *, clock=lambda: 0.0):
     """The newest course; by default no time passes meanwhile, however slow the machine is."""
     async with engine.connect() as connection:
-        row = await lifecycle.find(connection, campaign.slug)
+        row = await lifecycle.find_campaign(connection, campaign.slug)
         return (await courses.newest(connection, row, clock=clock)).past
 
 
 @pytest.mark.parametrize("law", OF_POINTS)
 async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(engine, law):
     campaign = await running(engine, update_law=law, judgments_per_item=20)
-    courses = Courses()
+    courses = HistoryReplay()
     course = await course_of(engine, campaign, courses)
     for count in (0, 1, 2, 3, 7):
         await answer(engine, campaign, count)
         course = await course_of(engine, campaign, courses)
         stored = await values(engine, "SELECT state, judgments FROM current_posteriors ORDER BY number")
         assert list(zip(course.state.T.tolist(), course.judgments, strict=True)) == stored
-    fresh = await course_of(engine, campaign, Courses())
+    fresh = await course_of(engine, campaign, HistoryReplay())
     assert (course.answers, fresh.answers) == (13, 13)
     assert np.array_equal(course.early, fresh.early, equal_nan=True)
 
@@ -63,7 +63,7 @@ async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(
 async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_asked_for(engine):
     campaign = await running(engine, judgments_per_item=20)
     people = [await annotator(engine, campaign, name) for name in ("me", "you")]
-    precisions = Precisions()
+    precisions = PrecisionReplay()
     precision = await course_of(engine, campaign, precisions)
     for count in (0, 1, 2, 3, 7):
         for k in range(count):
@@ -71,28 +71,30 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
             await submit(engine, people[k % 2], await hit_of(engine, people[k % 2]), scores=scores)
         precision = await course_of(engine, campaign, precisions)
         rows = await values(engine, "SELECT annotator_id, items, values FROM responses ORDER BY seq")
-        hits = [Hit(who, items, [score / 100 for score in scores]) for who, items, scores in rows]
-        whole = followed(begun(EASL, 12), hits)
+        hits = [AnsweredHit(who, items, [score / 100 for score in scores]) for who, items, scores in rows]
+        whole = extend_precision(initial_precision(EASL, 12), hits)
         assert precision.answers == len(rows)
-        assert precision.points() == whole.points()
+        assert precision.points() == whole.interval_points()
         np.testing.assert_array_equal(precision.intervals.interval(), whole.intervals.interval())
-    fresh = await course_of(engine, campaign, Precisions())
+    fresh = await course_of(engine, campaign, PrecisionReplay())
     assert (fresh.answers, fresh.points()) == (13, precision.points())
     assert np.isfinite(precision.intervals.standard_error).any()
 
 
 async def test_a_campaign_that_gave_way_starts_again(engine, monkeypatch):
-    monkeypatch.setattr(follow, "MOST_BYTES", 1)
-    courses, campaigns = Courses(), [await running(engine) for _ in range(2)]
+    monkeypatch.setattr(follow, "MAX_REPLAY_BYTES", 1)
+    courses, campaigns = HistoryReplay(), [await running(engine) for _ in range(2)]
     for campaign in campaigns:
         await answer(engine, campaign, 4)
         await course_of(engine, campaign, courses)
-        assert list(courses.settled) == [key_of(campaign)]
+        assert list(courses.positions) == [criterion_key(campaign)]
     again = await course_of(engine, campaigns[0], courses)
-    assert (again.answers, list(courses.settled)) == (4, [key_of(campaigns[0])])
+    assert (again.answers, list(courses.positions)) == (4, [criterion_key(campaigns[0])])
 
 
-@pytest.mark.parametrize(("kind", "law"), [(Precisions, "easl"), (Courses, "easl"), (Courses, "easl-aware")])
+@pytest.mark.parametrize(
+    ("kind", "law"), [(PrecisionReplay, "easl"), (HistoryReplay, "easl"), (HistoryReplay, "easl-aware")]
+)
 async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longest_ago_gives_way(
     engine, monkeypatch, kind, law
 ):
@@ -101,17 +103,17 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
         await answer(engine, campaign, 4)
     followers = kind()
     await course_of(engine, first, followers)
-    monkeypatch.setattr(follow, "MOST_BYTES", 2.5 * followers.settled[key_of(first)].past.nbytes)
+    monkeypatch.setattr(follow, "MAX_REPLAY_BYTES", 2.5 * followers.settled[criterion_key(first)].past.nbytes)
     for campaign in (second, first, third):
         await course_of(engine, campaign, followers)
-    assert list(followers.settled) == [key_of(first), key_of(third)]
+    assert list(followers.settled) == [criterion_key(first), criterion_key(third)]
 
 
 async def test_items_with_a_prior_of_their_own_start_from_it(engine):
     campaign = await running(engine)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET prior = ARRAY[3, 2] WHERE number = 4"))
-    course = await course_of(engine, campaign, Courses())
+    course = await course_of(engine, campaign, HistoryReplay())
     assert course.state[:, 4:6].tolist() == [[3, 1], [2, 1]]
 
 
@@ -123,7 +125,7 @@ async def stored_states(engine):
 async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record(engine, law):
     campaign = await running(engine, update_law=law, judgments_per_item=1_000)
     people = [await annotator(engine, campaign, f"ann {k}") for k in range(5)]
-    courses, precisions = Courses(), Precisions()
+    courses, precisions = HistoryReplay(), PrecisionReplay()
 
     async def at_work(me):
         for k in range(6):
@@ -137,12 +139,12 @@ async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record
     course, precision = [await course_of(engine, campaign, followers) for followers in (courses, precisions)]
     assert (course.answers, precision.answers) == (30, 30)
     assert course.state.T.tolist() == await stored_states(engine)
-    anew, again = [await course_of(engine, campaign, followers) for followers in (Courses(), Precisions())]
+    anew, again = [await course_of(engine, campaign, followers) for followers in (HistoryReplay(), PrecisionReplay())]
     assert np.array_equal(course.early, anew.early, equal_nan=True)
     np.testing.assert_array_equal(precision.intervals.interval(), again.intervals.interval())
 
 
-@pytest.mark.parametrize("kind", [Courses, Precisions])
+@pytest.mark.parametrize("kind", [HistoryReplay, PrecisionReplay])
 async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_is_read_again(engine, kind):
     """It had its number before the rows of the import had theirs."""
     campaign = await running(engine, judgments_per_item=1_000)
@@ -151,7 +153,7 @@ async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_i
     hit = await hit_of(engine, me)
     free = [f"v{number}" for number in range(12) if number not in hit.items][:2]
     row = f"{free[0]},{free[1]},10,90\n"
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         await submission.submit_answer(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + 400 * row)
         assert (await course_of(engine, campaign, followers)).answers == 406
@@ -159,7 +161,7 @@ async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_i
     impatient = itertools.count(0, 10).__next__
     past = await course_of(engine, campaign, followers, clock=impatient)
     assert past.answers == 407
-    if kind is Courses:
+    if kind is HistoryReplay:
         assert past.state.T.tolist() == await stored_states(engine)
     await answer(engine, campaign, 1)
     assert (await course_of(engine, campaign, followers)).answers == 408
@@ -168,14 +170,16 @@ async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_i
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
 async def test_of_another_revision_a_course_begins_anew(engine, law):
     campaign = await running(engine, update_law=law, judgments_per_item=20)
-    courses, me = Courses(), await annotator(engine, campaign, "hasty")
+    courses, me = HistoryReplay(), await annotator(engine, campaign, "hasty")
     await submit(engine, me, await hit_of(engine, me))
     await answer(engine, campaign, 5)
     assert (await course_of(engine, campaign, courses)).answers == 6
     (hasty,) = await values(engine, "SELECT id FROM annotators WHERE worker_id = 'hasty'")
     async with engine.begin() as connection:
-        await revisions.decide(connection, campaign, "exclude", "annotator", *hasty, reason="", by="ada", now=NOW)
-    await revisions.revise(engine, campaign.id, now=NOW)
+        await revisions.record_decision(
+            connection, campaign, "exclude", "annotator", *hasty, reason="", actor="ada", now=NOW
+        )
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     await submit(engine, me, await hit_of(engine, me))
     await answer(engine, campaign, 1)
     course = await course_of(engine, campaign, courses)
@@ -186,7 +190,7 @@ async def test_of_another_revision_a_course_begins_anew(engine, law):
 async def test_a_long_past_is_caught_up_with_in_steps(engine):
     campaign = await running(engine, judgments_per_item=20)
     await answer(engine, campaign, 20)
-    courses, clock = Courses(), itertools.count(0, 10).__next__  # ten seconds pass between two looks at it
+    courses, clock = HistoryReplay(), itertools.count(0, 10).__next__  # ten seconds pass between two looks at it
     answers = [(await course_of(engine, campaign, courses, clock=clock)).answers for _ in range(8)]
     assert answers == [3, 6, 9, 12, 15, 18, 20, 20]
 
@@ -194,40 +198,40 @@ async def test_a_long_past_is_caught_up_with_in_steps(engine):
 async def test_nothing_is_said_to_be_left_only_when_what_came_meanwhile_is_followed_too(engine):
     campaign = await running(engine, judgments_per_item=20)
     await answer(engine, campaign, 6)
-    courses, clock, seen = Courses(), itertools.count(0, 10).__next__, []
+    courses, clock, seen = HistoryReplay(), itertools.count(0, 10).__next__, []
     for more in (1, 1, 0, 0):
         async with engine.connect() as connection:
-            row = await lifecycle.find(connection, campaign.slug)
-            known = await courses.newest(connection, row, clock=clock)
-        seen.append((known.past.answers, known.behind))
+            row = await lifecycle.find_campaign(connection, campaign.slug)
+            known = await courses.load_newest(connection, row, clock=clock)
+        seen.append((known.state.answers, known.remaining))
         await answer(engine, campaign, more)
     assert seen == [(3, 3), (7, 0), (8, 0), (8, 0)]
 
 
 async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     campaign = await running(engine, judgments_per_item=20)
-    courses = Courses()
+    courses = HistoryReplay()
     await answer(engine, campaign, 4)
     await course_of(engine, campaign, courses)
-    slower = courses.settled[key_of(campaign)]
+    slower = courses.positions[criterion_key(campaign)]
     await answer(engine, campaign, 4)
     await course_of(engine, campaign, courses)
-    courses.keep(campaign, slower)
-    assert courses.settled[key_of(campaign)].past.answers == 8
+    courses.cache_position(campaign, slower)
+    assert courses.positions[criterion_key(campaign)].state.answers == 8
 
 
 async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):
-    monkeypatch.setattr(follow, "PATIENCE_SECONDS", 0)
-    monkeypatch.setattr(live, "PERIOD_SECONDS", 0.05)
+    monkeypatch.setattr(follow, "REPLAY_BUDGET_SECONDS", 0)
+    monkeypatch.setattr(live, "MIN_COMPUTE_SECONDS", 0.05)
     campaign = await running(engine, judgments_per_item=20)
     await answer(engine, campaign, 9)
 
     async def clock():
         return NOW
 
-    hub = Live(engine, PosteriorCache(), clock)
+    hub = LiveDashboards(engine, PosteriorCache(), clock)
     seen: list[dict[str, Any]] = []
-    async with aclosing(hub.states(campaign.slug)) as states:
+    async with aclosing(hub.stream_states(campaign.slug)) as states:
         while not seen or seen[-1]["behind"]:
             state = await anext(states)
             assert state

@@ -3,11 +3,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.dashboard.heatmap import CELLS, closest, group_means, group_starts, heatmap, row_labels
+from app.dashboard.heatmap import (
+    MAX_HEATMAP_ROWS,
+    closest_rows,
+    group_means,
+    group_starts,
+    match_quality_heatmap,
+    row_labels,
+)
 
 
 def test_items_stand_in_the_order_of_their_scores_and_equal_ones_by_number():
-    picture = heatmap(np.array([0.5, 0.1, 0.5, 0.3]), np.full(4, 0.01), 0.1)
+    picture = match_quality_heatmap(np.array([0.5, 0.1, 0.5, 0.3]), np.full(4, 0.01), 0.1)
     assert picture.order.tolist() == [1, 3, 0, 2]
     assert picture.score.tolist() == [0.1, 0.3, 0.5, 0.5]
 
@@ -15,24 +22,26 @@ def test_items_stand_in_the_order_of_their_scores_and_equal_ones_by_number():
 def test_a_cell_is_the_match_quality_in_steps_of_a_255th():
     # c^2 = 2 * 0.01 + 0.01 + 0.01 = 0.04. On the diagonal q = sqrt(0.02 / 0.04) = 0.7071 = 180.3 steps; 0.2 apart
     # q = 0.7071 * exp(-0.04 / 0.08) = 0.4289 = 109.4 steps.
-    picture = heatmap(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 0.1)
-    assert picture.cells.tolist() == [[180, 109], [109, 180]]
-    assert picture.top == 0.75
+    picture = match_quality_heatmap(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 0.1)
+    assert picture.colour_levels.tolist() == [[180, 109], [109, 180]]
+    assert picture.colour_scale_end == 0.75
 
 
 def test_more_items_than_cells_are_gathered_and_stand_with_their_means():
-    picture = heatmap(np.array([0.9, 0.1, 0.3, 0.5]), np.array([0.03, 0.01, 0.02, 0.01]), 0.1, cells=2)
+    picture = match_quality_heatmap(np.array([0.9, 0.1, 0.3, 0.5]), np.array([0.03, 0.01, 0.02, 0.01]), 0.1, max_rows=2)
     assert picture.grouped
     assert picture.starts.tolist() == [0, 2]
     np.testing.assert_allclose(picture.score, [0.2, 0.7])
     # Mean variances 0.015 and 0.02, so c^2 = 0.02 + 0.035 off the diagonal: q = sqrt(20/55) exp(-0.25/0.11) = 0.0621.
-    assert picture.cells[0, 1] == picture.cells[1, 0] == round(0.06213 * 255)
+    assert picture.colour_levels[0, 1] == picture.colour_levels[1, 0] == round(0.06213 * 255)
 
 
 def test_the_scale_ends_at_the_quarter_above_the_highest_cell():
     same = np.full(3, 0.5)
-    assert heatmap(same, np.full(3, 1 / 12), 0.1).top == 0.5  # q = sqrt(0.02 / (0.02 + 1/6)) = 0.327
-    assert heatmap(same, np.full(3, 1e-9), 0.1).top == 1.0
+    assert (
+        match_quality_heatmap(same, np.full(3, 1 / 12), 0.1).colour_scale_end == 0.5
+    )  # q = sqrt(0.02 / (0.02 + 1/6)) = 0.327
+    assert match_quality_heatmap(same, np.full(3, 1e-9), 0.1).colour_scale_end == 1.0
 
 
 @given(st.integers(1, 2000), st.integers(1, 300))
@@ -50,18 +59,18 @@ def test_means_of_groups_by_hand():
 
 def test_rows_are_called_by_their_item_or_by_the_ranks_of_their_group():
     score, variance = np.array([0.2, 0.1, 0.3]), np.full(3, 0.01)
-    assert row_labels(heatmap(score, variance, 0.1), ["b", "a", "c"]) == ["a", "b", "c"]
-    assert row_labels(heatmap(score, variance, 0.1, cells=2), []) == ["items 1 to 1", "items 2 to 3"]
+    assert row_labels(match_quality_heatmap(score, variance, 0.1), ["b", "a", "c"]) == ["a", "b", "c"]
+    assert row_labels(match_quality_heatmap(score, variance, 0.1, max_rows=2), []) == ["items 1 to 1", "items 2 to 3"]
 
 
 def test_closest_is_never_the_item_itself_unless_it_is_alone():
-    assert closest(heatmap(np.array([0.1, 0.2, 0.9]), np.full(3, 0.01), 0.1)).tolist() == [1, 0, 1]
-    assert closest(heatmap(np.array([0.1]), np.array([0.01]), 0.1)).tolist() == [0]
+    assert closest_rows(match_quality_heatmap(np.array([0.1, 0.2, 0.9]), np.full(3, 0.01), 0.1)).tolist() == [1, 0, 1]
+    assert closest_rows(match_quality_heatmap(np.array([0.1]), np.array([0.01]), 0.1)).tolist() == [0]
 
 
-@pytest.mark.parametrize("count", [1, CELLS, CELLS + 1])
+@pytest.mark.parametrize("count", [1, MAX_HEATMAP_ROWS, MAX_HEATMAP_ROWS + 1])
 def test_pictures_have_no_more_rows_than_cells(count):
     rng = np.random.default_rng(count)
-    picture = heatmap(rng.random(count), rng.random(count) / 12, 0.1)
-    assert picture.cells.shape == (min(count, CELLS),) * 2
-    assert (picture.cells == picture.cells.T).all()
+    picture = match_quality_heatmap(rng.random(count), rng.random(count) / 12, 0.1)
+    assert picture.colour_levels.shape == (min(count, MAX_HEATMAP_ROWS),) * 2
+    assert (picture.colour_levels == picture.colour_levels.T).all()

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from app.campaigns import lifecycle
-from app.dashboard.follow import Followers
-from app.dashboard.state import newest_state
+from app.dashboard.follow import IncrementalReplays
+from app.dashboard.state import load_dashboard_state
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, running
@@ -83,9 +83,9 @@ async def test_an_items_panel_counts_its_labels_and_says_who_gave_them(researche
 
 async def test_the_figures_have_words_for_shares_and_no_heatmap(engine, campaign):
     async with engine.connect() as connection:
-        row = await lifecycle.find(connection, campaign.slug)
-        state = await newest_state(connection, PosteriorCache(), Followers(), row, now=NOW)
-    assert (state.figures["heatmap"], state.picture, state.behind) == (None, None, 0)
+        row = await lifecycle.find_campaign(connection, campaign.slug)
+        state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row, now=NOW)
+    assert (state.figures["heatmap"], state.heatmap, state.unread_answers) == (None, None, 0)
     assert state.figures["unit"]["axis"] == "share of the likeliest label, %"
     assert state.figures["classes"] == [["bank", 0], ["shore", 1], ["row", 0], ["<none>", 1], ["no label leads", 1]]
     assert state.figures["words"]["held"] == ""

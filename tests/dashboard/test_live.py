@@ -8,8 +8,8 @@ from asyncpg import ConnectionDoesNotExistError, InterfaceError
 from sqlalchemy.exc import OperationalError
 
 from app.dashboard import live, state
-from app.dashboard.live import Live
-from app.database.session import transaction
+from app.dashboard.live import LiveDashboards
+from app.database.session import begin_transaction
 from app.designs.answer import Answer
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
@@ -23,7 +23,7 @@ async def clock():
 
 @pytest.fixture
 async def watching(engine):
-    hub = Live(engine, PosteriorCache(), clock)
+    hub = LiveDashboards(engine, PosteriorCache(), clock)
     yield hub
     await hub.stop()
 
@@ -32,7 +32,7 @@ async def watching(engine):
 def computed(monkeypatch):
     """The moments at which a state was computed."""
     moments = []
-    compute = state.newest_state
+    compute = state.load_dashboard_state
 
     async def counted(*arguments, **named):
         moments.append(asyncio.get_running_loop().time())
@@ -78,12 +78,12 @@ async def test_an_answer_reaches_viewers_at_the_next_look_which_is_at_most_a_sec
         before = len(begun)
         assert (await first(states)).figures["words"]["hits"] == "1 HIT"
         assert len(begun) - before <= 1
-    assert max(live.TICK_SECONDS, live.PERIOD_SECONDS) <= 1
+    assert max(live.LIVE_POLL_SECONDS, live.MIN_COMPUTE_SECONDS) <= 1
 
 
 async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(engine, watching, monkeypatch):
     """Its number is far below the last ones, and as its lease is over, no open HIT is gone with it."""
-    monkeypatch.setattr(live, "STALE_SECONDS", 1_000)
+    monkeypatch.setattr(live, "MAX_STATE_AGE_SECONDS", 1_000)
     campaign = await running(engine, judgments_per_item=1_000)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
@@ -96,18 +96,18 @@ async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(eng
         return over
 
     watching.clock = late
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         await submission.submit_answer(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + rows)
         states = watching.states(campaign.slug)
         assert (await first(states)).figures["words"]["hits"] == "250 HITs"
-        await asyncio.sleep(2 * live.PERIOD_SECONDS)
+        await asyncio.sleep(2 * live.MIN_COMPUTE_SECONDS)
     async with aclosing(states), asyncio.timeout(20):
         assert (await first(states)).figures["words"]["hits"] == "251 HITs"
 
 
 async def test_who_comes_back_gets_only_what_they_have_not_seen(engine, watching, monkeypatch):
-    monkeypatch.setattr(live, "HEARTBEAT_SECONDS", 0.3)
+    monkeypatch.setattr(live, "LIVE_HEARTBEAT_SECONDS", 0.3)
     campaign = await running(engine)
     me = await annotator(engine, campaign)
     async with aclosing(watching.states(campaign.slug)) as states:
@@ -159,9 +159,9 @@ async def test_without_viewers_nothing_is_computed(engine, watching, computed):
 
 
 async def test_nothing_is_sent_when_nothing_changed(engine, watching, computed, monkeypatch):
-    monkeypatch.setattr(live, "STALE_SECONDS", 0.1)
-    monkeypatch.setattr(live, "PERIOD_SECONDS", 0.1)
-    monkeypatch.setattr(live, "HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr(live, "MAX_STATE_AGE_SECONDS", 0.1)
+    monkeypatch.setattr(live, "MIN_COMPUTE_SECONDS", 0.1)
+    monkeypatch.setattr(live, "LIVE_HEARTBEAT_SECONDS", 0.1)
     campaign = await running(engine)
     async with aclosing(watching.states(campaign.slug)) as states:
         await first(states)

@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 
 from app.dashboard import precision
-from app.dashboard.precision import MOST_POINTS, begun, followed, long_form, typical
+from app.dashboard.precision import (
+    MAX_CURVE_POINTS,
+    extend_precision,
+    initial_precision,
+    long_form_of_hits,
+    typical_interval,
+)
 from app.inference.observations.tally import Tally
 from app.inference.online.easl import LAW as EASL
-from app.inference.online.law import Hit
-from app.inference.ratings.moderated import moderated
+from app.inference.online.law import AnsweredHit
+from app.inference.ratings.moderated import moderate_means
 
 ITEMS = 7
 
@@ -17,18 +23,18 @@ def hits_of(count, *, items=ITEMS, size=3, seed=1):
     """Five people answer in turn."""
     rng = np.random.default_rng(seed)
     return [
-        Hit(k % 5, rng.choice(items, size, replace=False).tolist(), (rng.integers(0, 101, size) / 100).tolist())
+        AnsweredHit(k % 5, rng.choice(items, size, replace=False).tolist(), (rng.integers(0, 101, size) / 100).tolist())
         for k in range(count)
     ]
 
 
 def each_by_another(*judgments):
     """HITs by different people, from their items and values."""
-    return [Hit(who, *judged) for who, judged in enumerate(judgments, start=1)]
+    return [AnsweredHit(who, *judged) for who, judged in enumerate(judgments, start=1)]
 
 
 def after(hits):
-    return followed(begun(EASL, ITEMS), hits)
+    return extend_precision(initial_precision(EASL, ITEMS), hits)
 
 
 def same(one, two):
@@ -38,13 +44,13 @@ def same(one, two):
 @pytest.mark.parametrize("count", [0, 1, 59, 60, 61, 119, 120, 121, 500])
 def test_the_same_in_any_pieces(count):
     hits = hits_of(count)
-    whole, one_by_one = after(hits), begun(EASL, ITEMS)
+    whole, one_by_one = after(hits), initial_precision(EASL, ITEMS)
     for hit in hits:
-        one_by_one = followed(one_by_one, [hit])
+        one_by_one = extend_precision(one_by_one, [hit])
     assert same(whole, one_by_one)
-    first = followed(begun(EASL, ITEMS), hits[:73], total=count)
-    assert same(whole, followed(first, hits[73:]))
-    assert len(whole.typical) <= MOST_POINTS
+    first = extend_precision(initial_precision(EASL, ITEMS), hits[:73], total=count)
+    assert same(whole, extend_precision(first, hits[73:]))
+    assert len(whole.typical) <= MAX_CURVE_POINTS
 
 
 def test_every_point_is_that_of_the_judgments_until_then():
@@ -52,39 +58,46 @@ def test_every_point_is_that_of_the_judgments_until_then():
     points = after(hits).points()
     assert [answers for answers, _ in points] == [*range(0, 129, 4), 130]
     for answers, value in points:
-        told = moderated(Tally.nothing(ITEMS).after(*long_form(hits[:answers])))
-        assert value == typical(told)
+        told = moderate_means(Tally.empty(ITEMS).add_judgments(*long_form_of_hits(hits[:answers])))
+        assert value == typical_interval(told)
 
 
 @pytest.mark.parametrize(("items", "most"), [(300, 50), (3_000, 15), (30_000, 0)])
 def test_the_early_course_of_a_large_campaign_is_found_without_looking_at_its_items(items, most, monkeypatch):
     looks, hits = [], hits_of(400, items=items, size=5, seed=4)
-    told = [typical(moderated(Tally.nothing(items).after(*long_form(hits[:answers])))) for answers in range(0, 401, 8)]
+    told = [
+        typical_interval(moderate_means(Tally.empty(items).add_judgments(*long_form_of_hits(hits[:answers]))))
+        for answers in range(0, 401, 8)
+    ]
 
     def counting(tally):
         looks.append(1)
-        return moderated(tally)
+        return moderate_means(tally)
 
     monkeypatch.setattr(precision, "moderated", counting)
-    assert followed(begun(EASL, items), hits, total=400).points() == list(zip(range(0, 401, 8), told, strict=True))
+    assert extend_precision(initial_precision(EASL, items), hits, total=400).interval_points() == list(
+        zip(range(0, 401, 8), told, strict=True)
+    )
     assert len(looks) <= most
 
 
 def test_the_typical_interval_is_half_the_width_of_the_median_items_in_points():
     # Items 0 to 3 are judged by two, each .2 apart, item 4 by nobody: 2 * .01 of 4 degrees of freedom, t = 2.776.
-    known = followed(begun(EASL, 5), each_by_another(([0, 1, 2, 3], [0.4] * 4), ([0, 1, 2, 3], [0.6] * 4)))
+    known = extend_precision(
+        initial_precision(EASL, 5), each_by_another(([0, 1, 2, 3], [0.4] * 4), ([0, 1, 2, 3], [0.6] * 4))
+    )
     error = np.sqrt(0.02 / 2)
-    assert typical(known.intervals) == pytest.approx(100 * 2.776445 * error)
+    assert typical_interval(known.intervals) == pytest.approx(100 * 2.776445 * error)
 
 
 def test_where_half_of_the_items_are_unknown_it_is_half_of_the_scale():
-    assert begun(EASL, 4).points() == [(0, 50.0)]
+    assert initial_precision(EASL, 4).interval_points() == [(0, 50.0)]
     hits = each_by_another(([0], [0.4]), ([0], [0.6]), ([0], [0.5]), ([0], [0.5]))
-    assert followed(begun(EASL, 1), hits).points()[-1][1] < 15
-    assert followed(begun(EASL, 3), hits).points()[-1][1] == 50
+    assert extend_precision(initial_precision(EASL, 1), hits).interval_points()[-1][1] < 15
+    assert extend_precision(initial_precision(EASL, 3), hits).interval_points()[-1][1] == 50
 
 
 def test_going_on_leaves_what_was_known_before_as_it_was():
     before, kept = after(hits_of(10)), after(hits_of(10))
-    followed(before, hits_of(80, seed=2))
+    extend_precision(before, hits_of(80, seed=2))
     assert same(before, kept)

@@ -76,7 +76,7 @@ async def test_after_the_first_answer_the_figures_are_there(engine, researcher, 
 
 async def test_a_campaign_finished_without_an_answer_is_not_said_to_wait_for_one(engine, researcher, campaign):
     async with engine.begin() as connection:
-        await lifecycle.transition(connection, campaign.slug, "finish", now=NOW)
+        await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW)
     page = (await researcher.get(address(campaign))).text
     assert "before anybody answered" in page
     assert "Share this link" not in page
@@ -219,7 +219,7 @@ async def test_texts_of_items_are_text_everywhere(engine, researcher):
     async with engine.begin() as connection:
         values = {"campaign_id": campaign.id, "number": 5, "external_id": hostile, "shown": hostile, "fields": {}}
         await connection.execute(insert(tables.items).values(values))
-        await lifecycle.transition(connection, campaign.slug, "launch", now=NOW)
+        await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
     for part in ("", "/match-quality"):
         page = (await researcher.get(address(campaign, part), params={"item": hostile})).text
         assert "<b>bold" not in page
@@ -318,7 +318,7 @@ async def test_the_page_and_its_stream_agree_on_the_version(app, researcher, cam
 
 
 async def test_logging_out_ends_the_stream(app, researcher, campaign, monkeypatch):
-    monkeypatch.setattr("app.dashboard.live.HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr("app.dashboard.live.LIVE_HEARTBEAT_SECONDS", 0.2)
     async with listening(app, researcher, address(campaign, "/events")) as line:
         await line("data: ")
         await line(": still here")

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from app.auth import login
-from app.auth.secret import cookie_name, installation_key
-from app.auth.users import first_user
+from app.auth.secret import load_or_create_installation_key, session_cookie_name
+from app.auth.users import find_or_create_first_user
 from tests.servers import PATIENT_SECONDS, easel_serving
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
@@ -27,8 +27,10 @@ async def test_a_server_that_is_told_to_stop_ends_its_streams_and_stops(engine, 
     campaign = await running(engine)
     now = datetime.now(UTC)
     async with engine.begin() as connection:
-        name = cookie_name(await installation_key(connection))
-        cookie = await login.log_in(connection, (await first_user(connection, now=now)).id, now=now, hours=1)
+        name = session_cookie_name(await load_or_create_installation_key(connection))
+        cookie = await login.start_session(
+            connection, (await find_or_create_first_user(connection, now=now)).id, now=now, hours=1
+        )
     url = f"{server.base}/admin/campaigns/{campaign.slug}/events"
     async with (
         httpx.AsyncClient(cookies={name: cookie}, timeout=PATIENT) as client,

@@ -3,10 +3,10 @@ from datetime import timedelta
 import numpy as np
 
 from app.campaigns import lifecycle
-from app.dashboard.facts import shortened
-from app.dashboard.follow import Followers
-from app.dashboard.state import domain, held_words, newest_state
-from app.inference.online.laws import ONLINE
+from app.dashboard.facts import shorten_item_name
+from app.dashboard.follow import IncrementalReplays
+from app.dashboard.state import interval_coverage_text, load_dashboard_state, score_domain
+from app.inference.online.laws import ONLINE_LAWS
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
@@ -14,8 +14,8 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 async def state_of(engine, campaign, *, now=NOW):
     async with engine.connect() as connection:
-        row = await lifecycle.find(connection, campaign.slug)
-        return await newest_state(connection, PosteriorCache(), Followers(), row, now=now)
+        row = await lifecycle.find_campaign(connection, campaign.slug)
+        return await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row, now=now)
 
 
 async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
@@ -110,7 +110,7 @@ async def test_a_finished_campaign_says_nothing_of_open_hits(engine):
         await hit_of(engine, await annotator(engine, campaign, name))
     assert (await state_of(engine, campaign)).figures["words"]["open"] == "2 HITs open now"
     async with engine.begin() as connection:
-        await lifecycle.transition(connection, campaign.slug, "finish", now=NOW)
+        await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW)
     assert (await state_of(engine, campaign)).figures["words"]["open"] == "took part"
 
 
@@ -134,7 +134,7 @@ async def test_a_finished_campaign_shows_the_hours_before_its_end_and_no_rate(en
     me = await annotator(engine, campaign)
     await submit(engine, me, await hit_of(engine, me))
     async with engine.begin() as connection:
-        await lifecycle.transition(connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2))
+        await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2))
     figures = (await state_of(engine, campaign, now=NOW + timedelta(days=90))).figures
     assert figures["pace"]["bars"] == [60, 0]
     assert figures["words"]["rate"] == ""
@@ -147,17 +147,23 @@ async def test_many_items_are_drawn_in_groups_without_their_names(engine):
 
 
 def test_how_far_off_the_posterior_intervals_are_is_said():
-    assert held_words(0.62, 0.43) == "Of the posterior intervals, which are 0.4 times as wide, about 62 in 100 hold it."
-    assert held_words(0.95, 1.04) == "Of the posterior intervals, which are about as wide, about 95 in 100 hold it."
-    assert held_words(np.nan, np.nan) == ""
+    assert (
+        interval_coverage_text(0.62, 0.43)
+        == "Of the posterior intervals, which are 0.4 times as wide, about 62 in 100 hold it."
+    )
+    assert (
+        interval_coverage_text(0.95, 1.04)
+        == "Of the posterior intervals, which are about as wide, about 95 in 100 hold it."
+    )
+    assert interval_coverage_text(np.nan, np.nan) == ""
 
 
 def test_names_are_one_short_line():
-    assert shortened("a\n b") == "a b"
-    assert shortened("x" * 61) == "x" * 59 + "…"
+    assert shorten_item_name("a\n b") == "a b"
+    assert shorten_item_name("x" * 61) == "x" * 59 + "…"
 
 
 def test_bounded_scales_are_whole_and_unbounded_ones_reach_to_the_intervals():
     score, variance = np.array([-0.2, 0.5]), np.array([0.01, 0.01])
-    assert domain(ONLINE["ra"].family, score, variance) == (0.0, 1.0)
-    assert domain(ONLINE["trueskill"].family, score, variance) == (-0.4, 1.0)
+    assert score_domain(ONLINE_LAWS["ra"].family, score, variance) == (0.0, 1.0)
+    assert score_domain(ONLINE_LAWS["trueskill"].family, score, variance) == (-0.4, 1.0)

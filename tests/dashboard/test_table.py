@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from app.dashboard.table import ROWS, ItemsView, page_of
+from app.dashboard.table import DASHBOARD_ITEMS_PER_PAGE, ItemsView, load_items_page
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import moderated
+from app.inference.ratings.moderated import moderate_means
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
-UNKNOWN = moderated(Tally.nothing(45))
+UNKNOWN = moderate_means(Tally.empty(45))
 
 
 @pytest.fixture
@@ -23,7 +23,9 @@ async def campaign(engine):
 
 async def numbers(engine, campaign, **view):
     async with engine.connect() as connection:
-        return [line.item.number for line in (await page_of(connection, campaign, ItemsView(**view), UNKNOWN)).lines]
+        return [
+            line.item.number for line in (await load_items_page(connection, campaign, ItemsView(**view), UNKNOWN)).lines
+        ]
 
 
 async def test_the_first_page_holds_the_highest_scores(engine, campaign):
@@ -42,7 +44,7 @@ async def test_other_columns_sort_too(engine, campaign):
 
 async def test_pages_together_show_every_item_once_with_its_place(engine, campaign):
     async with engine.connect() as connection:
-        pages = [await page_of(connection, campaign, ItemsView(page=page), UNKNOWN) for page in (1, 2, 3)]
+        pages = [await load_items_page(connection, campaign, ItemsView(page=page), UNKNOWN) for page in (1, 2, 3)]
     lines = [line for page in pages for line in page.lines]
     assert sorted(line.item.number for line in lines) == list(range(45))
     assert [line.place for line in lines] == list(range(1, 46))
@@ -51,8 +53,8 @@ async def test_pages_together_show_every_item_once_with_its_place(engine, campai
 
 async def test_a_page_beyond_the_last_is_the_first(engine, campaign):
     async with engine.connect() as connection:
-        page = await page_of(connection, campaign, ItemsView(page=99, search="verb"), UNKNOWN)
-    assert (page.view.page, len(page.lines), page.found) == (1, ROWS, 44)
+        page = await load_items_page(connection, campaign, ItemsView(page=99, search="verb"), UNKNOWN)
+    assert (page.view.page, len(page.lines), page.found) == (1, DASHBOARD_ITEMS_PER_PAGE, 44)
 
 
 async def test_a_search_finds_parts_of_texts_and_ids_whatever_their_case(engine, campaign):
@@ -67,7 +69,7 @@ async def test_wildcards_in_a_search_are_letters(engine, campaign):
 
 async def test_a_search_without_a_hit_is_an_empty_page(engine, campaign):
     async with engine.connect() as connection:
-        page = await page_of(connection, campaign, ItemsView(search="nowhere"), UNKNOWN)
+        page = await load_items_page(connection, campaign, ItemsView(search="nowhere"), UNKNOWN)
     assert (page.lines, page.found, page.pages) == ([], 0, 1)
 
 
@@ -76,7 +78,7 @@ async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
     me = await annotator(engine, campaign)
     await submit(engine, me, await hit_of(engine, me), scores=[100.0] * 5)
     async with engine.connect() as connection:
-        page = await page_of(connection, campaign, ItemsView(), UNKNOWN)
+        page = await load_items_page(connection, campaign, ItemsView(), UNKNOWN)
     best, worst = page.lines[0], page.lines[-1]
     # Beta(2, 1) has the distribution function x^2, Beta(1, 1) has x.
     np.testing.assert_allclose([best.low, best.high], 100 * np.sqrt([0.025, 0.975]))
@@ -85,9 +87,9 @@ async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
 
 async def test_each_line_has_the_mean_and_the_calibrated_interval_of_its_item(engine):
     campaign = await running(engine, items=5)
-    known = moderated(Tally.nothing(5).after([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3]))
+    known = moderate_means(Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3]))
     async with engine.connect() as connection:
-        lines = (await page_of(connection, campaign, ItemsView(), known)).lines
+        lines = (await load_items_page(connection, campaign, ItemsView(), known)).lines
     low, high = known.interval()
     for line in lines[:3]:
         number = line.item.number
@@ -102,7 +104,7 @@ def test_the_address_of_a_view_leaves_out_what_is_as_usual():
 
 
 def test_a_column_sorts_down_first_and_turns_around_when_pressed_again_names_up():
-    assert ItemsView(page=3).sorted_by("variance") == "?sort=variance"
-    assert ItemsView().sorted_by("score") == "?order=up"
-    assert ItemsView(ascending=True).sorted_by("score") == "?"
-    assert ItemsView().sorted_by("name") == "?sort=name&order=up"
+    assert ItemsView(page=3).sort_query("variance") == "?sort=variance"
+    assert ItemsView().sort_query("score") == "?order=up"
+    assert ItemsView(ascending=True).sort_query("score") == "?"
+    assert ItemsView().sort_query("name") == "?sort=name&order=up"

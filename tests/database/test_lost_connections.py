@@ -11,16 +11,16 @@ from starlette.requests import Request
 
 from app import web
 from app.database import bulk
-from app.database.chosen import reach
+from app.database.chosen import inspect_database
 from app.database.connecting import DatabaseUnreachable, TimeLimits
 from app.database.session import (
     Driver,
     ServingConnections,
+    begin_transaction,
+    borrow_autocommit_driver,
     create_engine,
     driver_of,
-    is_limited,
-    statements,
-    transaction,
+    is_limited_connection,
 )
 from app.errors import StartupProblem
 from tests.proxies import Proxy, TransactionPooler
@@ -49,12 +49,12 @@ async def by_sqlalchemy(engine, _connections, statement):
 
 
 async def by_transaction(engine, _connections, statement):
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         return await connection.fetchval(statement)
 
 
 async def by_statements(engine, _connections, statement):
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         return await connection.fetchval(statement)
 
 
@@ -94,7 +94,7 @@ async def test_a_statement_whose_connection_falls_silent_is_a_503_and_the_next_o
         async with asyncio.timeout(PATIENCE):
             with pytest.raises(TimeoutError) as problem:
                 await way(engine, connections, BACKEND)
-            assert web.on_database_error(PROGRAM, problem.value).status_code == 503
+            assert web.handle_database_error(PROGRAM, problem.value).status_code == 503
             assert await way(engine, connections, BACKEND) != before
             await connections.close()
 
@@ -144,21 +144,21 @@ async def test_a_slow_statement_is_cancelled_and_its_connection_replaced_alone(d
 
 
 async def test_copies_may_take_longer_than_a_statement(database_url):
-    async with proxied(database_url, NEVER_ASKED) as (_, engine), statements(engine) as connection:
+    async with proxied(database_url, NEVER_ASKED) as (_, engine), borrow_autocommit_driver(engine) as connection:
         slow = "SELECT n, pg_sleep(0.6)::text = '' FROM generate_series(1, 4) AS n"
-        found = await bulk.numbers_of(connection, f"SELECT n FROM ({slow}) AS slow", (), n="i4")
+        found = await bulk.fetch_arrays_on_driver(connection, f"SELECT n FROM ({slow}) AS slow", (), n="i4")
         assert found["n"].tolist() == [1, 2, 3, 4]
 
 
 async def test_a_copy_whose_connection_falls_silent_comes_to_an_end(database_url, monkeypatch):
-    monkeypatch.setattr(bulk, "SILENCE_SECONDS", 0.3)
+    monkeypatch.setattr(bulk, "COPY_SILENCE_SECONDS", 0.3)
     async with proxied(database_url, ASKED_BEFORE_USE) as (proxy, engine), asyncio.timeout(PATIENCE):
 
         async def copy():
             async with engine.begin() as connection:
                 await connection.execute(text("SELECT 1"))
                 proxy.silence()
-                await bulk.numbers_of(await driver_of(connection), "SELECT 1::int4 AS n", (), n="i4")
+                await bulk.fetch_arrays_on_driver(await driver_of(connection), "SELECT 1::int4 AS n", (), n="i4")
 
         with pytest.raises(TimeoutError):
             await copy()
@@ -187,18 +187,18 @@ async def test_locks_of_a_connection_that_fell_silent_are_released(database_url)
     """PostgreSQL hears nothing of the loss either, and would keep the locks for hours."""
     limits = replace(NEVER_ASKED, statement=2, idle_in_transaction=0.5)
     async with proxied(database_url, limits, lock_seconds=1) as (proxy, engine), asyncio.timeout(PATIENCE):
-        async with transaction(engine) as connection:
+        async with begin_transaction(engine) as connection:
             await connection.execute("CREATE TABLE counted (number int); INSERT INTO counted VALUES (0)")
 
         async def count():
-            async with transaction(engine) as connection:
+            async with begin_transaction(engine) as connection:
                 await connection.execute("UPDATE counted SET number = number + 1")
                 proxy.silence()
                 await connection.execute("SELECT 1")
 
         with pytest.raises(TimeoutError):
             await count()
-        async with transaction(engine) as connection:
+        async with begin_transaction(engine) as connection:
             await connection.execute("UPDATE counted SET number = number + 10")
             assert await connection.fetchval("SELECT number FROM counted") == 10
 
@@ -258,7 +258,7 @@ async def test_when_no_host_answers_each_is_named_with_its_reason(database_url):
         assert f"127.0.0.1:{silent.port}: it did not answer within 2 seconds; " in said
         assert f"127.0.0.1:{standby.port}: it is not a server for target_session_attrs=read-write; " in said
         assert "127.0.0.1:9: " in said
-        assert web.on_database_error(PROGRAM, problem.value).status_code == 503
+        assert web.handle_database_error(PROGRAM, problem.value).status_code == 503
         await engine.dispose()
 
 
@@ -270,7 +270,7 @@ async def test_a_server_that_takes_no_writes_is_a_503_and_its_connection_is_drop
         proxy.read_only = True
         with pytest.raises(Exception, match="read-only transaction") as problem:
             await way(engine, connections, WRITE)
-        assert web.on_database_error(PROGRAM, problem.value).status_code == 503
+        assert web.handle_database_error(PROGRAM, problem.value).status_code == 503
         proxy.read_only = False
         assert await way(engine, connections, WRITE) > 0
         await connections.close()
@@ -279,10 +279,10 @@ async def test_a_server_that_takes_no_writes_is_a_503_and_its_connection_is_drop
 async def test_a_pooler_of_transactions_is_refused_and_one_of_sessions_is_not(database_url):
     async with TransactionPooler(database_url) as pooler, asyncio.timeout(PATIENCE):
         with pytest.raises(StartupProblem, match="Set PgBouncer's pool_mode to session"):
-            await reach(pooler.url)
+            await inspect_database(pooler.url)
     async with Proxy(database_url) as pooler:
         pooler.refuse_settings = True
-        assert (await reach(pooler.url)).has_tables
+        assert (await inspect_database(pooler.url)).has_tables
 
 
 async def test_a_pooler_that_takes_no_settings_gets_them_afterwards(database_url):
@@ -295,13 +295,13 @@ async def test_a_pooler_that_takes_no_settings_gets_them_afterwards(database_url
 
 
 def socket_of(connection: Driver) -> socket.socket:
-    assert is_limited(connection)
+    assert is_limited_connection(connection)
     assert connection.socket is not None
     return connection.socket
 
 
 async def test_the_kernel_is_asked_to_notice_a_dead_server(database_url):
-    async with proxied(database_url, TimeLimits()) as (_, engine), statements(engine) as connection:
+    async with proxied(database_url, TimeLimits()) as (_, engine), borrow_autocommit_driver(engine) as connection:
         connected = socket_of(connection)
         assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 3
@@ -314,7 +314,7 @@ async def test_what_the_address_says_of_sessions_and_sockets_is_followed(databas
     async with Proxy(database_url) as proxy:
         asked = "application_name=lab&options=-c%20geqo%3Doff&keepalives_count=7&tcp_user_timeout=4000"
         engine = create_engine(f"{proxy.url}&{asked}", pool_size=1)
-        async with statements(engine) as connection:
+        async with borrow_autocommit_driver(engine) as connection:
             assert await connection.fetchval("SHOW application_name") == "lab"
             assert await connection.fetchval("SHOW geqo") == "off"
             assert socket_of(connection).getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 7

@@ -6,10 +6,17 @@ import asyncpg
 import pytest
 from sqlalchemy import text
 
-from app.database.session import LOST, Record, ServingConnections, fetch_one, statements, transaction
+from app.database.session import (
+    LOST_CONNECTION_ERRORS,
+    Record,
+    ServingConnections,
+    begin_transaction,
+    borrow_autocommit_driver,
+    fetch_first_row,
+)
 from tests.serving.campaigns import until
 
-LOST_OR_ENDED = (*LOST, asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError)
+LOST_OR_ENDED = (*LOST_CONNECTION_ERRORS, asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError)
 
 BACKEND = text("SELECT pg_backend_pid() AS backend")
 
@@ -19,8 +26,8 @@ class Backend(Record):
 
 
 async def backend(engine):
-    async with transaction(engine) as connection:
-        row = await fetch_one(connection, BACKEND, {}, Backend)
+    async with begin_transaction(engine) as connection:
+        row = await fetch_first_row(connection, BACKEND, {}, Backend)
     assert row is not None
     return row.backend
 
@@ -31,7 +38,7 @@ async def test_a_connection_that_broke_is_not_given_to_anyone_else(engine, probl
     before = await backend(engine)
     assert await backend(engine) == before
     with pytest.raises(problem):
-        async with transaction(engine):
+        async with begin_transaction(engine):
             raise problem("the connection broke")
     assert await backend(engine) != before
 
@@ -40,16 +47,16 @@ async def test_a_connection_that_broke_is_not_given_to_anyone_else(engine, probl
 async def test_what_a_body_refuses_is_rolled_back_and_the_connection_kept(engine):
     before = await backend(engine)
     with pytest.raises(asyncpg.DivisionByZeroError):
-        async with transaction(engine) as connection:
+        async with begin_transaction(engine) as connection:
             await connection.execute("CREATE TABLE half_done (); SELECT 1 / 0")
     assert await backend(engine) == before
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         assert await connection.fetchval("SELECT to_regclass('half_done')") is None
 
 
 async def test_a_column_that_is_not_there_is_no_attribute(engine):
-    async with transaction(engine) as connection:
-        row = await fetch_one(connection, BACKEND, {}, Backend)
+    async with begin_transaction(engine) as connection:
+        row = await fetch_first_row(connection, BACKEND, {}, Backend)
     assert not hasattr(row, "frontend")
 
 
@@ -59,7 +66,7 @@ async def test_who_is_cancelled_at_begin_spoils_no_later_transaction(engine, way
     connections = ServingConnections(engine, 1)
 
     def connected():
-        return connections.borrow() if way == "serving" else statements(engine)
+        return connections.borrow() if way == "serving" else borrow_autocommit_driver(engine)
 
     async def write(number):
         async with connected() as connection, connection.transaction():
@@ -73,7 +80,7 @@ async def test_who_is_cancelled_at_begin_spoils_no_later_transaction(engine, way
     with pytest.raises(asyncio.CancelledError):
         await cancelled
     await write(2)
-    async with transaction(engine) as other:
+    async with begin_transaction(engine) as other:
         assert await other.fetch("SELECT number FROM written") == [(2,)]
     await connections.close()
 

@@ -24,7 +24,7 @@ FORMS = st.dictionaries(
 def read(design: Design, fields: dict[str, str]) -> list[float] | Invalid:
     """What is stored of a form, or its refusal."""
     try:
-        return design.values(design.read(Form(fields, "form"), ITEMS), ITEMS)
+        return design.validated_values(design.parse_answer(Form(fields, "form"), ITEMS), ITEMS)
     except Invalid as refusal:
         return refusal
 

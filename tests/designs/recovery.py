@@ -9,9 +9,9 @@ from scipy import stats
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns.lifecycle import transition
-from app.record.replay import verify
-from app.simulation.annotators import plain
+from app.campaigns.lifecycle import apply_transition
+from app.record.replay import verify_by_replay
+from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.serving.campaigns import NOW, running, values
 
@@ -23,11 +23,15 @@ async def answered_by_a_crowd(engine: AsyncEngine, **settings: Any) -> Row[Any]:
     campaign = await running(engine, items=ITEMS, launched=False, judgments_per_item=8, **settings)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('oracle', number)"))
-        campaign = await transition(connection, campaign.slug, "launch", now=NOW)
+        campaign = await apply_transition(connection, campaign.slug, "launch", now=NOW)
     minutes, rng = count(), np.random.default_rng(1)
     crowd: dict[str, Any] = {"hits": 1000, "annotators": 8, "truth_column": "oracle", "rng": rng}
     await simulate(
-        engine, campaign, population=plain(0.1), clock=lambda: NOW + timedelta(minutes=next(minutes)), **crowd
+        engine,
+        campaign,
+        population=plain_population(0.1),
+        clock=lambda: NOW + timedelta(minutes=next(minutes)),
+        **crowd,
     )
     return campaign
 
@@ -37,4 +41,4 @@ async def is_recovered(engine: AsyncEngine, campaign: Row[Any]) -> None:
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, np.arange(ITEMS)).statistic > 0.93
     async with engine.begin() as connection:
-        assert (await verify(connection, campaign)).mismatches == []
+        assert (await verify_by_replay(connection, campaign)).mismatches == []

@@ -8,16 +8,16 @@ from scipy.stats import pearsonr
 
 from app.campaigns import counted, lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
 from app.database.session import create_engine
 from app.designs.baseline import Baseline
 from app.errors import Conflict, Gone
 from app.record import replay
 from app.selection.index import AlgorithmOne
-from app.selection.rule import Asking
+from app.selection.rule import SelectionSettings
 from app.serving.posterior_cache import PosteriorCache
-from app.simulation.annotators import plain
+from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.designs.test_pairwise import LAWS
 from tests.serving.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
@@ -29,8 +29,8 @@ def against(name="v3", **settings):
 
 
 async def verified(engine, campaign):
-    async with snapshot(engine) as connection:
-        return await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))
+    async with open_snapshot(engine) as connection:
+        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
 
 
 async def judgments(engine):
@@ -135,7 +135,7 @@ async def test_a_launch_without_the_baseline_or_without_others_is_refused(engine
         await connection.exec_driver_sql(f"DELETE FROM items WHERE number >= {items}")
     with pytest.raises(Conflict, match=said) as refused:
         async with engine.begin() as connection:
-            await lifecycle.transition(connection, campaign.slug, "launch", now=NOW)
+            await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
     assert refused.value.code == code
     assert await value(engine, "SELECT status FROM campaigns") == "draft"
 
@@ -144,12 +144,12 @@ async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
     campaign = await running(app.state.database, items=5, judgments_per_item=3, launched=False, **against())
     assert "12 HITs" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     async with app.state.database.begin() as connection:
-        await lifecycle.transition(connection, campaign.slug, "launch", now=NOW)
+        await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
     assert await value(app.state.database, "SELECT always_shown FROM campaigns") == [3]
     who = await annotator(app.state.database, campaign)
     await submit(app.state.database, who, await hit_of(app.state.database, who), scores=[1.0, 2.0])
     async with app.state.database.begin() as connection:
-        found = await counted.find_counted(connection, campaign.slug)
+        found = await counted.find_campaign_with_progress(connection, campaign.slug)
         assert (found.judgments_taken, found.judgments_wanted) == (1, 12)
     for page in ("", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
@@ -173,7 +173,14 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
     campaign = await running(engine, items=20, judgments_per_item=16, **against("v2", update_law=law))
     rng = np.random.default_rng(5)
     hits = await simulate(
-        engine, campaign, hits=500, annotators=8, population=plain(0.3), truth_column=None, rng=rng, clock=lambda: NOW
+        engine,
+        campaign,
+        hits=500,
+        annotators=8,
+        population=plain_population(0.3),
+        truth_column=None,
+        rng=rng,
+        clock=lambda: NOW,
     )
     truth = np.random.default_rng(5).random(20)  # what the crowd drew first
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
@@ -184,9 +191,9 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
 
 @pytest.mark.parametrize("iteration", [0, 1])
 def test_an_iteration_asks_about_each_other_item_once(iteration):
-    asking = Asking(wanted=4, n=1, gamma=0.1, never=(3,))
+    asking = SelectionSettings(judgments_per_item=4, items_per_hit=1, gamma=0.1, never_drawn=(3,))
     rng = np.random.default_rng(1)
-    plan = AlgorithmOne().plan(
+    plan = AlgorithmOne().plan_iteration(
         np.full(6, 0.5), np.full(6, 0.1), np.zeros(6, np.int64), asking, iteration=iteration, rng=rng
     )
     assert sorted(draw.items for draw in plan) == [[0], [1], [2], [4], [5]]
@@ -194,8 +201,8 @@ def test_an_iteration_asks_about_each_other_item_once(iteration):
 
 
 def test_an_index_never_draws_the_baseline_whatever_becomes_of_it():
-    asking = Asking(wanted=2, n=1, gamma=0.1, never=(1,))
-    index = AlgorithmOne().index(np.full(3, 0.5), np.full(3, 0.1), np.zeros(3, np.int64), asking)
+    asking = SelectionSettings(judgments_per_item=2, items_per_hit=1, gamma=0.1, never_drawn=(1,))
+    index = AlgorithmOne().make_index(np.full(3, 0.5), np.full(3, 0.1), np.zeros(3, np.int64), asking)
     rng = np.random.default_rng(1)
     for taken in range(1, 5):
         index.update([1], [0.5], [0.2], [taken])
@@ -203,9 +210,9 @@ def test_an_index_never_draws_the_baseline_whatever_becomes_of_it():
         draw = index.draw(1, seen={0}, full={2}, leading=set(), allow_seen=True, rng=rng)
         assert draw is not None
         assert draw.items == [0]
-    assert index.leaves_something([0, 1], seen=[], allow_seen=True)
+    assert index.has_items_after([0, 1], seen=[], allow_seen=True)
     index.update([0, 2], [0.5, 0.5], [0.1, 0.1], [2, 2])
-    assert not index.leaves_something([], seen=[], allow_seen=True)
+    assert not index.has_items_after([], seen=[], allow_seen=True)
 
 
 def test_settings_say_what_is_drawn():

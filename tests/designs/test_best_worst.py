@@ -13,8 +13,8 @@ from app.designs.answer import Answer, Form
 from app.designs.best_worst import BestWorst
 from app.errors import Invalid
 from app.inference.online import bounded_ra, trueskill
-from app.inference.online.law import Parameters
-from app.record.law import hit_of, parameters_of
+from app.inference.online.law import LawParameters
+from app.record.law import law_hit, law_parameters
 from app.record.stream import Response
 
 DESIGN = BestWorst()
@@ -25,7 +25,7 @@ CAMPAIGN = SimpleNamespace(
 
 
 def values(form, items=ITEMS):
-    return DESIGN.values(DESIGN.read(Form(form, "form"), items), items)
+    return DESIGN.validated_values(DESIGN.parse_answer(Form(form, "form"), items), items)
 
 
 def outcome(form):
@@ -73,7 +73,7 @@ def test_half_an_answer_and_items_of_other_hits_are_refused(form, code):
 )
 def test_a_program_sends_one_best_and_one_worst_or_is_refused(places):
     with pytest.raises(Invalid) as refusal:
-        DESIGN.values(Answer(dict(zip(ITEMS, places, strict=True))), ITEMS)
+        DESIGN.validated_values(Answer(dict(zip(ITEMS, places, strict=True))), ITEMS)
     assert refusal.value.code in ("answer_impossible", "score_out_of_range")
 
 
@@ -90,8 +90,8 @@ def test_whatever_a_browser_sends_is_an_answer_or_refused_with_a_code(form):
 def test_the_middle_is_half_way_in_a_hit_of_any_length():
     for count in (2, 3, 4, 5):
         places = [1.0, *[2.0] * (count - 2), 3.0]
-        assert DESIGN.shares(places) == [1.0, *[0.5] * (count - 2), 0.0]
-        assert DESIGN.points(np.array(places)).tolist() == [100.0, *[50.0] * (count - 2), 0.0]
+        assert DESIGN.to_shares(places) == [1.0, *[0.5] * (count - 2), 0.0]
+        assert DESIGN.to_points(np.array(places)).tolist() == [100.0, *[50.0] * (count - 2), 0.0]
 
 
 def test_its_two_words_must_differ():
@@ -107,9 +107,9 @@ LAWS = {law.LAW.name: law.LAW for law in (bounded_ra, trueskill)}
 def told(law, places):
     """The posteriors of fresh items after a HIT with these places, as the campaign's law takes it."""
     items = list(range(len(places)))
-    hit = hit_of(CAMPAIGN, Response(0, 1, items, places))
+    hit = law_hit(CAMPAIGN, Response(0, 1, items, places))
     columns = [[number] * len(places) for number in LAWS[law].family.default_prior]
-    return list(zip(*LAWS[law].update(*columns, hit.values, parameters_of(CAMPAIGN)), strict=True))
+    return list(zip(*LAWS[law].update(*columns, hit.values, law_parameters(CAMPAIGN)), strict=True))
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -121,7 +121,7 @@ def test_a_hit_of_n_is_its_2n_less_3_pairs_and_nothing_else(law, places):
     for i, j in pairs:
         columns = zip(posteriors[i], posteriors[j], strict=True)
         order = [1.0, 0.0] if places[i] < places[j] else [0.0, 1.0]
-        posteriors[i], posteriors[j] = zip(*LAWS[law].update(*columns, order, Parameters(0.1, 0.1)), strict=True)
+        posteriors[i], posteriors[j] = zip(*LAWS[law].update(*columns, order, LawParameters(0.1, 0.1)), strict=True)
     assert told(law, places) == posteriors
 
 

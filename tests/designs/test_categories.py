@@ -6,11 +6,11 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.together import can_follow
-from app.database.bulk import snapshot
+from app.campaigns.together import can_law_read_design
+from app.database.bulk import open_snapshot
 from app.designs.categories import Categories
-from app.inference.online.laws import ONLINE
-from app.record.replay import verify
+from app.inference.online.laws import ONLINE_LAWS
+from app.record.replay import verify_by_replay
 from tests.designs.labelled import FORMS, campaign, is_stored_or_refused, likeliest
 from tests.designs.recovery import answered_by_a_crowd
 
@@ -28,7 +28,7 @@ def test_what_stands_behind_the_first_colon_and_space_describes_a_label():
 
 
 def test_annotators_are_told_how_many_labels_there_are():
-    alone, four = SENSES.task(campaign(1)), SENSES.task(campaign(4))
+    alone, four = SENSES.describe_task(campaign(1)), SENSES.describe_task(campaign(4))
     assert alone == "You see one item at a time and choose, of 3 labels, the one that fits best."
     assert four == "You see 4 items at a time and choose, of 3 labels, for each the one that fits best."
 
@@ -36,7 +36,7 @@ def test_annotators_are_told_how_many_labels_there_are():
 @pytest.mark.parametrize(("count", "searched", "last_key"), [(11, False, "k"), (12, True, "l"), (30, True, "4")])
 def test_every_label_has_a_key_and_many_can_be_searched(count, searched, last_key):
     design = Categories(labels=tuple(f"label {k}" for k in range(count)))
-    assert design.searched == searched
+    assert design.has_label_search == searched
     assert design.options[-1].key == last_key
     assert len({option.key for option in design.options}) == count
 
@@ -58,8 +58,8 @@ def test_labels_that_nobody_could_tell_apart_are_refused(labels, said):
 
 
 def test_labels_have_no_order_so_only_a_law_that_counts_them_can_follow():
-    assert not SENSES.ordered
-    assert [name for name, law in ONLINE.items() if can_follow(SENSES, law)] == ["dirichlet"]
+    assert not SENSES.is_ordered
+    assert [name for name, law in ONLINE_LAWS.items() if can_law_read_design(SENSES, law)] == ["dirichlet"]
     with pytest.raises(ValidationError, match=r"this law cannot read the answers of “Categories”; dirichlet can"):
         CampaignSettings(name="A", question="B?", design="categories", update_law="easl")
 
@@ -82,7 +82,7 @@ async def test_the_true_labels_are_recovered_and_replay_to_the_bit(engine, many)
     labels = ("low", "middle", "high", "highest")
     chosen = {"design_settings": {"labels": labels}, "items_per_hit": many}
     campaign = await answered_by_a_crowd(engine, design="categories", **chosen)
-    truth = Categories(labels=labels).given(np.linspace(0, 1, 24).tolist())
+    truth = Categories(labels=labels).simulate_answer(np.linspace(0, 1, 24).tolist())
     assert np.mean(np.array(await likeliest(engine)) == truth) > 0.8
-    async with snapshot(engine) as connection:
-        assert (await verify(connection, campaign)).clean
+    async with open_snapshot(engine) as connection:
+        assert (await verify_by_replay(connection, campaign)).is_clean

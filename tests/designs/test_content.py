@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from app.designs.content import KINDS, TAGS, Cells, Content, NamedFile
+from app.designs.content import ALLOWED_TAGS, CONTENT_KINDS, Content, ItemTexts, NamedFile
 from tests.designs.hostile import HOSTILE
 
 HERE = {"a.png": "/media/1", "größe 1.png": "/media/2", "s.mp3": "/media/3"}
@@ -28,13 +28,13 @@ class Seen(HTMLParser):
 
 
 def drawn(kind, text, **how):
-    (item,) = Content(kind, **how).draw([Cells(text)], HERE).items
+    (item,) = Content(kind, **how).render_items([ItemTexts(text)], HERE).items
     return str(item)
 
 
 def is_harmless(html):
     seen = Seen(html)
-    assert seen.tags <= TAGS
+    assert seen.tags <= ALLOWED_TAGS
     for tag, name, value in seen.attributes:
         assert not name.startswith("on")
         assert name not in ("style", "id", "name", "srcset", "formaction", "srcdoc", "action")
@@ -58,9 +58,9 @@ def test_nor_does_anything_that_is_malformed(text, kind):
     assert is_harmless(drawn(kind, text))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CONTENT_KINDS)
 def test_text_is_escaped_whatever_an_item_is(kind):
-    page = Markup("{}").format(Content(kind).draw([Cells('x<script>"&')], {}).items[0])
+    page = Markup("{}").format(Content(kind).render_items([ItemTexts('x<script>"&')], {}).items[0])
     assert "<script" not in page
 
 
@@ -99,25 +99,31 @@ def test_a_link_is_loaded_if_the_campaign_allows_it_and_only_over_https(name):
 
 
 def test_files_are_known_by_what_an_item_says():
-    found = Content("html").files(Cells('<img src="a.png"><audio src="s.mp3"><video src="gr%C3%B6%C3%9Fe 1.png">'))
+    found = Content("html").named_files(
+        ItemTexts('<img src="a.png"><audio src="s.mp3"><video src="gr%C3%B6%C3%9Fe 1.png">')
+    )
     assert found == {NamedFile("image", "a.png"), NamedFile("audio", "s.mp3"), NamedFile("video", "größe 1.png")}
-    assert Content("image").files(Cells("gro\u0308ße.png")) == {NamedFile("image", "größe.png")}
-    assert Content("text", source="s").files(Cells("a.png", "a.png", "words")) == {NamedFile("image", "a.png")}
+    assert Content("image").named_files(ItemTexts("gro\u0308ße.png")) == {NamedFile("image", "größe.png")}
+    assert Content("text", source="s").named_files(ItemTexts("a.png", "a.png", "words")) == {
+        NamedFile("image", "a.png")
+    }
 
 
 def test_what_all_items_share_stands_there_once_and_what_they_do_not_with_each():
     content = Content("text", source="s", reference="r")
-    hit = content.draw([Cells("a", "same", "one"), Cells("b", "same", "two")], {})
-    assert [(part.title, part.drawn) for part in hit.common] == [("Source", "same")]
-    assert [[part.drawn for part in own] for own in hit.beside] == [["one"], ["two"]]
-    alone = content.draw([Cells("a", "same", None)], {})
-    assert [part.title for part in alone.common] == ["Source"]
-    assert hit.wide
-    assert not alone.wide
+    hit = content.render_items([ItemTexts("a", "same", "one"), ItemTexts("b", "same", "two")], {})
+    assert [(part.title, part.html) for part in hit.shared_context] == [("Source", "same")]
+    assert [[part.html for part in own] for own in hit.own_context] == [["one"], ["two"]]
+    alone = content.render_items([ItemTexts("a", "same", None)], {})
+    assert [part.title for part in alone.shared_context] == ["Source"]
+    assert hit.is_always_wide
+    assert not alone.is_always_wide
 
 
 def test_a_file_beside_a_text_is_drawn_as_what_it_is():
-    hit = Content("text", source="s").draw([Cells("a caption", "a.png"), Cells("another", "a.png")], HERE)
-    assert '<img src="/media/1"' in hit.common[0].drawn
+    hit = Content("text", source="s").render_items(
+        [ItemTexts("a caption", "a.png"), ItemTexts("another", "a.png")], HERE
+    )
+    assert '<img src="/media/1"' in hit.shared_context[0].html
     assert hit.items == ["a caption", "another"]
-    assert hit.loads == [True, True]
+    assert hit.loads_media == [True, True]

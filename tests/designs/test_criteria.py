@@ -6,15 +6,15 @@ import pytest
 
 from app.designs.answer import Form
 from app.designs.criteria import (
-    asked_of,
-    criteria_of,
-    for_criterion,
-    named,
-    names_of,
-    number_of,
-    order_for,
-    part_of,
-    parts_of,
+    criterion_fields,
+    criterion_forms,
+    criterion_names,
+    criterion_number,
+    criterion_order,
+    criterion_view,
+    criterion_views,
+    find_criterion,
+    split_submission,
 )
 from app.designs.registry import DESIGNS, design_of
 from app.errors import NotFound
@@ -39,29 +39,29 @@ BOTH = (
 
 def test_a_campaign_without_criteria_is_its_own():
     alone = campaign()
-    assert criteria_of(alone) == [alone]
-    assert for_criterion(alone, 0) is alone
-    assert (number_of(alone), names_of(alone)) == (0, [])
-    assert [(one.campaign, one.prefix) for one in asked_of(alone, 7)] == [(alone, "")]
+    assert criterion_views(alone) == [alone]
+    assert criterion_view(alone, 0) is alone
+    assert (criterion_number(alone), criterion_names(alone)) == (0, [])
+    assert [(one.campaign, one.prefix) for one in criterion_forms(alone, 7)] == [(alone, "")]
 
 
 def test_what_a_criterion_does_not_say_is_the_campaigns():
-    first, second = criteria_of(campaign(BOTH))
+    first, second = criterion_views(campaign(BOTH))
     assert (first.question, first.low_label, first.high_label) == ("How much is said?", "low", "high")
     assert (second.question, second.low_label, second.high_label) == ("How does it read?", "low", "well")
-    assert [number_of(view) for view in (first, second)] == [0, 1]
+    assert [criterion_number(view) for view in (first, second)] == [0, 1]
     assert [design_of(view).classes for view in (first, second)] == [["a", "b", "c"], ["x", "y"]]
     assert second.seed == 4
 
 
 def test_a_criterion_is_found_by_its_name_and_the_first_without_one():
     both = campaign(BOTH)
-    assert named(both, "fluency").criterion == 1
-    assert named(both, None).criterion_name == named(both, "").criterion_name == "adequacy"
-    assert named(campaign(), None).question == "How good?"
+    assert find_criterion(both, "fluency").criterion == 1
+    assert find_criterion(both, None).criterion_name == find_criterion(both, "").criterion_name == "adequacy"
+    assert find_criterion(campaign(), None).question == "How good?"
     for of in (both, campaign()):
         with pytest.raises(NotFound) as refused:
-            named(of, "style")
+            find_criterion(of, "style")
         assert refused.value.code == "criterion_not_found"
 
 
@@ -76,23 +76,23 @@ def test_a_form_has_a_part_for_each_and_what_is_said_of_all_is_in_every_part():
         "c1-score-7": "2",
         "c0-changes-7": "1",
     }
-    first, second = (part_of(fields, view) for view in criteria_of(both))
+    first, second = (criterion_fields(fields, view) for view in criterion_views(both))
     of_all = {"unjudged-7": "broken", "viewport": "390x844"}
     assert first == of_all | {"score-7": "1", "changes-7": "1"}
     assert second == of_all | {"score-7": "2"}
-    assert parts_of(Form(fields, "page"), both) == [Form(first, "page"), Form(second, "page")]
-    assert part_of(fields, campaign()) is fields
+    assert split_submission(Form(fields, "page"), both) == [Form(first, "page"), Form(second, "page")]
+    assert criterion_fields(fields, campaign()) is fields
 
 
 def test_what_is_asked_stands_in_the_order_of_the_annotator():
     both = campaign(BOTH)
     for annotator in range(8):
-        order = order_for(both, annotator)
+        order = criterion_order(both, annotator)
         assert sorted(order) == [0, 1]
-        assert [(one.campaign.criterion, one.prefix) for one in asked_of(both, annotator)] == [
+        assert [(one.campaign.criterion, one.prefix) for one in criterion_forms(both, annotator)] == [
             (number, f"c{number}-") for number in order
         ]
-    assert {tuple(order_for(both, annotator)) for annotator in range(8)} == {(0, 1), (1, 0)}
+    assert {tuple(criterion_order(both, annotator)) for annotator in range(8)} == {(0, 1), (1, 0)}
 
 
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=lambda design: design.name)
@@ -100,7 +100,7 @@ def test_every_design_reads_each_of_two_criteria_as_it_reads_one_question(design
     items = [7, 3, 5, 12, 4, 9, 1, 8, 6, 2][: design.usual_items]
     both = campaign((*BOTH[:1], {"name": "style", "question": "How is its style?"}), design=design.name)
     both.design_settings = {}
-    for view, part in zip(criteria_of(both), parts_of(Form({}, "form"), both), strict=True):
+    for view, part in zip(criterion_views(both), split_submission(Form({}, "form"), both), strict=True):
         asked = design_of(view)
         assert asked == design()
-        assert asked.read(part, items).values == {}
+        assert asked.parse_answer(part, items).values == {}

@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
-from app.designs.content import Cells, Content, plain
+from app.designs.content import Content, ItemTexts, plain_items
 from app.designs.ordinal import Ordinal
 from app.designs.registry import DESIGNS
-from app.designs.scale import POINTS
+from app.designs.scale import MAX_POINTS
 from app.errors import Invalid
-from app.templating import templates
+from app.templating import english_environment
 from tests.toys import TEMPLATES
 from tests.toys.smiley import Smiley
 
@@ -26,7 +26,7 @@ CAMPAIGN = {
     "hits_answered": 0,
 }  # fmt: skip
 PLACES = [Path(__file__).parents[2] / "templates", Path(TEMPLATES)]
-PAGES = templates.overlay(loader=FileSystemLoader([str(place) for place in PLACES]))
+PAGES = english_environment.overlay(loader=FileSystemLoader([str(place) for place in PLACES]))
 
 
 @pytest.fixture(params=[*DESIGNS.values(), Smiley], ids=lambda design: design.name)
@@ -131,7 +131,7 @@ def test_shares_and_points_of_the_ends_are_those_of_their_scales(design):
         assert 99.99 < high < 100.0
         return
     low, high = (0.0, 100.0) if design.yields != "order" else (100.0, 0.0)
-    assert [POINTS * share for share in design.shares(design.ends)] == [low, high]
+    assert [MAX_POINTS * share for share in design.shares(design.ends)] == [low, high]
     assert design.points(np.array(design.ends)).tolist() == [low, high]
 
 
@@ -160,14 +160,14 @@ class Controls(HTMLParser):
 
 def shown(design, items, **context):
     texts = [f"item {item}" for item in items]
-    fields = {"drawn": plain(texts), "draft": {}, "typed": {}, "send": "Submit", "preview": False}
+    fields = {"drawn": plain_items(texts), "draft": {}, "typed": {}, "send": "Submit", "preview": False}
     campaign = SimpleNamespace(design=design.name, items_per_hit=len(items), **CAMPAIGN)
     return PAGES.get_template("_hit.html").render(fields | {"campaign": campaign, "design": design} | context)
 
 
 def test_its_page_draws_what_items_are_and_what_stands_beside_them(design, items):
-    rows = [Cells("**Bold** ![](a.png)", f"from {item}.", "for all") for item in items]
-    drawn = Content("markdown", source="s", reference="r").draw(rows, {"a.png": "/media/1"})
+    rows = [ItemTexts("**Bold** ![](a.png)", f"from {item}.", "for all") for item in items]
+    drawn = Content("markdown", source="s", reference="r").render_items(rows, {"a.png": "/media/1"})
     page = shown(design, items, drawn=drawn)
     for part in ("<strong>Bold</strong>", 'src="/media/1"', 'name="broken"'):
         assert page.count(part) == len(items)
@@ -249,7 +249,7 @@ def test_a_setting_that_only_looks_like_a_number_or_a_text_is_refused(name, sett
 
 def test_a_label_names_its_class_also_if_it_is_a_number():
     design = Ordinal(labels=("1", "2", "3"))
-    assert design.values(Answer({4: "1", 9: 1.0}), [4, 9]) == [0.0, 1.0]
+    assert design.validated_values(Answer({4: "1", 9: 1.0}), [4, 9]) == [0.0, 1.0]
     with pytest.raises(Invalid) as refused:
-        design.values(Answer({4: "4", 9: 1.0}), [4, 9])
+        design.validated_values(Answer({4: "4", 9: 1.0}), [4, 9])
     assert refused.value.code == "class_unknown"

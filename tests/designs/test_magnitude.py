@@ -13,25 +13,25 @@ from scipy import stats
 from scipy.special import expit
 
 from app.analysis import scores
-from app.analysis.answers import read
-from app.analysis.methods import SCORES
-from app.analysis.offer import scored
+from app.analysis.answers import load_campaign_answers
+from app.analysis.methods import SCORE_METHODS
+from app.analysis.offer import apply_score_method
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.together import can_follow
-from app.database.bulk import snapshot
+from app.campaigns.together import can_law_read_design
+from app.database.bulk import open_snapshot
 from app.designs.answer import Answer, Form
-from app.designs.magnitude import Magnitude, in_digits
-from app.designs.numbers import typed_decimal
+from app.designs.magnitude import Magnitude, format_plain_number
+from app.designs.numbers import parse_typed_decimal
 from app.errors import Invalid
 from app.inference.ground.inestimable import Inestimable
-from app.inference.online.laws import ONLINE
+from app.inference.online.laws import ONLINE_LAWS
 from tests.analysis.answers import answers
 from tests.conftest import browser_of
 from tests.designs.recovery import answered_by_a_crowd, is_recovered
 from tests.serving.campaigns import running, values
 
 BESIDE_100 = Magnitude(reference="walk")
-LAWS = [name for name, law in ONLINE.items() if can_follow(BESIDE_100, law)]
+LAWS = [name for name, law in ONLINE_LAWS.items() if can_law_read_design(BESIDE_100, law)]
 SETTINGS: dict[str, Any] = {"name": "A", "question": "B?", "design": "magnitude"}
 
 
@@ -42,15 +42,15 @@ def refusal_of(design, fields, items):
 
 
 def test_a_value_is_stored_as_it_was_given():
-    answer = BESIDE_100.read(Form({"score-7": " 150 ", "score-2": "0.5", "score-4": "1e3"}, "form"), [2, 7, 4])
-    assert BESIDE_100.values(answer, [2, 7, 4]) == [0.5, 150.0, 1000.0]
+    answer = BESIDE_100.parse_answer(Form({"score-7": " 150 ", "score-2": "0.5", "score-4": "1e3"}, "form"), [2, 7, 4])
+    assert BESIDE_100.validated_values(answer, [2, 7, 4]) == [0.5, 150.0, 1000.0]
 
 
 def test_the_reference_is_in_the_middle_and_as_many_times_more_as_less_is_as_far_from_it():
-    assert BESIDE_100.shares([100.0, 200.0, 50.0, 900.0]) == pytest.approx([1 / 2, 2 / 3, 1 / 3, 9 / 10])
-    assert BESIDE_100.points(np.array([100.0, 200.0])) == pytest.approx([50.0, 200 / 3])
+    assert BESIDE_100.to_shares([100.0, 200.0, 50.0, 900.0]) == pytest.approx([1 / 2, 2 / 3, 1 / 3, 9 / 10])
+    assert BESIDE_100.to_points(np.array([100.0, 200.0])) == pytest.approx([50.0, 200 / 3])
     ratio = np.array([1e-6, 0.3, 1.0, 7.0, 1e6])
-    assert Magnitude(reference_value=8.0).shares((8.0 * ratio).tolist()) == pytest.approx(
+    assert Magnitude(reference_value=8.0).to_shares((8.0 * ratio).tolist()) == pytest.approx(
         expit(np.log(ratio)), rel=1e-9
     )
 
@@ -77,8 +77,8 @@ def test_what_is_not_above_0_or_a_million_times_away_is_refused(value):
     ],
 )
 def test_a_value_may_have_the_signs_of_any_keyboard(entered, value):
-    answer = BESIDE_100.read(Form({"score-1": entered}, "form"), [1])
-    assert BESIDE_100.values(answer, [1]) == [value]
+    answer = BESIDE_100.parse_answer(Form({"score-1": entered}, "form"), [1])
+    assert BESIDE_100.validated_values(answer, [1]) == [value]
 
 
 @pytest.mark.parametrize("entered", ["1,000", "12,500", "100,000", "١,٠٠٠"])
@@ -105,8 +105,8 @@ def test_what_is_no_number_is_refused_kindly(entered):
 @example({"score-1": "+.5", "score-2": "00100."})
 def test_whatever_a_browser_can_send_is_read_to_be_stored_or_refused_with_a_code(fields):
     with suppress(Invalid):
-        found = BESIDE_100.values(BESIDE_100.read(Form(fields, "form"), [1, 2]), [1, 2])
-        assert found == [typed_decimal(fields["score-1"].strip()), typed_decimal(fields["score-2"].strip())]
+        found = BESIDE_100.validated_values(BESIDE_100.parse_answer(Form(fields, "form"), [1, 2]), [1, 2])
+        assert found == [parse_typed_decimal(fields["score-1"].strip()), parse_typed_decimal(fields["score-2"].strip())]
         assert all(1e-4 <= value <= 1e8 for value in found)
         return
     refused = refusal_of(BESIDE_100, fields, [1, 2])
@@ -120,7 +120,7 @@ def test_whatever_a_browser_can_send_is_read_to_be_stored_or_refused_with_a_code
     [(100.0, "100"), (0.0001, "0.0001"), (1e8, "100,000,000"), (2.5, "2.5"), (1234.5, "1,234.5"), (1e-8, "0.00000001")],
 )
 def test_numbers_are_written_without_an_exponent(number, digits):
-    assert in_digits(number) == digits
+    assert format_plain_number(number) == digits
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_is_usual():
     assert (settings.items_per_hit, settings.update_law) == (3, "log-normal")
     assert settings.design_settings == {"reference": "An item of middling quality", "reference_value": 100.0}
     campaign = SimpleNamespace(items_per_hit=3)
-    assert Magnitude(reference_value=10).task(campaign) == (
+    assert Magnitude(reference_value=10).describe_task(campaign) == (
         "You see 3 items at a time and give each a number, beside a reference that has 10."
     )
 
@@ -159,10 +159,10 @@ async def test_every_law_that_it_offers_recovers_the_truth_and_replays_to_the_bi
     chosen = {"design": "magnitude", "update_law": law, "items_per_hit": 4}
     campaign = await answered_by_a_crowd(engine, design_settings={"reference_value": 10}, **chosen)
     await is_recovered(engine, campaign)
-    async with snapshot(engine) as connection:
-        made = await read(connection, campaign)
+    async with open_snapshot(engine) as connection:
+        made = await load_campaign_answers(connection, campaign)
     # In units of the reference; the made-up crowd gives the odds of where it sees an item.
-    means = scores.geometric_mean(made)
+    means = scores.geometric_mean_scores(made)
     assert np.exp(np.log(made.value / 10)[made.item == 12].mean()) == pytest.approx(means.values[12])
     assert stats.spearmanr(means.values, np.arange(24)).statistic > 0.95
     assert means.low is not None
@@ -173,9 +173,9 @@ async def test_every_law_that_it_offers_recovers_the_truth_and_replays_to_the_bi
 
 def test_only_ratios_have_a_geometric_mean():
     made = answers([(0, {0: 50.0, 1: 200 / 3}), (1, {0: 100 / 3, 1: 50.0})], yields="ratio")
-    assert scores.geometric_mean(made).values == pytest.approx([0.5**0.5, 2**0.5])
+    assert scores.geometric_mean_scores(made).values == pytest.approx([0.5**0.5, 2**0.5])
     with pytest.raises(Inestimable) as refusal:
-        scored(SCORES["geometric_mean"], replace(made, yields="points"))
+        apply_score_method(SCORE_METHODS["geometric_mean"], replace(made, yields="points"))
     assert refusal.value.code == "method_reads_other_answers"
 
 
@@ -200,5 +200,5 @@ async def test_a_form_that_was_refused_keeps_what_was_entered(app, engine):
 
 def test_an_answer_of_a_program_is_checked_like_a_form():
     with pytest.raises(Invalid) as refused:
-        BESIDE_100.values(Answer({1: float("nan"), 2: 5.0}), [1, 2])
+        BESIDE_100.validated_values(Answer({1: float("nan"), 2: 5.0}), [1, 2])
     assert refused.value.code == "score_out_of_range"

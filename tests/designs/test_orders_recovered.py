@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from app.designs.registry import DESIGNS
-from app.inference.online.law import Hit, Parameters
-from app.inference.online.laws import ONLINE
+from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
 
 ITEMS = 40
 NOISE = 0.15
@@ -15,12 +15,12 @@ NOISE = 0.15
 def recovered(law_name, design_name, per_hit, rounds, seed=1):
     """Spearman's correlation with the truth after each of these numbers of HITs, of items drawn at random."""
     rng = np.random.default_rng(seed)
-    design, law, truth = DESIGNS[design_name](), ONLINE[law_name], rng.permutation(ITEMS) / (ITEMS - 1)
+    design, law, truth = DESIGNS[design_name](), ONLINE_LAWS[law_name], rng.permutation(ITEMS) / (ITEMS - 1)
     columns = [np.full(ITEMS, number) for number in law.family.default_prior]
-    beliefs = law.begin(columns, Parameters(ties=design.equal == "tie"))
+    beliefs = law.initial_beliefs(columns, LawParameters(ties=design.equal_means == "tie"))
     found, done = [], 0
     for hits in rounds:
-        beliefs.take([answered(design, truth, rng.permutation(ITEMS)[:per_hit], rng) for _ in range(hits - done)])
+        beliefs.apply_hits([answered(design, truth, rng.permutation(ITEMS)[:per_hit], rng) for _ in range(hits - done)])
         done = hits
         found.append(spearmanr(law.family.score(*beliefs.state), truth).statistic)
     return found
@@ -29,10 +29,10 @@ def recovered(law_name, design_name, per_hit, rounds, seed=1):
 def answered(design, truth, shown, rng):
     places = design.given((truth[shown] + rng.normal(0, NOISE, len(shown))).tolist())
     assert design.together(places) == places
-    return Hit(0, shown.tolist(), design.shares(places))
+    return AnsweredHit(0, shown.tolist(), design.shares(places))
 
 
-LAWS = [law.name for law in ONLINE.values() if law.reads == "order"]
+LAWS = [law.name for law in ONLINE_LAWS.values() if law.reads == "order"]
 
 
 @pytest.mark.parametrize("law", LAWS)

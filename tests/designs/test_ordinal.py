@@ -4,23 +4,23 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.together import can_follow
+from app.campaigns.together import can_law_read_design
 from app.designs.ordinal import Ordinal
-from app.inference.online.laws import ONLINE
+from app.inference.online.laws import ONLINE_LAWS
 from tests.designs.labelled import FORMS, campaign, is_stored_or_refused, likeliest
 from tests.designs.recovery import answered_by_a_crowd, is_recovered
 
 SEVEN = Ordinal(labels=("never", "-", "-", "sometimes", "-", "-", "always"))
-LAWS = [name for name, law in ONLINE.items() if can_follow(Ordinal(), law)]
+LAWS = [name for name, law in ONLINE_LAWS.items() if can_law_read_design(Ordinal(), law)]
 
 
 def test_a_hyphen_is_a_point_without_a_label_that_is_called_by_its_number():
     assert SEVEN.classes == ["never", "2", "3", "sometimes", "5", "6", "always"]
-    assert SEVEN.ends == (0.0, 6.0)
-    assert SEVEN.task(campaign(5)) == (
+    assert SEVEN.value_range == (0.0, 6.0)
+    assert SEVEN.describe_task(campaign(5)) == (
         "You see 5 items at a time and choose one of 7 points for each, from “never” to “always”."
     )
-    assert SEVEN.task(campaign(1)).startswith("You see one item at a time")
+    assert SEVEN.describe_task(campaign(1)).startswith("You see one item at a time")
 
 
 @pytest.mark.parametrize(
@@ -56,16 +56,16 @@ def test_points_that_nobody_could_tell_apart_are_refused(labels, said):
 
 
 def test_it_is_told_which_points_there_are():
-    assert Ordinal().possible == "one of the 5 points, numbered from 0"
+    assert Ordinal().allowed_values_text == "one of the 5 points, numbered from 0"
 
 
 def test_people_choose_the_point_next_to_what_they_see():
-    assert Ordinal().given([-0.2, 0.1, 0.13, 0.5, 0.9, 1.7]) == [0.0, 0.0, 1.0, 2.0, 4.0, 4.0]
+    assert Ordinal().simulate_answer([-0.2, 0.1, 0.13, 0.5, 0.9, 1.7]) == [0.0, 0.0, 1.0, 2.0, 4.0, 4.0]
 
 
 def test_points_have_even_distances():
-    assert Ordinal().shares([0.0, 1.0, 4.0]) == [0.0, 0.25, 1.0]
-    assert Ordinal().points(np.array([0.0, 1.0, 4.0])).tolist() == [0.0, 25.0, 100.0]
+    assert Ordinal().to_shares([0.0, 1.0, 4.0]) == [0.0, 0.25, 1.0]
+    assert Ordinal().to_points(np.array([0.0, 1.0, 4.0])).tolist() == [0.0, 25.0, 100.0]
 
 
 @given(FORMS)
@@ -84,7 +84,7 @@ async def test_laws_of_scores_recover_the_order_and_replay_to_the_bit(engine, la
 
 async def test_counted_labels_recover_the_true_points(engine):
     await answered_by_a_crowd(engine, design="ordinal", update_law="dirichlet", items_per_hit=4)
-    truth = Ordinal().given(np.linspace(0, 1, 24).tolist())
+    truth = Ordinal().simulate_answer(np.linspace(0, 1, 24).tolist())
     off = np.abs(np.array(await likeliest(engine)) - truth)
     assert np.mean(off == 0) > 0.7  # the others lie between two points
     assert off.max() == 1

@@ -10,27 +10,27 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
 from app.campaigns import form, lifecycle
-from app.campaigns.together import can_follow
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
+from app.campaigns.together import can_law_read_design
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
 from app.designs.answer import Answer, Form
 from app.designs.pairwise import Pairwise
 from app.errors import Conflict, Invalid
-from app.inference.online.laws import ONLINE
+from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay
-from app.simulation.annotators import plain
+from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
 ITEMS = [7, 3]
-LAWS = [name for name, law in ONLINE.items() if can_follow(Pairwise(), law)]
+LAWS = [name for name, law in ONLINE_LAWS.items() if can_law_read_design(Pairwise(), law)]
 
 
 def stored(fields, design=None):
     """What a form makes of the two items, left and right."""
     design = design or Pairwise()
-    return design.values(design.read(Form(fields, "form"), ITEMS), ITEMS)
+    return design.validated_values(design.parse_answer(Form(fields, "form"), ITEMS), ITEMS)
 
 
 @pytest.mark.parametrize(("chosen", "places"), [("7", [1.0, 2.0]), ("3", [2.0, 1.0]), ("tie", [1.0, 1.0])])
@@ -58,7 +58,7 @@ def test_who_must_choose_cannot_say_that_the_two_are_equal():
     with pytest.raises(Invalid) as refused:
         stored({"preferred": "tie"}, Pairwise(ties_allowed=False))
     assert refused.value.code == "answer_impossible"
-    assert "equal" not in Pairwise(ties_allowed=False).task(None)
+    assert "equal" not in Pairwise(ties_allowed=False).describe_task(None)
 
 
 @given(st.dictionaries(st.sampled_from(["preferred", "score-7", "hit"]), st.text(max_size=4)), st.booleans())
@@ -71,7 +71,7 @@ def test_whatever_a_browser_can_send_is_two_places_or_refused_with_a_message(fie
 
 @given(st.dictionaries(st.sampled_from([7, 3, 9]), st.floats() | st.integers(-1, 3).map(float)))
 def test_whatever_a_program_can_send_too(sent):
-    places, refused = outcome(lambda: Pairwise().values(Answer(sent), ITEMS))
+    places, refused = outcome(lambda: Pairwise().validated_values(Answer(sent), ITEMS))
     assert refused or places in ([1.0, 2.0], [2.0, 1.0], [1.0, 1.0])
     assert refused in (None, "scores_missing", "scores_unknown", "score_out_of_range")
 
@@ -85,12 +85,12 @@ def outcome(read):
 
 
 def test_the_form_of_settings_asks_whether_ties_are_allowed():
-    filled = form.blank() | {"name": "Verbs", "question": "Which?", "design": "pairwise"}
-    assert form.read(filled).design_settings == {
+    filled = form.new_campaign_form_values() | {"name": "Verbs", "question": "Which?", "design": "pairwise"}
+    assert form.parse_settings_form(filled).design_settings == {
         "ties_allowed": False,
         "submit_on_choice": False,
     }  # a switch that is off is left out
-    assert form.read(filled | {"pairwise.ties_allowed": "on"}).design_settings == {
+    assert form.parse_settings_form(filled | {"pairwise.ties_allowed": "on"}).design_settings == {
         "ties_allowed": True,
         "submit_on_choice": False,
     }
@@ -153,14 +153,21 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
     campaign = await running(engine, items=20, judgments_per_item=16, design="pairwise", update_law=law)
     rng = np.random.default_rng(5)
     hits = await simulate(
-        engine, campaign, hits=160, annotators=8, population=plain(0.1), truth_column=None, rng=rng, clock=lambda: NOW
+        engine,
+        campaign,
+        hits=160,
+        annotators=8,
+        population=plain_population(0.1),
+        truth_column=None,
+        rng=rng,
+        clock=lambda: NOW,
     )
     truth = np.random.default_rng(5).random(20)  # what the crowd drew first
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert hits > 150
     assert pearsonr(scores, truth).statistic > 0.9
-    async with snapshot(engine) as connection:
-        found = await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))
+    async with open_snapshot(engine) as connection:
+        found = await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
     assert found == replay.Verification(hits, 20, 0, [])
 
 
@@ -186,6 +193,6 @@ async def test_a_campaign_of_one_item_is_not_launched_since_nothing_could_be_com
     campaign = await running(engine, items=1, launched=False, design="pairwise")
     with pytest.raises(Conflict) as refused:
         async with engine.begin() as connection:
-            await lifecycle.transition(connection, campaign.slug, "launch", now=NOW)
+            await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
     assert refused.value.code == "too_few_items"
     assert await value(engine, "SELECT status FROM campaigns") == "draft"

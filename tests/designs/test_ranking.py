@@ -13,7 +13,7 @@ TIES, STRICT = Ranking(), Ranking(ties_allowed=False)
 
 
 def values(form, design=TIES, items=ITEMS):
-    return design.values(design.read(Form(form, "form"), items), items)
+    return design.validated_values(design.parse_answer(Form(form, "form"), items), items)
 
 
 def outcome(form, design):
@@ -29,7 +29,7 @@ def fields(*places):
 
 
 def test_a_form_reads_as_places_and_how_they_came_about():
-    answer = TIES.read(Form(fields(2, 1, 3) | {"changes-3": "2", "input_kind-3": "keyboard"}, "page"), ITEMS)
+    answer = TIES.parse_answer(Form(fields(2, 1, 3) | {"changes-3": "2", "input_kind-3": "keyboard"}, "page"), ITEMS)
     assert answer.values == {7: 2.0, 3: 1.0, 12: 3.0}
     assert answer.touches == {3: Touch(None, 2, "keyboard")}
 
@@ -98,9 +98,9 @@ def test_annotators_are_told_of_ties_where_there_may_be_some():
     class Five:
         items_per_hit = 5
 
-    assert "equal ones may share a place" in TIES.task(Five)
-    assert "equal" not in STRICT.task(Five)
+    assert "equal ones may share a place" in TIES.describe_task(Five)
+    assert "equal" not in STRICT.describe_task(Five)
 
 
 def test_a_program_may_send_any_places():
-    assert TIES.values(Answer({7: 10, 3: 4, 12: 4}), ITEMS) == [3.0, 1.0, 1.0]
+    assert TIES.validated_values(Answer({7: 10, 3: 4, 12: 4}), ITEMS) == [3.0, 1.0, 1.0]

@@ -8,16 +8,16 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
-from app.designs.beside import extra
-from app.designs.criteria import parts_of
+from app.designs.beside import extra_json
+from app.designs.criteria import split_submission
 from app.designs.remarks import (
-    LONGEST_COMMENT,
+    MAX_COMMENT_CHARS,
     Remark,
-    form_of_remarks,
-    offered,
-    refuse_not_offered,
-    remarks_in,
-    remarks_said,
+    keep_offered_remarks,
+    parse_remarks,
+    refuse_unoffered_remarks,
+    remark_form_fields,
+    remarks_extra,
 )
 from app.errors import Invalid
 
@@ -31,7 +31,7 @@ def asking(comment_on="both", flag_on="both", flag_reasons=REASONS):
 
 def test_what_a_form_says_of_its_items_and_of_the_hit():
     form = {"comment-3": " Half a sentence. ", "flag-17": REASONS[0], "comment-hit": "All alike.", "comment-99": "no"}
-    assert remarks_in(form, ITEMS) == {
+    assert parse_remarks(form, ITEMS) == {
         "hit": Remark("All alike."),
         "3": Remark("Half a sentence."),
         "17": Remark(flag=REASONS[0]),
@@ -40,19 +40,19 @@ def test_what_a_form_says_of_its_items_and_of_the_hit():
 
 def test_empty_fields_say_nothing_and_store_nothing():
     form = {"comment-3": " \r\n", "flag-3": "", "flag-17": " ", "comment-hit": ""}
-    assert remarks_in(form, ITEMS) == {}
-    assert extra(asking(), Answer({}), 1) is None
+    assert parse_remarks(form, ITEMS) == {}
+    assert extra_json(asking(), Answer({}), 1) is None
 
 
 def test_a_comment_keeps_its_lines_and_its_letters_and_loses_what_nobody_sees():
     woman_writing = "\N{WOMAN}\u200d\N{PERSONAL COMPUTER}"
     form = {"comment-hit": f"one\r\ntwo\x00\x1b\x7f {woman_writing}\ud800"}
-    assert remarks_in(form, ITEMS)["hit"].comment == f"one\ntwo {woman_writing}"
+    assert parse_remarks(form, ITEMS)["hit"].comment == f"one\ntwo {woman_writing}"
 
 
 def test_a_comment_is_as_long_as_its_field():
-    assert len(remarks_in({"comment-3": "é" * 2_000}, ITEMS)["3"].comment) == LONGEST_COMMENT
-    assert f'maxlength="{LONGEST_COMMENT}"' in Path("templates/_remarks.html").read_text()
+    assert len(parse_remarks({"comment-3": "é" * 2_000}, ITEMS)["3"].comment) == MAX_COMMENT_CHARS
+    assert f'maxlength="{MAX_COMMENT_CHARS}"' in Path("templates/_remarks.html").read_text()
 
 
 ALL = {"hit": Remark("a", REASONS[1]), "3": Remark("b", REASONS[0]), "17": Remark("c", "something else")}
@@ -69,13 +69,13 @@ ALL = {"hit": Remark("a", REASONS[1]), "3": Remark("b", REASONS[0]), "17": Remar
     ],
 )
 def test_what_is_not_asked_for_is_left_out(settings, kept):
-    assert offered(asking(**settings), ALL) == kept
+    assert keep_offered_remarks(asking(**settings), ALL) == kept
 
 
 def test_where_no_reason_is_asked_for_a_flag_has_none():
     campaign = asking(flag_reasons=[])
-    assert offered(campaign, {"3": Remark(flag="wrong")}) == {"3": Remark(flag="")}
-    assert remarks_said({"3": Remark(flag="")}) == {"remarks": {"3": {"flag": ""}}}
+    assert keep_offered_remarks(campaign, {"3": Remark(flag="wrong")}) == {"3": Remark(flag="")}
+    assert remarks_extra({"3": Remark(flag="")}) == {"remarks": {"3": {"flag": ""}}}
 
 
 @pytest.mark.parametrize(
@@ -91,15 +91,15 @@ def test_where_no_reason_is_asked_for_a_flag_has_none():
 )
 def test_a_program_is_told_what_is_not_asked_for(settings, remarks, code):
     with pytest.raises(Invalid) as refusal:
-        refuse_not_offered(asking(**settings), remarks)
+        refuse_unoffered_remarks(asking(**settings), remarks)
     assert refusal.value.code == code
 
 
 def test_what_was_stored_fills_the_form_that_it_was_said_in():
     form = {"comment-hit": "a", "flag-3": REASONS[1], "comment-17": "b", "flag-17": "wrong"}
-    said = remarks_in(form, ITEMS)
-    stored = remarks_said(offered(asking(), said) | {"17": Remark("b", "")})["remarks"]
-    assert form_of_remarks(stored) == form
+    said = parse_remarks(form, ITEMS)
+    stored = remarks_extra(keep_offered_remarks(asking(), said) | {"17": Remark("b", "")})["remarks"]
+    assert remark_form_fields(stored) == form
 
 
 def test_of_several_criteria_each_part_has_the_same_remarks():
@@ -107,7 +107,7 @@ def test_of_several_criteria_each_part_has_the_same_remarks():
     campaign.criteria = [{"name": "adequacy", "question": "?"}, {"name": "fluency", "question": "?"}]
     campaign.design_settings = {}
     form = Form({"c0-score-3": "5", "c1-score-3": "6", "flag-3": "x", "comment-hit": "y"}, "form")
-    found = [remarks_in(part.fields, ITEMS) for part in parts_of(form, campaign) if isinstance(part, Form)]
+    found = [parse_remarks(part.fields, ITEMS) for part in split_submission(form, campaign) if isinstance(part, Form)]
     assert found == [{"hit": Remark("y"), "3": Remark(flag="x")}] * 2
 
 

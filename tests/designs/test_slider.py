@@ -1,7 +1,7 @@
 import pytest
 
-from app.designs.answer import Answer, Form, Touch, telemetry
-from app.designs.scale import ranks
+from app.designs.answer import Answer, Form, Touch, telemetry_json
+from app.designs.scale import competition_ranks
 from app.designs.slider import Slider
 from app.errors import Invalid
 
@@ -9,7 +9,7 @@ SLIDER = Slider()
 
 
 def read(form, items=(1, 2)):
-    return SLIDER.read(Form(form, "form"), items)
+    return SLIDER.parse_answer(Form(form, "form"), items)
 
 
 def test_a_form_reads_as_scores_and_touches():
@@ -33,13 +33,13 @@ def test_a_score_may_be_written_as_any_decimal(text, value):
 
 
 def test_minus_zero_is_zero():
-    assert [str(score) for score in SLIDER.values(Answer({1: -0.0, 2: 5.0}), [1, 2])] == ["0.0", "5.0"]
+    assert [str(score) for score in SLIDER.validated_values(Answer({1: -0.0, 2: 5.0}), [1, 2])] == ["0.0", "5.0"]
 
 
 @pytest.mark.parametrize("broken", ["-1", "1e99", "soon", "", "99999999999", "1_0", "٣", "9" * 30])
 def test_telemetry_that_does_not_parse_costs_nobody_an_answer(broken):
     answer = read({"score-1": "5", "first_touch_ms-1": broken, "input_kind-1": "telepathy"})
-    assert telemetry([answer], [1]) is None
+    assert telemetry_json([answer], [1]) is None
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_a_form_that_makes_no_sense_is_refused(form, code):
 
 
 def test_scores_come_in_the_order_of_the_hit():
-    assert SLIDER.values(Answer({1: 10.0, 2: 20.0}), [2, 1]) == [20.0, 10.0]
+    assert SLIDER.validated_values(Answer({1: 10.0, 2: 20.0}), [2, 1]) == [20.0, 10.0]
 
 
 def test_what_is_missing_is_named_by_its_place():
     with pytest.raises(Invalid, match="1, 3 of 3") as refusal:
-        SLIDER.values(Answer({5: 10.0}), [4, 5, 6])
+        SLIDER.validated_values(Answer({5: 10.0}), [4, 5, 6])
     assert refusal.value.details == {"missing": [1, 3]}
 
 
 def test_equal_scores_share_a_rank_and_the_next_is_skipped():
-    assert ranks([71, 93, 17, 71]) == [2, 1, 4, 2]
+    assert competition_ranks([71, 93, 17, 71]) == [2, 1, 4, 2]

@@ -8,8 +8,8 @@ from app.designs.pairwise import Pairwise
 from app.designs.ranking import Ranking
 from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
-from app.designs.unit import POINTS, RATIO, WON
-from app.inference.online.laws import ONLINE
+from app.designs.unit import PERCENT_BEATEN_UNIT, POINTS_UNIT, RATIO_UNIT
+from app.inference.online.laws import ONLINE_LAWS
 
 
 @pytest.mark.parametrize(
@@ -29,22 +29,26 @@ def test_an_answer_is_told_as_it_was_given(design, values, said):
 
 
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
-@pytest.mark.parametrize("law", ONLINE.values(), ids=ONLINE)
+@pytest.mark.parametrize("law", ONLINE_LAWS.values(), ids=ONLINE_LAWS)
 def test_scores_from_an_order_alone_never_share_an_axis_with_means(design, law):
     made = design()
     assert made.means_beside(law) == (made.ordered and law.reads in ("points", "ratio"))
 
 
 def test_a_ratio_stands_at_its_share_of_the_axis_and_is_written_in_three_digits():
-    assert [RATIO.words(place) for place in (50.0, 100 * 10 / 11, 100 / 3)] == ["1", "10", "0.5"]
-    assert RATIO.in_files(np.array([0.5, 0.75])) == pytest.approx([1.0, 3.0])
-    assert (50.0, "1") in RATIO.ticks
+    assert [RATIO_UNIT.format_value(place) for place in (50.0, 100 * 10 / 11, 100 / 3)] == ["1", "10", "0.5"]
+    assert RATIO_UNIT.to_file_values(np.array([0.5, 0.75])) == pytest.approx([1.0, 3.0])
+    assert (50.0, "1") in RATIO_UNIT.ticks
 
 
 def test_a_typical_interval_is_points_a_share_or_a_factor_and_nothing_where_it_is_the_whole_scale():
-    assert [unit.give_or_take(10.0) for unit in (POINTS, WON, RATIO)] == ["± 10.0 points", "± 10.0 %", "×/÷ 1.5"]
-    assert {unit.give_or_take(50.0) for unit in (POINTS, WON, RATIO)} == {"unknown yet"}
+    assert [unit.format_spread(10.0) for unit in (POINTS_UNIT, PERCENT_BEATEN_UNIT, RATIO_UNIT)] == [
+        "± 10.0 points",
+        "± 10.0 %",
+        "×/÷ 1.5",
+    ]
+    assert {unit.format_spread(50.0) for unit in (POINTS_UNIT, PERCENT_BEATEN_UNIT, RATIO_UNIT)} == {"unknown yet"}
 
 
 def test_ends_of_intervals_near_zero_have_no_sign():
-    assert POINTS.rounded(-0.3) == "0"
+    assert POINTS_UNIT.format_rounded(-0.3) == "0"

@@ -14,5 +14,5 @@ def in_this_process() -> Iterator[None]:
     `folder` in test_experiments.py, which is of its module, is made by processes as people's runs are.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.experiments.runs.processes", partial(ThreadPoolExecutor, 1))
+        patch.setattr("app.experiments.runs.make_process_pool", partial(ThreadPoolExecutor, 1))
         yield

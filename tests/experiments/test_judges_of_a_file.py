@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from app.cli.commands import easel as command
 from app.errors import Invalid
-from app.experiments.judges import RandomJudges
-from app.experiments.judges_of_a_file import judges_of
+from app.experiments.judges import RandomJudgesExperiment
+from app.experiments.judges_of_a_file import load_comparison_file
 
 HEAD = "first,second,winner,judge,segment"
 
@@ -31,7 +31,7 @@ def table(path, *lines):
 
 
 def test_comparisons_of_a_table_are_read_as_they_stand(tmp_path):
-    read = judges_of(table(tmp_path / "pairs.csv", *rows()), "c", 100)
+    read = load_comparison_file(table(tmp_path / "pairs.csv", *rows()), "c", 100)
     assert read.names == [*"abcde"]
     assert (read.systems, read.judges, read.baseline, read.judgments) == (5, 10, 2, 100)
     first = [line.split(",") for line in rows()[:50]]
@@ -42,13 +42,13 @@ def test_comparisons_of_a_table_are_read_as_they_stand(tmp_path):
 
 def test_without_a_baseline_it_is_the_system_that_is_compared_most(tmp_path):
     more = [row.replace("judge ", "another ") for row in rows() if row.startswith("b,d")]
-    assert judges_of(table(tmp_path / "pairs.csv", *rows(), *more), None, 100).baseline == 1
+    assert load_comparison_file(table(tmp_path / "pairs.csv", *rows(), *more), None, 100).baseline == 1
 
 
 def test_a_run_draws_comparisons_with_the_baseline_or_any_and_none_twice(tmp_path):
-    read = judges_of(table(tmp_path / "pairs.csv", *rows()), "a", 10**6)
-    crowd = read.crowd(np.random.default_rng(1))
-    with_it, any_ = crowd.judged(0, 0.0), crowd.judged(None, 0.0)
+    read = load_comparison_file(table(tmp_path / "pairs.csv", *rows()), "a", 10**6)
+    crowd = read.draw_judges(np.random.default_rng(1))
+    with_it, any_ = crowd.draw_comparisons(0, 0.0), crowd.draw_comparisons(None, 0.0)
     assert len(with_it.first) == len(any_.first) == read.judgments == 120
     assert {*with_it.first.tolist()} == {0}
     assert len({*zip(with_it.second.tolist(), with_it.judge.tolist(), with_it.segment.tolist(), strict=True)}) == 120
@@ -56,10 +56,12 @@ def test_a_run_draws_comparisons_with_the_baseline_or_any_and_none_twice(tmp_pat
 
 def test_other_comparisons_or_another_baseline_are_other_settings(tmp_path):
     path = table(tmp_path / "pairs.csv", *rows())
-    one, again, other = (RandomJudges(judges_of(path, baseline, 200), 1).settings() for baseline in ("a", None, "b"))
+    one, again, other = (
+        RandomJudgesExperiment(load_comparison_file(path, baseline, 200), 1).settings() for baseline in ("a", None, "b")
+    )
     assert one == again != other
     fewer = table(tmp_path / "fewer.csv", *rows()[:-1])
-    assert RandomJudges(judges_of(fewer, "a", 200), 1).settings() != one
+    assert RandomJudgesExperiment(load_comparison_file(fewer, "a", 200), 1).settings() != one
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_other_comparisons_or_another_baseline_are_other_settings(tmp_path):
 )
 def test_a_table_that_says_too_little_is_refused(tmp_path, lines, code):
     with pytest.raises(Invalid) as refused:
-        judges_of(table(tmp_path / "pairs.csv", *lines), "a" if lines else None, 1600)
+        load_comparison_file(table(tmp_path / "pairs.csv", *lines), "a" if lines else None, 1600)
     assert refused.value.code == code
 
 
@@ -87,9 +89,9 @@ def test_a_table_without_a_column_or_the_baseline_is_refused(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("first,second,winner,judge\na,b,a,1\n")
     with pytest.raises(Invalid, match="no column “segment”"):
-        judges_of(path, None, 1600)
+        load_comparison_file(path, None, 1600)
     with pytest.raises(Invalid, match="no system “z”"):
-        judges_of(table(path, *rows()), "z", 1600)
+        load_comparison_file(table(path, *rows()), "z", 1600)
 
 
 def test_the_command_makes_a_report_that_says_what_each_system_is_worth_as_a_baseline(tmp_path):

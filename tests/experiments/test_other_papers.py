@@ -10,11 +10,16 @@ from pyarrow import parquet
 
 from app.cli.commands import easel as command
 from app.experiments import senses
-from app.experiments.judged_pairs import METHODS, JudgedPairs
-from app.experiments.judges import Baselines, Judges, JudgingOfSystems, RandomJudges
-from app.experiments.transitive import NOISES, Saving, consistency, saving
+from app.experiments.judged_pairs import SCORING_METHODS, JudgedPairs
+from app.experiments.judges import BaselineExperiment, RandomJudgesExperiment, SimulatedJudges, SimulatedJudging
+from app.experiments.transitive import (
+    NOISE_POINTS,
+    ImpliedPairsExperiment,
+    paper_consistency_rows,
+    simulate_implied_pairs,
+)
 
-FEW = JudgingOfSystems(systems=6, judges=10, segments=20, judgments=600)
+FEW = SimulatedJudging(systems=6, judges=10, segments=20, judgments=600)
 
 
 def by_experiment(*told):
@@ -27,7 +32,7 @@ def by_experiment(*told):
 
 
 def test_annotators_of_the_paper_are_as_consistent_as_it_says_but_for_rounding():
-    assert consistency() == [
+    assert paper_consistency_rows() == [
         ["A1", "3 / 3", "1", "1.000", "1.000"],
         ["A2", "2 / 3", ".34", "0.346", "0.357"],
         ["A3", "1 / 3", "−.28", "-0.288", "-0.286"],
@@ -35,13 +40,13 @@ def test_annotators_of_the_paper_are_as_consistent_as_it_says_but_for_rounding()
 
 
 def test_who_never_errs_is_asked_few_pairs_and_nothing_implied_is_wrong():
-    asked, wrong = saving(0.0, np.random.default_rng(1))
+    asked, wrong = simulate_implied_pairs(0.0, np.random.default_rng(1))
     assert asked < 0.3
     assert wrong == 0
 
 
 def test_the_more_an_annotator_errs_the_more_implied_pairs_are_wrong():
-    (course,) = Saving(1).run(0)
+    (course,) = ImpliedPairsExperiment(1).run(0)
     assert all(one <= other for one, other in pairwise(course.figures["wrong"]))
 
 
@@ -53,17 +58,17 @@ def test_the_report_on_transitivity_has_the_paper_and_real_annotators(tmp_path):
     assert "| with a tie | 5,861 | 71.8% | 36.8% | 0.554 |" in page
     assert "3,638 pairs" in page
     assert (tmp_path / "transitivity.svg").exists()
-    assert parquet.read_table(tmp_path / "transitivity.parquet").num_rows == 2 * len(NOISES)
+    assert parquet.read_table(tmp_path / "transitivity.parquet").num_rows == 2 * len(NOISE_POINTS)
 
 
 # Word senses
 
 
 def test_a_majority_is_counted_by_sentences_and_shared_where_votes_tie():
-    word = senses.word("help-v")
-    assert word.by_majority.sum() == pytest.approx(1)
-    assert word.by_labels[0] == pytest.approx(0.510, abs=0.001)
-    assert word.by_majority[0] == pytest.approx(0.771, abs=0.02)
+    word = senses.fit_sense_word("help-v")
+    assert word.majority_shares.sum() == pytest.approx(1)
+    assert word.label_shares[0] == pytest.approx(0.510, abs=0.001)
+    assert word.majority_shares[0] == pytest.approx(0.771, abs=0.02)
 
 
 def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
@@ -82,10 +87,10 @@ def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
         "| add-v | 0.55 | 0.465 (0.4",
     ):
         assert row in page
-    for name in senses.WORDS:
+    for name in senses.SENSE_WORDS:
         assert (tmp_path / f"word-senses-{name}.svg").exists()
     shares = parquet.read_table(tmp_path / "word-senses.parquet").to_pylist()
-    assert sum(row["prevalence"] for row in shares) == pytest.approx(4 * len(senses.WORDS))
+    assert sum(row["prevalence"] for row in shares) == pytest.approx(4 * len(senses.SENSE_WORDS))
 
 
 # Judges who answer at random
@@ -93,14 +98,14 @@ def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
 
 def test_all_comparisons_are_with_the_baseline_if_there_is_one_and_none_with_itself():
     for baseline in (None, 2):
-        judged = Judges(FEW, np.random.default_rng(1)).judged(baseline, 0.0)
+        judged = SimulatedJudges(FEW, np.random.default_rng(1)).draw_comparisons(baseline, 0.0)
         assert (judged.first != judged.second).all()
         assert ({*judged.first.tolist()} == {2}) == (baseline == 2)
         assert {*judged.outcome.tolist()} == {-1, 0, 1}
 
 
 def test_who_is_careless_with_a_small_share_is_so_with_a_large_one():
-    share = [np.mean(Judges(FEW, np.random.default_rng(1)).place < part) for part in (0.2, 0.5)]
+    share = [np.mean(SimulatedJudges(FEW, np.random.default_rng(1)).place < part) for part in (0.2, 0.5)]
     assert share == pytest.approx([0.2, 0.5])
 
 
@@ -108,14 +113,16 @@ def test_judges_at_random_change_their_own_answers_alone_and_to_each_as_often():
     rng = np.random.default_rng(1)
     judge = np.repeat([0, 1], 3000)
     zeros = np.zeros(6000, np.int64)
-    found = JudgedPairs(zeros, zeros + 1, judge, zeros, zeros + 1).at_random(np.array([0.0, 0.5]), 0.5, rng).outcome
+    found = (
+        JudgedPairs(zeros, zeros + 1, judge, zeros, zeros + 1).randomise_judges(np.array([0.0, 0.5]), 0.5, rng).outcome
+    )
     assert (found[judge == 1] == 1).all()
     assert np.bincount(found[judge == 0] + 1) == pytest.approx([1000] * 3, abs=100)
 
 
 def test_better_systems_score_higher_by_every_method_and_less_so_with_judges_at_random():
-    found = [RandomJudges(FEW, 1).run(k) for k in range(3)]
-    for k, arm in enumerate(METHODS):
+    found = [RandomJudgesExperiment(FEW, 1).run(k) for k in range(3)]
+    for k, arm in enumerate(SCORING_METHODS):
         pearson = np.mean([run[k].figures["pearson"] for run in found], axis=0)
         assert [run[k].arm for run in found] == [arm] * 3
         assert pearson[0] > 0.9
@@ -123,7 +130,7 @@ def test_better_systems_score_higher_by_every_method_and_less_so_with_judges_at_
 
 
 def test_a_better_baseline_wins_more():
-    (course,) = Baselines(FEW, 1).run(0)
+    (course,) = BaselineExperiment(FEW, 1).run(0)
     won, lost = course.figures["won"], course.figures["lost"]
     assert all(one > other for one, other in pairwise(won))
     assert won[0] > 2 * lost[0]
@@ -131,12 +138,12 @@ def test_a_better_baseline_wins_more():
 
 
 def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path, monkeypatch):
-    few = partial(JudgingOfSystems, systems=6, judges=10, segments=20)  # a tenth of the time
-    monkeypatch.setattr("app.experiments.judges.JudgingOfSystems", few)
+    few = partial(SimulatedJudging, systems=6, judges=10, segments=20)  # a tenth of the time
+    monkeypatch.setattr("app.experiments.judges.SimulatedJudging", few)
     by_experiment("random-judges", "--runs", "2", "--judgments", "200", "--out", str(tmp_path))
     page = (tmp_path / "random-judges.md").read_text()
     assert "| Graded response (loses 0.122) | 0.929 | 0.917 | 0.900 | 0.879 | 0.849 | 0.807 |" in page
-    for title in (method.title for method in METHODS.values()):
+    for title in (method.title for method in SCORING_METHODS.values()):
         assert page.count(f"| {title} (loses ") >= 2
     for words in ("it is too strong to tell the weaker", "it wins and loses about equally", "it is too weak to tell"):
         assert words in page
@@ -145,4 +152,4 @@ def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path, monkeyp
         assert (tmp_path / name).exists()
     assert parquet.read_table(tmp_path / "baselines.parquet").num_rows == 2 * 3
     assert "## Where outputs of a system are alike" in page
-    assert parquet.read_table(tmp_path / "alike-outputs.parquet").num_rows == 2 * 2 * len(METHODS)
+    assert parquet.read_table(tmp_path / "alike-outputs.parquet").num_rows == 2 * 2 * len(SCORING_METHODS)

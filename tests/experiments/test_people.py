@@ -19,17 +19,17 @@ from scipy.stats import chisquare
 
 from app import server
 from app.campaigns import experiment_arms, lifecycle
-from app.campaigns.demo import VERBS, verbs
+from app.campaigns.demo import DEMO_ITEMS_FILE, read_demo_true_values
 from app.cli.commands import easel as command
 from app.crowd.doors import VisitLimiter
 from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
-from app.experiments.people import ARMS, ExperimentWanted, set_up
-from app.experiments.which_arm import chosen
-from app.quality.who_counts import annotator_named, exclude
-from app.record.revisions import revise
+from app.experiments.people import HUMAN_ARMS, ExperimentRequest, create_experiment
+from app.experiments.which_arm import choose_arm
+from app.quality.who_counts import exclude_annotator, find_annotator_id
+from app.record.revisions import revise_posteriors
 from app.settings import Settings
-from app.simulation.annotators import plain
+from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.auth.reaching import came_in
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
@@ -38,7 +38,7 @@ from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, su
 @pytest.fixture
 def few_verbs(tmp_path, monkeypatch):
     """Every fifteenth verb alone."""
-    head, *rows = VERBS.read_text().splitlines()
+    head, *rows = DEMO_ITEMS_FILE.read_text().splitlines()
     path = tmp_path / "verbs.csv"
     path.write_text("\n".join([head, *rows[::15]]) + "\n")
     monkeypatch.setattr("app.experiments.people.VERBS", path)
@@ -47,7 +47,9 @@ def few_verbs(tmp_path, monkeypatch):
 async def begun(engine, *, launch=True, **wanted):
     """An experiment whose link says who comes to which arm, the same in every run."""
     async with engine.begin() as connection:
-        made = await set_up(connection, ExperimentWanted(**{"name": "Verbs"} | wanted), launch=launch, now=NOW)
+        made = await create_experiment(
+            connection, ExperimentRequest(**{"name": "Verbs"} | wanted), launch=launch, now=NOW
+        )
     return replace(made, link_key=await with_known_key(engine))
 
 
@@ -88,7 +90,7 @@ async def test_of_two_experiments_of_one_name_the_second_is_refused(engine, few_
     with pytest.raises(Conflict) as refused:
         await begun(engine, name="VERBS")
     assert refused.value.code == "experiment_exists"
-    assert await value(engine, "SELECT count(*) FROM campaigns WHERE status = 'draft'") == len(ARMS)
+    assert await value(engine, "SELECT count(*) FROM campaigns WHERE status = 'draft'") == len(HUMAN_ARMS)
     with pytest.raises(Invalid):
         await begun(engine, name=" ")
 
@@ -99,12 +101,12 @@ async def test_of_two_experiments_of_one_name_the_second_is_refused(engine, few_
 def arms(**statuses):
     return [
         SimpleNamespace(arm=arm, status=statuses.get(arm, "running"), known=arm in statuses.get("known", ()))
-        for arm in ARMS
+        for arm in HUMAN_ARMS
     ]
 
 
 def numbers(open_arms, people):
-    return Counter(chosen(open_arms, "key", f"prolific {person}").arm for person in range(people))
+    return Counter(choose_arm(open_arms, "key", f"prolific {person}").arm for person in range(people))
 
 
 def test_arms_get_as_many_people_as_each_other():
@@ -115,7 +117,7 @@ def test_who_would_come_to_an_arm_that_ended_goes_to_the_others_evenly_and_nobod
     before, after = arms(), arms(DA="finished")
     moved: Counter[str] = Counter()
     for person in map(str, range(3000)):
-        was, now = chosen(before, "key", person).arm, chosen(after, "key", person).arm
+        was, now = choose_arm(before, "key", person).arm, choose_arm(after, "key", person).arm
         if was == "DA":
             moved[now] += 1
         else:
@@ -125,7 +127,7 @@ def test_who_would_come_to_an_arm_that_ended_goes_to_the_others_evenly_and_nobod
 
 
 def test_in_another_experiment_people_come_to_other_arms():
-    both = Counter(tuple(chosen(arms(), key, str(person)).arm for key in ("one", "two")) for person in range(1800))
+    both = Counter(tuple(choose_arm(arms(), key, str(person)).arm for key in ("one", "two")) for person in range(1800))
     assert len(both) == 9
     assert chisquare([*both.values()]).pvalue > 0.01
 
@@ -136,7 +138,7 @@ def test_who_was_in_an_arm_stays_there_when_it_ends():
 
 def test_where_nothing_runs_people_come_to_what_is_not_over():
     assert numbers(arms(DA="finished", RA="paused", EASL="finished"), 30) == {"RA": 30}
-    assert len(numbers(arms(**dict.fromkeys(ARMS, "finished")), 30)) == 3
+    assert len(numbers(arms(**dict.fromkeys(HUMAN_ARMS, "finished")), 30)) == 3
 
 
 # The link
@@ -233,7 +235,7 @@ async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_f
     reply = await client.get("/api/v1/campaigns", headers={"authorization": f"Bearer {token}"})
     listed = reply.json()["campaigns"]
     told = {one["slug"]: (one["experiment"], one["arm"]) for one in listed}
-    assert told == {"nouns": (None, None), **{f"verbs-{arm.lower()}": ("verbs", arm) for arm in ARMS}}
+    assert told == {"nouns": (None, None), **{f"verbs-{arm.lower()}": ("verbs", arm) for arm in HUMAN_ARMS}}
     ways = {one["links"]["link"].partition("://")[2].partition("/")[2] for one in listed}
     assert ways == {path[1:], f"link/{other.link_key}"}
 
@@ -241,7 +243,9 @@ async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_f
     shown = await asyncio.to_thread(CliRunner().invoke, command, ["campaign", "show", "verbs-ra"])
     assert path in shown.output
     assert "experiment: verbs\narm: RA\n" in shown.output
-    words, _ = await server.welcome(database_url, "http://here", with_demo=False, to_a_person=False)
+    words, _ = await server.prepare_database_and_welcome(
+        database_url, "http://here", with_demo=False, is_terminal=False
+    )
     assert [line for line in words.splitlines() if "Annotators" in line] == [
         f"  Annotators   http://here/link/{other.link_key}  (Nouns)",
         f"  Annotators   http://here{path}  (experiment verbs, to one of its arms at random)",
@@ -273,7 +277,7 @@ async def answers_all(client, engine, made, person, rng):
     """Somebody comes by the link and answers as long as there is something; the arm's path, and how many HITs."""
     there = (await client.get(address(made, "prolific", person))).headers["location"]
     (campaign,) = [row for row in made.campaigns.values() if row.link_key in there]
-    design, truth, hits = design_of(campaign), np.array(verbs()[::15]), 0
+    design, truth, hits = design_of(campaign), np.array(read_demo_true_values()[::15]), 0
     page = await client.get(there)
     if welcomed := re.search(r'name="token" value="([^"]+)"', page.text):
         page = await client.post(there, data={"token": welcomed[1], "step": "welcome"}, follow_redirects=True)
@@ -281,8 +285,8 @@ async def answers_all(client, engine, made, person, rng):
         token, hit = found.groups()
         items = await value(engine, "SELECT items FROM hits WHERE id = :hit", hit=int(hit))
         seen = np.clip(truth[items] + 0.05 * rng.standard_normal(len(items)), 0, 1)
-        given = dict(zip(items, design.given(seen.tolist()), strict=True))
-        page = await client.post(there, data={"token": token, "hit": hit} | design.form_of(given))
+        given = dict(zip(items, design.simulate_answer(seen.tolist()), strict=True))
+        page = await client.post(there, data={"token": token, "hit": hit} | design.form_fields(given))
         assert page.status_code == 200
         hits += 1
     return campaign.slug, hits
@@ -316,7 +320,7 @@ async def test_people_repeat_the_paper(engine, client, easel, few_verbs, tmp_pat
         assert f"(verbs-{name}.svg)" in page
         ET.parse(tmp_path / f"verbs-{name}.svg")
     found = parquet.read_table(tmp_path / "verbs.parquet").to_pylist()
-    assert [(row["arm"], row["judgments"]) for row in found] == [(arm, k) for arm in ARMS for k in (1, 2)]
+    assert [(row["arm"], row["judgments"]) for row in found] == [(arm, k) for arm in HUMAN_ARMS for k in (1, 2)]
     assert all(row["spearman_low"] <= row["spearman"] <= row["spearman_high"] for row in found if row["judgments"] == 2)
     assert min(row["spearman"] for row in found if row["judgments"] == 2) > 0.8
     scores = parquet.read_table(tmp_path / "verbs-scores.parquet").to_pylist()
@@ -326,14 +330,14 @@ async def test_people_repeat_the_paper(engine, client, easel, few_verbs, tmp_pat
 
 async def campaigns_of(engine):
     async with engine.connect() as connection:
-        return await experiment_arms.arms_of(connection, "verbs")
+        return await experiment_arms.load_experiment_arms(connection, "verbs")
 
 
 async def made_up_answers(engine, slug):
     async with engine.connect() as connection:
-        row = await lifecycle.find(connection, slug)
+        row = await lifecycle.find_campaign(connection, slug)
     await simulate(
-        engine, row, hits=30, annotators=3, population=plain(0.05), truth_column="oracle",
+        engine, row, hits=30, annotators=3, population=plain_population(0.05), truth_column="oracle",
         rng=np.random.default_rng(1), clock=partial(next, repeat(NOW)),
     )  # fmt: skip
 
@@ -360,9 +364,9 @@ async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine
     assert "**1 person answered in more than one arm**" in page
     assert "**Too few answers**: DA, RA, EASL have fewer" in page
     async with engine.begin() as connection:
-        who = await annotator_named(connection, made.campaigns["EASL"], "A1")
-        await exclude(connection, made.campaigns["EASL"], who, reason="bot", now=NOW)
-    await revise(engine, made.campaigns["EASL"].id, now=NOW)
+        who = await find_annotator_id(connection, made.campaigns["EASL"], "A1")
+        await exclude_annotator(connection, made.campaigns["EASL"], who, reason="bot", now=NOW)
+    await revise_posteriors(engine, made.campaigns["EASL"].id, now=NOW)
     await easel("compare", "verbs", "--out", tmp_path)
     assert "| 0 | 0 | 0.0 |" in (tmp_path / "verbs.md").read_text().split("EASL | ")[1].split("\n")[0]
 
@@ -370,13 +374,13 @@ async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine
 async def test_arms_on_other_items_are_not_compared_and_two_arms_are(engine, easel, few_verbs, tmp_path):
     made = await begun(engine, launch=False)
     async with engine.begin() as connection:
-        await lifecycle.remove(connection, "verbs-easl")
+        await lifecycle.delete_draft(connection, "verbs-easl")
     await execute(
         engine, "UPDATE items SET shown = 'go' WHERE number = 9 AND campaign_id = :ra", ra=made.campaigns["RA"].id
     )
     for arm in ("verbs-da", "verbs-ra"):
         async with engine.begin() as connection:
-            await lifecycle.transition(connection, arm, "launch", now=NOW)
+            await lifecycle.apply_transition(connection, arm, "launch", now=NOW)
     assert "items_differ" in await easel("compare", "verbs", "--out", tmp_path, code=1)
     await execute(engine, "UPDATE items SET shown = 'go' WHERE number = 9")
     for arm in ("DA", "RA"):

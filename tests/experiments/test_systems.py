@@ -8,18 +8,27 @@ from pyarrow import parquet
 from app.cli.commands import easel as command
 from app.errors import Invalid
 from app.experiments import systems
-from app.experiments.systems import TITLES, MadeUpOutputs, OfSystems, OnSegments, made_up, outputs_of
-from app.simulation.annotators import Habits, plain
+from app.experiments.systems import (
+    SYSTEM_ARM_TITLES,
+    SegmentAnnotators,
+    SimulatedOutputs,
+    SystemsExperiment,
+    load_output_scores,
+    simulate_outputs,
+)
+from app.simulation.annotators import Habits, plain_population
 
-SMALL = OfSystems("small", MadeUpOutputs(4, 40).quality(np.random.default_rng(1)), plain(0.1), 3)
-LOOKS = systems.LOOKS[:4]
+SMALL = SystemsExperiment(
+    "small", SimulatedOutputs(4, 40).sample_quality(np.random.default_rng(1)), plain_population(0.1), 3
+)
+LOOKS = systems.SYSTEM_CHECKPOINTS[:4]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def looked_at_four_times():
     """Up to 200 judgments of a system, which is a fifth of the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(systems, "LOOKS", LOOKS)
+        patch.setattr(systems, "SYSTEM_CHECKPOINTS", LOOKS)
         yield
 
 
@@ -29,7 +38,7 @@ def courses():
 
 
 def test_every_arm_ranks_systems_better_with_more_judgments(courses):
-    assert [course.arm for course in courses] == [*TITLES]
+    assert [course.arm for course in courses] == [*SYSTEM_ARM_TITLES]
     for course in courses:
         assert len(course.figures["spearman"]) == len(LOOKS)
         assert course.figures["pearson"][-1] > 0.9
@@ -41,19 +50,23 @@ def test_a_run_is_decided_by_its_number_alone(courses):
 
 
 def test_other_outputs_are_other_settings():
-    other = OfSystems("small", SMALL.quality + 0.001, SMALL.population, SMALL.seed)
-    assert other.settings() != SMALL.settings() == OfSystems("small", SMALL.quality.copy(), plain(0.1), 3).settings()
+    other = SystemsExperiment("small", SMALL.quality + 0.001, SMALL.population, SMALL.seed)
+    assert (
+        other.settings()
+        != SMALL.settings()
+        == SystemsExperiment("small", SMALL.quality.copy(), plain_population(0.1), 3).settings()
+    )
 
 
 def test_outputs_of_a_hit_are_of_one_segment_and_all_segments_are_used_alike():
     quality = np.arange(12).reshape(4, 3) / 12
-    people = OnSegments([Habits(noise=0.0)], quality, np.random.default_rng(0))
+    people = SegmentAnnotators([Habits(noise=0.0)], quality, np.random.default_rng(0))
     shown = [people.answer(0, [0, 2], np.random.default_rng(0)).tolist() for _ in range(4)]
     assert sorted(shown) == [pytest.approx(row, abs=0.01) for row in quality[:, [0, 2]].tolist()]
 
 
 def test_made_up_systems_lie_evenly():
-    names, quality = made_up(2018)
+    names, quality = simulate_outputs(2018)
     assert len(names) == quality.shape[1] == 10
     assert np.diff(quality.mean(axis=0)) == pytest.approx([-0.02] * 9, abs=0.015)
 
@@ -62,7 +75,7 @@ def test_outputs_are_read_from_a_table_for_segments_that_all_systems_have(tmp_pa
     path = tmp_path / "outputs.csv"
     rows = [f"{system},{segment},{10 * segment + n}" for segment in range(4) for n, system in enumerate("abc")]
     path.write_text("\n".join(["system,segment,score", *rows, "a,9,50", "a,0,20"]) + "\n")
-    names, quality = outputs_of(path, (0.0, 100.0))
+    names, quality = load_output_scores(path, (0.0, 100.0))
     assert names == ["a", "b", "c"]
     assert quality.tolist() == [
         pytest.approx(row) for row in ([0.1, 0.01, 0.02], [0.1, 0.11, 0.12], [0.2, 0.21, 0.22], [0.3, 0.31, 0.32])
@@ -81,7 +94,7 @@ def test_a_table_that_says_nothing_of_systems_is_refused(tmp_path, table, code):
     path = tmp_path / "outputs.csv"
     path.write_text(table)
     with pytest.raises(Invalid) as refused:
-        outputs_of(path, (0.0, 100.0))
+        load_output_scores(path, (0.0, 100.0))
     assert refused.value.code == code
 
 
@@ -90,9 +103,13 @@ def test_the_command_makes_a_report_with_figures_and_tables(tmp_path):
     assert said.exit_code == 0, said.output
     page = (tmp_path / "translation-systems.md").read_text()
     assert page.count("| 200 |") == 3
-    for title in TITLES.values():
+    for title in SYSTEM_ARM_TITLES.values():
         assert title in page
     for figure in ("spearman", "pearson"):
         assert (tmp_path / f"translation-systems-{figure}.svg").exists()
-    assert parquet.read_table(tmp_path / "translation-systems.parquet").num_rows == 2 * len(TITLES) * len(LOOKS)
-    assert parquet.read_table(tmp_path / "translation-systems-scores.parquet").num_rows == 2 * len(TITLES) * 10
+    assert parquet.read_table(tmp_path / "translation-systems.parquet").num_rows == 2 * len(SYSTEM_ARM_TITLES) * len(
+        LOOKS
+    )
+    assert (
+        parquet.read_table(tmp_path / "translation-systems-scores.parquet").num_rows == 2 * len(SYSTEM_ARM_TITLES) * 10
+    )

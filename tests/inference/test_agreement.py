@@ -8,13 +8,18 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
 from app.inference.agreement import intraclass, krippendorff, score_agreement
-from app.inference.agreement.label_agreement import cohens_kappa, fleiss_kappa, gwets_ac1, pairwise
-from app.inference.ground.bootstrap import resampled
+from app.inference.agreement.label_agreement import cohens_kappa, fleiss_kappa, gwets_ac1, pairwise_agreement
+from app.inference.ground.bootstrap import draw_resample_counts
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.weighted_correlation import MeanRanks, spearman
+from app.inference.ground.weighted_correlation import MeanRanks, weighted_spearman
 
-LABELS = [pairwise, cohens_kappa, fleiss_kappa, gwets_ac1, krippendorff.fit]
-SCORES = [intraclass.one_way, intraclass.two_way, score_agreement.correlation, score_agreement.split_half]
+LABELS = [pairwise_agreement, cohens_kappa, fleiss_kappa, gwets_ac1, krippendorff.fit]
+SCORES = [
+    intraclass.one_way_icc,
+    intraclass.two_way_icc,
+    score_agreement.mean_annotator_correlation,
+    score_agreement.split_half_reliability,
+]
 EVERY = [*LABELS, *SCORES]
 METRICS = ["nominal", "ordinal", "interval", "ratio"]
 
@@ -63,7 +68,7 @@ def crowd(seed, *, items=200, each=5, annotators=40, between=1.0, bias=0.5, nois
 
 def test_pairwise_agreement_is_the_share_of_equal_pairs():
     items, annotators, labels = [0, 0, 0, 1, 1], [0, 1, 2, 0, 1], [1, 1, 0, 2, 2]
-    found = pairwise(items, annotators, labels, rng=rng())
+    found = pairwise_agreement(items, annotators, labels, rng=rng())
     assert found.value == 2 / 4
     assert (found.n_items, found.n_annotators, found.n_pairs) == (2, 3, 4)
 
@@ -137,10 +142,10 @@ def test_a_ratio_scale_starts_at_0():
 @pytest.mark.parametrize(
     ("measure", "mean_of", "expected"),
     [
-        (intraclass.one_way, 1, 0.16574176840547547),
-        (intraclass.one_way, 4, 0.44279713367926863),
-        (intraclass.two_way, 1, 0.2897637795275592),
-        (intraclass.two_way, 4, 0.6200505475989891),
+        (intraclass.one_way_icc, 1, 0.16574176840547547),
+        (intraclass.one_way_icc, 4, 0.44279713367926863),
+        (intraclass.two_way_icc, 1, 0.2897637795275592),
+        (intraclass.two_way_icc, 4, 0.6200505475989891),
     ],
 )
 def test_icc_of_the_table_of_shrout_and_fleiss(measure, mean_of, expected):
@@ -151,7 +156,7 @@ def test_icc_of_the_table_of_shrout_and_fleiss(measure, mean_of, expected):
 
 def test_icc_of_unequal_numbers_by_hand():
     # Means 2 and 6 of 2 and 3 judgments, 4.4 of all. Between: 2 * 2.4^2 + 3 * 1.6^2 = 19.2; within: (2 + 2) / 3.
-    found = intraclass.one_way([0, 0, 1, 1, 1], [0, 1, 0, 1, 2], [1, 3, 5, 6, 7], rng=rng())
+    found = intraclass.one_way_icc([0, 0, 1, 1, 1], [0, 1, 0, 1, 2], [1, 3, 5, 6, 7], rng=rng())
     typical = 5 - 13 / 5
     between = (19.2 - 4 / 3) / typical
     assert found.value == pytest.approx(between / (between + 4 / 3), abs=1e-12)
@@ -161,13 +166,13 @@ def test_icc_of_unequal_numbers_by_hand():
 def test_icc_recovers_the_variances_that_made_the_scores_though_most_judgments_are_missing(seed):
     table = crowd(seed, items=1500, annotators=100)
     share = 1 / (1 + 0.5**2 + 0.7**2)
-    for measure in (intraclass.one_way, intraclass.two_way):
+    for measure in (intraclass.one_way_icc, intraclass.two_way_icc):
         assert measure(*table, draws=0, rng=rng()).value == pytest.approx(share, abs=0.04)
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("pearson", pearsonr), ("spearman", spearmanr)])
 def test_correlation_is_the_mean_over_all_pairs_of_annotators(kind, expected):
-    found = score_agreement.correlation(*long_form(SHROUT_FLEISS), kind=kind, rng=rng())
+    found = score_agreement.mean_annotator_correlation(*long_form(SHROUT_FLEISS), kind=kind, rng=rng())
     pairs = [expected(SHROUT_FLEISS[:, i], SHROUT_FLEISS[:, j]).statistic for i in range(4) for j in range(i)]
     assert found.value == pytest.approx(np.mean(pairs), abs=1e-12)
     assert found.low <= found.value <= found.high <= 1.0
@@ -179,7 +184,9 @@ def test_weights_count_as_copies_do(entries):
     x, y, weights = (np.array(column, dtype=float) for column in zip(*entries, strict=True))
     copies = np.repeat(np.arange(len(x)), weights.astype(int))
     one_block = np.zeros(len(x), dtype=int)
-    found = spearman(MeanRanks.of(x, one_block), MeanRanks.of(y, one_block), weights[:, None])[0, 0]
+    found = weighted_spearman(
+        MeanRanks.from_values(x, one_block), MeanRanks.from_values(y, one_block), weights[:, None]
+    )[0, 0]
     if len(np.unique(x[copies])) < 2 or len(np.unique(y[copies])) < 2:
         assert np.isnan(found)
     else:
@@ -188,8 +195,8 @@ def test_weights_count_as_copies_do(entries):
 
 def test_ranks_by_hand_count_each_entry_as_often_as_its_weight_says():
     # Block 0 is 3, 1, 3 with the second twice: 1, 1, 3, 3, ranks 1.5 and 3.5 around 2.5. Block 1 is a single value.
-    ranking = MeanRanks.of(np.array([3.0, 1.0, 3.0, 8.0]), np.array([0, 0, 0, 1]))
-    ranks, squares = ranking.ranks(np.array([[1.0], [2.0], [1.0], [5.0]]))
+    ranking = MeanRanks.from_values(np.array([3.0, 1.0, 3.0, 8.0]), np.array([0, 0, 0, 1]))
+    ranks, squares = ranking.weighted_ranks(np.array([[1.0], [2.0], [1.0], [5.0]]))
     assert ranks[:, 0].tolist() == [1.0, -1.0, 1.0, 0.0]
     assert squares[:, 0].tolist() == [4.0, 0.0]
 
@@ -201,7 +208,7 @@ def test_orders_of_few_items_correlate_less_by_as_much_as_is_said(shared):
     whole = spearmanr(truth[0] + noise[0] / 2, truth[0] + noise[1] / 2).statistic
     truth, noise = rng(3).normal(size=(pairs, shared)), rng(4).normal(size=(2, pairs, shared))
     few = np.mean([spearmanr(a, b).statistic for a, b in zip(truth + noise[0] / 2, truth + noise[1] / 2, strict=True)])
-    assert whole - few == pytest.approx(score_agreement.lost_by_few(whole, [shared] * 3), abs=0.012)
+    assert whole - few == pytest.approx(score_agreement.few_items_loss(whole, [shared] * 3), abs=0.012)
 
 
 def test_it_is_told_where_pairs_share_few_items_and_not_where_they_share_many():
@@ -209,7 +216,7 @@ def test_it_is_told_where_pairs_share_few_items_and_not_where_they_share_many():
         truth = np.repeat(rng().normal(size=shared), 2)
         scores = truth + rng(2).normal(size=2 * shared) / 2
         items, annotators = np.repeat(np.arange(shared), 2), np.tile([0, 1], shared)
-        found = score_agreement.correlation(items, annotators, scores, draws=0, rng=rng())
+        found = score_agreement.mean_annotator_correlation(items, annotators, scores, draws=0, rng=rng())
         assert ("few_items_a_pair" in {note.code for note in found.notes}) is told
 
 
@@ -217,7 +224,7 @@ def test_blocks_and_draws_are_correlated_each_by_itself():
     random = rng()
     block, x, y = np.repeat([0, 1, 2], [4, 9, 30]), random.integers(5, size=43) * 1.0, random.random(43)
     weights = random.integers(1, 4, size=(43, 3)) * 1.0
-    found = spearman(MeanRanks.of(x, block), MeanRanks.of(y, block), weights)
+    found = weighted_spearman(MeanRanks.from_values(x, block), MeanRanks.from_values(y, block), weights)
     for k, draw in np.ndindex(3, 3):
         copies = np.repeat(np.flatnonzero(block == k), weights[block == k, draw].astype(int))
         assert found[k, draw] == pytest.approx(spearmanr(x[copies], y[copies]).statistic, abs=1e-12)
@@ -225,21 +232,21 @@ def test_blocks_and_draws_are_correlated_each_by_itself():
 
 def test_items_are_drawn_as_one_after_another_whatever_the_block():
     at_once, one_by_one, plain = rng(), rng(), rng()
-    drawn = resampled(7, 5, at_once)
-    np.testing.assert_array_equal(drawn, [resampled(7, 1, one_by_one)[0] for _ in range(5)])
+    drawn = draw_resample_counts(7, 5, at_once)
+    np.testing.assert_array_equal(drawn, [draw_resample_counts(7, 1, one_by_one)[0] for _ in range(5)])
     np.testing.assert_array_equal(drawn, [np.bincount(plain.integers(7, size=7), minlength=7) for _ in range(5)])
 
 
 def test_halves_of_two_judgments_are_the_two_judgments():
     # With two annotators who put the items in opposite orders every split has the correlation -1.
     items, annotators, scores = long_form([[1, 9], [2, 8], [3, 7], [4, 6]])
-    assert score_agreement.split_half(items, annotators, scores, rng=rng()).value == pytest.approx(-1.0)
+    assert score_agreement.split_half_reliability(items, annotators, scores, rng=rng()).value == pytest.approx(-1.0)
 
 
 def test_spearman_and_brown_step_the_correlation_of_halves_up_and_it_is_said():
     table = crowd(1)
-    plain = score_agreement.split_half(*table, rng=rng())
-    stepped = score_agreement.split_half(*table, spearman_brown=True, rng=rng())
+    plain = score_agreement.split_half_reliability(*table, rng=rng())
+    stepped = score_agreement.split_half_reliability(*table, spearman_brown=True, rng=rng())
     assert stepped.value == pytest.approx(2 * plain.value / (1 + plain.value), abs=1e-12)
     assert "half the judgments" in plain.sentence
     assert "Spearman and Brown" in stepped.sentence
@@ -252,7 +259,7 @@ def test_the_interval_of_near_complete_split_half_agreement_holds_that_of_many_m
         generator = rng(seed)
         items = np.repeat(np.arange(200), 4)
         scores = generator.normal(size=200)[items] + generator.normal(0, 0.05, 800)
-        found = score_agreement.split_half(
+        found = score_agreement.split_half_reliability(
             items, np.tile(np.arange(4), 200), scores, splits=5, draws=200, rng=generator
         )
         intervals.append(found.low <= 0.99862 <= found.high)
@@ -291,7 +298,7 @@ def test_the_order_of_the_judgments_and_the_names_of_annotators_do_not_matter(me
     scores = (scores > 0).astype(int)
     shuffled, renamed = rng().permutation(len(items)), rng().permutation(8)
     plain = measure(items, annotators, scores, draws=0, rng=rng())
-    if measure is score_agreement.split_half:  # its halves are drawn anew
+    if measure is score_agreement.split_half_reliability:  # its halves are drawn anew
         return
     other = measure(items[shuffled], renamed[annotators][shuffled], scores[shuffled], draws=0, rng=rng())
     assert other.value == pytest.approx(plain.value, abs=1e-12)
@@ -322,7 +329,7 @@ def test_without_two_judgments_of_an_item_it_is_said_why_there_is_no_figure(meas
     assert refused.value.code == code
 
 
-@pytest.mark.parametrize("measure", [m for m in EVERY if m not in (pairwise, gwets_ac1)])
+@pytest.mark.parametrize("measure", [m for m in EVERY if m not in (pairwise_agreement, gwets_ac1)])
 def test_if_all_judgments_are_the_same_chance_cannot_be_told_from_agreement(measure):
     with pytest.raises(Inestimable) as refused:
         measure(*long_form(np.full((8, 3), 2)), rng=rng())
@@ -331,7 +338,7 @@ def test_if_all_judgments_are_the_same_chance_cannot_be_told_from_agreement(meas
 
 def test_if_all_judgments_are_the_same_pairwise_agreement_and_ac1_are_complete():
     table = long_form(np.full((8, 3), 2))
-    assert pairwise(*table, rng=rng()).value == gwets_ac1(*table, rng=rng()).value == 1.0
+    assert pairwise_agreement(*table, rng=rng()).value == gwets_ac1(*table, rng=rng()).value == 1.0
 
 
 def test_ac1_needs_labels_to_choose_from():
@@ -343,16 +350,16 @@ def test_ac1_needs_labels_to_choose_from():
 
 
 def test_one_item_has_a_value_without_an_interval():
-    found = pairwise([0, 0, 0], [0, 1, 2], [1, 1, 0], rng=rng())
+    found = pairwise_agreement([0, 0, 0], [0, 1, 2], [1, 1, 0], rng=rng())
     assert found.value == pytest.approx(1 / 3)
     assert np.isnan([found.low, found.high]).all()
     assert found.notes[-1].endswith("there is only 1 item.")
     with pytest.raises(Inestimable, match="Only one item"):
-        intraclass.one_way([0, 0, 0], [0, 1, 2], [1, 1, 0], rng=rng())
+        intraclass.one_way_icc([0, 0, 0], [0, 1, 2], [1, 1, 0], rng=rng())
 
 
 def test_an_interval_is_optional():
-    found = pairwise(*two_by_two(20, 5, 10, 15), draws=0, rng=rng())
+    found = pairwise_agreement(*two_by_two(20, 5, 10, 15), draws=0, rng=rng())
     assert np.isnan([found.low, found.high]).all()
     assert found.notes == ()
 
@@ -374,28 +381,28 @@ def test_if_no_draw_has_a_value_there_is_no_interval():
 
 
 def test_of_an_annotators_two_judgments_of_an_item_the_first_counts():
-    found = pairwise([0, 0, 0, 1, 1], [0, 0, 1, 0, 1], [1, 0, 1, 1, 1], rng=rng())
+    found = pairwise_agreement([0, 0, 0, 1, 1], [0, 0, 1, 0, 1], [1, 0, 1, 1, 1], rng=rng())
     assert found.value == 1.0
     assert found.n_pairs == 2
     assert found.notes[0] == "1 judgment was left out: its annotator had judged the same item before."
-    twice = pairwise([0, 0, 0, 0, 0], [0, 0, 0, 1, 1], [1, 0, 1, 1, 1], rng=rng())
+    twice = pairwise_agreement([0, 0, 0, 0, 0], [0, 0, 0, 1, 1], [1, 0, 1, 1, 1], rng=rng())
     assert "3 judgments were left out" in twice.notes[0]
 
 
 def test_items_and_annotators_without_judgments_change_nothing():
     items, annotators, scores = long_form(SHROUT_FLEISS)
-    plain = intraclass.two_way(items, annotators, scores, rng=rng())
-    gaps = intraclass.two_way(2 * items, 3 * annotators, scores, n_items=20, n_annotators=15, rng=rng())
+    plain = intraclass.two_way_icc(items, annotators, scores, rng=rng())
+    gaps = intraclass.two_way_icc(2 * items, 3 * annotators, scores, n_items=20, n_annotators=15, rng=rng())
     assert plain == gaps
 
 
 def test_items_judged_once_are_left_out_and_counted():
-    found = intraclass.one_way([0, 0, 1, 1, 2, 3], [0, 1, 0, 1, 0, 1], [1, 2, 5, 6, 9, 9], rng=rng())
+    found = intraclass.one_way_icc([0, 0, 1, 1, 2, 3], [0, 1, 0, 1, 0, 1], [1, 2, 5, 6, 9, 9], rng=rng())
     assert "2 items were left out" in found.notes[0]
     assert found.n_items == 2
 
 
-@pytest.mark.parametrize("measure", [cohens_kappa, score_agreement.correlation])
+@pytest.mark.parametrize("measure", [cohens_kappa, score_agreement.mean_annotator_correlation])
 def test_pairs_of_annotators_who_share_too_little_are_left_out_and_counted(measure):
     table = np.zeros((12, 3), int)
     table[:, 0] = table[:8, 1] = 0
@@ -415,10 +422,12 @@ def test_shared_items_are_told_in_whole_items():
     table = np.zeros((12, 4), int)
     table[:5, 0] = table[:5, 1] = np.arange(5) % 3 + 1
     table[6:, 2] = table[6:, 3] = np.arange(6) % 3 + 1
-    assert "half of them 5 or fewer" in score_agreement.correlation(*long_form(table), rng=rng()).notes[0]
+    assert (
+        "half of them 5 or fewer" in score_agreement.mean_annotator_correlation(*long_form(table), rng=rng()).notes[0]
+    )
 
 
-@pytest.mark.parametrize("measure", [cohens_kappa, score_agreement.correlation])
+@pytest.mark.parametrize("measure", [cohens_kappa, score_agreement.mean_annotator_correlation])
 def test_a_pair_that_always_says_the_same_has_no_value_and_is_counted(measure):
     table = np.column_stack([np.full(8, 1), np.full(8, 1), np.arange(8) % 2 + 1])
     varied = np.column_stack([table, np.arange(8) % 2 + 1])
@@ -429,13 +438,13 @@ def test_a_pair_that_always_says_the_same_has_no_value_and_is_counted(measure):
 
 def test_without_an_annotator_of_two_items_strictness_cannot_be_told_from_noise():
     with pytest.raises(Inestimable) as refused:
-        intraclass.two_way([0, 0, 1, 1], [0, 1, 2, 3], [1, 2, 3, 4], rng=rng())
+        intraclass.two_way_icc([0, 0, 1, 1], [0, 1, 2, 3], [1, 2, 3, 4], rng=rng())
     assert refused.value.code == "annotators_not_shared"
 
 
 def test_two_items_are_too_few_for_halves():
     with pytest.raises(Inestimable, match="Fewer than 3 items"):
-        score_agreement.split_half([0, 0, 1, 1], [0, 1, 0, 1], [1, 2, 3, 4], rng=rng())
+        score_agreement.split_half_reliability([0, 0, 1, 1], [0, 1, 0, 1], [1, 2, 3, 4], rng=rng())
 
 
 @pytest.mark.parametrize(
@@ -443,12 +452,12 @@ def test_two_items_are_too_few_for_halves():
     [
         (krippendorff.fit, {"draws": -1}, "number of draws"),
         (krippendorff.fit, {"level": 1.0}, "between 0 and 1"),
-        (intraclass.one_way, {"mean_of": 0.5}, "at least 1 judgment"),
-        (score_agreement.correlation, {"least_shared": 1}, "at least 2"),
-        (score_agreement.split_half, {"splits": 0}, "at least 1 split"),
+        (intraclass.one_way_icc, {"mean_of": 0.5}, "at least 1 judgment"),
+        (score_agreement.mean_annotator_correlation, {"least_shared": 1}, "at least 2"),
+        (score_agreement.split_half_reliability, {"splits": 0}, "at least 1 split"),
         (gwets_ac1, {"n_labels": 4}, "labels are numbered"),
-        (pairwise, {"n_items": 5}, "items are numbered"),
-        (pairwise, {"n_annotators": 3}, "annotators are numbered"),
+        (pairwise_agreement, {"n_items": 5}, "items are numbered"),
+        (pairwise_agreement, {"n_annotators": 3}, "annotators are numbered"),
     ],
 )
 def test_options_that_cannot_be_are_refused(measure, options, words):
@@ -459,12 +468,12 @@ def test_options_that_cannot_be_are_refused(measure, options, words):
 @pytest.mark.parametrize("values", [[1.0, np.nan], [1.0, np.inf], [1.0], [[1.0, 2.0]]])
 def test_scores_that_cannot_be_are_refused(values):
     with pytest.raises(ValueError, match=r"finite|lengths|shape"):
-        intraclass.one_way([0, 0], [0, 1], values, rng=rng())
+        intraclass.one_way_icc([0, 0], [0, 1], values, rng=rng())
 
 
 def test_labels_are_whole_numbers():
     with pytest.raises(ValueError, match="whole numbers"):
-        pairwise([0, 0], [0, 1], [0.5, 1.0], rng=rng())
+        pairwise_agreement([0, 0], [0, 1], [0.5, 1.0], rng=rng())
 
 
 @pytest.mark.parametrize("measure", EVERY)

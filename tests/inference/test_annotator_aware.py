@@ -18,11 +18,13 @@ from app.inference.ratings import annotator_aware
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_aware import fit
 from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs, Crowd
-from app.inference.ratings.annotator_evidence import EVIDENCE, Judged
-from app.inference.ratings.annotator_fixed_point import settled
+from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, ScoredJudgments
+from app.inference.ratings.annotator_fixed_point import find_fixed_point
 
 RANKME = Path(__file__).parents[2] / "examples" / "data" / "rankme" / "judgments.csv.gz"
-COMMON = Crowd(0.5, 0.25, np.full(learning.CLASSES, 1 / learning.CLASSES), 0.2, 0.3, 1.0, 0.2, 1.0, 1.0)
+COMMON = Crowd(
+    0.5, 0.25, np.full(learning.RELIABILITY_COUNT, 1 / learning.RELIABILITY_COUNT), 0.2, 0.3, 1.0, 0.2, 1.0, 1.0
+)
 
 
 class Simulated(NamedTuple):
@@ -57,12 +59,12 @@ def mean(items, scores, n_items: int = 150):
 
 
 def beliefs_of(*, information: float = 1.0, bias: float = 0.0, log_scale: float = 0.0) -> AnnotatorBeliefs:
-    one, classes = np.ones(1), np.eye(learning.CLASSES)[1:2]
+    one, classes = np.ones(1), np.eye(learning.RELIABILITY_COUNT)[1:2]
     return AnnotatorBeliefs(classes, one * information, one, one * 0, one * bias, one * log_scale, one * 0, one * 0)
 
 
-def judged(items, annotators, scores) -> Judged:
-    return annotator_aware.checked(items, annotators, scores, None, None)
+def judged(items, annotators, scores) -> ScoredJudgments:
+    return annotator_aware.validate_scored_judgments(items, annotators, scores, None, None)
 
 
 # By hand
@@ -71,20 +73,22 @@ def judged(items, annotators, scores) -> Judged:
 def test_a_bias_is_taken_from_the_odds_and_the_ends_stay():
     judgments = judged([0, 1, 2], [0, 0, 0], [0.0, 0.5, 1.0])
     # A bias of .4 spreads is .1; where y (1 - y) is .2 on average, that is half a logit.
-    weight, score = learning.corrected(judgments, beliefs_of(bias=0.4), COMMON, trust=1.0, scale_trust=0.0)
+    weight, score = learning.correct_scores(judgments, beliefs_of(bias=0.4), COMMON, trust=1.0, scale_trust=0.0)
     assert score == pytest.approx([0, 1 / (1 + np.exp(0.5)), 1])
     assert weight.tolist() == [1, 1, 1]
 
 
 def test_a_wide_scale_is_drawn_in_around_the_middle():
     judgments = judged([0, 1, 2], [0, 0, 0], [0.2, 0.5, 1.0])
-    _, score = learning.corrected(judgments, beliefs_of(log_scale=np.log(2)), COMMON, trust=1.0, scale_trust=1.0)
+    _, score = learning.correct_scores(judgments, beliefs_of(log_scale=np.log(2)), COMMON, trust=1.0, scale_trust=1.0)
     assert score == pytest.approx([1 / 3, 0.5, 1])  # odds of 1/4 become 1/2
 
 
 def test_a_judgment_never_counts_for_more_than_one():
     weights = [
-        learning.corrected(judged([0], [0], [0.3]), beliefs_of(information=h), COMMON, trust=0.5, scale_trust=0.0)[0][0]
+        learning.correct_scores(judged([0], [0], [0.3]), beliefs_of(information=h), COMMON, trust=0.5, scale_trust=0.0)[
+            0
+        ][0]
         for h in (0.0, 0.5, 1.0, 9.0)
     ]
     assert weights == pytest.approx([0.5, 0.75, 1, 1])
@@ -93,7 +97,7 @@ def test_a_judgment_never_counts_for_more_than_one():
 def test_without_trust_a_score_stays_what_it_is_to_the_last_bit():
     judgments = judged([0, 1], [0, 0], [0.1, 0.7])
     known = beliefs_of(information=0.1, bias=1.0, log_scale=0.5)
-    weight, score = learning.corrected(judgments, known, COMMON, trust=0.0, scale_trust=0.0)
+    weight, score = learning.correct_scores(judgments, known, COMMON, trust=0.0, scale_trust=0.0)
     assert weight.tolist() == [1, 1]
     assert score.tolist() == [0.1, 0.7]
 
@@ -101,8 +105,8 @@ def test_without_trust_a_score_stays_what_it_is_to_the_last_bit():
 def test_the_others_are_heard_without_oneself():
     # Item 0: .2 by annotator 0, .6 and .8 by annotator 1, who judged it twice; item 1: by annotator 0 alone.
     judgments = judged([0, 0, 0, 1], [0, 1, 1, 0], [0.2, 0.6, 0.8, 0.4])
-    known = AnnotatorBeliefs.of(np.repeat(beliefs_of(information=0.5).rows(), 2, axis=0))
-    m, v, plain, weight, *_ = learning.others(judgments, known, COMMON)
+    known = AnnotatorBeliefs.from_rows(np.repeat(beliefs_of(information=0.5).to_rows(), 2, axis=0))
+    m, v, plain, weight, *_ = learning.summarise_others(judgments, known, COMMON)
     assert plain == pytest.approx([0.7, 0.2, 0.2, 0])
     assert weight == pytest.approx([2, 1, 1, 0])
     assert v == pytest.approx([1 / 2, 1 / 1.5, 1 / 1.5, 1])
@@ -111,12 +115,12 @@ def test_the_others_are_heard_without_oneself():
 
 def test_trust_grows_with_the_evidence_that_correcting_helps():
     def trust(*gains: float) -> float:
-        totals = np.zeros(learning.TOTALS)
+        totals = np.zeros(learning.TOTALS_SIZE)
         g, w = np.array(gains), np.full(len(gains), 10.0)
-        totals[[learning.HEARD, learning.VOICES]] = w.sum()
-        totals[[learning.HEARD2, learning.VOICES2]] = (w * w).sum()
+        totals[[learning.COMPARED_TOTAL, learning.VOICE_TOTAL]] = w.sum()
+        totals[[learning.COMPARED_SQUARES, learning.VOICE_SQUARES]] = (w * w).sum()
         totals[learning.GAINS : learning.GAINS + 3] = (w * g).sum(), (w * w * g).sum(), (w * w * g * g).sum()
-        return learning.crowd(totals).trust
+        return learning.crowd_from_totals(totals).trust
 
     # Mean .1, squares .04 over 5, and 6 / (6 - 4) = 3; the squared standard error twice.
     assert trust(0.0, 0.0, 0.1, 0.1, 0.2, 0.2) == pytest.approx(1 - 2 * 3 * 0.04 / 5 / 6 / 0.01)
@@ -134,11 +138,11 @@ def test_trust_grows_with_the_evidence_that_correcting_helps():
 def test_the_likelihood_is_that_of_the_normal_distribution_with_the_bias_integrated_out(n, seed):
     rng = np.random.default_rng(seed)
     y, m, v = rng.random(n), rng.normal(size=n), rng.uniform(0.2, 1)
-    evidence = np.zeros((1, EVIDENCE))
+    evidence = np.zeros((1, EVIDENCE_SIZE))
     evidence[0, :7] = n, y.sum(), (y * y).sum(), m.sum(), (m * m).sum(), (m * y).sum(), n * v
-    found, bias, _ = learning.likelihood(evidence, COMMON)
+    found, bias, _ = learning.answer_likelihood(evidence, COMMON)
     for k, s in ((0, 4), (2, 7), (5, 5), (8, 0)):
-        r, scale = learning.RELIABILITY[k], np.exp(learning.LOG_SCALE[k, s])
+        r, scale = learning.RELIABILITIES[k], np.exp(learning.LOG_SCALE_GRID[k, s])
         bias_sd = 0.3 / 0.25 if k == 0 else 0.2
         noise = scale**2 * (1 - r * r * (1 - v)) * np.eye(n)
         centred = (y - 0.5) / 0.25 - scale * r * m
@@ -294,11 +298,11 @@ def test_a_fit_ends_where_it_stays_and_where_other_starts_end(criterion):
     """With two judgments an item changes get small long before the end, and on one of these arms grow again."""
     for seed, arm in enumerate(arms(criterion)):
         judgments = hundred_items(arm, seed)
-        end = settled(judgments, max_rounds=1000, tolerance=1e-7)
+        end = find_fixed_point(judgments, max_rounds=1000, tolerance=1e-7)
         assert end.residual <= 1e-7
-        further = settled(judgments, max_rounds=5000, tolerance=1e-10, starts=[1.0, 20.0])
+        further = find_fixed_point(judgments, max_rounds=5000, tolerance=1e-10, starts=[1.0, 20.0])
         assert further.residual <= 1e-10
-        np.testing.assert_allclose(end.known.rows(), further.known.rows(), atol=1e-4)
+        np.testing.assert_allclose(end.beliefs.to_rows(), further.beliefs.to_rows(), atol=1e-4)
 
 
 def test_a_fit_ends_also_where_some_always_say_the_same():

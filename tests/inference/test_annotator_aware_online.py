@@ -9,20 +9,20 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import spearman
 from app.inference.online import annotator_aware_online as aware
 from app.inference.online import beta, easl
-from app.inference.online.annotator_aware_law import LAW, Learned
+from app.inference.online.annotator_aware_law import LAW, AwareLawBeliefs
 from app.inference.online.annotator_aware_online import ItemState
-from app.inference.online.law import Hit, Kept, LongOfItems, Parameters, answered
+from app.inference.online.law import AnsweredHit, LawParameters, LawState, ReadItemTails, run_law_step
 from app.inference.ratings import annotator_aware
 from app.inference.ratings import annotator_beliefs as learning
-from app.inference.ratings.annotator_evidence import EVIDENCE, evidence_of
+from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, collect_evidence
 from tests.inference.beliefs import Stored, as_text, replayed
 
 ITEMS = 60
 FLAT = [(1.0, 1.0)] * ITEMS
-BEFORE_THE_FIRST_HIT = [aware.BEGUN, []]  # under this rule and the first one
+BEFORE_THE_FIRST_HIT = [aware.INITIAL_CAMPAIGN_STATE, []]  # under this rule and the first one
 
 
-def campaign(seed: int, rounds: int, *, share: float = 0.0, n: int = 5) -> tuple[Array, list[Hit]]:
+def campaign(seed: int, rounds: int, *, share: float = 0.0, n: int = 5) -> tuple[Array, list[AnsweredHit]]:
     """True scores and HITs of n items by 12 annotators, the first of whom answer at random."""
     rng = np.random.default_rng(seed)
     truth, bias = rng.beta(2, 2, ITEMS), rng.normal(0, 0.15, 12)
@@ -31,25 +31,25 @@ def campaign(seed: int, rounds: int, *, share: float = 0.0, n: int = 5) -> tuple
         for shown in rng.permutation(ITEMS).reshape(-1, n):
             who = int(rng.integers(12))
             y = rng.random(n) if who < share * 12 else truth[shown] + bias[who] + 0.12 * rng.normal(size=n)
-            hits.append(Hit(who, shown.tolist(), np.round(y.clip(0, 1), 2).tolist()))
+            hits.append(AnsweredHit(who, shown.tolist(), np.round(y.clip(0, 1), 2).tolist()))
     return truth, hits
 
 
-def of_few_items(count: int) -> list[Hit]:
+def of_few_items(count: int) -> list[AnsweredHit]:
     """So many HITs of two of three items, which come to have many judgments."""
     rng = np.random.default_rng(3)
-    return [Hit(k % 12, rng.permutation(3)[:2].tolist(), rng.random(2).round(2).tolist()) for k in range(count)]
+    return [AnsweredHit(k % 12, rng.permutation(3)[:2].tolist(), rng.random(2).round(2).tolist()) for k in range(count)]
 
 
-def begun(priors, like=aware.BEGUN) -> Learned:
+def begun(priors, like=aware.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
     """Before the first HIT, under the rule of a campaign that has this state."""
     a, b = np.reshape(np.array(priors, float), (-1, 2)).T
-    return LAW.begin([a, b], Parameters(), Kept(like))
+    return LAW.initial_beliefs([a, b], LawParameters(), LawState(like))
 
 
-def learned_from(hits, priors=FLAT, like=aware.BEGUN) -> Learned:
+def learned_from(hits, priors=FLAT, like=aware.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
     learned = begun(priors, like)
-    learned.take(hits)
+    learned.apply_hits(hits)
     return learned
 
 
@@ -65,20 +65,20 @@ def flat(hits):
 
 def test_the_first_hit_is_that_of_easl():
     scores = [0.0, 0.3, 1.0]
-    change = aware.apply(
+    change = aware.apply_aware_hit(
         7,
         scores,
         priors=[(1.0, 1.0), (2.0, 1.5), (1.0, 1.0)],
         items=[ItemState()] * 3,
-        annotators={},
-        totals=aware.BEGUN,
+        annotator_states={},
+        campaign_state=aware.INITIAL_CAMPAIGN_STATE,
     )
-    assert (change.a, change.b) == easl.update([1, 2, 1], [1, 1.5, 1], scores, Parameters())
+    assert (change.a, change.b) == easl.update([1, 2, 1], [1, 1.5, 1], scores, LawParameters())
     assert list(change.annotators) == [7]
-    assert [state.judgments for state in change.items] == [1] * 3
+    assert [state.judgment_count for state in change.items] == [1] * 3
     assert [tuple(state.since) for state in change.items] == list(zip(change.a, change.b, strict=True))
-    assert len(change.annotators[7]) == aware.ANNOTATOR
-    assert len(change.totals) == len(aware.BEGUN) + aware.TOTALS
+    assert len(change.annotators[7]) == aware.ANNOTATOR_SIZE
+    assert len(change.campaign_state) == len(aware.INITIAL_CAMPAIGN_STATE) + aware.TOTALS_SIZE
 
 
 def test_one_annotator_alone_is_scored_as_by_easl():
@@ -95,15 +95,15 @@ def test_a_campaign_whose_state_was_stored_after_every_hit_has_the_bits_of_its_r
         stored.take(hit)
     whole = learned_from(hits, like=like)
     assert stored.state == whole.state.tolist()
-    assert stored.kept() == as_text(whole.kept())
+    assert stored.kept() == as_text(whole.to_law_state())
 
 
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
 def test_a_replay_follows_the_rule_of_what_is_stored_of_the_campaign_at_any_time(like):
     _, hits = campaign(5, 2)
     learned = learned_from(hits, like=like)
-    assert begun(FLAT, learned.totals).totals == like
-    assert learned_from(hits, like=learned.totals).kept().campaign == learned.totals
+    assert begun(FLAT, learned.campaign_state).campaign_state == like
+    assert learned_from(hits, like=learned.campaign_state).to_law_state().campaign == learned.campaign_state
 
 
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
@@ -111,8 +111,8 @@ def test_what_is_looked_at_is_asked_for_and_nothing_else_is(like):
     stored, unread = Stored(LAW, begun(FLAT, like)), 0
     for hit in of_few_items(150):
         change = stored.take(hit)
-        (asked,) = [ask.items for ask in stored.asked if isinstance(ask, LongOfItems)]
-        assert list(asked) == [number for number, (_, long) in change.kept.items.items() if long is not None]
+        (asked,) = [ask.items for ask in stored.asked if isinstance(ask, ReadItemTails)]
+        assert list(asked) == [number for number, (_, long) in change.law_state.items.items() if long is not None]
         unread += len(change.items) - len(asked)
     assert (unread > 0) == bool(like)  # under the first rule, all that a HIT shows is looked at
 
@@ -120,24 +120,26 @@ def test_what_is_looked_at_is_asked_for_and_nothing_else_is(like):
 def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
     _, hits = campaign(6, 5, share=0.3)
     learned = learned_from(hits)
-    rows = np.concatenate([item.rows() for item in learned.items])
-    judged = annotator_aware.checked(np.zeros(len(rows), int), rows[:, 0].astype(int), rows[:, 1], None, 12)
-    evidence = evidence_of(judged, rows[:, 2:].T)
+    rows = np.concatenate([item.judgment_rows() for item in learned.items])
+    judged = annotator_aware.validate_scored_judgments(
+        np.zeros(len(rows), int), rows[:, 0].astype(int), rows[:, 1], None, 12
+    )
+    evidence = collect_evidence(judged, rows[:, 2:].T)
     kept = np.array([learned.annotators[number] for number in range(12)])
-    assert kept[:, :EVIDENCE] == pytest.approx(evidence, abs=1e-9)
-    assert kept[:, -learning.TOTALS :].sum(axis=0) == pytest.approx(np.array(learned.totals[3:]), abs=1e-9)
+    assert kept[:, :EVIDENCE_SIZE] == pytest.approx(evidence, abs=1e-9)
+    assert kept[:, -learning.TOTALS_SIZE :].sum(axis=0) == pytest.approx(np.array(learned.campaign_state[3:]), abs=1e-9)
 
 
 def shares_of(learned, item):
-    people = {k: learned.annotators[k] for k in aware.judges(learned.items[item])}
-    return map(np.array, aware.counted(learned.items[item], people, learned.totals))
+    people = {k: learned.annotators[k] for k in aware.item_annotators(learned.items[item])}
+    return map(np.array, aware.current_judgment_weights(learned.items[item], people, learned.totals))
 
 
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
 def test_the_mean_of_corrected_scores_by_weight_is_the_score_of_an_item_that_was_just_looked_at(like):
     _, hits = campaign(5, rounds=10, share=0.25)
     learned = begun(FLAT, like)
-    changes = list(learned.steps(hits))
+    changes = list(learned.iterate_changes(hits))
     posteriors = {item: state for change in changes for item, *state in zip(change.items, *change.state, strict=True)}
     for item, (a, b) in posteriors.items():
         weight, score = shares_of(learned, item)
@@ -155,7 +157,7 @@ def test_what_judgments_count_for_is_the_same_from_what_is_stored_and_from_memor
     for hit in hits:
         stored.take(hit)
     for item in range(ITEMS):
-        told = answered(LAW.counted(item), stored.answer)
+        told = run_law_step(LAW.read_judgment_weights(item), stored.answer)
         assert list(told) == [numbers.tolist() for numbers in shares_of(learned, item)]
 
 
@@ -166,45 +168,47 @@ def test_who_answers_at_random_counts_for_less_and_who_is_strict_is_corrected():
     moved = 0.0
     for item in range(ITEMS):
         weight, score = shares_of(learned, item)
-        judges = aware.judges(learned.items[item])
+        judges = aware.item_annotators(learned.items[item])
         for who, one in zip(judges, weight, strict=True):
             heard[who].append(one)
-        moved = max(moved, abs(score - learned.items[item].rows()[:, 1]).max())
+        moved = max(moved, abs(score - learned.items[item].judgment_rows()[:, 1]).max())
     assert max(map(max, heard[:3])) < 0.5 < min(map(min, heard[3:]))
     assert moved > 0.05
 
 
 def test_an_item_that_nobody_judged_has_no_weights():
-    assert aware.counted(ItemState(), {}, aware.BEGUN) == ([], [])
-    assert answered(LAW.counted(3), Stored(LAW, begun(FLAT)).answer) == ([], [])
+    assert aware.current_judgment_weights(ItemState(), {}, aware.INITIAL_CAMPAIGN_STATE) == ([], [])
+    assert run_law_step(LAW.read_judgment_weights(3), Stored(LAW, begun(FLAT)).answer) == ([], [])
 
 
 def test_only_those_concerned_change():
     learned = learned_from(campaign(8, 1)[1])
     who, shown, scores = 11, [0, 1], [0.2, 0.9]
     states = [learned.items[item] for item in [*shown, 5]]
-    needed = aware.concerned(who, states, learned.totals, again=1)
-    assert needed == sorted({11, *(who for state in states for who in aware.judges(state))})
-    change = aware.apply(
+    needed = aware.involved_annotators(who, states, learned.campaign_state, rescan_count=1)
+    assert needed == sorted({11, *(who for state in states for who in aware.item_annotators(state))})
+    change = aware.apply_aware_hit(
         who,
         scores,
         priors=FLAT[:3],
         items=states,
-        annotators={number: learned.annotators[number] for number in needed if number in learned.annotators},
-        totals=learned.totals,
-        again=1,
+        annotator_states={number: learned.annotators[number] for number in needed if number in learned.annotators},
+        campaign_state=learned.campaign_state,
+        rescan_count=1,
     )
     assert sorted(change.annotators) == needed
-    assert change.items[2].judgments == states[2].judgments
+    assert change.items[2].judgment_count == states[2].judgment_count
 
 
 def test_every_judged_item_has_its_turn():
     _, hits = campaign(7, 3)
     learned = begun(FLAT)
-    changed = [change.items[5:] for change in learned.steps(hits)]
+    changed = [change.items[5:] for change in learned.iterate_changes(hits)]
     at_end = changed[-6:]  # 36 HITs of 5: 180 judgments, of which 100 are looked at again with each HIT
     assert {item for again in at_end for item in again} == set(range(ITEMS))
-    assert all(sum(learned.items[k].judgments for k in again) <= 2 * aware.AGAIN for again in at_end)
+    assert all(
+        sum(learned.items[k].judgment_count for k in again) <= 2 * aware.MAX_RESCANNED_JUDGMENTS for again in at_end
+    )
 
 
 def test_an_answer_to_an_item_of_many_judgments_costs_no_more_than_one_of_few():
@@ -214,9 +218,9 @@ def test_an_answer_to_an_item_of_many_judgments_costs_no_more_than_one_of_few():
     looked = []
     for k in range(900):
         before = [learned.items[item] for item in (0, 1)]
-        looked.append(sum(before[j].judgments for j in aware.looked_at(before, 0, learned.totals)))
-        learned.apply(Hit(k % 40, [0, 1], rng.random(2).round(2).tolist()))
-    assert learned.items[0].judgments == 900
+        looked.append(sum(before[j].judgment_count for j in aware.scanned_places(before, 0, learned.campaign_state)))
+        learned.apply_hit(AnsweredHit(k % 40, [0, 1], rng.random(2).round(2).tolist()))
+    assert learned.items[0].judgment_count == 900
     assert looked[10] == 20  # all, while there are few
     assert np.mean(looked[-400:]) < 100  # of 1,000 to 1,800
     assert sum(learned.items[0].since[:2]) == pytest.approx(902, rel=0.05)
@@ -227,7 +231,7 @@ def test_what_is_looked_at_must_be_at_hand():
     learned = learned_from(hits)
     learned.items = [item._replace(looked=None) for item in learned.items]
     with pytest.raises(ValueError, match="must be given"):
-        learned.apply(hits[0])
+        learned.apply_hit(hits[0])
 
 
 @pytest.mark.parametrize(("rounds", "share"), [(2, 0.75), (6, 0.9)])
@@ -261,7 +265,7 @@ def test_an_annotator_may_judge_an_item_again():
 )
 @settings(max_examples=15)
 def test_posteriors_grow_by_at_most_one_judgment_each(hits):
-    hits = [Hit(who, shown[:3], scores) for who, shown, scores in hits]
+    hits = [AnsweredHit(who, shown[:3], scores) for who, shown, scores in hits]
     a, b = replay([(1.0, 1.0)] * 4, hits)
     counts = np.bincount([item for _, shown, _ in hits for item in shown], minlength=4)
     assert (a >= 1).all()
@@ -286,9 +290,11 @@ def test_no_hits_leave_the_priors():
 )
 def test_what_cannot_be_a_hit_is_refused(hit, message):
     with pytest.raises(ValueError, match=message):
-        replay(FLAT, [Hit(*hit)])
+        replay(FLAT, [AnsweredHit(*hit)])
 
 
 def test_every_item_needs_its_prior():
     with pytest.raises(ValueError, match="each item has a prior"):
-        aware.apply(0, [0.5], priors=[], items=[ItemState()], annotators={}, totals=aware.BEGUN)
+        aware.apply_aware_hit(
+            0, [0.5], priors=[], items=[ItemState()], annotator_states={}, campaign_state=aware.INITIAL_CAMPAIGN_STATE
+        )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.inference.ratings.annotator_aware import fit
-from app.simulation.annotators import MadeUp, Population
+from app.simulation.annotators import HabitAnnotators, Population
 
 
 def test_a_leap_beyond_where_numbers_end_is_taken_back():
@@ -11,7 +11,7 @@ def test_a_leap_beyond_where_numbers_end_is_taken_back():
     rng = np.random.default_rng(698)  # of a thousand cases drawn so, one that leaps
     count, annotators = int(rng.choice([4, 8, 20])), int(rng.choice([4, 8, 12]))
     crowd = Population(bias_sd=0.05, noise=float(rng.choice([0.02, 0.05, 0.12])), careless={"random": 0.2})
-    people = MadeUp(crowd.people(annotators, rng), rng.beta(2, 2, count))
+    people = HabitAnnotators(crowd.draw_habits(annotators, rng), rng.beta(2, 2, count))
     items = np.repeat(np.arange(count), rng.choice([5, 20, 200], count, p=[0.4, 0.4, 0.2]))
     who = rng.integers(annotators, size=len(items))
     scores = [people.answer(w, [item], rng)[0] for item, w in zip(items.tolist(), who.tolist(), strict=True)]

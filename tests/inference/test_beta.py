@@ -79,8 +79,8 @@ def test_a_level_outside_0_to_1_is_refused(level):
 
 
 def test_priors_where_floats_would_lose_the_updates_are_not_valid():
-    assert beta.valid_prior(1.0, 1.0)
-    assert beta.valid_prior(1e-6, 1e9)
+    assert beta.is_valid_beta_prior(1.0, 1.0)
+    assert beta.is_valid_beta_prior(1e-6, 1e9)
     for bad in (0.0, -1.0, 1e-7, 1e10, float("nan"), float("inf")):
-        assert not beta.valid_prior(bad, 1.0)
-        assert not beta.valid_prior(1.0, bad)
+        assert not beta.is_valid_beta_prior(bad, 1.0)
+        assert not beta.is_valid_beta_prior(1.0, bad)

@@ -5,20 +5,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.inference.online.bounded_ra import LAW, update, win_probability
-from app.inference.online.law import Parameters
+from app.inference.online.law import LawParameters
 from app.inference.online.pairs import Posterior
 
 scores = st.floats(0, 1)
 parameter = st.floats(1e-3, 1e4)
 posterior = st.tuples(parameter, parameter)
 hit = st.lists(st.tuples(posterior, scores), min_size=1, max_size=10)
-parameters = st.builds(Parameters, gamma=st.floats(1e-3, 10), epsilon=st.floats(0, 5), tie_margin=st.floats(0, 1))
+parameters = st.builds(LawParameters, gamma=st.floats(1e-3, 10), epsilon=st.floats(0, 5), tie_margin=st.floats(0, 1))
 
 
 def pair(
-    first: Posterior, second: Posterior, scores_of_both: list[float], tuned: Parameters | None = None
+    first: Posterior, second: Posterior, scores_of_both: list[float], tuned: LawParameters | None = None
 ) -> list[Posterior]:
-    tuned = tuned or Parameters()
+    tuned = tuned or LawParameters()
     alphas, betas = update([first[0], second[0]], [first[1], second[1]], scores_of_both, tuned)
     return list(zip(alphas, betas, strict=True))
 
@@ -58,12 +58,12 @@ def test_pairs_are_applied_one_after_another_as_presented():
     shown = [0.9, 0.1, 0.5]
     for i, j in [(0, 1), (0, 2), (1, 2)]:
         state[i], state[j] = pair(state[i], state[j], [shown[i], shown[j]])
-    alphas, betas = update([1.0] * 3, [1.0] * 3, shown, Parameters())
+    alphas, betas = update([1.0] * 3, [1.0] * 3, shown, LawParameters())
     assert list(zip(alphas, betas, strict=True)) == list(state.values())
 
 
 def test_one_item_alone_changes_nothing():
-    assert update([1.5], [2.5], [0.3], Parameters()) == ([1.5], [2.5])
+    assert update([1.5], [2.5], [0.3], LawParameters()) == ([1.5], [2.5])
 
 
 @given(st.floats(-1, 1), st.floats(0, 5))
@@ -79,7 +79,7 @@ def test_the_three_probabilities_of_a_pair_sum_to_1(difference, epsilon):
 
 
 @given(posterior, posterior, scores, scores, parameters)
-@example((2.125, 1.0), (3.75, 1.0), 0.5, 0.5, Parameters())  # where the order of summing c^2 shows in the last bit
+@example((2.125, 1.0), (3.75, 1.0), 0.5, 0.5, LawParameters())  # where the order of summing c^2 shows in the last bit
 def test_swapping_the_two_items_of_a_pair_swaps_the_answer_to_the_bit(first, second, s, t, tuned):
     assert pair(first, second, [s, t], tuned) == pair(second, first, [t, s], tuned)[::-1]
 
@@ -114,5 +114,5 @@ def test_the_variance_can_rise_although_the_paper_says_it_cannot():
 
 
 def test_a_huge_epsilon_overflows_nothing():
-    (alpha, _), (_, beta) = pair((1.0, 1.0), (1.0, 1.0), [1.0, 0.0], Parameters(epsilon=1e6))
+    (alpha, _), (_, beta) = pair((1.0, 1.0), (1.0, 1.0), [1.0, 0.0], LawParameters(epsilon=1e6))
     assert alpha == beta == pytest.approx(1 + (1 / 12) / math.sqrt(0.02 + 1 / 6))

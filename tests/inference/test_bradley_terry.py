@@ -8,9 +8,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.observations.comparisons import counted
+from app.inference.observations.comparisons import count_pair_outcomes
 from app.inference.preferences import bradley_terry, pairwise_scores
-from app.inference.preferences.pairwise_scores import Slopes, most_likely
+from app.inference.preferences.pairwise_scores import LikelihoodDerivatives, fit_pairwise_scores
 from tests.inference.preferences import judged
 
 WINNER = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}
@@ -93,7 +93,7 @@ def test_many_items_are_fitted_without_a_dense_matrix_to_the_same_scores(monkeyp
     rng = np.random.default_rng(8)
     judgments = judged(rng.normal(0, 1, 300), 6000, rng, threshold=0.4)
     dense = bradley_terry.fit(*judgments, n_items=300)
-    with_ties = bradley_terry.rao_kupper(*judgments, n_items=300)
+    with_ties = bradley_terry.fit_rao_kupper(*judgments, n_items=300)
     monkeypatch.setattr(pairwise_scores, "_DENSE_SOLVE", 10)
     monkeypatch.setattr(pairwise_scores, "_DENSE_INVERSE", 10)
     sparse = bradley_terry.fit(*judgments, n_items=300)
@@ -101,7 +101,7 @@ def test_many_items_are_fitted_without_a_dense_matrix_to_the_same_scores(monkeyp
     # 32 probes know a variance to a few per cent.
     np.testing.assert_allclose(sparse.standard_error, dense.standard_error, rtol=0.1)
     assert "estimates from 32 random probes" in sparse.notes[-1]
-    sparse_with_ties = bradley_terry.rao_kupper(*judgments, n_items=300)
+    sparse_with_ties = bradley_terry.fit_rao_kupper(*judgments, n_items=300)
     np.testing.assert_allclose(sparse_with_ties.score, with_ties.score, atol=1e-7)
     assert sparse_with_ties.threshold_error == pytest.approx(with_ties.threshold_error, rel=1e-5)
 
@@ -193,7 +193,7 @@ def test_a_fit_that_runs_out_of_iterations_says_so(monkeypatch):
 
 def test_two_items_give_rao_kupper_in_closed_form():
     # Shares .5, .3 and .2: score difference minus threshold is logit(.5), minus both logit(.2).
-    fit = bradley_terry.rao_kupper([0] * 10, [1] * 10, [1] * 5 + [0] * 3 + [-1] * 2, prior=0)
+    fit = bradley_terry.fit_rao_kupper([0] * 10, [1] * 10, [1] * 5 + [0] * 3 + [-1] * 2, prior=0)
     np.testing.assert_allclose(fit.score[0] - fit.score[1], (logit(0.5) - logit(0.2)) / 2)
     assert fit.threshold == pytest.approx(-(logit(0.5) + logit(0.2)) / 2)
     assert fit.log_likelihood == pytest.approx(5 * np.log(0.5) + 3 * np.log(0.3) + 2 * np.log(0.2))
@@ -202,7 +202,7 @@ def test_two_items_give_rao_kupper_in_closed_form():
 def test_rao_kupper_finds_the_maximum_of_its_formula_and_the_curvature_there():
     rng = np.random.default_rng(9)
     first, second, outcomes = judged(rng.normal(0, 1, 6), 200, rng, threshold=0.5)
-    ours = bradley_terry.rao_kupper(first, second, outcomes, prior=0)
+    ours = bradley_terry.fit_rao_kupper(first, second, outcomes, prior=0)
 
     def loss(free):
         scores, threshold = free[:5], free[5:]
@@ -229,7 +229,7 @@ def test_rao_kupper_recovers_scores_and_threshold():
     rng = np.random.default_rng(10)
     truth = rng.normal(0, 1, 20)
     truth -= truth.mean()
-    fit = bradley_terry.rao_kupper(*judged(truth, 20_000, rng, threshold=0.7), prior=0)
+    fit = bradley_terry.fit_rao_kupper(*judged(truth, 20_000, rng, threshold=0.7), prior=0)
     assert abs(fit.threshold - 0.7) < 3 * fit.threshold_error
     z = (fit.score - truth) / fit.standard_error
     assert abs(z).max() < 3.5
@@ -238,7 +238,7 @@ def test_rao_kupper_recovers_scores_and_threshold():
 
 def test_rao_kupper_without_ties_is_bradley_terry():
     judgments = [0, 0, 0, 1], [1, 1, 1, 2], [1, 1, -1, 1]
-    with_ties, plain = bradley_terry.rao_kupper(*judgments), bradley_terry.fit(*judgments)
+    with_ties, plain = bradley_terry.fit_rao_kupper(*judgments), bradley_terry.fit(*judgments)
     np.testing.assert_array_equal(with_ties.score, plain.score)
     assert with_ties.threshold == 0
     assert "no ties" in with_ties.notes[0]
@@ -247,33 +247,37 @@ def test_rao_kupper_without_ties_is_bradley_terry():
 @pytest.mark.parametrize("judgments", [([0, 1], [1, 2], [0, 0]), ([0, 0, 2, 2], [1, 1, 3, 3], [0, 0, 0, 0])])
 def test_rao_kupper_tells_nothing_from_ties_alone(judgments):
     with pytest.raises(Inestimable) as refusal:
-        bradley_terry.rao_kupper(*judgments)
+        bradley_terry.fit_rao_kupper(*judgments)
     assert refusal.value.code == "all_ties"
 
 
 def test_rao_kupper_without_a_prior_does_not_settle_where_nobody_beats_the_winner():
     # A win and a tie: likeliest if the difference and the threshold grow together without end.
     with pytest.raises(NotConverged):
-        bradley_terry.rao_kupper([0, 0], [1, 1], [1, 0], prior=0)
-    assert np.isfinite(bradley_terry.rao_kupper([0, 0], [1, 1], [1, 0]).score).all()
+        bradley_terry.fit_rao_kupper([0, 0], [1, 1], [1, 0], prior=0)
+    assert np.isfinite(bradley_terry.fit_rao_kupper([0, 0], [1, 1], [1, 0]).score).all()
 
 
 def test_any_start_of_the_threshold_leads_to_the_same_maximum():
     rng = np.random.default_rng(22)
     judgments = judged(rng.normal(0, 1, 6), 300, rng, threshold=0.2)
-    ours = bradley_terry.rao_kupper(*judgments)
+    ours = bradley_terry.fit_rao_kupper(*judgments)
     for start in (1e-3, 8.0):
-        fit = most_likely(counted(*judgments), bradley_terry.ties_and_wins, prior=0.1, threshold=start)
+        fit = fit_pairwise_scores(
+            count_pair_outcomes(*judgments), bradley_terry.rao_kupper_likelihood, prior=0.1, threshold=start
+        )
         np.testing.assert_allclose(fit.score, ours.score, atol=1e-8)
         assert fit.threshold == pytest.approx(ours.threshold)
 
 
 def test_a_link_whose_slope_leads_downhill_is_no_endless_loop():
     def wrong(comparisons, difference, threshold, /):
-        return Slopes(-float(difference.sum()), slope=np.ones_like(difference), bend=np.ones_like(difference))
+        return LikelihoodDerivatives(
+            -float(difference.sum()), slope=np.ones_like(difference), bend=np.ones_like(difference)
+        )
 
     with pytest.raises(NotConverged):
-        most_likely(counted([0], [1], [1]), wrong, prior=0.1)
+        fit_pairwise_scores(count_pair_outcomes([0], [1], [1]), wrong, prior=0.1)
 
 
 def test_many_small_groups_beside_a_large_one_have_the_errors_they_have_alone(monkeypatch):

@@ -44,7 +44,7 @@ def test_annotators_are_transitive_as_often_as_published_data_say(arguments):
     assert fit.estimable.sum() == 110
 
 
-@pytest.mark.parametrize("method", [bradley_terry.fit, bradley_terry.rao_kupper])
+@pytest.mark.parametrize("method", [bradley_terry.fit, bradley_terry.fit_rao_kupper])
 def test_scores_agree_with_the_published_ranking_in_every_topic(arguments, method):
     fit = method(arguments.first, arguments.second, arguments.outcomes, n_items=arguments.ranks.size)
     assert fit.estimable.all()

@@ -6,8 +6,8 @@ from scipy.stats import norm, zscore
 
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
-from app.inference.ratings.direct_assessment import fit, ordinal, standardised
-from app.inference.ratings.moderated import moderated
+from app.inference.ratings.direct_assessment import assess_labels, assess_standardised_scores, fit
+from app.inference.ratings.moderated import moderate_means
 
 
 def rng(seed=1):
@@ -44,7 +44,7 @@ def test_errors_and_intervals_are_the_moderated_ones(scale):
     random = rng(3)
     items, annotators, scores = random.integers(20, size=100), random.integers(9, size=100), random.random(100)
     found = fit(items, annotators, scores, n_items=21, scale=scale, level=0.9)
-    expected = moderated(Tally.nothing(21).after(items, annotators, scores), scale)
+    expected = moderate_means(Tally.empty(21).add_judgments(items, annotators, scores), scale)
     np.testing.assert_array_equal(found.standard_error, expected.standard_error)
     np.testing.assert_allclose([found.low, found.high], expected.interval(0.9))
 
@@ -82,7 +82,7 @@ def test_equal_scores_have_no_error_of_rounding():
 
 def test_ordinal_labels_have_a_mean_and_a_median():
     items, labels = [0, 0, 0, 1, 1, 1, 1, 3], [4, 0, 1, 3, 0, 2, 1, 2]
-    found = ordinal(items, alone(items), labels, n_labels=5, n_items=5)
+    found = assess_labels(items, alone(items), labels, n_labels=5, n_items=5)
     assert found.mean.score[[0, 1, 3]] == pytest.approx([5 / 3, 1.5, 2.0])
     assert found.median[[0, 1, 3]].tolist() == [1.0, 1.5, 2.0]
     assert np.isnan(found.median[[2, 4]]).all()
@@ -90,7 +90,7 @@ def test_ordinal_labels_have_a_mean_and_a_median():
 
 def test_a_medians_interval_is_as_much_wider_as_medians_vary_more_and_stays_on_the_scale():
     items, labels = [0, 0, 0, 1, 1, 2], [2, 3, 3, 0, 2, 4]
-    found = ordinal(items, alone(items), labels, n_labels=5)
+    found = assess_labels(items, alone(items), labels, n_labels=5)
     assert found.standard_error[1:] == pytest.approx(found.mean.standard_error[1:])  # of one and two it is the mean
     assert found.standard_error[0] == pytest.approx(1.16 * found.mean.standard_error[0], rel=0.01)
     assert (found.low[0] + found.high[0]) / 2 == pytest.approx(3.0) or found.high[0] == 4.0
@@ -102,21 +102,21 @@ def test_medians_of_normal_judgments_vary_as_is_assumed(n):
     drawn = norm.ppf((np.arange(200_000) + 0.5) / 200_000)[rng(2).permutation(200_000)[: 200_000 // n * n]]
     seen = np.median(drawn.reshape(-1, n), axis=1).std() * n**0.5
     items = np.repeat([0, 1], n)
-    found = ordinal(items, alone(items), np.arange(2 * n), n_labels=2 * n)
+    found = assess_labels(items, alone(items), np.arange(2 * n), n_labels=2 * n)
     assert found.standard_error[0] / found.mean.standard_error[0] == pytest.approx(seen, rel=0.02)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), min_size=1, max_size=30))
 def test_medians_are_those_of_each_item_by_itself(judgments):
     items, labels = (np.array(column) for column in zip(*judgments, strict=True))
-    found = ordinal(items, alone(items), labels)
+    found = assess_labels(items, alone(items), labels)
     assert [found.median[i] for i in set(items)] == [np.median(labels[items == i]) for i in set(items)]
 
 
 def test_z_scores_are_taken_annotator_by_annotator():
     table = rng(4).random((12, 3))
     items, annotators = np.divmod(np.arange(36), 3)
-    found = standardised(items, annotators, table.ravel())
+    found = assess_standardised_scores(items, annotators, table.ravel())
     assert found.scores.score == pytest.approx(zscore(table, axis=0, ddof=1).mean(axis=1))
     assert found.annotator_mean == pytest.approx(table.mean(axis=0))
     assert found.annotator_sd == pytest.approx(table.std(axis=0, ddof=1))
@@ -128,7 +128,7 @@ def test_strictness_and_a_narrow_use_of_the_scale_vanish():
     items = np.tile(np.arange(40), 3)
     annotators = np.repeat(np.arange(3), 40)
     scores = np.concatenate([truth, 0.2 * truth, 0.5 + 0.5 * truth])
-    found = standardised(items, annotators, scores)
+    found = assess_standardised_scores(items, annotators, scores)
     assert found.scores.score == pytest.approx(zscore(truth, ddof=1))
     assert "never gave an item different scores" in found.scores.notes[0]  # what is left is rounding
 
@@ -137,7 +137,7 @@ def test_annotators_without_z_scores_are_named_not_silent():
     # Annotator 1 always gives .5, 2 judges once, 3 not at all.
     items, annotators = [0, 1, 2, 0, 1, 2, 2, 3], [0, 0, 0, 1, 1, 1, 4, 2]
     scores = [0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.9, 0.4]
-    found = standardised(items, annotators, scores)
+    found = assess_standardised_scores(items, annotators, scores)
     assert found.usable.tolist() == [True, False, False, False, False]
     assert found.scores.score[:3] == pytest.approx([-1.0, 0.0, 1.0])
     assert not found.scores.estimable[3]
@@ -151,11 +151,11 @@ def test_annotators_without_z_scores_are_named_not_silent():
 
 def test_if_nobody_has_z_scores_it_is_said():
     with pytest.raises(Inestimable) as refused:
-        standardised([0, 1, 0], [0, 0, 1], [0.5, 0.5, 0.9])
+        assess_standardised_scores([0, 1, 0], [0, 0, 1], [0.5, 0.5, 0.9])
     assert refused.value.code == "nothing_varies"
 
 
-@pytest.mark.parametrize("method", [fit, ordinal, standardised])
+@pytest.mark.parametrize("method", [fit, assess_labels, assess_standardised_scores])
 def test_without_judgments_there_is_nothing_to_estimate(method):
     with pytest.raises(Inestimable) as refused:
         method([], [], [], n_items=3)
@@ -170,7 +170,7 @@ def test_without_judgments_there_is_nothing_to_estimate(method):
         ({"n_annotators": 1}, "annotators are numbered"),
     ],
 )
-@pytest.mark.parametrize("method", [fit, standardised])
+@pytest.mark.parametrize("method", [fit, assess_standardised_scores])
 def test_options_that_cannot_be_are_refused(method, options, words):
     with pytest.raises(ValueError, match=words):
         method([0, 1, 1], [0, 1, 1], [0.1, 0.2, 0.3], **options)
@@ -180,4 +180,4 @@ def test_arrays_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="lengths"):
         fit([0, 1], [0, 1], [0.5])
     with pytest.raises(ValueError, match="labels are numbered"):
-        ordinal([0, 1], [0, 1], [0, 5], n_labels=5)
+        assess_labels([0, 1], [0, 1], [0, 5], n_labels=5)

@@ -10,9 +10,9 @@ from scipy import stats
 from scipy.special import digamma, xlogy
 
 from app.inference.online import dirichlet
-from app.inference.online.law import Hit
+from app.inference.online.law import AnsweredHit
 from app.selection.index import AlgorithmOne
-from app.selection.rule import Asking
+from app.selection.rule import SelectionSettings
 from tests.inference.beliefs import begun, replayed
 
 CLASSES = 4
@@ -26,20 +26,20 @@ def labels(counts):
 
 def test_by_hand():
     # Four classes and the labels 2, 0, 2: counts 5/4, 1/4, 9/4, 1/4 of 4, so shares 5/16, 1/16, 9/16, 1/16.
-    hits = [Hit(who, [0], [label]) for who, label in enumerate((2.0, 0.0, 2.0))]
-    state = replayed(dirichlet.of_classes(4), 1, hits)
+    hits = [AnsweredHit(who, [0], [label]) for who, label in enumerate((2.0, 0.0, 2.0))]
+    state = replayed(dirichlet.dirichlet_law(4), 1, hits)
     assert state.tolist() == [[1.25], [0.25], [2.25], [0.25]]
     assert dirichlet.score(*state) == pytest.approx(9 / 16)
     assert dirichlet.variance(*state) == pytest.approx((5 * 11 + 2 * 1 * 15 + 9 * 7) / 256 / 5)
 
 
 def test_each_item_of_a_hit_gets_its_own_label():
-    state = replayed(dirichlet.of_classes(4), 3, [Hit(0, [2, 0], [3.0, 1.0])])
+    state = replayed(dirichlet.dirichlet_law(4), 3, [AnsweredHit(0, [2, 0], [3.0, 1.0])])
     assert (state.T - 0.25).tolist() == [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
 
 
 def test_it_begins_with_as_much_as_one_label_whatever_the_number_of_classes():
-    assert [sum(dirichlet.of_classes(k).family.default_prior) for k in (2, 5, 30)] == pytest.approx([1, 1, 1])
+    assert [sum(dirichlet.dirichlet_law(k).family.default_prior) for k in (2, 5, 30)] == pytest.approx([1, 1, 1])
     assert dirichlet.score(*labels([10] + [0] * 29)) == pytest.approx((10 + 1 / 30) / 11)
 
 
@@ -129,18 +129,21 @@ def test_an_item_on_which_people_are_divided_does_not_lead_for_ever():
 
 def asked(truth, skill, judgments, leads, *, rng):
     """The share of items whose likeliest class is the true one after so many labels; `leads` chooses who is asked."""
-    beliefs = begun(dirichlet.of_classes(CLASSES), len(truth))
+    beliefs = begun(dirichlet.dirichlet_law(CLASSES), len(truth))
     for who in range(judgments):
         item = leads(beliefs.state, rng)
         right = rng.random() < skill[item]
         label = truth[item] if right else rng.choice([k for k in range(CLASSES) if k != truth[item]])
-        beliefs.take([Hit(who, [item], [float(label)])])
+        beliefs.apply_hits([AnsweredHit(who, [item], [float(label)])])
     return float(np.mean(np.argmax(beliefs.state, axis=0) == truth))
 
 
 def by_algorithm_1(state, rng):
-    index = AlgorithmOne().index(
-        dirichlet.score(*state), dirichlet.variance(*state), np.zeros(state.shape[1], int), Asking(10**6, 1, 0.1)
+    index = AlgorithmOne().make_index(
+        dirichlet.score(*state),
+        dirichlet.variance(*state),
+        np.zeros(state.shape[1], int),
+        SelectionSettings(10**6, 1, 0.1),
     )
     drawn = index.draw(1, seen=set(), full=set(), leading=set(), allow_seen=True, rng=rng)
     assert drawn is not None
@@ -193,7 +196,7 @@ def test_a_label_that_is_none_is_refused(label):
 
 
 def test_there_is_one_law_for_each_number_of_classes():
-    assert dirichlet.LAW.of_classes(7) is dirichlet.of_classes(7)
-    assert dirichlet.of_classes(7).family.parameter_names[-1] == "class_7"
+    assert dirichlet.LAW.for_class_count(7) is dirichlet.dirichlet_law(7)
+    assert dirichlet.dirichlet_law(7).family.parameter_names[-1] == "class_7"
     with pytest.raises(ValueError, match="two classes"):
-        dirichlet.of_classes(1)
+        dirichlet.dirichlet_law(1)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.inference.online.easl import LAW, update
-from app.inference.online.law import Parameters
+from app.inference.online.law import LawParameters
 
 scores = st.floats(0, 1)
 above_zero = st.floats(1e-3, 1e4)
@@ -13,12 +13,12 @@ above_zero = st.floats(1e-3, 1e4)
 def after(*judgments: float, prior: tuple[float, float] = (1.0, 1.0)) -> tuple[float, float]:
     a, b = prior
     for judgment in judgments:
-        (a,), (b,) = update([a], [b], [judgment], Parameters())
+        (a,), (b,) = update([a], [b], [judgment], LawParameters())
     return a, b
 
 
 def test_a_score_is_added_to_alpha_and_its_rest_to_beta():
-    assert update([1.0, 2.0], [1.0, 3.0], [0.75, 0.0], Parameters()) == ([1.75, 2.0], [1.25, 4.0])
+    assert update([1.0, 2.0], [1.0, 3.0], [0.75, 0.0], LawParameters()) == ([1.75, 2.0], [1.25, 4.0])
 
 
 def test_an_item_alone_in_a_hit_is_updated():

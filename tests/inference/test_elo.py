@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.comparisons import of_hits
+from app.inference.observations.comparisons import pairs_from_hits
 from app.inference.preferences import elo
 from tests.inference.preferences import judged
 
@@ -53,7 +53,7 @@ def test_judgments_that_belong_together_are_drawn_together():
     judgments = judged(rng.normal(0, 1, 6), 60, rng)
     fourfold = [np.repeat(column, 4) for column in judgments]
     apart, together = (
-        elo.fit(*fourfold, together=blocks, k=4.0, resamples=200, rng=np.random.default_rng(1))
+        elo.fit(*fourfold, dependence_blocks=blocks, k=4.0, resamples=200, rng=np.random.default_rng(1))
         for blocks in (None, np.repeat(np.arange(60), 4))
     )
     assert together.standard_error == pytest.approx(2 * apart.standard_error, rel=0.35)
@@ -75,13 +75,13 @@ def test_intervals_hold_the_rating_that_such_hits_lead_to_as_often_as_they_say(p
         random = np.random.default_rng(seed)
         shown = np.concatenate([random.permutation(40) for _ in range(per_item)]).reshape(-1, 4)
         scores = truth[shown] + random.normal(0, 0.8, shown.shape)
-        return of_hits(np.repeat(np.arange(len(shown)), 4), shown.ravel(), scores.ravel())
+        return pairs_from_hits(np.repeat(np.arange(len(shown)), 4), shown.ravel(), scores.ravel())
 
     ratings = np.mean([elo.fit(*campaign(seed)[:3]).score for seed in range(200)], axis=0)
     held = []
     for seed in range(1000, 1030):
         *judgments, hits = campaign(seed)
-        found = elo.fit(*judgments, together=hits, resamples=100, rng=np.random.default_rng(seed))
+        found = elo.fit(*judgments, dependence_blocks=hits, resamples=100, rng=np.random.default_rng(seed))
         held.append((found.low <= ratings) & (ratings <= found.high))
     assert 0.93 < np.mean(held) < 0.975  # 1200 intervals: a standard error of .006
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="rng"):
         elo.fit([0], [1], [1], resamples=10)
     with pytest.raises(ValueError, match="lengths"):
-        elo.fit([0], [1], [1], together=[0, 1])
+        elo.fit([0], [1], [1], dependence_blocks=[0, 1])
     with pytest.raises(ValueError, match="k and scale"):
         elo.fit([0], [1], [1], k=0)
     with pytest.raises(Inestimable):

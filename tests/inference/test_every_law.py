@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from numpy.lib.introspect import opt_func_info
 
-from app.inference.observations.coarsening import CLASSES
-from app.inference.online.law import Hit, Parameters
-from app.inference.online.laws import ONLINE
+from app.inference.observations.coarsening import CLASS_KINDS
+from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
 from tests.inference.beliefs import Stored, as_text, begun, replayed
 from tests.toys.smiles import SMILES
 
 ITEMS = 15
 CLASSES_OF_TESTS = 3
-TUNED = Parameters(gamma=0.2, epsilon=0.05, tie_margin=0.02)
+TUNED = LawParameters(gamma=0.2, epsilon=0.05, tie_margin=0.02)
 
 
-@pytest.fixture(params=[*ONLINE.values(), SMILES], ids=lambda law: law.name)
+@pytest.fixture(params=[*ONLINE_LAWS.values(), SMILES], ids=lambda law: law.name)
 def law(request):
     """Those that read classes for three of them."""
     return request.param.of_classes(CLASSES_OF_TESTS)
@@ -29,16 +29,18 @@ def law(request):
 
 def hits_for(law, count, *, seed=1):
     rng = np.random.default_rng(seed)
-    highest = CLASSES_OF_TESTS - 1 if law.reads in CLASSES else 100
-    values = rng.integers(0, highest + 1, (count, 4)) / (1 if law.reads in CLASSES else 100)
+    highest = CLASSES_OF_TESTS - 1 if law.reads in CLASS_KINDS else 100
+    values = rng.integers(0, highest + 1, (count, 4)) / (1 if law.reads in CLASS_KINDS else 100)
     if law.reads == "ratio":
         values = np.clip(values, 0.01, 0.99)  # no ratio has a share of 0 or 1
-    return [Hit(k % 5, rng.choice(ITEMS, 4, replace=False).tolist(), row) for k, row in enumerate(values.tolist())]
+    return [
+        AnsweredHit(k % 5, rng.choice(ITEMS, 4, replace=False).tolist(), row) for k, row in enumerate(values.tolist())
+    ]
 
 
 def digests():
     """By name of each registered law what it makes of the same HITs, by all its bits."""
-    laws = [law.of_classes(CLASSES_OF_TESTS) for law in ONLINE.values()]
+    laws = [law.for_class_count(CLASSES_OF_TESTS) for law in ONLINE_LAWS.values()]
     return {
         law.name: hashlib.sha256(replayed(law, ITEMS, hits_for(law, 200), TUNED).tobytes()).hexdigest() for law in laws
     }
@@ -64,7 +66,7 @@ def test_posteriors_have_the_same_bits_on_a_poorer_processor(poorer):
 
 
 def test_it_is_registered_by_its_name():
-    assert {name: law.name for name, law in ONLINE.items()} == {name: name for name in ONLINE}
+    assert {name: law.name for name, law in ONLINE_LAWS.items()} == {name: name for name in ONLINE_LAWS}
 
 
 def test_its_own_prior_is_a_valid_one_and_has_a_number_for_each_name(law):
@@ -81,33 +83,33 @@ def test_it_can_be_sent_to_another_process(law):
 def test_hits_at_once_one_by_one_and_in_pieces_lead_to_the_same_bits(law):
     hits = hits_for(law, 60)
     whole, steps, pieces = (begun(law, ITEMS, TUNED) for _ in range(3))
-    whole.take(hits)
-    for _ in steps.steps(hits):
+    whole.apply_hits(hits)
+    for _ in steps.iterate_changes(hits):
         pass
-    pieces.take(hits[:17])
-    pieces.take(hits[17:])
+    pieces.apply_hits(hits[:17])
+    pieces.apply_hits(hits[17:])
     assert whole.state.tobytes() == steps.state.tobytes() == pieces.state.tobytes()
 
 
 def test_what_a_step_tells_is_what_the_beliefs_hold_then(law):
     beliefs = begun(law, ITEMS, TUNED)
-    for hit, change in zip(hits_for(law, 30), beliefs.copy().steps(hits_for(law, 30)), strict=True):
-        beliefs.take([hit])
+    for hit, change in zip(hits_for(law, 30), beliefs.copy().iterate_changes(hits_for(law, 30)), strict=True):
+        beliefs.apply_hits([hit])
         assert list(change.items[: len(hit.items)]) == list(hit.items)
         assert beliefs.state[:, change.items].tolist() == [list(column) for column in change.state]
 
 
 def test_a_copy_goes_its_own_way(law):
     one = begun(law, ITEMS, TUNED)
-    one.take(hits_for(law, 10))
+    one.apply_hits(hits_for(law, 10))
     before, other = one.state.tobytes(), one.copy()
-    other.take(hits_for(law, 10, seed=2))
+    other.apply_hits(hits_for(law, 10, seed=2))
     assert one.state.tobytes() == before != other.state.tobytes()
 
 
 def test_score_and_variance_of_a_few_items_have_the_bits_of_those_of_all(law):
     beliefs = begun(law, ITEMS, TUNED)
-    beliefs.take(hits_for(law, 20))
+    beliefs.apply_hits(hits_for(law, 20))
     family, state = law.family, beliefs.state
     few = family.estimates(*state[:, :4].tolist())
     assert [list(column) for column in few] == [
@@ -118,7 +120,7 @@ def test_score_and_variance_of_a_few_items_have_the_bits_of_those_of_all(law):
 
 def test_the_interval_holds_the_mean_of_what_it_says_and_grows_with_its_level(law):
     beliefs = begun(law, ITEMS, TUNED)
-    beliefs.take(hits_for(law, 40))
+    beliefs.apply_hits(hits_for(law, 40))
     (low, high), (lower, higher) = (law.family.interval(*beliefs.state, level=level) for level in (0.5, 0.95))
     assert (lower < low).all()
     assert (high < higher).all()
@@ -133,7 +135,7 @@ def test_the_interval_holds_the_mean_of_what_it_says_and_grows_with_its_level(la
 )
 def test_what_cannot_be_a_hit_is_refused(law, items, values):
     with pytest.raises(ValueError, match=r".+"):
-        begun(law, ITEMS, TUNED).take([Hit(1, items, values)])
+        begun(law, ITEMS, TUNED).apply_hits([AnsweredHit(1, items, values)])
 
 
 def test_priors_of_the_wrong_shape_are_refused(law):
@@ -149,6 +151,6 @@ def test_a_campaign_stored_after_every_hit_has_the_bits_of_one_in_memory(law):
     stored = Stored(law, whole, TUNED)
     for hit in hits:
         stored.take(hit)
-    whole.take(hits)
+    whole.apply_hits(hits)
     assert stored.state == whole.state.tolist()
-    assert stored.kept() == as_text(whole.kept())
+    assert stored.kept() == as_text(whole.to_law_state())

@@ -12,10 +12,17 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.observations.baseline import against, baseline_advice
+from app.inference.observations.baseline import baseline_advice, select_baseline_judgments
 from app.inference.systems import graded_marginal
-from app.inference.systems.graded_marginal import Prior, adapted_nodes, information, log_marginal, modes, terms_of
-from app.inference.systems.graded_response import fit, item_information, place
+from app.inference.systems.graded_marginal import (
+    Prior,
+    log_marginal_and_gradient,
+    logistic_terms,
+    observed_information,
+    posterior_modes,
+    quadrature_nodes,
+)
+from app.inference.systems.graded_response import fit, item_information, place_new_systems
 
 
 def drawn(judgments, systems, judges, segments, *, seed):
@@ -39,7 +46,7 @@ def probability(outcome, theta, a, lower, upper):
 def test_marginal_likelihood_is_the_integral_over_each_systems_performance():
     data = drawn(30, 2, 2, 2, seed=1)
     prior, a, b = Prior(), np.exp(data.log_a), data.b
-    terms = terms_of(*data.columns)
+    terms = logistic_terms(*data.columns)
 
     def integrand(theta, system):
         density = math.exp(-(theta**2) / (2 * prior.tau**2)) / (prior.tau * math.sqrt(2 * math.pi))
@@ -49,14 +56,14 @@ def test_marginal_likelihood_is_the_integral_over_each_systems_performance():
     likelihood = sum(math.log(quad(integrand, -9, 9, args=(s,), epsabs=0, epsrel=1e-10)[0]) for s in (0, 1))
     log_prior = -0.5 * np.sum((data.log_a - prior.mu_a) ** 2) - 0.5 * np.sum(((b - prior.mu_b) / 2.0) ** 2)
     barrier = 0.01 * np.sum(np.log(b[:, 1] - b[:, 0]))
-    nodes = adapted_nodes(*modes(terms, prior, data.log_a, b.T.ravel()), prior, 21)
-    value = log_marginal(terms, prior, data.log_a, b.T.ravel(), nodes)[0]
+    nodes = quadrature_nodes(*posterior_modes(terms, prior, data.log_a, b.T.ravel()), prior, 21)
+    value = log_marginal_and_gradient(terms, prior, data.log_a, b.T.ravel(), nodes)[0]
     assert value == pytest.approx(likelihood + log_prior + barrier, abs=1e-7)
 
 
 def test_nodes_of_the_prior_are_those_of_the_paper_at_the_stated_variance():
     prior = Prior(tau=2.0)
-    nodes = adapted_nodes(np.zeros(1), np.array([prior.tau**-2]), prior, 21)
+    nodes = quadrature_nodes(np.zeros(1), np.array([prior.tau**-2]), prior, 21)
     weight = np.exp(nodes.log_weight[0])
     assert nodes.theta[0, 10] == 0.0  # "we set T = 21 to include x = 0"
     assert weight.sum() == pytest.approx(1.0, abs=1e-12)
@@ -68,15 +75,17 @@ def test_gradient_and_curvature_agree_with_finite_differences(adaptive, count, m
     # Nodes that follow the modes give the gradient of the integral, so there they must be enough to be exact.
     monkeypatch.setattr(graded_marginal, "_TERMS_AT_ONCE", 100)  # so that there are several blocks
     data = drawn(300, 5, 4, 6, seed=2)
-    terms, prior = terms_of(*data.columns), Prior(barrier=0.3)
+    terms, prior = logistic_terms(*data.columns), Prior(barrier=0.3)
 
     def nodes_at(log_a, b):
-        mode, curvature = modes(terms, prior, log_a, b) if adaptive else (np.zeros(5), np.full(5, prior.tau**-2))
-        return adapted_nodes(mode, curvature, prior, count)
+        mode, curvature = (
+            posterior_modes(terms, prior, log_a, b) if adaptive else (np.zeros(5), np.full(5, prior.tau**-2))
+        )
+        return quadrature_nodes(mode, curvature, prior, count)
 
     def at(point):
         log_a, b = point[:4], point[4:]
-        value, *gradient = log_marginal(terms, prior, log_a, b, nodes_at(log_a, b))
+        value, *gradient = log_marginal_and_gradient(terms, prior, log_a, b, nodes_at(log_a, b))
         return value, np.concatenate(gradient)
 
     point = np.concatenate([data.log_a + 0.1, data.b.T.ravel()])
@@ -84,34 +93,34 @@ def test_gradient_and_curvature_agree_with_finite_differences(adaptive, count, m
     slopes = [(at(point + step)[0] - at(point - step)[0]) / 2e-5 for step in steps]
     bends = [(at(point + step)[1] - at(point - step)[1]) / 2e-5 for step in steps]
     np.testing.assert_allclose(at(point)[1], slopes, atol=1e-6)
-    curvature = information(terms, prior, point[:4], point[4:], nodes_at(point[:4], point[4:]))
+    curvature = observed_information(terms, prior, point[:4], point[4:], nodes_at(point[:4], point[4:]))
     np.testing.assert_allclose(curvature, -np.array(bends), atol=1e-5)
 
 
 def test_mode_of_performance_is_found_where_newton_alone_would_jump_to_and_fro():
     # One judge of extreme sensitivity, who prefers the system on an easy segment and the baseline on a hard one.
-    terms = terms_of(np.zeros(2, int), np.zeros(2, int), np.arange(2), np.array([1, -1]))
+    terms = logistic_terms(np.zeros(2, int), np.zeros(2, int), np.arange(2), np.array([1, -1]))
     b = np.array([-3.0, 2.0, -3.0 + 1e-3, 2.0 + 1e-3])
-    theta, _ = modes(terms, Prior(), np.log([400.0]), b, start=np.array([-3.2]))
+    theta, _ = posterior_modes(terms, Prior(), np.log([400.0]), b, start=np.array([-3.2]))
 
     def loss(x):
         return 0.25 * x[0] ** 2 + np.logaddexp(0, -400 * (x[0] - b[2])) + np.logaddexp(0, 400 * (x[0] - b[1]))
 
     assert theta[0] == pytest.approx(0.0, abs=1e-8)
-    far, _ = modes(terms, Prior(), np.log([400.0]), b, start=np.array([500.0]))
+    far, _ = posterior_modes(terms, Prior(), np.log([400.0]), b, start=np.array([500.0]))
     assert far[0] == pytest.approx(0.0, abs=1e-8)
     assert loss(theta) <= loss(theta + 1e-4)
 
 
 def test_fit_is_where_a_general_optimiser_finds_the_maximum():
     data = drawn(200, 4, 3, 3, seed=3)
-    terms, prior, found = terms_of(*data.columns), Prior(), fit(*data.columns)
+    terms, prior, found = logistic_terms(*data.columns), Prior(), fit(*data.columns)
 
     def loss(point):
         log_a, lower, upper = point[:3], point[3:6], point[3:6] + np.exp(point[6:])
         b = np.concatenate([lower, upper])
-        nodes = adapted_nodes(*modes(terms, prior, log_a, b), prior, 21)
-        return -log_marginal(terms, prior, log_a, b, nodes)[0]
+        nodes = quadrature_nodes(*posterior_modes(terms, prior, log_a, b), prior, 21)
+        return -log_marginal_and_gradient(terms, prior, log_a, b, nodes)[0]
 
     oracle = minimize(loss, np.zeros(9), method="BFGS", options={"gtol": 1e-4})
     np.testing.assert_allclose(np.log(found.sensitivity), oracle.x[:3], atol=2e-3)
@@ -151,7 +160,7 @@ def test_own_nodes_fit_better_than_common_ones_when_systems_have_many_judgments(
     data = drawn(3000, 6, 20, 20, seed=6)
     errors = {}
     for adaptive in (True, False):
-        found = fit(*data.columns, adaptive=adaptive, errors=False)
+        found = fit(*data.columns, adaptive=adaptive, with_errors=False)
         residual = found.difficulty.mean(axis=1) - data.b.mean(axis=1)
         errors[adaptive] = np.std(residual)
         assert np.isnan(found.sensitivity_standard_error).all()
@@ -184,17 +193,19 @@ def test_later_system_is_placed_where_a_fit_with_fixed_parameters_puts_it():
     i, k, j, outcomes = data.columns
     early = i < 8
     found = fit(i[early], k[early], j[early], outcomes[early])
-    placed = place(found, i[~early] - 8, k[~early], j[~early], outcomes[~early])
+    placed = place_new_systems(found, i[~early] - 8, k[~early], j[~early], outcomes[~early])
     assert placed.notes == ()
     everything = fit(*data.columns)
     assert abs(placed.score[0] - everything.score[8]) < 3 * placed.standard_error[0]
-    np.testing.assert_array_equal(place(found, i[early], k[early], j[early], outcomes[early]).score, found.score)
+    np.testing.assert_array_equal(
+        place_new_systems(found, i[early], k[early], j[early], outcomes[early]).score, found.score
+    )
 
 
 def test_later_system_judged_by_an_unknown_judge_counts_as_typical_and_says_so():
     data = drawn(100, 3, 2, 3, seed=11)
     found = fit(*data.columns, n_annotators=3, n_segments=4)
-    placed = place(found, [0], [2], [3], [1], n_items=2)
+    placed = place_new_systems(found, [0], [2], [3], [1], n_items=2)
     best = minimize_scalar(lambda x: x**2 / 4 + np.logaddexp(0, -1.7 * (x - 0.5))).x
     assert placed.score[0] == pytest.approx(best, abs=1e-5)
     assert np.isnan(placed.score[1])
@@ -205,7 +216,7 @@ def test_later_system_judged_by_an_unknown_judge_counts_as_typical_and_says_so()
         "Segment 3 had no judgment in the fit and counted as typical.",
     )
     with pytest.raises(Inestimable, match="no judgments of the new systems") as refused:
-        place(found, [], [], [], [])
+        place_new_systems(found, [], [], [], [])
     assert refused.value.code == "no_judgments"
 
 
@@ -254,7 +265,7 @@ def test_baseline_that_always_ties_is_no_baseline():
 
 
 def test_comparisons_with_the_baseline_are_picked_and_turned_to_the_systems_side():
-    rows, items, outcomes = against(7, [7, 1, 2, 3, 7], [1, 7, 7, 4, 7], [1, 1, 0, 1, 0])
+    rows, items, outcomes = select_baseline_judgments(7, [7, 1, 2, 3, 7], [1, 7, 7, 4, 7], [1, 1, 0, 1, 0])
     assert rows.tolist() == [0, 1, 2]
     assert items.tolist() == [1, 1, 2]
     assert outcomes.tolist() == [-1, 1, 0]
@@ -262,7 +273,7 @@ def test_comparisons_with_the_baseline_are_picked_and_turned_to_the_systems_side
 
 def test_equal_judgments_are_counted_together():
     columns = [np.tile(column, 3) for column in ([0, 1], [0, 0], [1, 0], [0, 1])]
-    terms = terms_of(*columns)
+    terms = logistic_terms(*columns)
     assert terms.count.tolist() == [3.0, 3.0, 3.0]
     assert terms.tie_count.tolist() == [3.0]
     rows = zip(terms.system.tolist(), terms.threshold.tolist(), terms.sign.tolist(), strict=True)
@@ -321,7 +332,7 @@ def test_segment_without_ties_keeps_its_two_difficulties_apart_and_in_order():
 def test_fit_that_is_stopped_early_is_refused():
     data = drawn(100, 3, 3, 3, seed=12)
     with pytest.raises(NotConverged, match="did not settle within 2 steps") as refused:
-        fit(*data.columns, most_iterations=2)
+        fit(*data.columns, max_iterations=2)
     assert refused.value.code == "not_converged"
 
 
@@ -333,7 +344,7 @@ def test_judges_who_contradict_each_other_evenly_leave_no_single_answer():
 
 
 def test_too_many_parameters_for_errors_leave_them_out_and_say_so(monkeypatch):
-    monkeypatch.setattr("app.inference.systems.graded_response.MOST_PARAMETERS", 8)
+    monkeypatch.setattr("app.inference.systems.graded_response.MAX_PARAMETERS_FOR_ERRORS", 8)
     found = fit(*drawn(100, 3, 3, 3, seed=12).columns)
     assert np.isnan(found.difficulty_standard_error).all()
     assert np.isfinite(found.standard_error).all()

@@ -8,15 +8,15 @@ from app.inference.agreement.halo import HaloSums
 
 
 def within(items, one, other, **more):
-    return halo.within(items, one, other, rng=np.random.default_rng(1), **more)
+    return halo.measure_halo(items, one, other, rng=np.random.default_rng(1), **more)
 
 
 def of_means(items, one, other, **more):
-    return halo.of_means(items, one, other, rng=np.random.default_rng(1), **more)
+    return halo.correlate_item_means(items, one, other, rng=np.random.default_rng(1), **more)
 
 
 def warns(found):
-    return halo.is_much(found.value, found.judgments)
+    return halo.is_strong_halo(found.value, found.judgments)
 
 
 def crowd(*, items, judgments, shared, quality, seed):
@@ -108,15 +108,17 @@ def test_halo_depends_on_neither_scale_nor_the_order_of_criteria(judgments, fact
 def test_sums_that_are_kept_up_with_give_the_same_in_any_pieces(judgments, cut):
     items, one, other = (np.array(column) for column in zip(*judgments, strict=True))
     scores = np.stack([one, other]) / 10
-    known = HaloSums.nothing(5, 2).after(items[:cut], scores[:, :cut]).after(items[cut:], scores[:, cut:])
+    known = HaloSums.empty(5, 2).add_judgments(items[:cut], scores[:, :cut]).add_judgments(items[cut:], scores[:, cut:])
     found = within(items, *scores, draws=0)
-    assert known.within[0, 1] == pytest.approx(found.value, nan_ok=True, abs=1e-9)
-    assert known.of_means[0, 1] == pytest.approx(of_means(items, *scores, draws=0).value, nan_ok=True, abs=1e-9)
-    assert known.shared == found.judgments
+    assert known.halo_matrix[0, 1] == pytest.approx(found.value, nan_ok=True, abs=1e-9)
+    assert known.mean_correlation_matrix[0, 1] == pytest.approx(
+        of_means(items, *scores, draws=0).value, nan_ok=True, abs=1e-9
+    )
+    assert known.shared_judgment_count == found.judgments
 
 
 def test_sums_of_nothing_have_no_figure():
-    known = HaloSums.nothing(3, 2)
-    assert np.isnan(known.within).all()
-    assert np.isnan(known.of_means).all()
+    known = HaloSums.empty(3, 2)
+    assert np.isnan(known.halo_matrix).all()
+    assert np.isnan(known.mean_correlation_matrix).all()
     assert known.nbytes > 0

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.comparisons import Comparisons
+from app.inference.observations.comparisons import PairOutcomeCounts
 from app.inference.preferences import hopkins_may, thurstone
-from app.inference.preferences.hopkins_may import likelihood
+from app.inference.preferences.hopkins_may import hopkins_may_likelihood
 
 SPREAD = np.sqrt(2 * (0.5**2 + 1.0**2))
 
@@ -70,10 +70,10 @@ def test_known_scores_are_recovered():
 @given(st.floats(-30, 30), st.floats(0.05, 3), st.integers(0, 5), st.integers(0, 5), st.integers(1, 5))
 def test_slopes_are_those_of_the_value_however_far_out(difference, radius, wins, losses, ties):
     won, lost, tied = (np.array([float(count)]) for count in (wins, losses, ties))
-    comparisons = Comparisons(np.array([0]), np.array([1]), won, lost, tied, n_items=2)
+    comparisons = PairOutcomeCounts(np.array([0]), np.array([1]), won, lost, tied, n_items=2)
 
     def at(d):
-        return likelihood(comparisons, np.array([d]), 0.0, radius=radius, spread=1.3)
+        return hopkins_may_likelihood(comparisons, np.array([d]), 0.0, radius=radius, spread=1.3)
 
     here, step = at(difference), 1e-4
     ahead, behind = at(difference + step), at(difference - step)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from app.inference.preferences import implied
-from app.inference.preferences.implied import Implications, ImpliedCounts, followed, outcome_of
+from app.inference.preferences.implied import Implications, ImpliedCounts, pair_outcome, replay_implications
 
 ANSWERS = st.lists(
     st.tuples(st.integers(0, 11), st.integers(0, 11), st.sampled_from([1, 1, 0, -1])).filter(lambda it: it[0] != it[1]),
@@ -18,7 +18,7 @@ ANSWERS = st.lists(
 def order_of(*answers):
     order = Implications()
     for answer in answers:
-        order.add(*answer)
+        order.add_outcome(*answer)
     return order
 
 
@@ -91,7 +91,7 @@ def test_it_is_what_a_walk_through_the_answers_finds(answers):
         before = closed(edges)
         expected = 1 if (first, second) in before else -1 if (second, first) in before else None
         new = frozenset((first, second)) not in told
-        assert order.add(first, second, outcome) == (expected if new else None)
+        assert order.add_outcome(first, second, outcome) == (expected if new else None)
         if new and expected is None and outcome:
             edges.append((first, second) if outcome > 0 else (second, first))
         told.add(frozenset((first, second)))
@@ -101,8 +101,8 @@ def test_it_is_what_a_walk_through_the_answers_finds(answers):
     for item in range(12):
         beside = {one if other == item else other for one, other in pairs if item in (one, other)}
         compared = {other for pair in told if item in pair for other in pair if other != item}
-        assert set(order.answered_beside(item).tolist()) == compared
-        assert set(order.implied_beside(item).tolist()) == beside - compared
+        assert set(order.items_compared_with(item).tolist()) == compared
+        assert set(order.items_implied_with(item).tolist()) == beside - compared
     assert not {(other, one) for one, other in pairs} & pairs  # it never contradicts itself
 
 
@@ -114,7 +114,7 @@ def test_the_order_stays_the_same_whatever_the_items_are_called(answers):
 
 
 def test_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr(implied, "MOST_ITEMS", 16)
+    monkeypatch.setattr(implied, "MAX_IMPLIED_ITEMS", 16)
     order = order_of(*((k, k + 1, 1) for k in range(100)))
     assert order.nbytes < 10_000
     assert (order.implied(0, 15), order.implied(0, 16)) == (1, None)
@@ -126,27 +126,27 @@ def test_a_consistent_annotator_who_sorts_answers_few_of_all_pairs_and_implies_t
     value, order = rng.random(60), Implications()
     pairs = rng.permutation([(a, b) for a in range(60) for b in range(a)]).tolist()
     for a, b in pairs:
-        if order.implied(a, b) is None:
-            order.add(a, b, outcome_of([value[a], value[b]]))
+        if order.implied_outcome(a, b) is None:
+            order.add_outcome(a, b, pair_outcome([value[a], value[b]]))
     assert order.tally.answered + order.tally.not_asked == len(pairs)
     assert order.tally.answered < 0.3 * len(pairs)
-    assert all(order.implied(a, b) == outcome_of([value[a], value[b]]) for a, b in pairs)
+    assert all(order.implied_outcome(a, b) == pair_outcome([value[a], value[b]]) for a, b in pairs)
 
 
 @pytest.mark.parametrize(("otherwise", "asked"), [(0, 3), (1, 7), (20, 100), (5, 5)])
 def test_the_share_answered_otherwise_has_wilsons_interval(otherwise, asked):
     expected = binomtest(otherwise, asked).proportion_ci(method="wilson")
-    assert ImpliedCounts(asked, 0, asked, otherwise).wrong() == pytest.approx(
+    assert ImpliedCounts(asked, 0, asked, otherwise).wrong_share_interval() == pytest.approx(
         (otherwise / asked, expected.low, expected.high), abs=1e-12
     )
 
 
 def test_where_nothing_was_asked_anyway_nobody_knows_how_often_it_was_wrong():
-    assert ImpliedCounts(answered=9, not_asked=4).wrong() is None
+    assert ImpliedCounts(answered=9, not_asked=4).wrong_share_interval() is None
 
 
 def test_each_annotators_answers_imply_for_them_alone():
-    orders, before = followed([0, 1, 0, 0], [1, 2, 2, 2], [1, 1, -1, 1], [5, 5, 5, 6])
+    orders, before = replay_implications([0, 1, 0, 0], [1, 2, 2, 2], [1, 1, -1, 1], [5, 5, 5, 6])
     assert before == [None, None, 1, None]
     assert (orders[5].tally, orders[6].tally) == (ImpliedCounts(3, 0, 1, 1, 1), ImpliedCounts(1))
     assert sum((order.tally for order in orders.values()), ImpliedCounts()) == ImpliedCounts(4, 0, 1, 1, 1)
@@ -157,5 +157,5 @@ def test_each_annotators_answers_imply_for_them_alone():
 )
 def test_an_answer_tells_something_where_the_values_of_two_items_are_known(items, shares, implied):
     order = Implications()
-    order.hear(items, shares)
-    assert order.implied(3, 4) == implied
+    order.add_answer(items, shares)
+    assert order.implied_outcome(3, 4) == implied

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import expit, logit
 
-from app.inference.online.law import Hit, Parameters
+from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.log_normal import LAW, LOGARITHM_PER_SCORE, update
 from tests.inference.beliefs import replayed
 
 RANKME = Path(__file__).parents[2] / "examples" / "data" / "rankme" / "judgments.csv.gz"
-ONE = Parameters(gamma=0.25)  # a noise of 1 on the logarithm
+ONE = LawParameters(gamma=0.25)  # a noise of 1 on the logarithm
 family = LAW.family
 
 share = st.floats(1e-6, 1 - 1e-6)
 posterior = st.tuples(st.floats(-15, 15), st.floats(1e-4, 10))
 hit = st.lists(st.tuples(posterior, share), min_size=1, max_size=10)
-parameters = st.builds(Parameters, gamma=st.floats(0.01, 2))
+parameters = st.builds(LawParameters, gamma=st.floats(0.01, 2))
 
 
 def columns(items):
@@ -79,7 +79,7 @@ def test_what_is_no_posterior_is_refused(mu, sigma2):
         update([mu], [sigma2], [0.5], ONE)
     with pytest.raises(ValueError, match=r"mu|sigma2"):
         family.score(mu, sigma2)
-    assert not family.valid_prior(mu, sigma2)
+    assert not family.is_valid_prior(mu, sigma2)
 
 
 def test_a_score_is_the_share_of_the_median_ratio():
@@ -131,7 +131,7 @@ def test_the_default_noise_is_about_that_of_published_judgments_beside_a_referen
     assert len(logs) == 6
     published = math.sqrt(np.mean([pooled(of_arm.values()) for of_arm in logs.values()]))
     assert published == pytest.approx(0.38, abs=0.01)
-    assert LOGARITHM_PER_SCORE * Parameters().gamma == pytest.approx(published, rel=0.1)
+    assert LOGARITHM_PER_SCORE * LawParameters().gamma == pytest.approx(published, rel=0.1)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -140,7 +140,7 @@ def test_it_recovers_known_ratios_and_its_intervals_hold_as_many_as_they_say(see
     items, judgments = 400, 5
     truth = rng.normal(0.0, 1.0, items)
     seen = truth[:, None] + rng.normal(0.0, 0.4, (items, judgments))
-    hits = [Hit(k, range(items), expit(column).tolist()) for k, column in enumerate(seen.T)]
+    hits = [AnsweredHit(k, range(items), expit(column).tolist()) for k, column in enumerate(seen.T)]
     state = replayed(LAW, items, hits)
     # The mean of 5 judgments is off by 0.4 / sqrt(5) = 0.18 on the logarithm.
     assert np.sqrt(np.mean((state[0] - truth) ** 2)) == pytest.approx(0.4 / judgments**0.5, rel=0.15)

@@ -52,7 +52,7 @@ def test_ndcg_lies_in_0_to_1_and_does_not_depend_on_the_order_of_items(rows):
 def test_two_sets_of_scores_are_compared_where_both_have_one():
     reference = np.array([-1.0, 0.0, np.nan, 2.0, 1.0])
     score = np.array([0.1, 0.3, 0.9, 0.8, np.nan])
-    agreement = metrics.compare(reference, score)
+    agreement = metrics.correlate_scores(reference, score)
     assert agreement.n == 3
     assert agreement.spearman == 1
     assert agreement.kendall == pytest.approx(1)
@@ -62,7 +62,7 @@ def test_two_sets_of_scores_are_compared_where_both_have_one():
 
 
 def test_equal_scores_leave_no_correlation_and_a_word():
-    agreement = metrics.compare([0.5, 0.5, 0.5], [1, 2, 3])
+    agreement = metrics.correlate_scores([0.5, 0.5, 0.5], [1, 2, 3])
     assert np.isnan([agreement.pearson, agreement.spearman, agreement.kendall, agreement.ndcg]).all()
     assert agreement.notes == (
         "All reference scores are equal, so there is no correlation.",
@@ -79,7 +79,7 @@ def test_scores_equal_up_to_rounding_are_equal():
 @pytest.mark.parametrize("pair", [([], []), ([1.0], [2.0]), ([1.0, np.nan], [2.0, 3.0])])
 def test_fewer_than_two_items_cannot_be_compared(pair):
     with pytest.raises(Inestimable) as refusal:
-        metrics.compare(*pair)
+        metrics.correlate_scores(*pair)
     assert refusal.value.code == "too_few"
 
 
@@ -92,7 +92,7 @@ def test_ndcg_of_no_items_is_inestimable():
     ("measure", "message"),
     [
         (lambda: metrics.pearson([1, 2], [1, 2, 3]), "both must be"),
-        (lambda: metrics.compare([1, 2], [1, 2, 3]), "both must be"),
+        (lambda: metrics.correlate_scores([1, 2], [1, 2, 3]), "both must be"),
         (lambda: metrics.spearman([1, np.inf], [1, 2]), "finite"),
         (lambda: metrics.ndcg([-1, 2], [1, 2]), "at least 0"),
         (lambda: metrics.ndcg([1, 2], [1, 2], cutoff=0), "cutoff"),

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Hit
+from app.inference.online.law import AnsweredHit
 from app.inference.online.trueskill import LAW
-from app.inference.ratings.moderated import moderated
+from app.inference.ratings.moderated import moderate_means
 from tests.inference.beliefs import replayed
 
 
@@ -17,8 +17,8 @@ def of(judgments, n_items=None, scale=(0.0, 1.0)):
     """Of a list of scores per item, every judgment by another annotator."""
     scores = np.array([score for own in judgments for score in own], float)
     items = np.repeat(np.arange(len(judgments)), [len(own) for own in judgments])
-    tally = Tally.nothing(n_items or len(judgments)).after(items, np.arange(len(items)), scores)
-    return moderated(tally, scale)
+    tally = Tally.empty(n_items or len(judgments)).add_judgments(items, np.arange(len(items)), scores)
+    return moderate_means(tally, scale)
 
 
 def test_by_hand():
@@ -123,13 +123,13 @@ def test_where_no_two_judgments_of_an_item_differ_there_is_no_interval(judgments
 
 def by(annotators, n_items=2):
     items, scores = [0, 0, 0, 0, 1, 1], [0.2, 0.6, 0.2, 0.6, 0.3, 0.9]
-    return moderated(Tally.nothing(n_items).after(items, annotators, scores))
+    return moderate_means(Tally.empty(n_items).add_judgments(items, annotators, scores))
 
 
 def test_somebody_who_judges_an_item_again_adds_nothing_to_its_certainty():
     again, once = (
         by([0, 1, 0, 1, 0, 1]),
-        moderated(Tally.nothing(2).after([0, 0, 1, 1], [0, 1] * 2, [0.2, 0.6, 0.3, 0.9])),
+        moderate_means(Tally.empty(2).add_judgments([0, 0, 1, 1], [0, 1] * 2, [0.2, 0.6, 0.3, 0.9])),
     )
     np.testing.assert_array_equal(again.interval(), once.interval())
     assert by([0, 1, 2, 3, 4, 5]).standard_error[0] < again.standard_error[0]
@@ -183,7 +183,7 @@ def test_intervals_hold_the_mean_of_all_annotators_as_often_as_they_say(per_item
         random = np.random.default_rng(seed)
         judge = crowd(random, careless=careless)
         truth = true_means(judge)
-        low, high = moderated(Tally.nothing(300).after(*asked(random, judge, per_item))).interval()
+        low, high = moderate_means(Tally.empty(300).add_judgments(*asked(random, judge, per_item))).interval()
         hits.append((low <= truth) & (truth <= high))
     assert 0.93 < np.mean(hits) < 0.97  # 1800 intervals: a standard error of .005
 
@@ -194,10 +194,10 @@ def test_how_often_other_intervals_are_right_is_told_from_the_judgments_alone():
         random = np.random.default_rng(seed)
         judge = crowd(random)
         truth = true_means(judge)
-        found = moderated(Tally.nothing(300).after(*asked(random, judge, 3)))
+        found = moderate_means(Tally.empty(300).add_judgments(*asked(random, judge, 3)))
         for reach in (0.03, 0.08, 0.3):
             low, high = found.mean - reach, found.mean + reach
-            told.append(found.beside(low, high)[0])
+            told.append(found.compare_intervals(low, high)[0])
             seen.append(((low <= truth) & (truth <= high)).mean())
     assert np.reshape(told, (6, 3)).mean(axis=0) == pytest.approx(np.reshape(seen, (6, 3)).mean(axis=0), abs=0.03)
 
@@ -212,11 +212,11 @@ def test_intervals_made_from_orders_hold_the_truth_more_often_than_is_told_where
         who = np.arange(len(hits)) % 30
         noise = random.normal(0, 0.1, (len(hits), 5))
         scores = (truth[hits] + strict[who, None] + noise).clip(0, 1)
-        answers = [*map(Hit, who.tolist(), np.array(hits).tolist(), scores.tolist())]
+        answers = [*map(AnsweredHit, who.tolist(), np.array(hits).tolist(), scores.tolist())]
         low, high = LAW.family.interval(*replayed(LAW, 150, answers))
-        found = moderated(Tally.nothing(150).after(np.ravel(hits), np.repeat(who, 5), scores.ravel()))
+        found = moderate_means(Tally.empty(150).add_judgments(np.ravel(hits), np.repeat(who, 5), scores.ravel()))
         meant = truth + strict.mean()
-        off.append(found.beside(low, high)[0] - ((low <= meant) & (meant <= high)).mean())
+        off.append(found.compare_intervals(low, high)[0] - ((low <= meant) & (meant <= high)).mean())
     assert least < np.mean(off) < most
 
 

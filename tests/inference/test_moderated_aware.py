@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from app.inference.observations.said import Said
+from app.inference.observations.said import LongJudgments
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import moderated
-from app.inference.ratings.moderated_aware import moderated_aware
+from app.inference.ratings.moderated import moderate_means
+from app.inference.ratings.moderated_aware import moderate_aware_means
 
 ITEMS, PEOPLE = 60, 12
 
@@ -21,8 +21,11 @@ def judgments(seed, at_random=4):
 
 
 def both(items, who, scores):
-    said, tally = Said.nothing(ITEMS).after(items, who, scores), Tally.nothing(ITEMS).after(items, who, scores)
-    return moderated_aware(said, tally), moderated(tally)
+    said, tally = (
+        LongJudgments.empty(ITEMS).add_judgments(items, who, scores),
+        Tally.empty(ITEMS).add_judgments(items, who, scores),
+    )
+    return moderate_aware_means(said, tally), moderate_means(tally)
 
 
 def width(known):
@@ -67,7 +70,7 @@ def test_what_was_said_of_some_items_is_what_their_judgments_alone_say():
     _, items, who, scores = judgments(1)
     some = np.array([3, 10, 59])
     kept = np.isin(items, some)
-    alone = Said.nothing(3).after(np.searchsorted(some, items[kept]), who[kept], scores[kept])
-    of_some = Said.nothing(ITEMS).after(items, who, scores).of(some)
+    alone = LongJudgments.empty(3).add_judgments(np.searchsorted(some, items[kept]), who[kept], scores[kept])
+    of_some = LongJudgments.empty(ITEMS).add_judgments(items, who, scores).select_items(some)
     for name in ("n_items", "items", "annotators", "scores"):
         assert np.array_equal(getattr(of_some, name), getattr(alone, name))

@@ -8,7 +8,7 @@ import pytest
 
 from app.analysis.api import NOTE_CODES
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.ground.notes import Note, listed, mention, named
+from app.inference.ground.notes import Note, make_mention, mention_placeholders, name_mentions
 
 APP = Path(__file__).resolve().parents[2] / "app"
 NAMES = {"item": "abcdefghijkl", "annotator": "xy"}
@@ -28,37 +28,44 @@ NAMES = {"item": "abcdefghijkl", "annotator": "xy"}
     ],
 )
 def test_a_note_speaks_of_things_by_their_numbers_until_their_names_are_known(numbers, by_number, by_name):
-    note = Note("unrated", "Nothing is known about {0}.", mention("item", numbers))
+    note = Note("unrated", "Nothing is known about {0}.", make_mention("item", numbers))
     assert note == f"Nothing is known about {by_number}."
-    assert note.named(NAMES) == f"Nothing is known about {by_name}."
+    assert note.with_names(NAMES) == f"Nothing is known about {by_name}."
 
 
 def test_numbers_that_are_not_of_things_stay_as_they_are():
-    note = Note("few", "{0} gave 3 of 1,000 items 2 judgments; judge 0 none.", mention("annotator", [1]))
-    assert note.named(NAMES) == "Annotator “y” gave 3 of 1,000 items 2 judgments; judge 0 none."
-    assert note.named({}) == note
+    note = Note("few", "{0} gave 3 of 1,000 items 2 judgments; judge 0 none.", make_mention("annotator", [1]))
+    assert note.with_names(NAMES) == "Annotator “y” gave 3 of 1,000 items 2 judgments; judge 0 none."
+    assert note.with_names({}) == note
 
 
 def test_a_mask_mentions_what_it_marks():
-    assert Note("one", "{0}", mention("item", np.array([False, True, False]))) == "Item 1"
+    assert Note("one", "{0}", make_mention("item", np.array([False, True, False]))) == "Item 1"
 
 
 def test_groups_are_mentioned_one_after_another():
-    note = Note("groups", f"Two groups: {listed(2)}.", mention("item", [0, 1]), mention("item", [2]))
-    assert note.named(NAMES) == "Two groups: items “a” and “b”; item “c”."
+    note = Note(
+        "groups", f"Two groups: {mention_placeholders(2)}.", make_mention("item", [0, 1]), make_mention("item", [2])
+    )
+    assert note.with_names(NAMES) == "Two groups: items “a” and “b”; item “c”."
 
 
 def test_a_note_without_mentions_is_its_sentence_whatever_is_in_it():
-    assert named([Note("plain", "items {0}, 1"), Note("one", "{0}", mention("item", [0]))], NAMES) == (
+    assert name_mentions([Note("plain", "items {0}, 1"), Note("one", "{0}", make_mention("item", [0]))], NAMES) == (
         "items {0}, 1",
         "Item “a”",
     )
 
 
 def test_a_note_has_a_code_and_what_it_speaks_of_by_number_or_name():
-    note = Note("groups", "{0}; {1} by {2}", mention("item", [0, 1]), mention("item", [2]), mention("judge", [5]))
+    note = Note(
+        "groups", "{0}; {1} by {2}", make_mention("item", [0, 1]), make_mention("item", [2]), make_mention("judge", [5])
+    )
     assert (note.code, note.about) == ("groups", {"item": [0, 1, 2], "judge": [5]})
-    assert (note.named(NAMES).code, note.named(NAMES).about) == ("groups", {"item": ["a", "b", "c"], "judge": [5]})
+    assert (note.with_names(NAMES).code, note.with_names(NAMES).about) == (
+        "groups",
+        {"item": ["a", "b", "c"], "judge": [5]},
+    )
 
 
 def codes() -> list[str]:

@@ -10,51 +10,51 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.ties import is_tie
 from app.inference.online import trueskill
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Hit, Law, Parameters, answered
+from app.inference.online.law import AnsweredHit, Law, LawParameters, run_law_step
 from tests.inference.beliefs import Stored, as_text, begun, replayed
 from tests.laws import OF_POINTS
 
 ITEMS = 12
-tuned = Parameters(gamma=0.2, epsilon=0.05, tie_margin=0.02)
+tuned = LawParameters(gamma=0.2, epsilon=0.05, tie_margin=0.02)
 
 
 @st.composite
 def hits(draw):
     items = draw(st.lists(st.integers(0, ITEMS - 1), min_size=1, max_size=10, unique=True))
     scores = draw(st.lists(st.integers(0, 100), min_size=len(items), max_size=len(items)))
-    return Hit(draw(st.integers(0, 3)), items, [score / 100 for score in scores])
+    return AnsweredHit(draw(st.integers(0, 3)), items, [score / 100 for score in scores])
 
 
 def columns(law: Law, items: int = ITEMS) -> list[Array]:
     return [np.full(items, number) for number in law.family.default_prior]
 
 
-def after(law: Law, answers: list[Hit], items: int = ITEMS) -> Array:
+def after(law: Law, answers: list[AnsweredHit], items: int = ITEMS) -> Array:
     return replayed(law, items, answers, tuned)
 
 
 def campaign(
     seed: int, items: int = 100, per_hit: int = 5, judgments: int = 10, noise_sd: float = 0.15
-) -> tuple[Array, list[Hit]]:
+) -> tuple[Array, list[AnsweredHit]]:
     """Every item is scored `judgments` times, its true score plus noise, in HITs drawn at random; twenty people answer
     in turn.
     """
     rng = np.random.default_rng(seed)
     truth = rng.uniform(size=items)
-    answers: list[Hit] = []
+    answers: list[AnsweredHit] = []
     for _ in range(judgments):
         for shown in rng.permutation(items).reshape(-1, per_hit):
             scores = np.clip(truth[shown] + rng.normal(0, noise_sd, per_hit), 0, 1).round(2)
-            answers.append(Hit(len(answers) % 20, shown.tolist(), scores.tolist()))
+            answers.append(AnsweredHit(len(answers) % 20, shown.tolist(), scores.tolist()))
     return truth, answers
 
 
-def spearman_of(law: Law, truth: Array, answers: list[Hit]) -> float:
+def spearman_of(law: Law, truth: Array, answers: list[AnsweredHit]) -> float:
     scores = law.family.score(*replayed(law, len(truth), answers))
     return float(spearmanr(scores, truth).statistic)
 
 
-def one_update_after_another(law: ItemLaw, answers: list[Hit], items: int = ITEMS) -> list[list[float]]:
+def one_update_after_another(law: ItemLaw, answers: list[AnsweredHit], items: int = ITEMS) -> list[list[float]]:
     """As a live server does it: every posterior is read from its row and written back to it."""
     live = [law.family.default_prior] * items
     for _, shown, scores in answers:
@@ -95,16 +95,16 @@ def test_many_hits_of_few_items_replay_to_the_bits_of_one_update_after_another(i
 @settings(max_examples=30)
 def test_a_replay_has_the_same_bits_in_any_pieces(name, answers, cut):
     beliefs = begun(OF_POINTS[name], ITEMS, tuned)
-    beliefs.take(answers[:cut])
+    beliefs.apply_hits(answers[:cut])
     for answer in answers[cut:]:
-        beliefs.take([answer])
+        beliefs.apply_hits([answer])
     assert beliefs.state.tolist() == after(OF_POINTS[name], answers).tolist()
 
 
 def test_steps_tell_what_each_hit_changed_in_plain_floats_and_end_where_a_replay_does(law):
     _, answers = campaign(seed=6, items=20, judgments=4)
     beliefs, told = begun(law, 20, tuned), np.array(columns(law, 20))
-    for answer, change in zip(answers, beliefs.steps(answers), strict=True):
+    for answer, change in zip(answers, beliefs.iterate_changes(answers), strict=True):
         assert list(change.items[:5]) == answer.items
         assert {type(number) for column in change.state for number in column} == {float}
         told[:, list(change.items)] = change.state
@@ -116,34 +116,34 @@ def test_a_campaign_whose_state_was_stored_after_every_hit_has_the_bits_of_its_r
     beliefs, stored = begun(law, 20, tuned), Stored(law, begun(law, 20, tuned), tuned)
     for answer in answers:
         stored.take(answer)
-    beliefs.take(answers)
+    beliefs.apply_hits(answers)
     assert stored.state == beliefs.state.tolist()
-    assert stored.kept() == as_text(beliefs.kept())
+    assert stored.kept() == as_text(beliefs.to_law_state())
 
 
 def test_a_copy_goes_its_own_way(law):
     _, answers = campaign(seed=8, items=20, judgments=4)
     beliefs = begun(law, 20, tuned)
-    beliefs.take(answers[:8])
-    copy, before = beliefs.copy(), (beliefs.state.tolist(), as_text(beliefs.kept()))
-    copy.take(answers[8:])
-    assert (beliefs.state.tolist(), as_text(beliefs.kept())) == before
+    beliefs.apply_hits(answers[:8])
+    copy, before = beliefs.copy(), (beliefs.state.tolist(), as_text(beliefs.to_law_state()))
+    copy.apply_hits(answers[8:])
+    assert (beliefs.state.tolist(), as_text(beliefs.to_law_state())) == before
     assert copy.state.tolist() == after(law, answers, 20).tolist()
 
 
 def test_laws_of_items_keep_nothing_and_do_not_care_who_answered(item_law):
     _, answers = campaign(seed=9, items=20, judgments=4)
     beliefs = begun(item_law, 20, tuned)
-    beliefs.take([answer._replace(annotator=1) for answer in answers])
+    beliefs.apply_hits([answer._replace(annotator=1) for answer in answers])
     assert beliefs.state.tolist() == after(item_law, answers, 20).tolist()
-    assert as_text(beliefs.kept()) == {"campaign": None, "annotators": {}, "items": {}}
+    assert as_text(beliefs.to_law_state()) == {"campaign": None, "annotators": {}, "items": {}}
     assert (item_law.layout, item_law.counted(0)) == (0, None)
 
 
 def test_a_law_that_keeps_more_than_posteriors_says_which_version_of_it(law):
     beliefs = begun(law, 20, tuned)
-    beliefs.take(campaign(seed=9, items=20, judgments=1)[1])
-    assert (law.layout > 0) == (beliefs.kept().campaign is not None)
+    beliefs.apply_hits(campaign(seed=9, items=20, judgments=1)[1])
+    assert (law.layout > 0) == (beliefs.to_law_state().campaign is not None)
 
 
 def test_what_each_judgment_counts_for_is_told_from_what_is_stored(law):
@@ -153,14 +153,14 @@ def test_what_each_judgment_counts_for_is_told_from_what_is_stored(law):
         stored.take(answer)
     for item in range(20):
         if asking := law.counted(item):
-            weights, values = answered(asking, stored.answer)
+            weights, values = run_law_step(asking, stored.answer)
             assert len(weights) == len(values) == 8
             assert all(0 <= number <= 1 for number in weights + values)
 
 
 def test_estimates_of_a_hit_have_the_bits_of_score_and_variance(law):
     family = law.family
-    state = after(law, [Hit(1, [0, 1, 2], [0.2, 0.9, 0.9]), Hit(2, [1, 2, 5], [0.0, 1.0, 0.3])])
+    state = after(law, [AnsweredHit(1, [0, 1, 2], [0.2, 0.9, 0.9]), AnsweredHit(2, [1, 2, 5], [0.0, 1.0, 0.3])])
     scores, variances = family.estimates(*state)
     assert (scores, variances) == (family.score(*state).tolist(), family.variance(*state).tolist())
     assert family.estimates(*state.tolist()) == (scores, variances)
@@ -175,7 +175,7 @@ def test_estimates_of_a_posterior_that_cannot_be_are_refused(law, bad):
 
 def test_replay_leaves_the_priors_alone(law):
     priors = columns(law)
-    law.begin(priors, tuned).take([Hit(1, [0, 1], [0.2, 0.9])])
+    law.begin(priors, tuned).take([AnsweredHit(1, [0, 1], [0.2, 0.9])])
     assert np.array_equal(priors, columns(law))
 
 
@@ -198,7 +198,7 @@ def test_an_update_leaves_its_arguments_alone(item_law):
 
 
 def test_a_higher_score_ends_higher(law):
-    scores = law.family.score(*replayed(law, 3, [Hit(1, [0, 1, 2], [0.9, 0.1, 0.5])]))
+    scores = law.family.score(*replayed(law, 3, [AnsweredHit(1, [0, 1, 2], [0.9, 0.1, 0.5])]))
     assert scores[0] > scores[2] > scores[1]
 
 
@@ -252,27 +252,27 @@ def test_a_mean_that_is_no_number_is_refused():
         trueskill.update([0.5, float("nan")], [1.0, 1.0], [0.5, 0.5], tuned)
 
 
-def refused(law: Law, *answers: Hit, match: str) -> None:
+def refused(law: Law, *answers: AnsweredHit, match: str) -> None:
     """Applied all at once, and one by one."""
     with pytest.raises(ValueError, match=match):
-        begun(law, ITEMS, tuned).take(answers)
+        begun(law, ITEMS, tuned).apply_hits(answers)
     with pytest.raises(ValueError, match=match):
-        list(begun(law, ITEMS, tuned).steps(answers))
+        list(begun(law, ITEMS, tuned).iterate_changes(answers))
 
 
 @pytest.mark.parametrize("items", [[0, ITEMS], [-1, 0]])
 def test_an_unknown_item_is_refused(law, items):
-    refused(law, Hit(1, items, [0.1, 0.2]), match="item numbers")
+    refused(law, AnsweredHit(1, items, [0.1, 0.2]), match="item numbers")
 
 
 @pytest.mark.parametrize("scores", [[], [0.1], [0.1, 0.5, 0.5]])
 def test_replaying_a_hit_without_one_score_per_item_is_refused(law, scores):
-    refused(law, Hit(1, [0, 1], [0.5, 0.5]), Hit(1, [0, 1], scores), match="one score per item")
+    refused(law, AnsweredHit(1, [0, 1], [0.5, 0.5]), AnsweredHit(1, [0, 1], scores), match="one score per item")
 
 
 @pytest.mark.parametrize("score", [-0.01, 1.01, 50, float("nan"), float("inf")])
 def test_replaying_a_score_outside_the_scale_is_refused(law, score):
-    refused(law, Hit(1, [0, 1], [0.5, 0.5]), Hit(1, [0, 1], [0.1, score]), match="between 0 and 1")
+    refused(law, AnsweredHit(1, [0, 1], [0.5, 0.5]), AnsweredHit(1, [0, 1], [0.1, score]), match="between 0 and 1")
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
@@ -284,11 +284,11 @@ def test_replaying_priors_that_cannot_be_is_refused(law, bad):
 
 
 def test_an_item_twice_in_a_hit_is_refused(law):
-    refused(law, Hit(1, [3, 3], [0.1, 0.2]), match="twice")
+    refused(law, AnsweredHit(1, [3, 3], [0.1, 0.2]), match="twice")
 
 
 def test_replaying_an_empty_hit_is_refused(law):
-    refused(law, Hit(1, [], []), match="one score per item")
+    refused(law, AnsweredHit(1, [], []), match="one score per item")
 
 
 def test_priors_of_unlike_shapes_are_refused(law):
@@ -314,11 +314,11 @@ def test_priors_of_too_few_or_too_many_numbers_are_refused(law, many):
 )
 def test_a_parameter_that_cannot_be_is_refused(setting, bad):
     with pytest.raises(ValueError, match=setting):
-        Parameters(**{setting: bad})
+        LawParameters(**{setting: bad})
 
 
 def test_the_parameters_are_the_papers_by_default():
-    assert Parameters() == Parameters(gamma=0.1, epsilon=0.1, tie_margin=0.0)
+    assert LawParameters() == LawParameters(gamma=0.1, epsilon=0.1, tie_margin=0.0)
 
 
 def test_scores_exactly_the_margin_apart_are_a_tie_whatever_their_rounding():

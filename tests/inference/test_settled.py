@@ -7,103 +7,103 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from app.inference.observations.tally import Tally
-from app.inference.online.law import Parameters
-from app.inference.online.laws import ONLINE
-from app.inference.ratings.moderated import Moderated, moderated
+from app.inference.online.law import LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.ratings.moderated import ModeratedMeans, moderate_means
 from app.inference.ratings.settled import (
-    Believed,
-    agreement_of_halves,
-    believed,
-    chance_of_best,
-    chance_of_order,
-    chance_of_sides,
-    chances_of_best,
-    chances_of_side,
+    BelievedMeans,
+    believed_true_means,
+    chance_all_on_believed_side,
+    chance_best_are_highest,
+    chance_order_is_right,
+    expected_split_half_correlation,
+    item_chances_of_best,
+    item_chances_of_side,
 )
-from app.selection.registry import RULES
-from app.selection.rule import Asking
-from app.simulation.annotators import MadeUp, Population
-from app.simulation.in_memory import InMemory
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
+from app.simulation.annotators import HabitAnnotators, Population
+from app.simulation.in_memory import SimulatedCampaign
 
 MANY = 1e9  # degrees of freedom, with which t is Normal
 
 
 def beliefs(centre, error, freedom=MANY):
     size = len(centre)
-    return Believed(np.array(centre), np.full(size, error), np.full(size, freedom))
+    return BelievedMeans(np.array(centre), np.full(size, error), np.full(size, freedom))
 
 
 def test_by_hand_of_two_items():
     # The difference of two Normals that are .1 apart is Normal with an error of .1: Phi(1) = .8413, and with
     # differences of .1 that do not matter Phi(2) = .9772.
     two = beliefs([0.6, 0.5], 0.1 / np.sqrt(2))
-    assert chance_of_best(two, two.centre, 1, 0.0) == pytest.approx(0.8413, abs=2e-4)
-    assert chance_of_best(two, two.centre, 1, 0.1) == pytest.approx(0.9772, abs=2e-4)
-    assert chance_of_order(two, two.centre, 0.0) == pytest.approx(0.8413, abs=0.02)
+    assert chance_best_are_highest(two, two.centre, 1, 0.0) == pytest.approx(0.8413, abs=2e-4)
+    assert chance_best_are_highest(two, two.centre, 1, 0.1) == pytest.approx(0.9772, abs=2e-4)
+    assert chance_order_is_right(two, two.centre, 0.0) == pytest.approx(0.8413, abs=0.02)
     # Each on its side of .55 with Phi(.7071) = .7602.
-    assert chance_of_sides(two, 0.55, 0.0) == pytest.approx(0.7602**2, abs=1e-4)
+    assert chance_all_on_believed_side(two, 0.55, 0.0) == pytest.approx(0.7602**2, abs=1e-4)
 
 
 @pytest.mark.parametrize("within", [0.0, 0.05])
 @pytest.mark.parametrize("best", [1, 5, 19])
 def test_as_draws_of_all_true_means_say(best, within):
     rng = np.random.default_rng(best)
-    known = Believed(rng.normal(0.5, 0.1, 20), rng.uniform(0.01, 0.05, 20), np.full(20, 8.0))
+    known = BelievedMeans(rng.normal(0.5, 0.1, 20), rng.uniform(0.01, 0.05, 20), np.full(20, 8.0))
     score = known.centre + rng.normal(0, 0.01, 20)
     drawn = known.centre + known.error * rng.standard_t(8, (40_000, 20))
     order = np.argsort(-score)
     right = drawn[:, order[best:]].max(axis=1) <= drawn[:, order[:best]].min(axis=1) + within
-    assert chance_of_best(known, score, best, within) == pytest.approx(right.mean(), abs=0.012)
+    assert chance_best_are_highest(known, score, best, within) == pytest.approx(right.mean(), abs=0.012)
     sides = np.where(known.centre > 0.5, drawn >= 0.5 - within, drawn <= 0.5 + within).all(axis=1)
-    assert chance_of_sides(known, 0.5, within) == pytest.approx(sides.mean(), abs=0.012)
+    assert chance_all_on_believed_side(known, 0.5, within) == pytest.approx(sides.mean(), abs=0.012)
 
 
 @pytest.mark.parametrize(("freedom", "first"), [(5.0, 0.8), (1000.0, 0.56)])
 def test_of_very_many_others_that_are_alike_the_best_one_is_a_power(freedom, first):
     # All others are below a place with the probability of one of them to the power of their number.
     others, best = 25_000, stats.t(freedom, loc=first, scale=0.02)
-    known = Believed(np.r_[first, np.full(others, 0.5)], np.full(others + 1, 0.02), np.full(others + 1, freedom))
+    known = BelievedMeans(np.r_[first, np.full(others, 0.5)], np.full(others + 1, 0.02), np.full(others + 1, freedom))
     place = np.linspace(0.5, 1.5, 20_001)
     highest = np.exp(-others * stats.t(freedom, loc=0.5, scale=0.02).sf(place))
     expected = np.diff(highest) @ best.sf((place[1:] + place[:-1]) / 2 - 0.05)
     assert 0.2 < expected < 0.98
-    assert chance_of_best(known, known.centre, 1, 0.05) == pytest.approx(expected, abs=5e-4)
+    assert chance_best_are_highest(known, known.centre, 1, 0.05) == pytest.approx(expected, abs=5e-4)
 
 
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1))
 def test_a_chance_grows_with_what_does_not_matter(size, seed):
     rng = np.random.default_rng(seed)
-    known = Believed(rng.random(size), rng.uniform(0.01, 0.2, size), rng.uniform(3, 50, size))
+    known = BelievedMeans(rng.random(size), rng.uniform(0.01, 0.2, size), rng.uniform(3, 50, size))
     for chance in (
-        lambda within: chance_of_best(known, known.centre, 1 + seed % size, within),
-        lambda within: chance_of_sides(known, 0.5, within),
-        lambda within: chance_of_order(known, known.centre, within),
+        lambda within: chance_best_are_highest(known, known.centre, 1 + seed % size, within),
+        lambda within: chance_all_on_believed_side(known, 0.5, within),
+        lambda within: chance_order_is_right(known, known.centre, within),
     ):
         found = [chance(within) for within in (0.0, 0.1, 0.5)]
         assert 0 <= found[0] <= found[1] + 1e-3 <= found[2] + 2e-3 <= 1 + 2e-3
 
 
 def test_the_best_of_all_items_are_settled_whatever_is_known():
-    assert chance_of_best(beliefs([0.1, 0.9], 1.0), np.array([0.1, 0.9]), 2, 0.0) == 1.0
+    assert chance_best_are_highest(beliefs([0.1, 0.9], 1.0), np.array([0.1, 0.9]), 2, 0.0) == 1.0
 
 
 def test_nothing_is_believed_as_long_as_nobody_disagreed_or_items_do_not_differ():
-    alike = Tally.nothing(4).after([0, 1, 2, 3], [0, 1, 2, 3], [0.5, 0.5, 0.5, 0.5])
-    assert believed(moderated(alike)) == ()
-    noise = Tally.nothing(3).after([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.9, 0.2, 0.8, 0.15, 0.85])
-    assert believed(moderated(noise)) == ()
+    alike = Tally.empty(4).add_judgments([0, 1, 2, 3], [0, 1, 2, 3], [0.5, 0.5, 0.5, 0.5])
+    assert believed_true_means(moderate_means(alike)) == ()
+    noise = Tally.empty(3).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.9, 0.2, 0.8, 0.15, 0.85])
+    assert believed_true_means(moderate_means(noise)) == ()
 
 
 def test_an_item_without_a_judgment_lies_where_the_others_lie():
-    some = Tally.nothing(4).after([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
-    for found in believed(moderated(some)):
+    some = Tally.empty(4).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
+    for found in believed_true_means(moderate_means(some)):
         assert found.centre[3] == pytest.approx(found.centre[:3].mean(), abs=0.03)
         assert found.error[3] > 3 * found.error[:3].max()
 
 
 def test_without_the_prior_means_stay_where_they_are():
-    known = moderated(Tally.nothing(3).after([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9]))
-    drawn, plain = believed(known)
+    known = moderate_means(Tally.empty(3).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9]))
+    drawn, plain = believed_true_means(known)
     assert plain.centre.tolist() == known.mean.tolist()
     assert np.all(np.abs(drawn.centre - drawn.centre.mean()) < np.abs(plain.centre - plain.centre.mean()) + 1e-3)
     assert np.all(drawn.error < plain.error)
@@ -116,24 +116,26 @@ def test_halves_that_are_expected_to_agree_do():
     first, second = scores[:, :4].mean(axis=1), scores[:, 4:].mean(axis=1)
     ranks = [np.argsort(np.argsort(half)) for half in (first, second)]
     error = scores.std(axis=1, ddof=1) / np.sqrt(8)
-    known = Moderated(scores.mean(axis=1), error, np.full(4_000, 7.0), None)
-    assert agreement_of_halves(known) == pytest.approx(stats.pearsonr(*ranks).statistic, abs=0.02)
-    assert agreement_of_halves(Moderated(known.mean, np.full(4_000, np.nan), known.freedom, None)) == 0.0
+    known = ModeratedMeans(scores.mean(axis=1), error, np.full(4_000, 7.0), None)
+    assert expected_split_half_correlation(known) == pytest.approx(stats.pearsonr(*ranks).statistic, abs=0.02)
+    assert (
+        expected_split_half_correlation(ModeratedMeans(known.mean, np.full(4_000, np.nan), known.freedom, None)) == 0.0
+    )
 
 
 def stopped(seed):
     """Whether the best 3 of 12 were right when they first seemed settled, looked at after every HIT."""
     rng = np.random.default_rng(seed)
-    people = MadeUp(Population(bias_sd=0.05, noise=0.1).people(40, rng), rng.beta(2, 2, 12))
-    asking = Asking(wanted=60, n=4, gamma=0.1, best=3)
-    mine = InMemory(RULES["best"], ONLINE["easl"], asking, Parameters(), 12, rng)
-    tally = Tally.nothing(12)
-    for hit in mine.answered_by(people):
-        tally = tally.after(hit.items, [hit.annotator] * 4, hit.values)
-        known = believed(moderated(tally))
-        if known and all(chance_of_best(one, mine.score, 3, 0.05) >= 0.95 for one in known):
+    people = HabitAnnotators(Population(bias_sd=0.05, noise=0.1).draw_habits(40, rng), rng.beta(2, 2, 12))
+    asking = SelectionSettings(judgments_per_item=60, items_per_hit=4, gamma=0.1, best_count=3)
+    mine = SimulatedCampaign(SELECTION_RULES["best"], ONLINE_LAWS["easl"], asking, LawParameters(), 12, rng)
+    tally = Tally.empty(12)
+    for hit in mine.generate_hits(people):
+        tally = tally.add_judgments(hit.items, [hit.annotator] * 4, hit.values)
+        known = believed_true_means(moderate_means(tally))
+        if known and all(chance_best_are_highest(one, mine.score, 3, 0.05) >= 0.95 for one in known):
             order = np.argsort(-mine.score)
-            return people.truth[order[3:]].max() <= people.truth[order[:3]].min() + 0.05
+            return people.true_values[order[3:]].max() <= people.true_values[order[:3]].min() + 0.05
     return None
 
 
@@ -147,24 +149,24 @@ def test_who_stops_when_it_is_likely_enough_is_right_as_often():
 def test_of_each_item_by_hand():
     # Of two items the one is above the other, for both with the same probability, Phi(1).
     two = beliefs([0.6, 0.5], 0.1 / np.sqrt(2))
-    assert chances_of_best(two, two.centre, 1, 0.0) == pytest.approx([0.8413, 0.8413], abs=2e-4)
-    assert chances_of_side(two, 0.55, 0.0) == pytest.approx([0.7602, 0.7602], abs=1e-4)
+    assert item_chances_of_best(two, two.centre, 1, 0.0) == pytest.approx([0.8413, 0.8413], abs=2e-4)
+    assert item_chances_of_side(two, 0.55, 0.0) == pytest.approx([0.7602, 0.7602], abs=1e-4)
     # .1 and .05 from the line with an error of .05, and .05 that does not matter: Phi(3) and Phi(2).
-    assert chances_of_side(beliefs([0.6, 0.45], 0.05), 0.5, 0.05) == pytest.approx([0.99865, 0.97725], abs=1e-5)
+    assert item_chances_of_side(beliefs([0.6, 0.45], 0.05), 0.5, 0.05) == pytest.approx([0.99865, 0.97725], abs=1e-5)
 
 
 @pytest.mark.parametrize("within", [0.0, 0.05])
 @pytest.mark.parametrize("best", [1, 5, 19])
 def test_of_each_item_as_draws_of_all_true_means_say(best, within):
     rng = np.random.default_rng(best)
-    known = Believed(rng.normal(0.5, 0.1, 20), rng.uniform(0.01, 0.05, 20), np.full(20, 8.0))
+    known = BelievedMeans(rng.normal(0.5, 0.1, 20), rng.uniform(0.01, 0.05, 20), np.full(20, 8.0))
     drawn = known.centre + known.error * rng.standard_t(8, (40_000, 20))
     order = np.argsort(-known.centre)
     mine, others = order[:best], order[best:]
     above, below = np.ones((2, 40_000, 20), bool)
     above[:, mine] = drawn[:, mine] >= drawn[:, others].max(axis=1)[:, None] - within
     below[:, others] = drawn[:, others] <= drawn[:, mine].min(axis=1)[:, None] + within
-    found = chances_of_best(known, known.centre, best, within)
+    found = item_chances_of_best(known, known.centre, best, within)
     assert found == pytest.approx((above & below).mean(axis=0), abs=0.012)
     # Being among the best is no less likely: others may be above, as long as they are few.
     fewest = np.sort(drawn, axis=1)[:, [-best - 1, -best]]
@@ -174,6 +176,11 @@ def test_of_each_item_as_draws_of_all_true_means_say(best, within):
 
 def test_that_all_items_are_settled_is_less_likely_than_that_each_is():
     known = beliefs([0.1, 0.2, 0.5, 0.6, 0.9], 0.1, 5)
-    assert chance_of_best(known, known.centre, 2, 0.05) <= chances_of_best(known, known.centre, 2, 0.05).min()
-    assert chance_of_sides(known, 0.4, 0.05) == pytest.approx(np.prod(chances_of_side(known, 0.4, 0.05)))
-    assert chances_of_best(known, known.centre, 5, 0.0).tolist() == [1.0] * 5
+    assert (
+        chance_best_are_highest(known, known.centre, 2, 0.05)
+        <= item_chances_of_best(known, known.centre, 2, 0.05).min()
+    )
+    assert chance_all_on_believed_side(known, 0.4, 0.05) == pytest.approx(
+        np.prod(item_chances_of_side(known, 0.4, 0.05))
+    )
+    assert item_chances_of_best(known, known.centre, 5, 0.0).tolist() == [1.0] * 5

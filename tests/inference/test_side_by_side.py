@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.inference.agreement.side_by_side import IntervalEstimate, compare
+from app.inference.agreement.side_by_side import IntervalEstimate, correlate_with_intervals
 from app.inference.ground import metrics, weighted_correlation
 from app.inference.ground.inestimable import Inestimable
 
@@ -20,7 +20,10 @@ def noisy(items=60, noise=0.2, seed=2):
 
 def test_the_values_are_those_of_the_metrics():
     reference, score = noisy()
-    found, plain = compare(reference, score, draws=50, rng=rng()), metrics.compare(reference, score)
+    found, plain = (
+        correlate_with_intervals(reference, score, draws=50, rng=rng()),
+        metrics.correlate_scores(reference, score),
+    )
     for name in NAMES:
         figure = getattr(found, name)
         assert figure.value == getattr(plain, name)
@@ -29,7 +32,7 @@ def test_the_values_are_those_of_the_metrics():
 
 def test_the_interval_is_that_of_the_metric_over_items_drawn_again():
     reference, score = noisy()
-    found = compare(reference, score, draws=400, rng=rng())
+    found = correlate_with_intervals(reference, score, draws=400, rng=rng())
     drawn = rng(9).integers(60, size=(400, 60))
     for name in NAMES:
         gain = reference - reference.min() if name == "ndcg" else reference
@@ -42,41 +45,44 @@ def test_the_interval_is_that_of_the_metric_over_items_drawn_again():
 def test_items_without_a_score_on_one_side_are_left_out():
     reference, score = noisy()
     gaps = np.append(reference, [0.5, np.nan]), np.append(score, [np.nan, 0.5])
-    plain, found = compare(reference, score, draws=50, rng=rng()), compare(*gaps, draws=50, rng=rng())
+    plain, found = (
+        correlate_with_intervals(reference, score, draws=50, rng=rng()),
+        correlate_with_intervals(*gaps, draws=50, rng=rng()),
+    )
     assert (found.n, found.pearson, found.ndcg) == (60, plain.pearson, plain.ndcg)
     assert "2 items" in found.notes[0]
 
 
 def test_equal_scores_have_no_correlation_and_no_interval():
-    found = compare([0.1, 0.5, 0.9], [0.5, 0.5, 0.5], draws=50, rng=rng())
+    found = correlate_with_intervals([0.1, 0.5, 0.9], [0.5, 0.5, 0.5], draws=50, rng=rng())
     assert np.isnan([found.kendall.value, found.kendall.low, found.kendall.high]).all()
     assert np.isfinite(found.ndcg.value)
     assert "equal" in found.notes[0]
 
 
 def test_draws_without_a_figure_are_counted():
-    found = compare([0.1] * 6 + [0.9], [0.2, 0.3, 0.2, 0.1, 0.3, 0.25, 0.8], draws=100, rng=rng())
+    found = correlate_with_intervals([0.1] * 6 + [0.9], [0.2, 0.3, 0.2, 0.1, 0.3, 0.25, 0.8], draws=100, rng=rng())
     assert found.kendall.low <= found.kendall.value
     assert any("draws of the items have no Kendall" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_a_few_items_that_agree_are_no_certainty(n):
-    found = compare(np.arange(n), np.arange(n), rng=rng())
+    found = correlate_with_intervals(np.arange(n), np.arange(n), rng=rng())
     assert [getattr(found, name).value for name in NAMES] == pytest.approx([1.0] * 4)
     assert np.isnan([[getattr(found, name).low, getattr(found, name).high] for name in NAMES]).all()
     assert found.notes == (f"There is no interval: it is found by drawing items again, and {n} items are too few.",)
 
 
 def test_where_every_draw_has_the_same_value_the_interval_is_not_a_point():
-    found = compare(np.arange(40), np.arange(40) ** 3, draws=50, rng=rng())
+    found = correlate_with_intervals(np.arange(40), np.arange(40) ** 3, draws=50, rng=rng())
     assert np.isnan([found.spearman.low, found.spearman.high]).all()
     assert found.pearson.low < found.pearson.high
     assert "Spearman: There is no interval: every draw of the items has the same value" in found.notes[0]
 
 
 def test_an_interval_is_optional():
-    found = compare(*noisy(), draws=0, rng=rng())
+    found = correlate_with_intervals(*noisy(), draws=0, rng=rng())
     assert isinstance(found.pearson, IntervalEstimate)
     assert np.isnan(found.pearson.low)
     assert found.notes == ()
@@ -84,13 +90,13 @@ def test_an_interval_is_optional():
 
 def test_one_item_cannot_be_compared():
     with pytest.raises(Inestimable):
-        compare([0.5], [0.5], rng=rng())
+        correlate_with_intervals([0.5], [0.5], rng=rng())
 
 
 @pytest.mark.parametrize("options", [{"level": 2.0}, {"draws": -1}])
 def test_options_that_cannot_be_are_refused(options):
     with pytest.raises(ValueError, match=r"level|draws"):
-        compare(*noisy(), **options, rng=rng())
+        correlate_with_intervals(*noisy(), **options, rng=rng())
 
 
 @pytest.mark.parametrize("values", [20, 1000], ids=["many ties", "hardly a tie"])
@@ -99,16 +105,18 @@ def test_kendall_of_draws_at_once_is_that_of_each_draw(values):
     weights = rng(3).multinomial(40, np.full(40, 1 / 40), size=30).astype(float)
     copied = [np.repeat(np.arange(40), row.astype(int)) for row in weights]
     expected = [stats.kendalltau(x[items], y[items]).statistic for items in copied]
-    assert weighted_correlation.kendall(x, y, weights) == pytest.approx(expected, abs=1e-12)
+    assert weighted_correlation.weighted_kendall(x, y, weights) == pytest.approx(expected, abs=1e-12)
 
 
 def test_kendall_of_a_draw_of_one_item_does_not_exist():
-    assert np.isnan(weighted_correlation.kendall(np.arange(3.0), np.arange(3.0), np.array([[3.0, 0.0, 0.0]]))).all()
+    assert np.isnan(
+        weighted_correlation.weighted_kendall(np.arange(3.0), np.arange(3.0), np.array([[3.0, 0.0, 0.0]]))
+    ).all()
 
 
 def test_a_thousand_items_and_more_have_the_same_kendall(monkeypatch):
     reference, score = noisy(items=50)
-    at_once = compare(reference, score, draws=100, rng=rng()).kendall
-    monkeypatch.setattr("app.inference.agreement.side_by_side.MOST_AT_ONCE", 10)
-    one_by_one = compare(reference, score, draws=100, rng=rng()).kendall
+    at_once = correlate_with_intervals(reference, score, draws=100, rng=rng()).kendall
+    monkeypatch.setattr("app.inference.agreement.side_by_side.MAX_ITEMS_PAIRED_AT_ONCE", 10)
+    one_by_one = correlate_with_intervals(reference, score, draws=100, rng=rng()).kendall
     assert (at_once.low, at_once.high) == pytest.approx((one_by_one.low, one_by_one.high), abs=1e-12)

@@ -16,12 +16,12 @@ def columns(judgments):
 
 def of(judgments, n_items=4):
     items, annotators, points = columns(judgments)
-    return Tally.nothing(n_items).after(items, annotators, points / 100)
+    return Tally.empty(n_items).add_judgments(items, annotators, points / 100)
 
 
 def test_by_hand():
     # Annotator 7 judges item 0 three times, annotator 8 once: 4 judgments, 9 + 1; item 1 is judged once.
-    found = Tally.nothing(3).after([0, 0, 1, 0, 0], [7, 8, 7, 7, 7], [0.5, 0.25, 1.0, 0.75, 0.0])
+    found = Tally.empty(3).add_judgments([0, 0, 1, 0, 0], [7, 8, 7, 7, 7], [0.5, 0.25, 1.0, 0.75, 0.0])
     assert found.judgments.tolist() == [4, 1, 0]
     assert found.total.tolist() == [1.5, 1.0, 0.0]
     assert found.annotators.tolist() == [2, 1, 0]
@@ -56,12 +56,12 @@ def test_the_same_to_the_last_bit_in_any_pieces(judgments, cuts):
 
 
 def test_who_judged_what_is_remembered_over_millions(monkeypatch):
-    monkeypatch.setattr(tally, "LEAST", 10)
+    monkeypatch.setattr(tally, "MIN_MERGED_PAIRS", 10)
     rng = np.random.default_rng(1)
     items, annotators = rng.integers(50, size=2000), rng.integers(20, size=2000) * 1_000_000
-    grown = Tally.nothing(50)
+    grown = Tally.empty(50)
     for piece in np.array_split(np.arange(2000), 100):
-        grown = grown.after(items[piece], annotators[piece], np.zeros(len(piece)))
+        grown = grown.add_judgments(items[piece], annotators[piece], np.zeros(len(piece)))
     _, counts = np.unique(annotators + items, return_counts=True)
     assert grown.repeats.sum() == (counts**2).sum()
     assert grown.annotators.sum() == len(counts)
@@ -76,13 +76,15 @@ def test_going_on_leaves_the_tally_before_as_it_was():
 @pytest.mark.parametrize("settled", [True, False])
 def test_that_of_some_items_is_what_their_judgments_alone_add_up_to(monkeypatch, settled):
     if settled:
-        monkeypatch.setattr(tally, "LEAST", 1)
+        monkeypatch.setattr(tally, "MIN_MERGED_PAIRS", 1)
     rng = np.random.default_rng(3)
     items, who, scores = rng.integers(20, size=200), rng.integers(6, size=200), rng.random(200)
     some = np.array([2, 3, 7, 19])
     chosen = np.isin(items, some)
-    found = Tally.nothing(20).after(items, who, scores).of(some)
-    alone = Tally.nothing(4).after(np.searchsorted(some, items[chosen]), who[chosen], scores[chosen])
+    found = Tally.empty(20).add_judgments(items, who, scores).select_items(some)
+    alone = Tally.empty(4).add_judgments(np.searchsorted(some, items[chosen]), who[chosen], scores[chosen])
     more = ([0, 1, 3], [1, 9, 2], [0.1, 0.2, 0.3])
     for name in SUMS:
-        np.testing.assert_array_equal(getattr(found.after(*more), name), getattr(alone.after(*more), name))
+        np.testing.assert_array_equal(
+            getattr(found.add_judgments(*more), name), getattr(alone.add_judgments(*more), name)
+        )

@@ -51,7 +51,7 @@ def test_thirteen_of_the_27_triads_are_transitive_and_six_of_the_8_without_ties(
         assert bool(fit.transitive[0]) == is_weak_order(outcomes)
         assert bool(fit.triads_without_ties[0]) == (0 not in outcomes)
         verdicts[outcomes] = bool(fit.transitive[0])
-    assert sum(verdicts.values()) == 13 == 27 * transitivity.CHANCE
+    assert sum(verdicts.values()) == 13 == 27 * transitivity.CHANCE_OF_TRANSITIVE_TRIAD
     assert sum(value for outcomes, value in verdicts.items() if 0 not in outcomes) == 6
 
 

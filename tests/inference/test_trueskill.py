@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 from app.inference.online import truncated_normal
-from app.inference.online.law import Parameters
+from app.inference.online.law import LawParameters
 from app.inference.online.pairs import Posterior
-from app.inference.online.trueskill import LAW, update, valid_prior
+from app.inference.online.trueskill import LAW, is_valid_trueskill_prior, update
 
 with warnings.catch_warnings():
     # Python warns of an escape in its source, once, when it is first compiled.
@@ -22,7 +22,7 @@ EXACT = (ndtr, NormalDist().pdf, ndtri)
 
 scores = st.floats(0, 1)
 posterior = st.tuples(st.floats(-10, 10), st.floats(1e-6, 100))
-parameters = st.builds(Parameters, gamma=st.floats(1e-3, 10), epsilon=st.floats(0, 5), tie_margin=st.floats(0, 1))
+parameters = st.builds(LawParameters, gamma=st.floats(1e-3, 10), epsilon=st.floats(0, 5), tie_margin=st.floats(0, 1))
 
 # (t / c, epsilon / c, v, w): equations 5, 9 and 6, 10 as printed, evaluated by mpmath 1.4.1 with 200 digits.
 WINS = [
@@ -71,31 +71,31 @@ DRAWS = [
 ]
 
 
-def pair(first: Posterior, second: Posterior, scores_of_both: list[float], tuned: Parameters) -> list[Posterior]:
+def pair(first: Posterior, second: Posterior, scores_of_both: list[float], tuned: LawParameters) -> list[Posterior]:
     mus, sigma2s = update([first[0], second[0]], [first[1], second[1]], scores_of_both, tuned)
     return list(zip(mus, sigma2s, strict=True))
 
 
 @pytest.mark.parametrize(("t", "epsilon", "v", "w"), WINS)
 def test_surprise_of_a_win_is_right_in_the_far_tails(t, epsilon, v, w):
-    assert truncated_normal.win(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
+    assert truncated_normal.win_surprise(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
 
 
 @pytest.mark.parametrize(("t", "epsilon", "v", "w"), DRAWS)
 def test_surprise_of_a_draw_is_right_in_the_far_tails(t, epsilon, v, w):
-    assert truncated_normal.draw(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
+    assert truncated_normal.tie_surprise(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
 
 
 def test_a_draw_without_a_margin_has_the_limits_of_its_surprise():
-    assert truncated_normal.draw(2.0, 0.0) == (-2.0, 1.0)
-    assert truncated_normal.draw(2.0, 1e-9) == pytest.approx((-2.0, 1.0), abs=1e-15)
+    assert truncated_normal.tie_surprise(2.0, 0.0) == (-2.0, 1.0)
+    assert truncated_normal.tie_surprise(2.0, 1e-9) == pytest.approx((-2.0, 1.0), abs=1e-15)
 
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e3))
 @example(104473564.97123738, 1.2418464842533652e-08)  # where w would round to a little more than 1
 def test_surprises_are_bounded_however_far_out(t, epsilon):
-    v_win, w_win = truncated_normal.win(t, epsilon)
-    v_draw, w_draw = truncated_normal.draw(t, epsilon)
+    v_win, w_win = truncated_normal.win_surprise(t, epsilon)
+    v_draw, w_draw = truncated_normal.tie_surprise(t, epsilon)
     assert max(0.0, (epsilon - t) * (1 - 1e-12)) <= v_win <= max(0.0, epsilon - t) + 1
     assert abs(v_draw) <= abs(t)
     assert v_draw * t <= 0
@@ -108,15 +108,15 @@ def test_surprises_agree_with_the_trueskill_package(t, epsilon):
     env = oracle.TrueSkill(backend=EXACT)
     win = env.v_win(t, epsilon), env.w_win(t, epsilon)
     draw = env.v_draw(t, epsilon), env.w_draw(t, epsilon)
-    assert truncated_normal.win(t, epsilon) == pytest.approx(win, rel=1e-6, abs=1e-9)
-    assert truncated_normal.draw(t, epsilon) == pytest.approx(draw, rel=1e-6, abs=1e-9)
+    assert truncated_normal.win_surprise(t, epsilon) == pytest.approx(win, rel=1e-6, abs=1e-9)
+    assert truncated_normal.tie_surprise(t, epsilon) == pytest.approx(draw, rel=1e-6, abs=1e-9)
 
 
 def test_first_wins_gives_the_hand_checked_posteriors():
     # A draw probability of 0.2 between equals is |N(0, 2 beta^2)| <= epsilon.
     gamma = 0.5
     epsilon = NormalDist().inv_cdf(0.6) * 2**0.5 * gamma
-    first, second = pair((0.3, 1.0), (-0.1, 0.64), [1.0, 0.0], Parameters(gamma=gamma, epsilon=epsilon))
+    first, second = pair((0.3, 1.0), (-0.1, 0.64), [1.0, 0.0], LawParameters(gamma=gamma, epsilon=epsilon))
     # Figures known to 8 digits ...
     assert first == pytest.approx((0.7814642766, 0.7185031217), abs=2e-8)
     assert second == pytest.approx((-0.4081371370, 0.5246988787), abs=2e-8)
@@ -140,7 +140,7 @@ def test_a_pair_agrees_with_the_trueskill_package(first, second, gamma, draw_pro
         expected = oracle.rate_1vs1(*ratings[::-1], env=env)[::-1]
     else:
         expected = oracle.rate_1vs1(*ratings, drawn=shown[0] == shown[1], env=env)
-    got = pair(first, second, list(shown), Parameters(gamma=gamma, epsilon=epsilon))
+    got = pair(first, second, list(shown), LawParameters(gamma=gamma, epsilon=epsilon))
     for ours, theirs in zip(got, expected, strict=True):
         assert ours == pytest.approx((theirs.mu, theirs.sigma**2), rel=1e-8, abs=1e-8)
 
@@ -157,12 +157,12 @@ def test_the_variance_never_rises_and_stays_above_0(first, second, s, t, tuned):
 
 
 def test_near_certainty_beside_ignorance_does_not_round_the_variance_to_0():
-    _, (_, sigma2) = pair((0.0, 1e-12), (1e6, 1e6), [1.0, 0.0], Parameters(gamma=1e-9))
+    _, (_, sigma2) = pair((0.0, 1e-12), (1e6, 1e6), [1.0, 0.0], LawParameters(gamma=1e-9))
     assert sigma2 > 0
 
 
 def test_one_item_alone_changes_nothing():
-    assert update([0.5], [0.1], [0.3], Parameters()) == ([0.5], [0.1])
+    assert update([0.5], [0.1], [0.3], LawParameters()) == ([0.5], [0.1])
 
 
 def test_the_start_has_the_mean_and_variance_of_a_flat_scale():
@@ -192,6 +192,6 @@ def test_reading_a_posterior_that_cannot_be_is_refused(read, mu, sigma2):
 
 
 def test_priors_where_floats_would_lose_the_updates_are_not_valid():
-    assert valid_prior(25.0, (25 / 3) ** 2)
+    assert is_valid_trueskill_prior(25.0, (25 / 3) ** 2)
     for mu, sigma2 in [(0, 0), (0, -1), (float("nan"), 1), (float("inf"), 1), (0, float("nan")), (1e10, 1)]:
-        assert not valid_prior(mu, sigma2)
+        assert not is_valid_trueskill_prior(mu, sigma2)

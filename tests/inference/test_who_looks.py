@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.inference.ratings import who_looks
-from app.inference.ratings.annotator_evidence import Judged
+from app.inference.ratings.annotator_evidence import ScoredJudgments
 
 
 def judged(people, noise, rng, careless=()):
@@ -15,7 +15,7 @@ def judged(people, noise, rng, careless=()):
     who = np.repeat(np.arange(people), each)
     looks = np.clip(truth[shown] + noise * rng.standard_normal(len(shown)), 0, 1)
     scores = np.where(np.isin(who, careless), rng.random(len(shown)), looks)
-    return Judged.of(shown, who, scores, items, people)
+    return ScoredJudgments.from_arrays(shown, who, scores, items, people)
 
 
 def test_those_who_answer_at_random_are_found_and_the_noise_is_that_of_the_others():
@@ -32,13 +32,17 @@ def test_nobody_is_suspected_among_people_who_look():
 
 def test_nobody_agrees_with_themselves():
     """The first one says what they please where nobody else does, twice: that tells nothing of them."""
-    alone = Judged.of(np.array([0, 0, 1, 2]), np.array([0, 0, 1, 2]), np.array([0.9, 0.9, 0.1, 0.2]), 3, 3)
-    others = Judged.of(np.array([0, 1, 2]), np.array([0, 1, 2]), np.array([0.9, 0.1, 0.2]), 3, 3)
+    alone = ScoredJudgments.from_arrays(
+        np.array([0, 0, 1, 2]), np.array([0, 0, 1, 2]), np.array([0.9, 0.9, 0.1, 0.2]), 3, 3
+    )
+    others = ScoredJudgments.from_arrays(np.array([0, 1, 2]), np.array([0, 1, 2]), np.array([0.9, 0.1, 0.2]), 3, 3)
     assert who_looks.fit(alone).at_random == pytest.approx(who_looks.fit(others).at_random, abs=0.2)
 
 
 def test_people_who_all_say_the_same_are_no_error():
-    same = who_looks.fit(Judged.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.full(4, 0.5), 2, 2))
+    same = who_looks.fit(
+        ScoredJudgments.from_arrays(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.full(4, 0.5), 2, 2)
+    )
     assert np.isfinite(same.at_random).all()
     assert 0 < same.noise <= 0.01
 
@@ -47,6 +51,6 @@ def test_that_everybody_answers_at_random_is_told():
     people, items = 6, 300
     who, shown = np.repeat(np.arange(people), items), np.tile(np.arange(items), people)
     scores = np.random.default_rng(1).random(people * items)
-    found = who_looks.fit(Judged.of(shown, who, scores, items, people))
+    found = who_looks.fit(ScoredJudgments.from_arrays(shown, who, scores, items, people))
     assert found.at_random.min() > 0.99
     assert np.isfinite(found.noise)

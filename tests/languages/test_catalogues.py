@@ -6,9 +6,18 @@ from collections import Counter
 import pytest
 
 from app.languages import catalogue
-from app.languages.catalogue import ENGLISH, LANGUAGES, Message, counted, decimal, direction, said, spoken
-from app.languages.refusals import FOR_ANNOTATORS, in_words
-from app.languages.templates import translated
+from app.languages.catalogue import (
+    ENGLISH,
+    LANGUAGES,
+    Message,
+    format_localized_number,
+    negotiate_language,
+    text_direction,
+    translate,
+    translate_plural,
+)
+from app.languages.refusals import ANNOTATOR_REFUSALS, translate_refusal
+from app.languages.templates import translate_template_source
 from tests.languages.words import collected
 
 OTHERS = [language for language in LANGUAGES if language != ENGLISH]
@@ -27,7 +36,7 @@ def everything():
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_every_language_says_everything_and_nothing_that_is_gone(language, everything):
-    known = {message.id: message for message in catalogue.catalogue(language) if message.id}
+    known = {message.id: message for message in catalogue.read_catalogue(language) if message.id}
     assert sorted(map(str, everything - known.keys())) == [], RUN
     assert sorted(map(str, known.keys() - everything)) == [], RUN
     assert [english for english, message in known.items() if message.fuzzy or not all(forms(message.string))] == [], RUN
@@ -35,7 +44,7 @@ def test_every_language_says_everything_and_nothing_that_is_gone(language, every
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_every_language_puts_in_the_same_values_and_the_same_markup(language):
-    for message in catalogue.catalogue(language):
+    for message in catalogue.read_catalogue(language):
         wanted = Counter(VALUE.findall(forms(message.id)[-1]))
         for form in forms(message.string) if message.id else ():
             found = Counter(VALUE.findall(form))
@@ -45,23 +54,25 @@ def test_every_language_puts_in_the_same_values_and_the_same_markup(language):
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_no_words_end_an_attribute_or_a_literal_of_a_template(language):
-    assert [m.id for m in catalogue.catalogue(language) if m.id and re.search(r'["\\]', "".join(forms(m.string)))] == []
+    assert [
+        m.id for m in catalogue.read_catalogue(language) if m.id and re.search(r'["\\]', "".join(forms(m.string)))
+    ] == []
 
 
 def test_the_language_that_a_browser_likes_best_is_chosen():
-    assert spoken("de-AT,de;q=0.9,en;q=0.8") == "de"
-    assert spoken("nl, fr;q=0.4, ja;q=0.7, *;q=0.1") == "ja"
-    assert spoken("zh-Hans-CN") == "zh"
-    assert spoken("en-GB,de;q=0.9") == "en"
+    assert negotiate_language("de-AT,de;q=0.9,en;q=0.8") == "de"
+    assert negotiate_language("nl, fr;q=0.4, ja;q=0.7, *;q=0.1") == "ja"
+    assert negotiate_language("zh-Hans-CN") == "zh"
+    assert negotiate_language("en-GB,de;q=0.9") == "en"
 
 
 @pytest.mark.parametrize("accepted", ["", "nl", "*", "de;q=0", ";;;", "de;q=1.5", "x" * 10_000, "de\x00"])
 def test_who_likes_none_of_ours_or_says_nothing_sensible_reads_english(accepted):
-    assert spoken(accepted) == ENGLISH
+    assert negotiate_language(accepted) == ENGLISH
 
 
 def test_arabic_runs_from_right_to_left_and_the_others_do_not():
-    assert [language for language in LANGUAGES if direction(language) == "rtl"] == ["ar"]
+    assert [language for language in LANGUAGES if text_direction(language) == "rtl"] == ["ar"]
 
 
 def test_a_message_is_english_as_it_stands_and_other_languages_fill_in_its_values():
@@ -69,32 +80,32 @@ def test_a_message_is_english_as_it_stands_and_other_languages_fill_in_its_value
         "You see one item at a time and place it on a scale from “%(low)s” to “%(high)s”.", low="a", high="b"
     )
     assert message == "You see one item at a time and place it on a scale from “a” to “b”."
-    assert said("de", message) == "Sie sehen jeweils ein Element und setzen es auf eine Skala von „a“ bis „b“."
-    assert said("de", "") == ""
+    assert translate("de", message) == "Sie sehen jeweils ein Element und setzen es auf eine Skala von „a“ bis „b“."
+    assert translate("de", "") == ""
 
 
 def test_numbers_and_plurals_are_those_of_the_language():
-    assert decimal(1234.5, "de") == "1.234,5"
-    assert decimal(1234.5, "en") == "1,234.5"
+    assert format_localized_number(1234.5, "de") == "1.234,5"
+    assert format_localized_number(1234.5, "en") == "1,234.5"
     sets = "%(num)s set done", "%(num)s sets done"
-    assert [counted("de", *sets, count) for count in (1, 2)] == ["1 Set erledigt", "2 Sets erledigt"]
-    assert counted("en", *sets, 1234) == "1,234 sets done"
+    assert [translate_plural("de", *sets, count) for count in (1, 2)] == ["1 Set erledigt", "2 Sets erledigt"]
+    assert translate_plural("en", *sets, 1234) == "1,234 sets done"
 
 
 def test_a_refusal_speaks_for_itself_in_english_and_by_its_code_elsewhere():
-    assert in_words("en", "token_invalid", "My own words.") == "My own words."
-    assert in_words("de", "token_invalid", "My own words.").startswith("Der Link dieser Seite ist beschädigt.")
-    assert in_words("de", "of_researchers_alone", "My own words.").startswith("Dies wurde abgelehnt.")
+    assert translate_refusal("en", "token_invalid", "My own words.") == "My own words."
+    assert translate_refusal("de", "token_invalid", "My own words.").startswith("Der Link dieser Seite ist beschädigt.")
+    assert translate_refusal("de", "of_researchers_alone", "My own words.").startswith("Dies wurde abgelehnt.")
 
 
 def test_the_words_for_refusals_say_what_is_safe_or_what_to_do():
-    assert all(words.endswith(".") for words in FOR_ANNOTATORS.values())
+    assert all(words.endswith(".") for words in ANNOTATOR_REFUSALS.values())
 
 
 def test_messages_of_a_template_are_put_in_before_it_is_compiled():
     source = """{{ _("Submit") if last else x._("Submit") }} {% trans %}by 10, as do
         <kbd>{{ key }}</kbd>{% endtrans %}"""
     assert (
-        translated(source, str.upper)
+        translate_template_source(source, str.upper)
         == """{{ "SUBMIT" if last else x._("Submit") }} BY 10, AS DO <KBD>{{ KEY }}</KBD>"""
     )

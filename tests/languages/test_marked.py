@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.languages.templates import BLOCK, COUNTED, LITERAL
-from app.templating import templates
+from app.languages.templates import GETTEXT_LITERAL, NGETTEXT_CALL, TRANS_BLOCK
+from app.templating import english_environment
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted(path for path in (ROOT / "templates").rglob("*.html") if "admin" not in path.parts)
@@ -25,14 +25,14 @@ SENTENCE_OF_TWO = re.compile(r"[a-z]{2,} [a-z]{2,}")
 
 
 def without_messages(source):
-    source = BLOCK.sub("", re.sub(r"{#.*?#}", "", source, flags=re.DOTALL))
-    return COUNTED.sub("ngettext(", LITERAL.sub("0", source))
+    source = TRANS_BLOCK.sub("", re.sub(r"{#.*?#}", "", source, flags=re.DOTALL))
+    return NGETTEXT_CALL.sub("ngettext(", GETTEXT_LITERAL.sub("0", source))
 
 
 def read_by_people(source):
     """The texts and the attributes of a template that people see or hear, and the sentences in its expressions."""
     source = without_messages(source)
-    literals = [value for _, kind, value in templates.lex(source) if kind == "string"]
+    literals = [value for _, kind, value in english_environment.lex(source) if kind == "string"]
     bare = re.sub(r"{{.*?}}|{%.*?%}", " ", source, flags=re.DOTALL)
     text = re.sub(r"<script.*?</script>|<svg.*?</svg>|<[^>]*>|[\w-]+=\"[^\"]*\"", " ", bare, flags=re.DOTALL)
     sentences = filter(SENTENCE_OF_TWO.search, literals)

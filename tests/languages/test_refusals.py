@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app import errors
-from app.languages.refusals import FOR_ANNOTATORS
+from app.languages.refusals import ANNOTATOR_REFUSALS
 
 APP = Path(__file__).parents[2] / "app"
 OF_RESEARCHERS = (
@@ -51,16 +51,16 @@ def refusals_in(source):
 
 @pytest.mark.parametrize("path", MET, ids=lambda path: path.relative_to(APP).as_posix())
 def test_every_refusal_that_an_annotator_can_meet_has_its_words(path):
-    assert refusals_in(path.read_text()) - FOR_ANNOTATORS.keys() - NOT_MET.keys() == set()
+    assert refusals_in(path.read_text()) - ANNOTATOR_REFUSALS.keys() - NOT_MET.keys() == set()
 
 
 def test_who_asks_by_a_personal_link_that_is_not_there_has_words_too():
-    assert "personal_link_unknown" in refusals_in((APP / "visit/people.py").read_text()) & FOR_ANNOTATORS.keys()
+    assert "personal_link_unknown" in refusals_in((APP / "visit/people.py").read_text()) & ANNOTATOR_REFUSALS.keys()
 
 
 def test_no_words_are_kept_for_a_refusal_that_is_gone():
     sources = [path.read_text() for path in APP.rglob("*.py") if path.name != "refusals.py"]
-    assert [code for code in {*FOR_ANNOTATORS, *NOT_MET} if not any(f'"{code}"' in text for text in sources)] == []
+    assert [code for code in {*ANNOTATOR_REFUSALS, *NOT_MET} if not any(f'"{code}"' in text for text in sources)] == []
 
 
 @pytest.mark.parametrize(

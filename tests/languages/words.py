@@ -35,8 +35,8 @@ def collected() -> Catalog:
 
 def brought_up_to_date(language: str, everything: Catalog) -> Catalog:
     """The catalogue of a language with all messages; one that is new has no words yet, one that is gone is left out."""
-    path = catalogue.HERE / f"{language}.po"
-    known = catalogue.catalogue(language) if path.exists() else Catalog(locale=language, fuzzy=False)
+    path = catalogue.CATALOGUE_FOLDER / f"{language}.po"
+    known = catalogue.read_catalogue(language) if path.exists() else Catalog(locale=language, fuzzy=False)
     known.update(everything, no_fuzzy_matching=True, update_creation_date=False)
     known.obsolete.clear()
     known.header_comment = HEADER
@@ -49,7 +49,7 @@ def main() -> None:
     for language in sorted(catalogue.LANGUAGES.keys() - {catalogue.ENGLISH}):
         current = brought_up_to_date(language, everything)
         missing = sum(not message.string or not all([*message.string]) for message in current if message.id)
-        with (catalogue.HERE / f"{language}.po").open("wb") as file:
+        with (catalogue.CATALOGUE_FOLDER / f"{language}.po").open("wb") as file:
             write_po(file, current, width=120, sort_output=True, include_lineno=False, omit_header=False)
         sys.stdout.write(f"{language}: {missing} of {len(current)} messages have no words yet\n")
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.media.archive import Packed
+from app.media.archive import MediaZip
 from tests.campaigns.drafts import draft, import_items, lead
 
 
@@ -43,9 +43,9 @@ def zipped(files: dict[str, bytes]) -> bytes:
     return archive.getvalue()
 
 
-def packed(files: dict[str, bytes] | io.BytesIO, *, file_mb: int = 4, mb: int = 16) -> Packed:
+def packed(files: dict[str, bytes] | io.BytesIO, *, file_mb: int = 4, mb: int = 16) -> MediaZip:
     """A zip of files, or what is to be taken for one."""
-    return Packed(files if isinstance(files, io.BytesIO) else io.BytesIO(zipped(files)), file_mb, mb)
+    return MediaZip(files if isinstance(files, io.BytesIO) else io.BytesIO(zipped(files)), file_mb, mb)
 
 
 def table(*names: str) -> str:

@@ -10,8 +10,8 @@ import pytest
 
 from app.errors import Refusal
 from app.media import archive
-from app.media.archive import Packed, pieces
-from app.media.signatures import content_type, suits
+from app.media.archive import MediaZip, unpack_media_pieces
+from app.media.signatures import can_show_as_kind, detect_content_type
 from tests.media.files import SVG, packed, png, wav, zipped
 
 PAGE = b"<!doctype html><script>alert(1)</script>"
@@ -19,7 +19,7 @@ PAGE = b"<!doctype html><script>alert(1)</script>"
 
 def taken(found, wanted=("a.png",), have=(), size=0):
     files: dict[str, bytes] = {}
-    for piece in pieces(found, wanted, have, size):
+    for piece in unpack_media_pieces(found, wanted, have, size):
         files[piece.name] = files.get(piece.name, b"") + piece.data
     return files
 
@@ -43,7 +43,7 @@ def odd(name="a.png", data=None, **attributes):
 
 
 def test_a_file_comes_out_as_it_went_in_whatever_its_size(monkeypatch):
-    monkeypatch.setattr(archive, "PIECE_BYTES", 100)
+    monkeypatch.setattr(archive, "MEDIA_PIECE_BYTES", 100)
     files = {"a.png": png(), "b.wav": wav()}
     assert taken(packed(files), wanted=files) == files
 
@@ -153,13 +153,13 @@ def test_a_zip_with_a_password_or_a_rare_packing_is_refused():
     ],
 )  # fmt: skip
 def test_a_file_is_what_its_bytes_say(start, type_):
-    assert content_type(start) == type_
+    assert detect_content_type(start) == type_
 
 
 def test_a_container_of_video_can_be_heard_but_sound_cannot_be_seen():
-    assert suits("audio", "video/webm")
-    assert not suits("video", "audio/wav")
-    assert not suits("image", "video/webm")
+    assert can_show_as_kind("audio", "video/webm")
+    assert not can_show_as_kind("video", "audio/wav")
+    assert not can_show_as_kind("image", "video/webm")
 
 
 def test_memory_stays_flat_for_a_large_zip(tmp_path):
@@ -169,7 +169,10 @@ def test_memory_stays_flat_for_a_large_zip(tmp_path):
             opened.writestr(f"{k}.png", png() + bytes(8 * 2**20))
     tracemalloc.start()
     with path.open("rb") as file:
-        count = sum(len(piece.data) for piece in pieces(Packed(file, 16, 1024), [f"{k}.png" for k in range(25)], (), 0))
+        count = sum(
+            len(piece.data)
+            for piece in unpack_media_pieces(MediaZip(file, 16, 1024), [f"{k}.png" for k in range(25)], (), 0)
+        )
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert count > 200 * 2**20

@@ -5,8 +5,8 @@ from unicodedata import normalize
 import pytest
 
 from app.errors import Refusal
-from app.media.archive import pieces
-from app.media.file_names import match_names, sentence_on_spelling
+from app.media.archive import unpack_media_pieces
+from app.media.file_names import match_names_to_paths, respelled_names_note
 from tests.campaigns.drafts import draft, import_file
 from tests.media.files import packed, png
 from tests.serving.campaigns import values
@@ -15,7 +15,7 @@ from tests.serving.campaigns import values
 def stored(files, *wanted, have=()):
     """The names under which files of a zip are kept, and which of them are spelled in another way."""
     respelled: dict[str, str] = {}
-    return sorted({piece.name for piece in pieces(packed(files), wanted, have, 0, respelled)}), respelled
+    return sorted({piece.name for piece in unpack_media_pieces(packed(files), wanted, have, 0, respelled)}), respelled
 
 
 def refusal(files, *wanted):
@@ -74,13 +74,13 @@ def test_paths_with_backslashes_as_programs_of_windows_pack_them_are_folders():
 
 def test_files_of_one_name_in_many_folders_are_found_at_once():
     paths = {f"speaker-{k}/audio.wav": [f"speaker-{k}/audio.wav"] for k in range(20_000)}
-    found = match_names(paths, [path.replace("/", "\\") for path in paths], [])
-    assert len(found.respelled) == 20_000
-    assert not found.unclear
+    found = match_names_to_paths(paths, [path.replace("/", "\\") for path in paths], [])
+    assert len(found.path_by_respelled_name) == 20_000
+    assert not found.ambiguous_name_by_path
 
 
 def test_what_was_respelled_is_told_by_a_few_of_them():
-    said = sentence_on_spelling({f"{k}.png": f"{k}.PNG" for k in range(5)})
+    said = respelled_names_note({f"{k}.png": f"{k}.PNG" for k in range(5)})
     assert said is not None
     assert "“0.PNG” for “0.png”" in said
     assert said.endswith("and 2 more.")

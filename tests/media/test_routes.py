@@ -5,12 +5,12 @@ import re
 import pytest
 
 from app.media import store
-from app.media.archive import PIECE_BYTES
-from app.media.routes import range_of
+from app.media.archive import MEDIA_PIECE_BYTES
+from app.media.routes import parse_byte_range
 from tests.media.files import png, with_files
 from tests.serving.campaigns import values
 
-LARGE = png() + bytes(range(256)) * (2 * PIECE_BYTES // 256)
+LARGE = png() + bytes(range(256)) * (2 * MEDIA_PIECE_BYTES // 256)
 
 
 async def addresses(engine):
@@ -33,7 +33,7 @@ async def test_a_file_comes_whole_with_its_own_type_and_can_do_nothing(engine, c
 
 
 async def test_of_many_files_in_many_pieces_not_one_is_lost(engine, client, monkeypatch):
-    monkeypatch.setattr(store, "AT_ONCE", 2)
+    monkeypatch.setattr(store, "POSTERIORS_PER_COPY", 2)
     files = {f"{k}.png": LARGE[: (k + 1) * 2**17] for k in range(5)}
     await with_files(engine, files, content="image")
     for name, address in (await addresses(engine)).items():
@@ -47,7 +47,7 @@ async def test_ranges(engine, client):
     for asked, start, stop in [
         ("bytes=0-0", 0, 1),
         ("bytes=10-19", 10, 20),
-        (f"bytes={PIECE_BYTES - 2}-{PIECE_BYTES + 1}", PIECE_BYTES - 2, PIECE_BYTES + 2),
+        (f"bytes={MEDIA_PIECE_BYTES - 2}-{MEDIA_PIECE_BYTES + 1}", MEDIA_PIECE_BYTES - 2, MEDIA_PIECE_BYTES + 2),
         (f"bytes={size - 5}-", size - 5, size),
         ("bytes=-7", size - 7, size),
         (f"bytes=5-{10 * size}", 5, size),
@@ -93,5 +93,5 @@ async def test_every_file_of_every_campaign_has_an_address_of_its_own(engine, cl
 
 
 def test_no_range_reaches_beyond_a_file():
-    assert range_of("bytes=0-999999999999999999", 3) == range(3)
-    assert range_of("bytes=9999999999999999999-", 3) is None
+    assert parse_byte_range("bytes=0-999999999999999999", 3) == range(3)
+    assert parse_byte_range("bytes=9999999999999999999-", 3) is None

@@ -8,8 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.crowd.annotators import AssignmentId
 from app.database.audit_log import Actor
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
 from app.quality import who_counts
 from app.record import replay, revisions
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
@@ -40,10 +40,10 @@ async def decide(engine: AsyncEngine, campaign: Row[Any], what: str, number: int
     """One of the functions of `who_counts`, by name, and the posteriors that follow from it."""
     async with engine.begin() as connection:
         found = await getattr(who_counts, what)(connection, campaign, number, reason=reason, by=ADA, now=NOW)
-    await revisions.revise(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     return found
 
 
 async def verified(engine: AsyncEngine, campaign: Row[Any]) -> replay.Verification:
-    async with snapshot(engine) as connection:
-        return await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))
+    async with open_snapshot(engine) as connection:
+        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))

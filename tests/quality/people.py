@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.quality.conduct import Conduct
+from app.quality.conduct import AnnotatorBehaviour
 
 NOTHING = np.zeros(0, np.bool_)
 
@@ -11,7 +11,7 @@ def conduct(share, others=None, *, n=5, yields="points", classes=0, ties=True, s
     """Of answers with n items each; the others said the same unless it is said."""
     share = np.asarray(share, np.float64)
     hits = np.repeat(np.arange(len(share)), n)[: len(share)]
-    return Conduct(
+    return AnnotatorBehaviour(
         yields=yields,
         classes=classes,
         ties=ties,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from app.analysis.findings import Options
-from app.analysis.fits import Fits
+from app.analysis.fits import FitCache
 from app.quality import compared
-from app.quality.compared import AnnotatorComparisons, ComparedOne, some_items
+from app.quality.compared import AnnotatorComparison, AnnotatorComparisons, sample_compared_items
 from tests.quality.deciding import decide
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
@@ -30,7 +30,7 @@ async def judged(engine, *, people=6, careless=(), **settings):
 
 async def compare(engine, campaign) -> Any:
     async with engine.connect() as connection:
-        return await compared.compare(connection, campaign)
+        return await compared.compare_annotators(connection, campaign)
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
@@ -47,7 +47,7 @@ async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_
     engine, researcher, people
 ):
     campaign = await judged(engine, people=people, careless=[people - 1])
-    found = await Fits().table(engine, campaign.slug, "annotators", Options())
+    found = await FitCache().fit_table(engine, campaign.slug, "annotators", Options())
     place = [column.name for column in found.columns].index("correlation")
     in_analysis = {row[1]: row[place] for row in found.rows}
     on_page = {
@@ -77,24 +77,24 @@ async def test_of_places_in_an_order_there_is_no_bias(engine):
 
 async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept(engine, monkeypatch):
     campaign = await judged(engine, careless=[5])
-    monkeypatch.setattr(compared, "AT_ONCE", 1)
+    monkeypatch.setattr(compared, "MAX_ANSWERS_COMPARED_INLINE", 1)
     comparisons = AnnotatorComparisons(engine)
     async with engine.connect() as connection:
-        first = await comparisons.newest(connection, campaign)
-        assert first.under_way
-        assert first.of(1) == ComparedOne()
+        first = await comparisons.load_newest(connection, campaign)
+        assert first.is_running
+        assert first.for_annotator(1) == AnnotatorComparison()
         await comparisons.tasks.wait()
-        second = await comparisons.newest(connection, campaign)
-        assert not second.under_way
-        assert second.learned
-        again = await comparisons.newest(connection, campaign)
-        assert again.found is second.found
+        second = await comparisons.load_newest(connection, campaign)
+        assert not second.is_running
+        assert second.has_reliability
+        again = await comparisons.load_newest(connection, campaign)
+        assert again.comparison is second.comparison
     visit = await annotator(engine, campaign, "one more")
     await submit(engine, visit, await hit_of(engine, visit))
     async with engine.connect() as connection:
-        newer = await comparisons.newest(connection, campaign)
-        assert newer.under_way
-        assert newer.found is second.found  # what was compared is shown until then
+        newer = await comparisons.load_newest(connection, campaign)
+        assert newer.is_running
+        assert newer.comparison is second.comparison  # what was compared is shown until then
     await comparisons.stop()
 
 
@@ -104,7 +104,7 @@ async def test_the_page_shows_the_figures_or_says_that_they_are_being_worked_out
     html = (await researcher.get(address)).text
     assert "Reliability" in html
     assert "being worked out" not in html
-    monkeypatch.setattr(compared, "AT_ONCE", 1)
+    monkeypatch.setattr(compared, "MAX_ANSWERS_COMPARED_INLINE", 1)
     visit = await annotator(engine, campaign, "one more")
     await submit(engine, visit, await hit_of(engine, visit))
     assert "this is being done anew" in (await researcher.get(address)).text
@@ -112,13 +112,13 @@ async def test_the_page_shows_the_figures_or_says_that_they_are_being_worked_out
 
 def test_of_very_many_judgments_those_of_whole_items_are_taken_and_the_same_each_time(monkeypatch):
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(compared, "MOST_JUDGMENTS", 100)
+    monkeypatch.setattr(compared, "MAX_COMPARED_JUDGMENTS", 100)
     found = {"item": rng.integers(0, 50, 1_000), "seq": np.arange(1_000)}
-    some, items, of_items = some_items(found, np.random.default_rng(1))
+    some, items, of_items = sample_compared_items(found, np.random.default_rng(1))
     assert len(some["item"]) <= 100
     assert (items, of_items) == (len(np.unique(some["item"])), 50)
     assert all((found["item"] == item).sum() == (some["item"] == item).sum() for item in np.unique(some["item"]))
-    again, _, _ = some_items(found, np.random.default_rng(1))
+    again, _, _ = sample_compared_items(found, np.random.default_rng(1))
     np.testing.assert_array_equal(some["seq"], again["seq"])
-    whole, items, of_items = some_items({"item": np.arange(60)}, rng)
+    whole, items, of_items = sample_compared_items({"item": np.arange(60)}, rng)
     assert (len(whole["item"]), items, of_items) == (60, 60, 60)

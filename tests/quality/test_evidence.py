@@ -6,23 +6,29 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from app.quality.evidence import correlation, interval, surprise, too_often, typical
+from app.quality.evidence import (
+    is_share_exceeded,
+    log_bayes_factor,
+    median_of_others,
+    pearson_correlation_or_zero,
+    sequential_correlation_interval,
+)
 
 ALARM = 0.02
 
 
 def test_surprise_is_the_mean_likelihood_of_the_shares_above_beside_that_of_the_share_itself():
     above = quad(lambda p: p**3 * (1 - p) ** 2, 0.2, 1)[0] / 0.8
-    assert surprise(3, 5, 0.2) == pytest.approx(math.log(above / (0.2**3 * 0.8**2)))
+    assert log_bayes_factor(3, 5, 0.2) == pytest.approx(math.log(above / (0.2**3 * 0.8**2)))
 
 
 def test_what_never_happened_surprises_nobody():
-    assert surprise(0, 10, 0.2) < 0
-    assert not too_often(0, 0, 0.2, 0.5)
+    assert log_bayes_factor(0, 10, 0.2) < 0
+    assert not is_share_exceeded(0, 0, 0.2, 0.5)
 
 
 def test_what_always_happens_is_too_often_after_a_few_cases_only():
-    failed_all = [too_often(n, n, 0.2, 0.002) for n in range(1, 8)]
+    failed_all = [is_share_exceeded(n, n, 0.2, 0.002) for n in range(1, 8)]
     assert failed_all == [False] * 4 + [True] * 3
 
 
@@ -31,9 +37,9 @@ def test_of_those_in_whom_it_happens_just_so_often_few_are_ever_found_though_loo
     found = 0
     for _ in range(600):
         times = np.cumsum(rng.random(150) < 0.3).tolist()
-        found += any(too_often(times[n - 1], n, 0.3, ALARM) for n in range(1, 151))
+        found += any(is_share_exceeded(times[n - 1], n, 0.3, ALARM) for n in range(1, 151))
     assert found <= 600 * ALARM + 3 * math.sqrt(600 * ALARM)
-    assert found < sum(too_often(90, 150, 0.3, ALARM) for _ in range(600))
+    assert found < sum(is_share_exceeded(90, 150, 0.3, ALARM) for _ in range(600))
 
 
 def test_an_interval_holds_the_truth_at_all_looks_together_and_gets_narrower():
@@ -42,20 +48,23 @@ def test_an_interval_holds_the_truth_at_all_looks_together_and_gets_narrower():
     for _ in range(300):
         x = rng.standard_normal(200)
         y = 0.6 * x + 0.8 * rng.standard_normal(200)
-        looks = [interval(correlation(x[:n], y[:n]), n, ALARM) for n in range(20, 201, 5)]
+        looks = [
+            sequential_correlation_interval(pearson_correlation_or_zero(x[:n], y[:n]), n, ALARM)
+            for n in range(20, 201, 5)
+        ]
         missed += any(not low <= 0.6 <= high for low, high in looks)
     assert missed <= 300 * ALARM + 3 * math.sqrt(300 * ALARM)
     assert looks[-1][1] - looks[-1][0] < looks[0][1] - looks[0][0]
 
 
 def test_too_few_judgments_tell_nothing_of_a_correlation():
-    assert interval(0.99, 3, ALARM) == (-1.0, 1.0)
+    assert sequential_correlation_interval(0.99, 3, ALARM) == (-1.0, 1.0)
 
 
 def test_nothing_goes_with_what_is_always_the_same():
-    assert correlation(np.full(5, 0.5), np.arange(5.0)) == 0.0
+    assert pearson_correlation_or_zero(np.full(5, 0.5), np.arange(5.0)) == 0.0
 
 
 def test_what_is_usual_is_known_from_five_others_on_and_two_of_them_may_be_anything():
-    assert math.isnan(typical(np.array([1.0, 2.0, 3.0, 4.0, math.nan])))
-    assert typical(np.array([1.0, 1.1, 0.9, 99.0, 98.0])) == 1.1
+    assert math.isnan(median_of_others(np.array([1.0, 2.0, 3.0, 4.0, math.nan])))
+    assert median_of_others(np.array([1.0, 1.1, 0.9, 99.0, 98.0])) == 1.1

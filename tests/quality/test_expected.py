@@ -15,7 +15,7 @@ from app.designs.ranking import Ranking
 from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
 from app.errors import Invalid
-from app.quality.expected import ExpectedAnswer, feedback, from_cells, meets
+from app.quality.expected import ExpectedAnswer, feedback, meets_expectations, parse_expected_cells
 from tests.toys.smiley import Smiley
 
 
@@ -36,12 +36,12 @@ def expected_of(design, values):
 def test_every_answer_of_every_design_is_as_somebody_expects_who_would_give_it(design):
     for shares in np.random.default_rng(3).uniform(0.0, 1.0, (50, design.usual_items)).tolist():
         values = design.given(shares)
-        assert meets(design, expected_of(design, values), values)
+        assert meets_expectations(design, expected_of(design, values), values)
 
 
 def test_in_every_design_some_answer_is_not_as_expected(design):
     low, high = (design.given([share] * (design.usual_items - 1) + [1.0 - share]) for share in (0.0, 1.0))
-    assert not meets(design, expected_of(design, low), high)
+    assert not meets_expectations(design, expected_of(design, low), high)
 
 
 def test_what_cannot_be_judged_is_not_as_expected_in_any_design(design):
@@ -52,13 +52,13 @@ def test_what_cannot_be_judged_is_not_as_expected_in_any_design(design):
 
 
 def test_of_an_item_of_which_nothing_is_expected_any_value_will_do():
-    assert meets(Slider(), [None, ExpectedAnswer(value=80), None], [0.0, 80.0, 100.0])
+    assert meets_expectations(Slider(), [None, ExpectedAnswer(value=80), None], [0.0, 80.0, 100.0])
     assert feedback(Slider(), [None, None], [0.0, 100.0]) == []
 
 
 @pytest.mark.parametrize(("value", "met"), [(60.0, True), (80.0, True), (59.9, False), (80.1, False)])
 def test_a_score_may_be_as_far_away_as_its_tolerance(value, met):
-    assert meets(Slider(), [ExpectedAnswer(value=70, tolerance=10)], [value]) is met
+    assert meets_expectations(Slider(), [ExpectedAnswer(value=70, tolerance=10)], [value]) is met
 
 
 def test_the_span_of_a_score_ends_with_the_scale():
@@ -68,46 +68,51 @@ def test_the_span_of_a_score_ends_with_the_scale():
 
 @pytest.mark.parametrize(("value", "met"), [(50.0, True), (200.0, True), (49.0, False), (201.0, False)])
 def test_the_tolerance_of_a_ratio_is_a_factor(value, met):
-    assert meets(Magnitude(), [ExpectedAnswer(value=100)], [value]) is met
+    assert meets_expectations(Magnitude(), [ExpectedAnswer(value=100)], [value]) is met
 
 
 def test_one_of_several_labels_will_do():
     design = Categories(labels=("cat", "dog", "neither"))
     expected = [ExpectedAnswer(labels=("cat", "dog"))]
-    assert [meets(design, expected, [value]) for value in (0.0, 1.0, 2.0)] == [True, True, False]
+    assert [meets_expectations(design, expected, [value]) for value in (0.0, 1.0, 2.0)] == [True, True, False]
     (told,) = feedback(design, expected, [2.0])
     assert told.labels == ["cat", "dog"]
 
 
 def test_a_point_of_an_ordinal_scale_may_be_steps_away():
     design, expected = Ordinal(), [ExpectedAnswer(labels=("agree",), tolerance=1)]
-    assert [meets(design, expected, [value]) for value in (1.0, 2.0, 3.0, 4.0)] == [False, True, True, True]
+    assert [meets_expectations(design, expected, [value]) for value in (1.0, 2.0, 3.0, 4.0)] == [
+        False,
+        True,
+        True,
+        True,
+    ]
     assert feedback(design, expected, [0.0])[0].labels == ["neutral", "agree", "strongly agree"]
 
 
 def test_an_order_is_read_from_scores_too_and_a_tie_is_not_one():
     expected = [ExpectedAnswer(place=2), None, ExpectedAnswer(place=1)]
-    assert meets(Slider(), expected, [10.0, 99.0, 20.0])
-    assert not meets(Slider(), expected, [20.0, 99.0, 20.0])
+    assert meets_expectations(Slider(), expected, [10.0, 99.0, 20.0])
+    assert not meets_expectations(Slider(), expected, [20.0, 99.0, 20.0])
     (told,) = feedback(Slider(), expected, [20.0, 99.0, 10.0])
     assert (told.kind, told.order, told.met) == ("order", [[2], [0]], False)
 
 
 def test_of_items_with_the_same_place_either_may_be_the_better_one():
     expected = [ExpectedAnswer(place=1), ExpectedAnswer(place=1), ExpectedAnswer(place=2)]
-    assert meets(Ranking(), expected, [2.0, 1.0, 3.0])
-    assert not meets(Ranking(), expected, [1.0, 3.0, 2.0])
+    assert meets_expectations(Ranking(), expected, [2.0, 1.0, 3.0])
+    assert not meets_expectations(Ranking(), expected, [1.0, 3.0, 2.0])
 
 
 def test_what_an_answer_does_not_tell_contradicts_nothing():
     expected = [ExpectedAnswer(place=place) for place in (1, 2, 3, 4)]
-    assert meets(BestWorst(), expected, [1.0, 2.0, 2.0, 3.0])
-    assert not meets(BestWorst(), expected, [2.0, 1.0, 2.0, 3.0])
+    assert meets_expectations(BestWorst(), expected, [1.0, 2.0, 2.0, 3.0])
+    assert not meets_expectations(BestWorst(), expected, [2.0, 1.0, 2.0, 3.0])
 
 
 def test_in_a_pair_the_expected_one_is_to_be_chosen():
     expected = [ExpectedAnswer(place=2), ExpectedAnswer(place=1)]
-    assert [meets(Pairwise(), expected, values) for values in ([2.0, 1.0], [1.0, 2.0], [1.0, 1.0])] == [
+    assert [meets_expectations(Pairwise(), expected, values) for values in ([2.0, 1.0], [1.0, 2.0], [1.0, 1.0])] == [
         True,
         False,
         False,
@@ -129,7 +134,7 @@ def test_in_a_pair_the_expected_one_is_to_be_chosen():
     ],
 )
 def test_cells_of_a_table_say_what_is_expected(design, cell, tolerance, expected):
-    assert from_cells(design, cell, tolerance) == expected
+    assert parse_expected_cells(design, cell, tolerance) == expected
 
 
 @pytest.mark.parametrize(
@@ -148,7 +153,7 @@ def test_cells_of_a_table_say_what_is_expected(design, cell, tolerance, expected
 )
 def test_what_nobody_could_answer_cannot_be_expected(design, cell, tolerance, code, words):
     with pytest.raises(Invalid, match=words.replace("|", r"\|")) as refusal:
-        from_cells(design, cell, tolerance)
+        parse_expected_cells(design, cell, tolerance)
     assert refusal.value.code == code
 
 

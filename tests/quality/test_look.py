@@ -9,16 +9,16 @@ import pytest
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
-from app.designs.criteria import criteria_of
+from app.designs.criteria import criterion_views
 from app.designs.registry import design_of
 from app.quality import gather
-from app.quality.look import judged, look
-from app.quality.looks import Looks
+from app.quality.look import apply_rules, scan_annotators
+from app.quality.looks import CampaignMonitor
 from app.quality.rules.agreement import AgreementWithOthers
-from app.quality.rules.failed_checks import Gold
-from app.quality.settings import Chosen, chosen_of
+from app.quality.rules.failed_checks import FailedGoldRule
+from app.quality.settings import RuleChoice, active_rules
 from app.serving import submission
 from tests.serving.campaigns import NOW, annotator, next_hit, running, value, values
 from tests.serving.criteria import NAMES, asking, criteria, submit_by
@@ -39,7 +39,7 @@ async def answered(engine, campaign, people, rng, *, rounds=14):
                 continue
             time += timedelta(seconds=seconds)
             given = {item: float(np.clip(100 * says(truth[item], rng), 0, 100)) for item in work.hit.items}
-            async with statements(engine) as connection:
+            async with borrow_autocommit_driver(engine) as connection:
                 await submission.submit_answer(connection, here[name], work.hit.id, Answer(given), now=time)
     return here, time
 
@@ -62,9 +62,9 @@ async def found(engine):
 
 
 async def new_findings(engine, campaign, now):
-    seen = await look(engine, campaign.id, now=now)
+    seen = await scan_annotators(engine, campaign.id, now=now)
     assert seen is not None
-    return seen.new
+    return seen.new_findings
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_by_the_usual_preset_rules_warn_and_everybody_goes_on(engine, rng)
 
 async def test_strict_rules_hold_who_gets_no_further_hit_while_others_do(engine, rng):
     campaign, here, time = await watched(engine, rng, quality_preset="strict", judgments=30)
-    await look(engine, campaign.id, now=time)
+    await scan_annotators(engine, campaign.id, now=time)
     work = await next_hit(engine, here["straight"], now=time)
     assert (work.hit, work.reason, work.is_finished) == (None, "held", True)
     assert (await next_hit(engine, here["careful 1"], now=time)).hit is not None
@@ -102,7 +102,7 @@ async def test_strict_rules_hold_who_gets_no_further_hit_while_others_do(engine,
 
 async def test_a_rule_that_excludes_leaves_the_answers_out(engine, rng):
     campaign, _, time = await watched(engine, rng, quality_rules=["straight_lining: exclude"])
-    await look(engine, campaign.id, now=time)
+    await scan_annotators(engine, campaign.id, now=time)
     assert await values(engine, "SELECT kind, revision FROM decisions d JOIN campaigns c ON c.id = campaign_id") == [
         ("exclude", 1)
     ]
@@ -112,16 +112,16 @@ async def test_a_rule_that_excludes_leaves_the_answers_out(engine, rng):
 
 async def test_what_was_found_is_found_once_and_a_second_look_asks_only_for_those_with_new_answers(engine, rng):
     campaign, _, time = await watched(engine, rng)
-    first = await look(engine, campaign.id, now=time)
-    again = await look(engine, campaign.id, now=time, last=first)
-    assert [one and one.new for one in (first, again)] == [3, 0]
+    first = await scan_annotators(engine, campaign.id, now=time)
+    again = await scan_annotators(engine, campaign.id, now=time, last=first)
+    assert [one and one.new_findings for one in (first, again)] == [3, 0]
     assert await new_findings(engine, campaign, time) == 0
 
 
 async def test_of_two_looks_at_once_one_is_enough(engine, rng):
     campaign, _, time = await watched(engine, rng)
-    looks = await asyncio.gather(*(look(engine, campaign.id, now=time) for _ in range(3)))
-    assert sum(one.new for one in looks if one) == len(await found(engine)) == 3
+    looks = await asyncio.gather(*(scan_annotators(engine, campaign.id, now=time) for _ in range(3)))
+    assert sum(one.new_findings for one in looks if one) == len(await found(engine)) == 3
 
 
 async def test_no_rule_looks_where_they_are_off(engine, rng):
@@ -135,9 +135,9 @@ async def test_answers_that_come_close_together_lead_to_one_look_in_the_backgrou
     async def clock():
         return NOW
 
-    looks = Looks(engine, clock, (look,), pause=0.01)
+    looks = CampaignMonitor(engine, clock, (scan_annotators,), pause=0.01)
     for _ in range(50):
-        looks.ask(campaign.id)
+        looks.request_scan(campaign.id)
     await looks.tasks.wait()
     assert len(await found(engine)) == 3
     assert len(looks.tasks) == 0
@@ -156,13 +156,13 @@ async def test_a_look_knows_what_the_last_one_saw_also_after_one_that_failed_or_
     async def clock():
         return NOW
 
-    looks = Looks(engine, clock, (one,), pause=0.001)
-    looks.ask(7)
+    looks = CampaignMonitor(engine, clock, (one,), pause=0.001)
+    looks.request_scan(7)
     await looks.tasks.wait()
-    looks.ask(7)
+    looks.request_scan(7)
     await looks.tasks.wait()
     assert heard == [None, "first", "first", "first"]
-    assert looks.last == {(7, 0): "second"}
+    assert looks.positions == {(7, 0): "second"}
 
 
 async def test_a_look_that_fails_is_made_again_and_keeps_no_other_one_from_being_made(engine, caplog):
@@ -180,11 +180,11 @@ async def test_a_look_that_fails_is_made_again_and_keeps_no_other_one_from_being
     async def clock():
         return NOW
 
-    looks = Looks(engine, clock, (breaks, works), pause=0.001)
-    looks.ask(7)
+    looks = CampaignMonitor(engine, clock, (breaks, works), pause=0.001)
+    looks.request_scan(7)
     await looks.tasks.wait()
     assert (problems, len(made)) == ([], 3)
-    assert looks.tasks.state().ok
+    assert looks.tasks.check_health().ok
     assert "looks: failed for 7" in caplog.text
 
 
@@ -193,9 +193,9 @@ async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engi
     people = {f"careful {k}": (careful, 25) for k in range(6)} | {"random": (lambda _, rng: rng.random(), 25)}
     await answered(engine, campaign, people, rng)
     async with engine.begin() as connection:
-        now = await lifecycle.find(connection, campaign.slug)
-        conducts = gather.conducts(design_of(now), await gather.read(connection, now))
-    chances = [conducts[number].at_random for number in sorted(conducts)]
+        now = await lifecycle.find_campaign(connection, campaign.slug)
+        conducts = gather.annotator_behaviours(design_of(now), await gather.load_rule_inputs(connection, now))
+    chances = [conducts[number].random_answer_probability for number in sorted(conducts)]
     assert max(chances[:-1]) < 0.001 < chances[-1]
 
 
@@ -218,8 +218,8 @@ def test_a_line_that_is_no_rule_is_refused_and_says_why(line, problem):
 def test_lines_win_over_the_preset():
     lines = ["gold: exclude", "gold.careful_percent: 30", "middle: nothing"]
     campaign = SimpleNamespace(quality_preset="strict", quality_rules=lines)
-    chosen = chosen_of(campaign)
-    assert chosen["gold"] == (Gold(careful_percent=30), "exclude")
+    chosen = active_rules(campaign)
+    assert chosen["gold"] == (FailedGoldRule(careful_percent=30), "exclude")
     assert chosen["ends"].action == "hold"
     assert "middle" not in chosen
 
@@ -237,7 +237,7 @@ async def test_each_criterion_is_looked_at_and_named(engine, rng):
                 for one in (careful, says)
             ]
             await submit_by(engine, here[name], work.hit, dict(zip(NAMES, said, strict=False)))
-    await look(engine, campaign.id, now=time)
+    await scan_annotators(engine, campaign.id, now=time)
     rows = await values(
         engine, "SELECT DISTINCT name, said FROM findings f JOIN named_annotators a ON a.id = annotator_id"
     )
@@ -254,14 +254,14 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
         return type(name, (rule,), {"look": looks})()
 
     chosen = {
-        "gold": Chosen(watching("gold", Gold), "warn"),
-        "agreement": Chosen(watching("agreement", AgreementWithOthers), "warn"),
+        "gold": RuleChoice(watching("gold", FailedGoldRule), "warn"),
+        "agreement": RuleChoice(watching("agreement", AgreementWithOthers), "warn"),
     }
     rows = {"seq": [1, 1], "annotator": [1, 1], "item": [0, 1], "value": [10.0, 20.0]}
-    record = gather.RecordRead({name: np.array(row) for name, row in rows.items()}, gather.NO_SECONDS, {})
+    record = gather.RuleInputs({name: np.array(row) for name, row in rows.items()}, gather.NO_SECONDS, {})
     settings = CampaignSettings.model_validate(
         {"name": "x", "question": "y", "criteria": criteria(2), "false_alarms": 4}
     )
-    for view in criteria_of(settings):
-        judged(view, record, chosen, None)
+    for view in criterion_views(settings):
+        apply_rules(view, record, chosen, None)
     assert alarms == {"gold": [0.004], "agreement": [0.002, 0.002]}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest_asyncio
 
-from app.quality.look import look
+from app.quality.look import scan_annotators
 from tests.campaigns.drafts import launched
 from tests.quality.test_look import PEOPLE, answered
 from tests.serving.campaigns import NOW, execute, running
@@ -18,7 +18,7 @@ async def found(app):
     engine = app.state.database
     campaign = await running(engine, items=40, judgments_per_item=15, quality_preset="strict")
     _, time = await answered(engine, campaign, PEOPLE, np.random.default_rng(4))
-    await look(engine, campaign.id, now=time)
+    await scan_annotators(engine, campaign.id, now=time)
     return f"/campaigns/{campaign.slug}"
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from app.quality.settings import chosen_in
+from app.quality.settings import resolve_rules
 from tests.campaigns.drafts import draft, import_items
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
@@ -88,6 +88,6 @@ async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet
 
 @pytest.mark.parametrize("yields", ["points", "order", "classes", "ordered_classes", "ratio"])
 def test_every_rule_says_what_it_needs_and_more_false_alarms_need_less(yields):
-    for name, chosen in chosen_in("watch", []).items():
-        careful, bold = (chosen.rule.needs(yields, alarm) for alarm in (0.001, 0.1))
+    for name, chosen in resolve_rules("watch", []).items():
+        careful, bold = (chosen.rule.requirement(yields, alarm) for alarm in (0.001, 0.1))
         assert 1 <= bold.count <= careful.count, name

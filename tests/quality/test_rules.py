@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.quality.registry import RULES
+from app.quality.registry import QUALITY_RULES
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.at_random import AtRandom
-from app.quality.rules.contradictions import Contradictions, contradicted
-from app.quality.rules.ends_or_middle import Ends, Middle
-from app.quality.rules.failed_checks import Attention, Gold
-from app.quality.rules.straight_lining import StraightLining, alike
+from app.quality.rules.contradictions import Contradictions, count_contradictions
+from app.quality.rules.ends_or_middle import ScaleEndsRule, ScaleMiddleRule
+from app.quality.rules.failed_checks import FailedAttentionRule, FailedGoldRule
+from app.quality.rules.straight_lining import StraightLining, count_repeats
 from app.quality.rules.too_fast import TooFast
 from tests.quality.people import careful, conduct, crowd
 
@@ -42,21 +42,21 @@ def until(one, hits):
     return replace(one, **arrays, **checks, seconds=one.seconds[:hits])
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("rule", QUALITY_RULES.values(), ids=QUALITY_RULES)
 def test_no_rule_finds_a_careful_person_however_often_it_looks(rule, others):
     rng = np.random.default_rng(11)
     ever = [first_found(rule(), careful(rng), others) for _ in range(40)]
     assert sum(when is not None for when in ever) <= 1
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("rule", QUALITY_RULES.values(), ids=QUALITY_RULES)
 def test_nobody_is_found_before_there_is_anything_to_see(rule, others):
     nobody = conduct([])
     assert found(rule(), nobody, others) is None
     assert found(rule(), nobody) is None
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("rule", QUALITY_RULES.values(), ids=QUALITY_RULES)
 def test_every_rule_says_what_it_tells_and_what_its_thresholds_are(rule):
     assert rule.title
     assert rule.tells.endswith(".")
@@ -64,14 +64,14 @@ def test_every_rule_says_what_it_tells_and_what_its_thresholds_are(rule):
 
 
 def test_one_who_fails_all_gold_items_is_found_after_five_and_one_who_fails_one_in_five_never():
-    assert found(Gold(), conduct([], gold=np.zeros(4, bool))) is None
-    assert found(Gold(), conduct([], gold=np.zeros(5, bool))).said == "Failed 5 of 5 gold items."
-    assert found(Gold(), conduct([], gold=np.arange(100) % 5 > 0)) is None
+    assert found(FailedGoldRule(), conduct([], gold=np.zeros(4, bool))) is None
+    assert found(FailedGoldRule(), conduct([], gold=np.zeros(5, bool))).said == "Failed 5 of 5 gold items."
+    assert found(FailedGoldRule(), conduct([], gold=np.arange(100) % 5 > 0)) is None
 
 
 def test_attention_items_are_easier_so_fewer_failures_tell_more():
-    assert found(Attention(), conduct([], attention=np.zeros(3, bool))).seen == {"failed": 3, "shown": 3}
-    assert found(Gold(), conduct([], gold=np.zeros(3, bool))) is None
+    assert found(FailedAttentionRule(), conduct([], attention=np.zeros(3, bool))).seen == {"failed": 3, "shown": 3}
+    assert found(FailedGoldRule(), conduct([], gold=np.zeros(3, bool))) is None
 
 
 def test_one_who_needs_a_tenth_of_the_time_is_found_and_one_who_needs_half_is_not(others):
@@ -110,7 +110,7 @@ def test_who_always_chooses_the_left_one_of_two_gives_the_same_answer_again():
     sides = [np.where(rng.random(60)[:, None] < 0.5, [0.0, 1.0], [1.0, 0.0]).ravel() for _ in range(8)]
     people = [conduct(side, n=2, yields="order") for side in sides]
     left = conduct(np.tile([1.0, 0.0], 60), n=2, yields="order")
-    assert alike(left) == (59, 59)
+    assert count_repeats(left) == (59, 59)
     assert found(StraightLining(), left, people) is not None
     assert all(found(StraightLining(), one, people) is None for one in people)
 
@@ -120,15 +120,15 @@ def test_always_the_ends_or_the_middle_is_found_and_much_of_the_middle_is_not(ot
     ends = conduct(np.where(rng.random(100) < 0.5, 0.0, 1.0))
     middle = conduct(0.5 + 0.02 * rng.standard_normal(100))
     narrow = conduct(0.5 + 0.1 * rng.standard_normal(100))
-    assert "at the ends of the scale" in found(Ends(), ends, others).said
-    assert found(Middle(), ends, others) is None
-    assert "in the middle" in found(Middle(), middle, others).said
-    assert found(Middle(), narrow, others) is None
+    assert "at the ends of the scale" in found(ScaleEndsRule(), ends, others).said
+    assert found(ScaleMiddleRule(), ends, others) is None
+    assert "in the middle" in found(ScaleMiddleRule(), middle, others).said
+    assert found(ScaleMiddleRule(), narrow, others) is None
 
 
 def test_three_labelled_points_have_no_ends_to_speak_of():
     people = [conduct([0.0, 0.5, 1.0] * 20, yields="ordered_classes", classes=3) for _ in range(6)]
-    assert found(Ends(), conduct([0.0, 1.0] * 50, yields="ordered_classes", classes=3), people) is None
+    assert found(ScaleEndsRule(), conduct([0.0, 1.0] * 50, yields="ordered_classes", classes=3), people) is None
 
 
 def test_random_answers_are_found_after_some_hits_and_not_after_a_few(others):
@@ -168,8 +168,8 @@ def test_a_pair_that_follows_from_two_others_is_a_contradiction_the_other_way_ro
     a_over_b, b_over_c, c_over_a = [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]
     circle = conduct(a_over_b + b_over_c + c_over_a, n=2, yields="order", item=np.array([1, 2, 2, 3, 3, 1]))
     line = conduct(a_over_b + b_over_c + a_over_b, n=2, yields="order", item=np.array([1, 2, 2, 3, 1, 3]))
-    assert contradicted(circle) == (1, 1)
-    assert contradicted(line) == (0, 1)
+    assert count_contradictions(circle) == (1, 1)
+    assert count_contradictions(line) == (0, 1)
 
 
 def of_pairs(rng, slip, pairs=400):

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.analysis.export import export
-from app.campaigns.imported_hits import LOCK_IMPORTS
-from app.cli.running import as_bytes
-from app.database.session import transaction
+from app.analysis.export import open_export
+from app.campaigns.imported_hits import LOCK_RESPONSE_IMPORTS
+from app.cli.running import encode_chunk
+from app.database.session import begin_transaction
 from app.errors import Conflict, Invalid, NotFound
 from app.quality import who_counts
 from app.record import revisions
@@ -47,7 +47,7 @@ async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):
 async def test_what_an_annotator_holds_goes_to_others_and_comes_back_with_them(engine, bars, lets_in):
     campaign, (me, other), (first, _) = await answered(engine, people=2, hits=0, items=5, judgments_per_item=1)
     hit = await hit_of(engine, me)
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         await drafts.save_draft(connection, me, hit.id, {"00": {"score": 7}})
     assert (await next_hit(engine, other)).reason == "wait"
     await decide(engine, campaign, bars, first)
@@ -74,7 +74,7 @@ async def test_a_first_touch_after_its_time_is_no_way_back_to_a_hit(engine):
     hit = await hit_of(engine, me)
     await execute(engine, "UPDATE hits SET untouched_by = 'somewhere'")
     await decide(engine, campaign, "hold", first)
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         await drafts.save_draft(connection, me, hit.id, {})
     assert await value(engine, "SELECT count(*) FROM hits WHERE expires_at > clock_timestamp()") == 0
 
@@ -104,7 +104,7 @@ async def test_whoever_is_restored_counts_as_before_and_goes_on(engine, law):
     before = await values(engine, POSTERIORS)
     await decide(engine, campaign, "exclude", first)
     assert await values(engine, POSTERIORS) != before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
     await decide(engine, campaign, "restore", first)
     assert await values(engine, POSTERIORS) == before
     assert (await next_hit(engine, me)).hit is not None
@@ -128,7 +128,7 @@ async def test_an_answer_excluded_by_itself_stays_so_when_its_annotator_is_resto
     await decide(engine, campaign, "exclude_answer", answer)
     await decide(engine, campaign, "restore", first)
     found = await verified(engine, campaign)
-    assert (found.clean, found.responses) == (True, 5)
+    assert (found.is_clean, found.responses) == (True, 5)
     await decide(engine, campaign, "restore_answer", answer)
     assert (await verified(engine, campaign)).responses == 6
 
@@ -182,7 +182,7 @@ async def test_nor_is_what_is_so_of_an_answer(engine, kind, what, code):
     if kind:
         async with engine.begin() as connection:
             why: dict[str, Any] = {"reason": "mistaken", "by": "ada", "now": NOW}
-            await revisions.decide(connection, campaign, kind, "response", answer, **why)
+            await revisions.record_decision(connection, campaign, kind, "response", answer, **why)
     with pytest.raises(Conflict) as problem:
         await decide(engine, campaign, what, answer)
     assert problem.value.code == code
@@ -209,7 +209,7 @@ async def test_two_who_exclude_different_people_at_once_leave_both_out(engine):
     campaign, _, (first, second, _) = await answered(engine, update_law="easl-aware")
     await asyncio.gather(*(decide(engine, campaign, "exclude", who) for who in (first, second)))
     found = await verified(engine, campaign)
-    assert (found.clean, found.responses) == (True, 2)
+    assert (found.is_clean, found.responses) == (True, 2)
 
 
 async def test_an_answer_that_is_being_stored_is_waited_for_and_not_lost(engine):
@@ -225,7 +225,7 @@ async def test_an_answer_that_is_being_stored_is_waited_for_and_not_lost(engine)
     await asyncio.gather(excluding, answering)
     assert await value(engine, "SELECT count(*) FROM responses") == 7
     found = await verified(engine, campaign)
-    assert (found.clean, found.responses) == (True, 4)
+    assert (found.is_clean, found.responses) == (True, 4)
 
 
 async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
@@ -234,7 +234,7 @@ async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
     await import_results(engine, campaign, row.format("W1", "A1"))
     worker = await value(engine, "SELECT id FROM annotators")
     async with engine.begin() as another_import:
-        await another_import.execute(LOCK_IMPORTS, {"campaign": campaign.id})
+        await another_import.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
         more = row.format("W1", "A2") + row.format("W2", "A3").split("\n", 1)[1]
         importing = asyncio.create_task(import_results(engine, campaign, more))
         await until(engine, waiting(1))
@@ -242,7 +242,7 @@ async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
         await until(engine, waiting(2))
     await asyncio.gather(importing, excluding)
     found = await verified(engine, campaign)
-    assert (found.clean, found.responses) == (True, 1)
+    assert (found.is_clean, found.responses) == (True, 1)
     assert await value(engine, "SELECT count(*) FROM responses") == 3
 
 
@@ -281,13 +281,13 @@ async def test_annotators_are_found_by_their_names(engine):
     campaign, _, rows = await answered(engine, hits=0)
     await annotator(engine, await running(engine), "of another campaign")
     async with engine.connect() as connection:
-        found = [await who_counts.annotator_named(connection, campaign, name) for name in ("A1", "A2", "A3")]
+        found = [await who_counts.find_annotator_id(connection, campaign, name) for name in ("A1", "A2", "A3")]
         assert found == rows
         pseudonym = await value(engine, "SELECT pseudonym FROM annotators WHERE id = :id", id=rows[1])
-        assert await who_counts.annotator_named(connection, campaign, pseudonym) == rows[1]
+        assert await who_counts.find_annotator_id(connection, campaign, pseudonym) == rows[1]
         for name in ("A4", "A0", "A-1", "A", "", "a1", "A1 ", "A²", "A" + "9" * 5000):
             with pytest.raises(NotFound) as problem:
-                await who_counts.annotator_named(connection, campaign, name)
+                await who_counts.find_annotator_id(connection, campaign, name)
             assert problem.value.code == "annotator_not_found"
 
 
@@ -310,5 +310,5 @@ async def test_what_is_left_out_stays_in_exports_and_is_marked(engine):
 
 
 async def lines_of(engine, campaign, what):
-    file = await export(engine, campaign.slug, what, "jsonl")
-    return b"".join([as_bytes(chunk) async for chunk in file.chunks]).decode().splitlines()
+    file = await open_export(engine, campaign.slug, what, "jsonl")
+    return b"".join([encode_chunk(chunk) async for chunk in file.chunks]).decode().splitlines()

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from app.database.session import driver_of
 from app.errors import Conflict
 from app.record import revisions
-from app.record.apart import apart, tell
+from app.record.apart import report_progress, run_in_process
 from tests.record.test_revisions import POSTERIORS, answered, decided, verified
 from tests.serving.campaigns import NOW, annotator, hit_of, submit, until, value, values, waiting
 
@@ -19,8 +19,8 @@ from tests.serving.campaigns import NOW, annotator, hit_of, submit, until, value
 @pytest.fixture
 def long(monkeypatch):
     """Every campaign takes long."""
-    monkeypatch.setattr(revisions, "LONG", 1)
-    monkeypatch.setattr(revisions, "LONG_SLOW", 1)
+    monkeypatch.setattr(revisions, "MIN_ANSWERS_FOR_PROCESS", 1)
+    monkeypatch.setattr(revisions, "MIN_ANSWERS_FOR_PROCESS_BY_SLOW_LAW", 1)
 
 
 async def left_out(engine, campaign, who) -> None:
@@ -33,10 +33,10 @@ async def test_another_process_makes_the_same_revision(engine, long, law):
     campaign, (first, *_) = await answered(engine, update_law=law)
     before = await values(engine, POSTERIORS)
     await left_out(engine, campaign, first)
-    await revisions.revise(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await values(engine, POSTERIORS) != before
-    assert await revisions.due(engine) == []
-    assert (await verified(engine, campaign)).clean
+    assert await revisions.find_campaigns_due_for_revision(engine) == []
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(engine, long):
@@ -44,15 +44,15 @@ async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(e
     await left_out(engine, campaign, first)
     async with engine.connect() as holding:  # an answer that is being stored: the switch waits
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
-        attempt = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        attempt = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await until(engine, waiting(1))
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
             await attempt
-    assert await revisions.due(engine) == [campaign.id]
-    await revisions.revise(engine, campaign.id, now=NOW)
+    assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def refuse() -> None:
@@ -69,23 +69,23 @@ async def lose_the_database() -> None:
 
 async def test_what_another_process_raises_is_raised_here():
     with pytest.raises(Conflict, match="Not now") as refusal:
-        await apart(refuse)
+        await run_in_process(refuse)
     assert (refusal.value.code, refusal.value.details) == ("not_now", {"again": 3})
     with pytest.raises(RuntimeError, match="by nothing"):
-        await apart(fail)
+        await run_in_process(fail)
     with pytest.raises(ConnectionError, match="gone"):
-        await apart(lose_the_database)
+        await run_in_process(lose_the_database)
 
 
 async def count(last: int) -> str:
     for k in range(last):
-        tell(k)
+        report_progress(k)
     return "done"
 
 
 async def test_work_apart_tells_how_far_it_is():
     heard: list[int] = []
-    assert await apart(count, 3, told=heard.append) == "done"
+    assert await run_in_process(count, 3, on_progress=heard.append) == "done"
     assert heard == [0, 1, 2]
 
 
@@ -98,7 +98,7 @@ async def working(*, beside: bool) -> None:
 
 
 async def test_work_that_nobody_waits_for_any_more_while_its_process_starts_ends_with_its_start():
-    work = asyncio.create_task(apart(asyncio.sleep, 600))
+    work = asyncio.create_task(run_in_process(asyncio.sleep, 600))
     await asyncio.sleep(0)
     work.cancel()
     async with asyncio.timeout(20):
@@ -145,9 +145,9 @@ async def test_decisions_that_come_at_once_are_acted_on_together(engine):
     campaign, people = await answered(engine, people=6, hits=1)
     for who in people:
         await left_out(engine, campaign, who)
-    await asyncio.gather(*(revisions.revise(engine, campaign.id, now=NOW) for _ in people))
+    await asyncio.gather(*(revisions.revise_posteriors(engine, campaign.id, now=NOW) for _ in people))
     assert await value(engine, "SELECT revision FROM campaigns") == 1
-    assert await revisions.due(engine) == []
+    assert await revisions.find_campaigns_due_for_revision(engine) == []
 
 
 async def test_the_switch_does_not_keep_others_waiting_for_somebody_who_takes_long(engine):
@@ -160,11 +160,11 @@ async def test_the_switch_does_not_keep_others_waiting_for_somebody_who_takes_lo
         storing = driver.transaction()
         await storing.start()
         await driver.execute(f"SELECT pg_advisory_xact_lock_shared(hashtext('campaign.switch'), {campaign.id})")
-        revising = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await until(engine, waiting(1))
         await submit(engine, quick, hit)  # it would wait for the switch, which would wait for the slow one
         assert not revising.done()
         await storing.rollback()
     await revising
     assert await value(engine, "SELECT revision FROM campaigns") == 1
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.database.bulk import snapshot
-from app.record.replay import verify
-from app.record.revisions import decide
+from app.database.bulk import open_snapshot
+from app.record.replay import verify_by_replay
+from app.record.revisions import record_decision
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
 
 RECORD = ("annotators", "assignments", "hits", "responses", "decisions")
@@ -21,8 +21,8 @@ async def answered(engine, *names):
 
 
 async def is_verified(engine, campaign):
-    async with snapshot(engine) as connection:
-        return (await verify(connection, campaign)).clean
+    async with open_snapshot(engine) as connection:
+        return (await verify_by_replay(connection, campaign)).is_clean
 
 
 async def counts(engine):
@@ -44,7 +44,9 @@ async def test_a_person_about_whom_a_decision_is_on_record_cannot_be_deleted(eng
     await annotator(engine, campaign, "Ann")
     ann = await value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
-        await decide(connection, campaign, "exclude", "annotator", ann, reason="too fast", by="ada", now=NOW)
+        await record_decision(
+            connection, campaign, "exclude", "annotator", ann, reason="too fast", actor="ada", now=NOW
+        )
     with pytest.raises(IntegrityError, match="decisions_annotator_id_fkey"):
         await execute(engine, "DELETE FROM annotators")
 
@@ -62,9 +64,13 @@ async def test_a_campaign_is_deleted_with_its_answers_and_decisions_and_others_s
     campaign, other = [await answered(engine, "Ann", "Ben") for _ in range(2)]
     rows = await values(engine, "SELECT annotator_id, seq FROM responses WHERE campaign_id = :id", id=campaign.id)
     async with engine.begin() as connection:
-        await decide(connection, campaign, "exclude", "annotator", rows[0][0], reason="too fast", by="ada", now=NOW)
+        await record_decision(
+            connection, campaign, "exclude", "annotator", rows[0][0], reason="too fast", actor="ada", now=NOW
+        )
     async with engine.begin() as connection:
-        await decide(connection, campaign, "withdraw", "response", rows[1][1], reason="a slip", by="ada", now=NOW)
+        await record_decision(
+            connection, campaign, "withdraw", "response", rows[1][1], reason="a slip", actor="ada", now=NOW
+        )
     await execute(engine, "DELETE FROM campaigns WHERE id = :campaign", campaign=campaign.id)
     assert await counts(engine) == {"annotators": 2, "assignments": 2, "hits": 2, "responses": 2, "decisions": 0}
     assert await values(engine, "SELECT DISTINCT campaign_id FROM posteriors") == [(other.id,)]

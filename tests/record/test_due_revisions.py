@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from app.errors import Conflict
 from app.record import due_revisions, revisions
-from app.record.due_revisions import PATIENCE, DueRevisions
+from app.record.due_revisions import MIN_DECISION_AGE, DueRevisions
 from tests.record.test_revisions import answered, decided
 from tests.serving.campaigns import NOW
 
@@ -35,11 +35,11 @@ def loop_of(engine, now=NOW):
 
 async def test_after_a_start_all_decisions_are_acted_on(engine, due):
     await loop_of(engine).round()
-    assert await revisions.due(engine) == []
+    assert await revisions.find_campaigns_due_for_revision(engine) == []
 
 
 async def test_one_that_fails_stops_no_other_and_is_tried_in_the_next_round(engine, due, monkeypatch):
-    real, problems = revisions.revise, [KeyError("broken")]
+    real, problems = revisions.revise_posteriors, [KeyError("broken")]
 
     async def breaks(engine, campaign_id, *, now):
         if campaign_id == due[0] and problems:
@@ -50,9 +50,9 @@ async def test_one_that_fails_stops_no_other_and_is_tried_in_the_next_round(engi
     loop = loop_of(engine)
     with pytest.raises(KeyError):
         await loop.round()
-    assert await revisions.due(engine) == due[:1]
+    assert await revisions.find_campaigns_due_for_revision(engine) == due[:1]
     await loop.round()
-    assert await revisions.due(engine) == []
+    assert await revisions.find_campaigns_due_for_revision(engine) == []
 
 
 async def test_what_a_request_is_acting_on_is_left_to_it_for_a_while(engine):
@@ -61,10 +61,10 @@ async def test_what_a_request_is_acting_on_is_left_to_it_for_a_while(engine):
     await loop.round()
     await left_out(engine, campaign, first)
     await loop.round()
-    assert await revisions.due(engine) == [campaign.id]
-    loop.clock = loop_of(engine, NOW + PATIENCE + timedelta(seconds=1)).clock
+    assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
+    loop.clock = loop_of(engine, NOW + MIN_DECISION_AGE + timedelta(seconds=1)).clock
     await loop.round()
-    assert await revisions.due(engine) == []
+    assert await revisions.find_campaigns_due_for_revision(engine) == []
 
 
 async def test_a_record_that_cannot_be_replayed_is_said_once(engine, due, monkeypatch, caplog):

@@ -6,11 +6,11 @@ import pytest
 from app.database.session import driver_of
 from app.errors import Conflict
 from app.inference.online.annotator_aware_law import LAW as EASL_AWARE
-from app.inference.online.annotator_aware_online import BEGUN
-from app.inference.online.law import Kept, answered
+from app.inference.online.annotator_aware_online import INITIAL_CAMPAIGN_STATE
+from app.inference.online.law import LawState, run_law_step
 from app.record import folding, states
-from app.record.known import Known
-from app.record.law import hit_of, law_of, parameters_of
+from app.record.known import LawRunner
+from app.record.law import law_hit, law_of, law_parameters
 from app.record.states import Revision
 from app.record.stream import Response
 from tests.inference.beliefs import Stored, as_text, begun
@@ -37,13 +37,13 @@ async def folded(engine, campaign, responses, at_once: int) -> None:
     for start in range(0, len(responses), at_once):
         some = responses[start : start + at_once]
         async with engine.begin() as connection:
-            (locked,) = await folding.lock_present(connection, campaign, some)
-            await folding.fold(connection, campaign, some, locked)
+            (locked,) = await folding.lock_present_posteriors(connection, campaign, some)
+            await folding.apply_answers_to_posteriors(connection, campaign, some, locked)
 
 
-def in_memory(campaign, responses, *, items: int = ITEMS, kept: Kept | None = None):
-    beliefs = begun(law_of(campaign), items, parameters_of(campaign), kept)
-    beliefs.take([hit_of(campaign, response) for response in responses])
+def in_memory(campaign, responses, *, items: int = ITEMS, kept: LawState | None = None):
+    beliefs = begun(law_of(campaign), items, law_parameters(campaign), kept)
+    beliefs.apply_hits([law_hit(campaign, response) for response in responses])
     return beliefs
 
 
@@ -55,13 +55,13 @@ async def posteriors(engine, revision: int = 0):
 
 async def kept_of(engine, of: Revision):
     async with engine.connect() as connection:
-        return as_text(await states.all_kept(await driver_of(connection), of))
+        return as_text(await states.load_all_law_states(await driver_of(connection), of))
 
 
-async def under_the_first_rule(engine) -> Kept:
+async def under_the_first_rule(engine) -> LawState:
     """Before the first answer its campaign's state was empty."""
     await execute(engine, "UPDATE states SET state = ''")
-    return Kept([])
+    return LawState([])
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 40])
@@ -83,13 +83,13 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
 ):
     campaign = await running(engine, update_law="easl-aware", items=FEW, items_per_hit=2, judgments_per_item=500)
     kept = await under_the_first_rule(engine) if rule == "first" else None
-    read, long_of_items = [], states.long_of_items
+    read, long_of_items = [], states.load_item_tails
 
     async def noted(driver, of, numbers):
         read.extend(numbers)
         return await long_of_items(driver, of, numbers)
 
-    monkeypatch.setattr(states, "long_of_items", noted)
+    monkeypatch.setattr(states, "load_item_tails", noted)
     responses = answers(140, items=FEW, size=2)
     await folded(engine, campaign, responses, at_once)
     beliefs = in_memory(campaign, responses, items=FEW, kept=kept)
@@ -97,8 +97,8 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
     assert await kept_of(engine, Revision(campaign.id, 0)) == as_text(beliefs.kept())
     if at_once == 1:
         looked = Stored(EASL_AWARE, begun(EASL_AWARE, FEW, kept=kept))
-        changes = [looked.take(hit_of(campaign, response)) for response in responses]
-        assert read == [k for one in changes for k, (_, long) in one.kept.items.items() if long is not None]
+        changes = [looked.take(law_hit(campaign, response)) for response in responses]
+        assert read == [k for one in changes for k, (_, long) in one.law_state.items.items() if long is not None]
     else:
         assert len(read) <= FEW * (140 // at_once)  # once in a transaction, then it is remembered
 
@@ -108,12 +108,12 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
     await folded(engine, campaign, answers(30), 30)
     stored = Stored(EASL_AWARE, begun(EASL_AWARE, ITEMS))
     for response in answers(30):
-        stored.take(hit_of(campaign, response))
+        stored.take(law_hit(campaign, response))
     for item in range(ITEMS):
-        asking, again = EASL_AWARE.counted(item), EASL_AWARE.counted(item)
+        asking, again = EASL_AWARE.read_judgment_weights(item), EASL_AWARE.read_judgment_weights(item)
         async with engine.connect() as connection:
-            known = Known(await driver_of(connection), Revision(campaign.id, 0), EASL_AWARE, {})
-            assert await known.found(asking) == answered(again, stored.answer)
+            known = LawRunner(await driver_of(connection), Revision(campaign.id, 0), EASL_AWARE, {})
+            assert await known.run(asking) == run_law_step(again, stored.answer)
 
 
 @pytest.mark.parametrize("law", OF_POINTS)
@@ -126,7 +126,9 @@ async def test_a_revision_beside_the_present_one_is_changed_alone(engine, law):
     before, draft = await kept_of(engine, Revision(campaign.id, 0)), Revision(campaign.id, 1)
     for some in (answers(25)[10:20], answers(25)[20:]):
         async with engine.begin() as connection:
-            await folding.fold(connection, campaign, some, await folding.lock(connection, draft, some))
+            await folding.apply_answers_to_posteriors(
+                connection, campaign, some, await folding.lock_item_posteriors(connection, draft, some)
+            )
     beliefs = in_memory(campaign, answers(25))
     assert await posteriors(engine, 1) == beliefs.state.T.tolist()
     assert await kept_of(engine, draft) == as_text(beliefs.kept())
@@ -153,4 +155,8 @@ async def test_states_of_another_version_are_refused_and_stay_as_they_are(engine
 
 async def test_a_law_begins_with_what_it_keeps_under_the_present_rule(engine):
     campaign = await running(engine, update_law="easl-aware", items=ITEMS)
-    assert await kept_of(engine, Revision(campaign.id, 0)) == {"campaign": BEGUN, "annotators": {}, "items": {}}
+    assert await kept_of(engine, Revision(campaign.id, 0)) == {
+        "campaign": INITIAL_CAMPAIGN_STATE,
+        "annotators": {},
+        "items": {},
+    }

@@ -6,10 +6,10 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from app.crowd.annotators import AssignmentId
-from app.database.session import transaction
+from app.database.session import begin_transaction
 from app.designs.answer import Answer
 from app.record import revisions, stream
-from app.record.news import Watermark, look
+from app.record.news import Watermark, poll_changes
 from app.serving import submission
 from app.serving.leases import HitOnPage
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value
@@ -17,13 +17,13 @@ from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, su
 
 async def looked(engine, campaign, since=None):
     async with engine.connect() as connection:
-        return await look(connection, campaign.id, since)
+        return await poll_changes(connection, campaign.id, since)
 
 
 async def news(engine, campaign, since):
     """The watermark as of now, and the numbers of the responses that came in."""
     async with engine.connect() as connection:
-        now, answers = await stream.news(connection, campaign.id, since, decided=0)
+        now, answers = await stream.load_new_responses(connection, campaign.id, since, decided=0)
         return now, [answer.seq for answer in answers]
 
 
@@ -68,9 +68,9 @@ async def test_each_answer_is_found_once_in_whatever_order_transactions_end(engi
     campaign = await running(engine, items=60, judgments_per_item=50)
     one, two, three = await apart(engine, campaign, 3)
     now, *_ = await looked(engine, campaign)
-    async with transaction(engine) as outer:
+    async with begin_transaction(engine) as outer:
         first = await stored(outer, *one)
-        async with transaction(engine) as inner:
+        async with begin_transaction(engine) as inner:
             second = await stored(inner, *two)
             third = (await submit(engine, *three)).seq
             now, found = await news(engine, campaign, now)
@@ -90,8 +90,8 @@ async def test_answers_between_two_looks_can_be_read_at_any_time_later(engine):
     after, first, _ = await looked(engine, campaign, before)
     await answered(engine, campaign, "they")
     async with engine.connect() as connection:
-        found = await stream.responses(connection, campaign.id, since=before, until=after)
-        assert await stream.count(connection, campaign.id, after=0, since=before, until=after) == 2
+        found = await stream.load_responses(connection, campaign.id, since=before, until=after)
+        assert await stream.count_responses(connection, campaign.id, after=0, since=before, until=after) == 2
     assert [answer.seq for answer in found] == between
     assert first == between[0]
 
@@ -128,6 +128,8 @@ async def test_of_another_revision_all_is_new(engine):
     before, *_ = await looked(engine, campaign)
     someone = await value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
-        await revisions.decide(connection, campaign, "exclude", "annotator", someone, reason="", by="ada", now=NOW)
-    await revisions.revise(engine, campaign.id, now=NOW)
+        await revisions.record_decision(
+            connection, campaign, "exclude", "annotator", someone, reason="", actor="ada", now=NOW
+        )
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert (await looked(engine, campaign, before)).since is None

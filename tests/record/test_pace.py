@@ -2,41 +2,48 @@ from datetime import timedelta
 
 import pytest
 
-from app.record.pace import Pace, duration, forecast, pace, recent_rate, silence
+from app.record.pace import (
+    Pace,
+    describe_silence,
+    format_hours,
+    hours_to_completion,
+    pace_bars,
+    recent_hits_and_hourly_rate,
+)
 
 
 def test_a_young_campaign_has_bars_of_a_minute():
-    assert pace({100: 2, 102: 1}, 100 * 60, 103 * 60) == Pace(100, 1, [120, 0, 60])
+    assert pace_bars({100: 2, 102: 1}, 100 * 60, 103 * 60) == Pace(100, 1, [120, 0, 60])
 
 
 def test_bars_widen_so_that_there_are_never_many():
-    assert pace({}, 0, 29 * 60).bar_minutes == 1
-    assert pace({}, 0, 30 * 60).bar_minutes == 5
-    assert pace({}, 0, 150 * 60).bar_minutes == 15
-    assert pace({}, 0, 450 * 60).bar_minutes == 60
+    assert pace_bars({}, 0, 29 * 60).bar_minutes == 1
+    assert pace_bars({}, 0, 30 * 60).bar_minutes == 5
+    assert pace_bars({}, 0, 150 * 60).bar_minutes == 15
+    assert pace_bars({}, 0, 450 * 60).bar_minutes == 60
 
 
 def test_bars_begin_on_the_clock_and_count_per_hour():
-    drawn = pace({63: 1, 64: 2, 65: 4, 99: 1}, 60 * 60, 100 * 60 - 1)
+    drawn = pace_bars({63: 1, 64: 2, 65: 4, 99: 1}, 60 * 60, 100 * 60 - 1)
     assert (drawn.start_minute, drawn.bar_minutes) == (60, 5)
     assert drawn.hits_per_hour == [36, 48, 0, 0, 0, 0, 0, 12]
 
 
 def test_only_the_last_24_hours_are_shown():
-    drawn = pace({10: 99, 1500: 3, 1560: 1}, 600, 3000 * 60)
+    drawn = pace_bars({10: 99, 1500: 3, 1560: 1}, 600, 3000 * 60)
     assert drawn.start_minute == 1560
     assert len(drawn.hits_per_hour) == 24
     assert sum(drawn.hits_per_hour) == 1
 
 
 def test_the_rate_is_that_of_the_last_hour():
-    hits, rate = recent_rate({939: 50, 941: 10, 1000: 21}, 0, 1000.5 * 60) or (0, 0.0)
+    hits, rate = recent_hits_and_hourly_rate({939: 50, 941: 10, 1000: 21}, 0, 1000.5 * 60) or (0, 0.0)
     assert hits == 31
     assert rate == pytest.approx(31 * 60 / 59.5)
 
 
 def test_the_rate_of_a_campaign_younger_than_an_hour_counts_from_its_first_answer():
-    assert recent_rate({990: 6, 999: 5}, 990 * 60, 1000 * 60) == (11, 60.0)
+    assert recent_hits_and_hourly_rate({990: 6, 999: 5}, 990 * 60, 1000 * 60) == (11, 60.0)
 
 
 STEADY = 12_000
@@ -57,37 +64,37 @@ def answers_by_minute(first: float, now: float, per_hour: float) -> dict[int, in
 def test_a_steady_pace_is_one_rate_and_level_bars_from_the_first_seconds_on(first, age):
     now = first + age
     counts = answers_by_minute(first, now, STEADY)
-    _, rate = recent_rate(counts, first, now) or (0, 0.0)
+    _, rate = recent_hits_and_hourly_rate(counts, first, now) or (0, 0.0)
     assert rate == pytest.approx(STEADY, rel=0.02)
-    assert all(bar == pytest.approx(STEADY, rel=0.05) for bar in pace(counts, first, now).hits_per_hour)
+    assert all(bar == pytest.approx(STEADY, rel=0.05) for bar in pace_bars(counts, first, now).hits_per_hour)
 
 
 def test_from_a_few_seconds_or_two_answers_no_rate_is_made():
-    assert recent_rate({1000: 200}, 60_000, 60_009) is None
-    assert recent_rate({1000: 2}, 60_000, 60_600) is None
+    assert recent_hits_and_hourly_rate({1000: 200}, 60_000, 60_009) is None
+    assert recent_hits_and_hourly_rate({1000: 2}, 60_000, 60_600) is None
 
 
 def test_a_single_answer_is_one_in_its_bar():
-    assert pace({1000: 1}, 60_040, 60_041).hits_per_hour == [60]
-    assert pace({1000: 1}, 60_040, 60_061).hits_per_hour == [60]
+    assert pace_bars({1000: 1}, 60_040, 60_041).hits_per_hour == [60]
+    assert pace_bars({1000: 1}, 60_040, 60_061).hits_per_hour == [60]
 
 
 HOUR = timedelta(hours=1)
 
 
 def test_the_forecast_divides_what_is_left_by_the_rate():
-    assert forecast(1088, 5, (31, 34.0), HOUR) == pytest.approx(6.4)
+    assert hours_to_completion(1088, 5, (31, 34.0), HOUR) == pytest.approx(6.4)
 
 
 def test_there_is_no_forecast_during_the_first_minute():
-    assert forecast(1088, 5, (31, 1860.0), timedelta(seconds=59)) is None
-    assert forecast(1088, 5, (31, 1860.0), timedelta(seconds=60)) is not None
-    assert forecast(1088, 5, None, HOUR) is None
+    assert hours_to_completion(1088, 5, (31, 1860.0), timedelta(seconds=59)) is None
+    assert hours_to_completion(1088, 5, (31, 1860.0), timedelta(seconds=60)) is not None
+    assert hours_to_completion(1088, 5, None, HOUR) is None
 
 
 @pytest.mark.parametrize(("left", "hits"), [(0, 31), (100, 2), (100, 0)])
 def test_nothing_left_or_too_few_answers_give_no_forecast(left, hits):
-    assert forecast(left, 5, (hits, float(hits)), HOUR) is None
+    assert hours_to_completion(left, 5, (hits, float(hits)), HOUR) is None
 
 
 @pytest.mark.parametrize(
@@ -95,11 +102,11 @@ def test_nothing_left_or_too_few_answers_give_no_forecast(left, hits):
     [(1000, None), (991, None), (990, "no answer for 10 min"), (700, "no answer for 5 h")],
 )
 def test_when_answers_stop_it_says_since_when(last, words):
-    assert silence({600: 5, last: 3}, 1000) == words
+    assert describe_silence({600: 5, last: 3}, 1000) == words
 
 
 def test_when_nobody_answered_for_a_day_it_says_that():
-    assert silence({}, 5000) == "no answer for a day or more"
+    assert describe_silence({}, 5000) == "no answer for a day or more"
 
 
 @pytest.mark.parametrize(
@@ -107,4 +114,4 @@ def test_when_nobody_answered_for_a_day_it_says_that():
     [(0.001, "1 min"), (0.5, "30 min"), (1.49, "89 min"), (6.4, "6 h"), (47.4, "47 h"), (72, "3 days")],
 )
 def test_durations_are_said_as_a_person_would(hours, words):
-    assert duration(hours) == words
+    assert format_hours(hours) == words

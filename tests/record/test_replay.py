@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import text
 
 from app.campaigns import lifecycle
-from app.database.bulk import snapshot
+from app.database.bulk import open_snapshot
 from app.errors import Conflict
-from app.inference.online.annotator_aware_online import BEGUN, TOTALS
+from app.inference.online.annotator_aware_online import INITIAL_CAMPAIGN_STATE, TOTALS_SIZE
 from app.record import replay
 from app.record.replay import Verification
 from tests.campaigns.drafts import draft, import_results, launched
@@ -19,8 +19,8 @@ from tests.serving.campaigns import annotator, expire, hit_of, running, submit, 
 
 
 async def verified(engine, slug: str) -> Verification:
-    async with snapshot(engine) as connection:
-        return await replay.verify(connection, await lifecycle.find(connection, slug))
+    async with open_snapshot(engine) as connection:
+        return await replay.verify_by_replay(connection, await lifecycle.find_campaign(connection, slug))
 
 
 async def answered(engine, hits: int = 4, **settings):
@@ -56,8 +56,8 @@ async def test_a_campaign_without_answers_is_clean(engine):
 
 async def test_many_chunks_replay_like_one(engine, monkeypatch):
     campaign = await answered(engine)
-    monkeypatch.setattr(replay, "RESPONSES_AT_ONCE", 1)
-    assert (await verified(engine, campaign.slug)).clean
+    monkeypatch.setattr(replay, "REPLAYED_RESPONSES_PER_BATCH", 1)
+    assert (await verified(engine, campaign.slug)).is_clean
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ async def test_one_flipped_bit_is_seen_and_named(engine, column, stored):
     assert math.isclose(before, after, rel_tol=1e-15)
     await change(engine, f"UPDATE posteriors SET {stored} = {after!r} WHERE subject = 7")
     found = await verified(engine, campaign.slug)
-    assert (found.clean, found.mismatch_count) == (False, 1)
+    assert (found.is_clean, found.mismatch_count) == (False, 1)
     assert found.mismatches == [replay.Mismatch(7, "v7", column, after, before)]
 
 
@@ -99,7 +99,7 @@ async def test_what_was_learned_is_verified_too(engine, kind):
             ),
             {"c": campaign.id},
         )
-    assert not (await verified(engine, campaign.slug)).clean
+    assert not (await verified(engine, campaign.slug)).is_clean
 
 
 async def test_a_judgment_too_many_and_a_lost_posterior_are_seen(engine):
@@ -156,11 +156,11 @@ async def test_a_draft_has_nothing_to_verify(engine):
 
 async def test_answers_that_come_in_meanwhile_do_not_disturb_it(engine):
     campaign = await answered(engine)
-    async with snapshot(engine) as connection:
-        seen = await lifecycle.find(connection, campaign.slug)
+    async with open_snapshot(engine) as connection:
+        seen = await lifecycle.find_campaign(connection, campaign.slug)
         late = await annotator(engine, campaign, "late")
         await submit(engine, late, await hit_of(engine, late))
-        assert await replay.verify(connection, seen) == Verification(4, 12, 0, [])
+        assert await replay.verify_by_replay(connection, seen) == Verification(4, 12, 0, [])
     assert (await verified(engine, campaign.slug)).responses == 5
 
 
@@ -197,8 +197,8 @@ async def test_a_campaign_launched_under_the_first_rule_of_easl_aware_keeps_it(e
     assert (await verified(engine, old.slug)).mismatches == []
     assert (await verified(engine, new.slug)).mismatches == []
     floats = "SELECT octet_length(state) / 8 FROM states WHERE kind = 'campaign' AND campaign_id = :id"
-    assert await value(engine, floats, id=old.id) == TOTALS
-    assert await value(engine, floats, id=new.id) == len(BEGUN) + TOTALS
+    assert await value(engine, floats, id=old.id) == TOTALS_SIZE
+    assert await value(engine, floats, id=new.id) == len(INITIAL_CAMPAIGN_STATE) + TOTALS_SIZE
 
 
 async def test_an_answer_changes_posteriors_of_other_items_too_under_easl_aware(engine):

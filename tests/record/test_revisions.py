@@ -9,15 +9,15 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
-from app.campaigns.imported_hits import LOCK_IMPORTS
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
+from app.campaigns.imported_hits import LOCK_RESPONSE_IMPORTS
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
 from app.database.session import create_engine, driver_of
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
-from app.inference.online.law import Hit
+from app.inference.online.law import AnsweredHit
 from app.record import replay, revisions, states
-from app.record.law import law_of, parameters_of
+from app.record.law import law_of, law_parameters
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import draft, import_results
@@ -43,26 +43,28 @@ POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_post
 @pytest.fixture
 def patient(monkeypatch):
     """The switch waits until a test lets it go on."""
-    monkeypatch.setattr(revisions, "PATIENCE_MS", 30_000)
-    monkeypatch.setattr(revisions, "MOST_PATIENCE_MS", 30_000)
+    monkeypatch.setattr(revisions, "MIN_SWITCH_WAIT_MS", 30_000)
+    monkeypatch.setattr(revisions, "MAX_SWITCH_WAIT_MS", 30_000)
 
 
 async def decide(engine, campaign, kind="exclude", **about) -> int:
     async with engine.begin() as connection:
         seq = await decided(connection, campaign, kind, **about)
-    await revisions.revise(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     return seq
 
 
 async def decided(connection, campaign, kind="exclude", **about) -> int:
     what: Any
     ((what, number),) = about.items()
-    return await revisions.decide(connection, campaign, kind, what, number, reason="too fast", by="ada", now=NOW)
+    return await revisions.record_decision(
+        connection, campaign, kind, what, number, reason="too fast", actor="ada", now=NOW
+    )
 
 
 async def verified(engine, campaign) -> replay.Verification:
-    async with snapshot(engine) as connection:
-        return await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))
+    async with open_snapshot(engine) as connection:
+        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
 
 
 async def row_of(engine, assignment):
@@ -88,8 +90,8 @@ async def test_posteriors_are_those_of_a_campaign_without_the_excluded_annotator
     await decide(engine, campaign, annotator=third)
     others = "SELECT annotator_id, items, values FROM responses WHERE annotator_id <> :id ORDER BY seq"
     answers = await values(engine, others, id=third)
-    hits = [Hit(who, items, [score / 100 for score in scores]) for who, items, scores in answers]
-    alone = replayed(law_of(campaign), 30, hits, parameters_of(campaign))
+    hits = [AnsweredHit(who, items, [score / 100 for score in scores]) for who, items, scores in answers]
+    alone = replayed(law_of(campaign), 30, hits, law_parameters(campaign))
     after = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
     assert after == [(state,) for state in alone.T.tolist()] != before
     assert await verified(engine, campaign) == replay.Verification(15, 30, 0, [])
@@ -102,7 +104,7 @@ async def test_who_is_included_again_counts_as_before_to_the_last_bit(engine, la
     await decide(engine, campaign, annotator=first)
     await decide(engine, campaign, "include", annotator=first)
     assert await values(engine, POSTERIORS) == before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_one_answer_can_be_left_out_and_its_annotators_others_count(engine):
@@ -113,7 +115,7 @@ async def test_one_answer_can_be_left_out_and_its_annotators_others_count(engine
     after = {row[0]: row[4] for row in await values(engine, POSTERIORS)}
     assert {item for item in before if after[item] == before[item] - 1} == set(items)
     assert sum(after.values()) == sum(before.values()) - len(items)
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_every_decision_and_every_response_stays_in_the_record(engine):
@@ -138,7 +140,7 @@ async def test_only_the_present_revision_is_kept(engine):
 
 async def test_a_revision_without_a_new_decision_changes_nothing(engine):
     campaign, _ = await answered(engine)
-    await revisions.revise(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await value(engine, "SELECT revision FROM campaigns") == 0
 
 
@@ -151,10 +153,10 @@ async def test_later_answers_of_who_is_left_out_are_stored_and_count_for_nothing
     receipt = await submit(engine, me, hit)
     assert await value(engine, "SELECT count(*) FROM responses WHERE seq = :seq", seq=receipt.seq) == 1
     assert await values(engine, POSTERIORS) == before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
     await decide(engine, campaign, "include", annotator=first)
     assert await values(engine, POSTERIORS) != before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_imported_answers_of_who_is_left_out_count_for_nothing(engine):
@@ -165,7 +167,7 @@ async def test_imported_answers_of_who_is_left_out_count_for_nothing(engine):
     await decide(engine, campaign, annotator=worker)
     await import_results(engine, campaign, row.format("A2"))
     assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_a_draft_has_nothing_to_decide_about(engine):
@@ -215,19 +217,19 @@ async def test_an_attempt_that_broke_off_is_made_up_for_at_the_next_start(engine
     before = await values(engine, POSTERIORS)
     async with engine.connect() as holding:  # an answer that is being stored: the switch waits, and is killed
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
-        attempt = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        attempt = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await until(engine, waiting(1))
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
             await attempt
     assert await values(engine, POSTERIORS) == before
-    assert (await verified(engine, campaign)).clean
-    assert await revisions.due(engine) == [campaign.id]
-    await revisions.revise(engine, campaign.id, now=NOW)
-    assert await revisions.due(engine) == []
+    assert (await verified(engine, campaign)).is_clean
+    assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    assert await revisions.find_campaigns_due_for_revision(engine) == []
     assert await values(engine, POSTERIORS) != before
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 @pytest.mark.parametrize("what", ["annotator", "response"])
@@ -250,7 +252,7 @@ async def test_revisions_of_many_campaigns_at_once_take_one_connection(database_
     async with small.begin() as connection:
         for campaign, (first, _) in campaigns:
             await decided(connection, campaign, annotator=first)
-    await asyncio.gather(*(revisions.revise(small, campaign.id, now=NOW) for campaign, _ in campaigns))
+    await asyncio.gather(*(revisions.revise_posteriors(small, campaign.id, now=NOW) for campaign, _ in campaigns))
     assert await values(small, "SELECT DISTINCT revision FROM campaigns") == [(1,)]
     await small.dispose()
 
@@ -260,13 +262,13 @@ async def test_two_processes_that_revise_at_once_take_turns(engine, database_url
     async with engine.begin() as connection:
         await decided(connection, campaign, annotator=first)
     other = create_engine(database_url, pool_size=1)
-    async with revisions.turn(other, campaign.id):
-        waits = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+    async with revisions.hold_revision_lock(other, campaign.id):
+        waits = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await asyncio.sleep(0.05)
         assert not waits.done()
     await waits
     await other.dispose()
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
@@ -281,7 +283,7 @@ async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(en
         storing = driver.transaction()
         await storing.start()
         await submission.submit_answer(driver, quick, hits[0].id, Answer(dict.fromkeys(hits[0].items, 50.0)), now=NOW)
-        revising = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await until(engine, waiting(1))
         submitting = asyncio.create_task(submit(engine, slow, hits[1]))
         await until(engine, waiting(2))  # who comes after the switch does not pass it by
@@ -299,14 +301,14 @@ async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine, pa
         await decided(connection, campaign, annotator=first)
     row = "WorkerId,AssignmentId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,A1,v0,v1,10,90\n"
     async with engine.begin() as another_import:
-        await another_import.execute(LOCK_IMPORTS, {"campaign": campaign.id})
+        await another_import.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
         importing = asyncio.create_task(import_results(engine, campaign, row))
         await until(engine, waiting(1))
-        revising = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await until(engine, waiting(2))
     await asyncio.gather(importing, revising)
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_a_decision_is_acted_on_where_somebody_is_always_storing_and_takes_long(engine):
@@ -315,7 +317,7 @@ async def test_a_decision_is_acted_on_where_somebody_is_always_storing_and_takes
     async def store(seconds):
         while True:
             async with engine.begin() as connection:
-                await connection.execute(states.SHARE, {"campaign": campaign.id})
+                await connection.execute(states.SHARE_STORE_LOCK, {"campaign": campaign.id})
                 await asyncio.sleep(seconds)
 
     storing = [asyncio.create_task(store(seconds)) for seconds in (0.21, 0.25, 0.29)]
@@ -341,14 +343,14 @@ async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, 
         await decided(connection, campaign, "include", annotator=excluded)
     async with engine.connect() as holding:
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
-        revising = asyncio.create_task(revisions.revise(engine, campaign.id, now=NOW))
+        revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await until(engine, waiting(1))
         submitting = asyncio.create_task(submit(engine, people[1], hits[0]))
         await until(engine, waiting(2))
     await asyncio.gather(revising, submitting)
     assert held.id
     assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(2,)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 @pytest_asyncio.fixture
@@ -388,4 +390,4 @@ async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_rep
     assert await value(roomy, "SELECT revision FROM campaigns") == 3 * excluded
     counted = await value(roomy, "SELECT count(*) FROM responses WHERE annotator_id <> ALL(:rows)", rows=rows)
     found = await verified(roomy, campaign)
-    assert (found.responses, found.clean) == (counted, True)
+    assert (found.responses, found.is_clean) == (counted, True)

@@ -5,17 +5,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from app.selection.registry import RULES
-from app.selection.rule import Asking
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
 from tests.selection.test_index import assert_drawn_from
 from tests.toys.in_order import IN_ORDER
 
 ITEMS = 23
-ASKING = Asking(wanted=3, n=4, gamma=0.1)
+ASKING = SelectionSettings(judgments_per_item=3, items_per_hit=4, gamma=0.1)
 ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
 
 
-@pytest.fixture(params=[*RULES.values(), IN_ORDER], ids=lambda rule: rule.name)
+@pytest.fixture(params=[*SELECTION_RULES.values(), IN_ORDER], ids=lambda rule: rule.name)
 def rule(request):
     return request.param
 
@@ -26,7 +26,7 @@ def known(seed=1, most=3):
 
 
 def test_it_is_registered_by_its_name():
-    assert {name: rule.name for name, rule in RULES.items()} == {name: name for name in RULES}
+    assert {name: rule.name for name, rule in SELECTION_RULES.items()} == {name: name for name in SELECTION_RULES}
 
 
 def test_a_draw_is_of_different_items_that_are_wanted_and_is_led_by_one_of_them(rule):

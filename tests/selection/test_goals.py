@@ -9,20 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.cut import BelowBest, Threshold
-from app.selection.gain import Noise, gain_of, log_gain
-from app.selection.goals import BEST, THRESHOLD
-from app.selection.near_line import NearLine
-from app.selection.rule import GONE, SETTLED, Asking
+from app.selection.cut import BelowBestLine, ThresholdLine
+from app.selection.gain import JudgmentNoise, log_gain_at_distance, log_gain_from_posterior
+from app.selection.goals import BEST_ITEMS_RULE, THRESHOLD_RULE
+from app.selection.near_line import NearLineLeaders
+from app.selection.rule import GONE_OFFSET, SETTLED_OFFSET, SelectionSettings
 from tests.selection.test_index import assert_drawn_from
 
 ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
-ASKING = Asking(wanted=10, n=2, gamma=0.1, best=2, threshold=0.5)
+ASKING = SelectionSettings(judgments_per_item=10, items_per_hit=2, gamma=0.1, best_count=2, threshold=0.5)
 
 places = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.5001, 0.75, 1.0]) | st.floats(-40, 40)
 spreads = st.sampled_from([0.001, 0.01, 1 / 12, 1.0, 9.0]) | st.floats(1e-6, 1e3)
 item = st.tuples(places, spreads, st.integers(0, 3))
-pooled = st.tuples(places, spreads, st.sampled_from([0, 1, SETTLED + 1, GONE + 1, GONE + SETTLED]))
+pooled = st.tuples(
+    places, spreads, st.sampled_from([0, 1, SETTLED_OFFSET + 1, GONE_OFFSET + 1, GONE_OFFSET + SETTLED_OFFSET])
+)
 
 
 def beta(total, n):
@@ -45,7 +47,7 @@ def test_the_gain_by_the_variance_of_a_posterior_by_hand():
         exp(-(0.2**2) / (2 * 0.04)) * 0.2 * (1 - sqrt(5 / 6)),
         exp(-(0.1**2) / (2 * 0.01)) * 0.1 * (1 - sqrt(3 / 4)),
     ]
-    gains = np.exp(log_gain(np.array([0.2, -0.1]), np.array([0.04, 0.01]), [2, 0]))
+    gains = np.exp(log_gain_from_posterior(np.array([0.2, -0.1]), np.array([0.04, 0.01]), [2, 0]))
     np.testing.assert_allclose(gains, by_hand, rtol=1e-12)
 
 
@@ -53,43 +55,43 @@ def test_the_variance_of_a_judgment_is_that_within_items_pooled():
     """What is assumed at first weighs as ten moves, and here is nothing beside what comes after it."""
     rng = np.random.default_rng(1)
     given = rng.random((200, 5))
-    noise, squares = Noise(1e-9), ((given - given.mean(axis=1, keepdims=True)) ** 2).sum()
+    noise, squares = JudgmentNoise(1e-9), ((given - given.mean(axis=1, keepdims=True)) ** 2).sum()
     for scores in given:
         means = np.cumsum(scores) / np.arange(1, 6)
         for n in range(2, 6):
-            noise.learn(n, means[n - 1] - means[n - 2])
+            noise.add_move(n, means[n - 1] - means[n - 2])
     assert noise.variance == pytest.approx(squares / (200 * 4 + 10), rel=1e-6)
 
 
 def test_the_gain_by_that_variance_by_hand():
     """Before the first judgment a variance of .08 is known, and .04 assumed of a judgment."""
-    before, after = Noise(0.08).of([0, 1, 4])
+    before, after = JudgmentNoise(0.08).error_variances([0, 1, 4])
     assert before == pytest.approx([0.08, 0.04, 0.01])
     assert after == pytest.approx([0.08 * 0.04 / 0.12, 0.02, 0.008])
-    gain = np.exp(gain_of(np.array([0.1]), before[2:], after[2:]))
+    gain = np.exp(log_gain_at_distance(np.array([0.1]), before[2:], after[2:]))
     assert gain == pytest.approx(exp(-(0.1**2) / 0.02) * (sqrt(0.01) - sqrt(0.008)))
 
 
 def test_of_items_known_alike_the_one_nearest_to_the_line_leads():
     rows = [(0.9, 0.01, 3), (0.8, 0.01, 3), (0.58, 0.01, 3), (0.45, 0.01, 3), (0.1, 0.01, 3)]
-    assert leader(index_of(THRESHOLD, rows)) == 3
-    assert leader(index_of(BEST, rows)) in (1, 2)  # the line is at .69, as far from both
+    assert leader(index_of(THRESHOLD_RULE, rows)) == 3
+    assert leader(index_of(BEST_ITEMS_RULE, rows)) in (1, 2)  # the line is at .69, as far from both
 
 
 def test_the_least_certain_item_does_not_lead_if_its_place_is_certain():
     rows = [(0.99, 0.004, 3), (0.52, 0.002, 3), (0.48, 0.002, 3), (0.01, 0.004, 3)]
-    assert leader(index_of(THRESHOLD, rows)) in (1, 2)
+    assert leader(index_of(THRESHOLD_RULE, rows)) in (1, 2)
 
 
 def test_who_was_never_asked_leads_before_who_was_asked_and_is_as_far_from_the_line():
     rows = [beta(0.5, 1), beta(0, 0), beta(1.0, 2)]
-    assert leader(index_of(THRESHOLD, rows)) == 1
+    assert leader(index_of(THRESHOLD_RULE, rows)) == 1
 
 
-@pytest.mark.parametrize("left", [SETTLED, GONE])
+@pytest.mark.parametrize("left", [SETTLED_OFFSET, GONE_OFFSET])
 def test_an_answer_to_an_item_that_has_left_the_pool_moves_no_leader(left):
     """A HIT that shows it can still be answered, and its judgments are counted as more than anybody wants."""
-    index = index_of(THRESHOLD, [(0.9, 0.01, 3), (0.5, 0.01, 4), (0.7, 0.01, left + 4)])
+    index = index_of(THRESHOLD_RULE, [(0.9, 0.01, 3), (0.5, 0.01, 4), (0.7, 0.01, left + 4)])
     assert leader(index) == 1
     index.update([2], [0.6], [0.01], [left + 5])
     assert leader(index) == 1
@@ -100,20 +102,22 @@ def test_the_line_is_that_of_the_items_that_the_goal_counts(goes):
     """Of all, the second and the third are nearest to the line below the best two; without the first, the next two."""
     asking = replace(ASKING, hits=1, never=(0,) if goes == "never asked" else ())
     rows = [(score, 0.01, 3) for score in (0.9375, 0.875, 0.75, 0.5, 0.125)]
-    gone = [(0.9375, 0.01, GONE + 3), *rows[1:]]
-    index = index_of(BEST, gone if goes == "at first" else rows, asking)
+    gone = [(0.9375, 0.01, GONE_OFFSET + 3), *rows[1:]]
+    index = index_of(BEST_ITEMS_RULE, gone if goes == "at first" else rows, asking)
     seeds = [*map(np.random.default_rng, range(12))]
     if goes == "later":
         assert {leader(index, rng) for rng in seeds} == {1, 2}
         index.update([0], *([value] for value in gone[0]))
     assert {leader(index, rng) for rng in seeds} == {2, 3}
     score, variance, judgments = map(np.array, zip(*(rows if goes == "never asked" else gone), strict=True))
-    planned = [BEST.plan(score, variance, judgments, asking, iteration=1, rng=rng) for rng in seeds]
+    planned = [
+        BEST_ITEMS_RULE.plan_iteration(score, variance, judgments, asking, iteration=1, rng=rng) for rng in seeds
+    ]
     assert {plan[0].leader for plan in planned} == {2, 3}
 
 
 def test_items_alike_lead_as_often_as_each_other():
-    index, rng = index_of(THRESHOLD, [beta(0, 0)] * 6), np.random.default_rng(3)
+    index, rng = index_of(THRESHOLD_RULE, [beta(0, 0)] * 6), np.random.default_rng(3)
     drawn = Counter(leader(index, rng, seen={5}) for _ in range(1500))
     assert_drawn_from(dict.fromkeys(range(5), 1 / 5), drawn)
 
@@ -121,7 +125,11 @@ def test_items_alike_lead_as_often_as_each_other():
 def test_with_fewer_items_than_best_ones_somebody_still_leads():
     for count in (1, 2):
         rows = [beta(0.2 * k, 1) for k in range(count)]
-        assert leader(index_of(BEST, rows, Asking(wanted=3, n=1, gamma=0.1, best=5))) in range(count)
+        assert leader(
+            index_of(
+                BEST_ITEMS_RULE, rows, SelectionSettings(judgments_per_item=3, items_per_hit=1, gamma=0.1, best_count=5)
+            )
+        ) in range(count)
 
 
 @given(
@@ -131,20 +139,22 @@ def test_with_fewer_items_than_best_ones_somebody_still_leads():
 )
 def test_the_line_below_the_best_is_where_a_sort_finds_it(rows, news, k):
     score, judgments = np.array([place for place, _, _ in rows]), np.array([left for _, _, left in rows])
-    line = BelowBest(score, judgments, k, never=[0])
+    line = BelowBestLine(score, judgments, k, never_drawn=[0])
     for number, (place, _, left) in news:
         score[number % len(score)], judgments[number % len(score)] = place, left
-        line.move(number % len(score))
-        best = np.sort(score[1:][judgments[1:] < GONE])[::-1]
+        line.update_item(number % len(score))
+        best = np.sort(score[1:][judgments[1:] < GONE_OFFSET])[::-1]
         cut = min(k, len(best) - 1)
         if cut > 0:
-            assert line.at == (best[cut - 1] + best[cut]) / 2
+            assert line.position == (best[cut - 1] + best[cut]) / 2
 
 
-@pytest.mark.parametrize("rule", [BEST, THRESHOLD], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [BEST_ITEMS_RULE, THRESHOLD_RULE], ids=lambda rule: rule.name)
 @given(rows=st.lists(item, min_size=2, max_size=12), news=st.lists(st.tuples(st.integers(0, 11), item), max_size=12))
 def test_leaders_are_those_of_a_full_pass_whatever_changes(rule, rows, news):
-    index = index_of(rule, rows, Asking(wanted=3, n=2, gamma=0.1, best=2, threshold=0.5))
+    index = index_of(
+        rule, rows, SelectionSettings(judgments_per_item=3, items_per_hit=2, gamma=0.1, best_count=2, threshold=0.5)
+    )
     for number, values in news:
         index.update([number % len(rows)], *([value] for value in values))
         index.check()
@@ -153,13 +163,15 @@ def test_leaders_are_those_of_a_full_pass_whatever_changes(rule, rows, news):
 @given(items=st.lists(item, min_size=1, max_size=60), at=places, barred=st.sets(st.integers(0, 59)))
 def test_nobody_who_may_lead_gains_more_than_the_leader(items, at, barred):
     score, variance, judgments = (np.array(column, float) for column in zip(*items, strict=True))
-    near = NearLine(np.arange(len(items)), score, variance, judgments.astype(int), Threshold(at), wanted=10)
+    near = NearLineLeaders(
+        np.arange(len(items)), score, variance, judgments.astype(int), ThresholdLine(at), judgments_per_item=10
+    )
     found = near.draw(barred, np.random.default_rng(1))
     free = [number for number in range(len(items)) if number not in barred]
     if not free:
         assert found is None
         return
-    gains = near.gains(np.arange(len(items)))
+    gains = near.log_gains(np.arange(len(items)))
     assert found is not None
     assert found.item in free
     assert gains[found.item] == pytest.approx(gains[free].max(), rel=1e-9)
@@ -168,7 +180,7 @@ def test_nobody_who_may_lead_gains_more_than_the_leader(items, at, barred):
 def test_companions_are_the_items_that_gain_most_after_the_leader():
     rng = np.random.default_rng(5)
     rows = [(rng.random(), 0.02, int(rng.integers(1, 5))) for _ in range(30)]
-    index = index_of(THRESHOLD, rows)
+    index = index_of(THRESHOLD_RULE, rows)
     gains = index.leaders.gains(np.arange(30))
     hit = index.draw(5, **ANYBODY, rng=rng)
     assert {*hit.items} == {*np.argsort(-gains)[:5].tolist()}
@@ -178,9 +190,14 @@ def test_companions_are_the_items_that_gain_most_after_the_leader():
 def test_a_plan_is_led_by_those_that_gain_most():
     rng = np.random.default_rng(5)
     score, variance, judgments = rng.random(40), rng.random(40) / 50 + 0.001, rng.integers(0, 5, 40)
-    plan = THRESHOLD.plan(
-        score, variance, judgments, Asking(wanted=10, n=4, gamma=0.1, threshold=0.3), iteration=2, rng=rng
+    plan = THRESHOLD_RULE.plan_iteration(
+        score,
+        variance,
+        judgments,
+        SelectionSettings(judgments_per_item=10, items_per_hit=4, gamma=0.1, threshold=0.3),
+        iteration=2,
+        rng=rng,
     )
-    gains = log_gain(score - 0.3, variance, judgments)
+    gains = log_gain_from_posterior(score - 0.3, variance, judgments)
     leaders = {hit.leader for hit in plan}
     assert min(gains[[*leaders]]) >= max(np.delete(gains, [*leaders]))

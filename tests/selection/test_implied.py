@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 
 from app.inference.preferences.implied import Implications
-from app.selection.implied import NotAsked, asked_anyway
-from app.selection.registry import RULES
-from app.selection.rule import Asking
+from app.selection.implied import ImpliedPairFilter, select_implied_pairs_to_ask
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
 
 ITEMS = 20
-ASKING = Asking(wanted=100, n=2, gamma=0.1, fewest=2)
+ASKING = SelectionSettings(judgments_per_item=100, items_per_hit=2, gamma=0.1, min_items=2)
 ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": True}
 
 
-@pytest.fixture(params=[rule for rule in RULES.values() if not rule.reads_labels], ids=lambda rule: rule.name)
+@pytest.fixture(params=[rule for rule in SELECTION_RULES.values() if not rule.reads_labels], ids=lambda rule: rule.name)
 def index(request):
     rng = np.random.default_rng(1)
     return request.param.index(rng.random(ITEMS), rng.random(ITEMS) / 12 + 0.001, np.zeros(ITEMS), ASKING)
 
 
 def not_asked(percent=1, annotator=3):
-    return NotAsked(Implications(), 2018, annotator, percent)
+    return ImpliedPairFilter(Implications(), 2018, annotator, percent)
 
 
 def test_no_pair_is_drawn_that_is_known_until_all_are(index):
@@ -28,7 +28,7 @@ def test_no_pair_is_drawn_that_is_known_until_all_are(index):
     while (draw := index.draw(2, **ANYBODY, apart=mine, rng=rng)) is not None:
         first, second = draw.items
         implied = mine.known.implied(first, second)
-        assert implied is None or asked_anyway(2018, 3, first, [second], 1).item()
+        assert implied is None or select_implied_pairs_to_ask(2018, 3, first, [second], 1).item()
         mine.known.add(first, second, 1 if first > second else -1)
         drawn += 1
     assert mine.spent == set(range(ITEMS))
@@ -63,14 +63,18 @@ def test_items_that_nobody_has_seen_come_first(index):
 @pytest.mark.parametrize("percent", [1, 10, 50, 100])
 def test_the_set_share_of_pairs_is_asked_anyway_and_always_the_same(percent):
     others = np.arange(1, 20_001)
-    chosen = asked_anyway(2018, 5, 0, others, percent)
+    chosen = select_implied_pairs_to_ask(2018, 5, 0, others, percent)
     assert chosen.mean() == pytest.approx(percent / 100, abs=0.012)
-    assert np.array_equal(chosen, asked_anyway(2018, 5, 0, others, percent))
-    assert [asked_anyway(2018, 5, other, [0], percent).item() for other in (1, 2, 3)] == chosen[:3].tolist()
+    assert np.array_equal(chosen, select_implied_pairs_to_ask(2018, 5, 0, others, percent))
+    assert [select_implied_pairs_to_ask(2018, 5, other, [0], percent).item() for other in (1, 2, 3)] == chosen[
+        :3
+    ].tolist()
 
 
 def test_annotators_and_campaigns_differ_in_which_pairs_those_are():
     others = np.arange(1, 2001)
-    mine, theirs, elsewhere = (asked_anyway(seed, who, 0, others, 50) for seed, who in ((1, 1), (1, 2), (2, 1)))
+    mine, theirs, elsewhere = (
+        select_implied_pairs_to_ask(seed, who, 0, others, 50) for seed, who in ((1, 1), (1, 2), (2, 1))
+    )
     assert 0.4 < np.mean(mine == theirs) < 0.6
     assert 0.4 < np.mean(mine == elsewhere) < 0.6

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from app.selection import companions
-from app.selection.index import SelectionIndex, first_iteration, later_iteration
-from app.selection.leaders import Leaders
+from app.selection.index import SelectionIndex, plan_first_iteration, plan_later_iteration
+from app.selection.leaders import HighestVarianceLeaders
 from app.selection.match_quality import match_quality
-from app.selection.rule import Asking, Draw
+from app.selection.rule import Draw, SelectionSettings
 
 GAMMA = 0.1
 SCORE = [0.5, 0.45, 0.62, 0.1, 0.9, 0.3, 0.55, 0.72]
@@ -28,17 +28,19 @@ NOBODY: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ways to draw a companion. All must come to the same distribution."""
     if request.param != "pass":
-        monkeypatch.setattr(companions, "PASS_AT_MOST", 0)
+        monkeypatch.setattr(companions, "MAX_ITEMS_FOR_FULL_PASS", 0)
     if request.param == "a few tries in cells, then a pass":
-        monkeypatch.setattr(companions, "TRIES_AT_ONCE", 2)
-        monkeypatch.setattr(companions, "ROUNDS", 1)
+        monkeypatch.setattr(companions, "TRIES_PER_ROUND", 2)
+        monkeypatch.setattr(companions, "MAX_REJECTION_ROUNDS", 1)
 
 
 def index_of(
     score: Any = SCORE, variance: Any = VARIANCE, judgments: Any = None, *, wanted: int = 10
 ) -> SelectionIndex:
     judgments = [0] * len(score) if judgments is None else judgments
-    return SelectionIndex(score, variance, judgments, Asking(wanted=wanted, n=5, gamma=GAMMA))
+    return SelectionIndex(
+        score, variance, judgments, SelectionSettings(judgments_per_item=wanted, items_per_hit=5, gamma=GAMMA)
+    )
 
 
 def may_draw(index: SelectionIndex, n: int, rng: np.random.Generator, **around: Any) -> Draw | None:
@@ -115,7 +117,7 @@ def test_four_companions_come_with_the_probability_of_successive_draws(way):
 
 def test_successive_probabilities_hold_among_the_candidates_left_by_seen_and_held(way):
     index = index_of(judgments=[0, 0, 0, 8, 0, 8, 9, 0])
-    around = {"seen": {2}, "full": index.full({3: 1, 5: 2, 6: 1}), "leading": {0, 6}}
+    around = {"seen": {2}, "full": index.full_items({3: 1, 5: 2, 6: 1}), "leading": {0, 6}}
     # 2 is seen, 5 and 6 are full; 3 has room for one more, and of those that do not lead it is the most uncertain.
     chances = set_probabilities(weights(3, SCORE, VARIANCE), [0, 1, 4, 7], 2)
     assert_drawn_from(chances, drawn_companions(index, 3, 1500, **around))
@@ -183,11 +185,11 @@ def test_match_quality_is_that_of_the_formula_to_the_last_digits():
     assert isinstance(inside, companions.Companions)
     for leader in items:
         expected = match_quality(SCORE[leader], VARIANCE[leader], SCORE, VARIANCE, GAMMA)
-        assert inside.quality(leader, items) == pytest.approx(expected, rel=1e-12)
+        assert inside.match_quality_with(leader, items) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_large_share_of_seen_items_does_not_bend_the_distribution(monkeypatch):
-    monkeypatch.setattr(companions, "PASS_AT_MOST", 50)
+    monkeypatch.setattr(companions, "MAX_ITEMS_FOR_FULL_PASS", 50)
     rng = np.random.default_rng(5)
     score = np.concatenate([[0.5], np.full(300, 0.5), SCORE[3:7]])
     variance = np.concatenate([[0.08], np.full(300, 0.02), VARIANCE[4:5] * 4])
@@ -214,14 +216,14 @@ def test_an_item_the_annotator_has_scored_neither_leads_nor_accompanies_while_ot
 def test_an_item_whose_judgments_and_leases_reach_the_number_wanted_is_not_asked():
     rng = np.random.default_rng(0)
     index = index_of(judgments=[7, 0, 0, 0, 0, 0, 0, 10])
-    hits = [draw(index, 4, rng, full=index.full({0: 3, 1: 9})) for _ in range(200)]
+    hits = [draw(index, 4, rng, full=index.full_items({0: 3, 1: 9})) for _ in range(200)]
     assert {hit.leader for hit in hits} == {5}
     assert set().union(*(hit.items for hit in hits)) == {1, 2, 3, 4, 5, 6}
 
 
 def test_an_item_with_room_for_one_more_is_asked_again():
     index = index_of(judgments=[7] + [0] * 7)
-    assert draw(index, 1, np.random.default_rng(0), full=index.full({0: 2})).items == [0]
+    assert draw(index, 1, np.random.default_rng(0), full=index.full_items({0: 2})).items == [0]
 
 
 def test_an_item_that_leads_an_open_hit_does_not_lead_another_but_may_accompany():
@@ -307,7 +309,9 @@ def test_the_newest_values_can_be_read():
 
 def test_the_callers_arrays_are_left_alone():
     score, variance, judgments = np.array(SCORE), np.array(VARIANCE), np.zeros(8, dtype=int)
-    index = SelectionIndex(score, variance, judgments, Asking(wanted=10, n=5, gamma=GAMMA))
+    index = SelectionIndex(
+        score, variance, judgments, SelectionSettings(judgments_per_item=10, items_per_hit=5, gamma=GAMMA)
+    )
     index.update([0], [0.9], [0.01], [1])
     assert (score[0], variance[0], judgments[0]) == (0.5, 0.08, 0)
 
@@ -401,17 +405,17 @@ def test_many_updates_do_not_make_the_index_grow():
     for _ in range(3000):
         index.update([int(rng.integers(1, 50))], rng.normal(0, 100, 1), rng.random(1) / 2, [0])
     index.check()
-    assert isinstance(index.leaders, Leaders)
+    assert isinstance(index.leaders, HighestVarianceLeaders)
     assert isinstance(index.companions, companions.Companions)
-    assert index.leaders.variances <= 2 * 50 + 65
-    assert index.companions.cells <= 50 + 16 + 50 // 4 + 16
+    assert index.leaders.distinct_variance_count <= 2 * 50 + 65
+    assert index.companions.cell_capacity <= 50 + 16 + 50 // 4 + 16
 
 
 # Iterations
 
 
 def test_the_first_iteration_shows_every_item_once():
-    hits = first_iteration([0] * 150, wanted=10, n=5, rng=np.random.default_rng(0))
+    hits = plan_first_iteration([0] * 150, judgments_per_item=10, items_per_hit=5, rng=np.random.default_rng(0))
     assert [len(hit.items) for hit in hits] == [5] * 30
     assert sorted(item for hit in hits for item in hit.items) == list(range(150))
     assert all(hit.leader in hit.items for hit in hits)
@@ -420,7 +424,11 @@ def test_the_first_iteration_shows_every_item_once():
 def test_every_partition_into_hits_is_equally_likely():
     rng = np.random.default_rng(1)
     partitions = Counter(
-        frozenset(frozenset(hit.items) for hit in first_iteration([0] * 4, wanted=1, n=2, rng=rng)) for _ in range(1500)
+        frozenset(
+            frozenset(hit.items)
+            for hit in plan_first_iteration([0] * 4, judgments_per_item=1, items_per_hit=2, rng=rng)
+        )
+        for _ in range(1500)
     )
     assert len(partitions) == 3
     assert_drawn_from(dict.fromkeys(partitions, 1 / 3), partitions)
@@ -428,7 +436,7 @@ def test_every_partition_into_hits_is_equally_likely():
 
 def test_every_item_of_a_first_hit_is_equally_likely_to_lead_and_to_be_shown_first():
     rng = np.random.default_rng(1)
-    hits = [first_iteration([0] * 3, wanted=1, n=3, rng=rng)[0] for _ in range(1500)]
+    hits = [plan_first_iteration([0] * 3, judgments_per_item=1, items_per_hit=3, rng=rng)[0] for _ in range(1500)]
     pairs = Counter((hit.leader, hit.items[0]) for hit in hits)
     assert_drawn_from(dict.fromkeys(product(range(3), repeat=2), 1 / 9), pairs)
 
@@ -437,7 +445,7 @@ def test_a_short_last_hit_is_filled_with_random_items_that_want_more():
     rng = np.random.default_rng(1)
     judgments = [0, 0, 0, 2, 2, 2, 2]
     for _ in range(200):
-        hits = first_iteration(judgments, wanted=3, n=3, rng=rng)
+        hits = plan_first_iteration(judgments, judgments_per_item=3, items_per_hit=3, rng=rng)
         shown = Counter(item for hit in hits for item in hit.items)
         assert set(shown) == set(range(7))
         assert [len(set(hit.items)) for hit in hits] == [3, 3, 3]
@@ -450,23 +458,27 @@ def test_fillers_of_the_last_hit_are_uniform():
     rng = np.random.default_rng(3)
     twice: Counter[int] = Counter()
     for _ in range(1500):
-        shown = Counter(i for hit in first_iteration([0] * 5, wanted=9, n=3, rng=rng) for i in hit.items)
+        shown = Counter(
+            i
+            for hit in plan_first_iteration([0] * 5, judgments_per_item=9, items_per_hit=3, rng=rng)
+            for i in hit.items
+        )
         twice[next(item for item, times in shown.items() if times == 2)] += 1
     assert_drawn_from(dict.fromkeys(range(5), 1 / 5), twice)
 
 
 @pytest.mark.parametrize(("items", "sizes"), [(7, [4, 3]), (11, [4, 4, 3]), (6, [3, 3]), (3, [3])])
 def test_where_a_last_hit_cannot_be_filled_all_are_as_equal_as_can_be(items, sizes):
-    hits = first_iteration([0] * items, wanted=1, n=5, rng=np.random.default_rng(0))
+    hits = plan_first_iteration([0] * items, judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0))
     assert [len(hit.items) for hit in hits] == sizes
     assert sorted(item for hit in hits for item in hit.items) == list(range(items))
 
 
 def test_the_first_iteration_leaves_out_items_that_have_enough():
-    hits = first_iteration([0, 1, 2, 0, 1], wanted=1, n=5, rng=np.random.default_rng(0))
+    hits = plan_first_iteration([0, 1, 2, 0, 1], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0))
     assert [sorted(hit.items) for hit in hits] == [[0, 3]]
-    assert first_iteration([1, 1], wanted=1, n=5, rng=np.random.default_rng(0)) == []
-    assert first_iteration([], wanted=1, n=5, rng=np.random.default_rng(0)) == []
+    assert plan_first_iteration([1, 1], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)) == []
+    assert plan_first_iteration([], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)) == []
 
 
 def later(
@@ -474,7 +486,9 @@ def later(
 ) -> list[Draw]:
     judgments = [0] * len(score) if judgments is None else judgments
     rng = options.pop("rng", None) or np.random.default_rng(seed)
-    return later_iteration(score, variance, judgments, **({"wanted": 10, "n": 3, "gamma": GAMMA} | options), rng=rng)
+    return plan_later_iteration(
+        score, variance, judgments, **({"wanted": 10, "n": 3, "gamma": GAMMA} | options), rng=rng
+    )
 
 
 def test_the_most_uncertain_items_lead_one_hit_each():
@@ -617,4 +631,4 @@ def test_a_hit_leaves_something_to_its_annotator_exactly_if_another_can_be_drawn
     another = may_draw(
         index_of(score, variance, after, wanted=3), 3, rng, seen=seen | set(hit.items), allow_seen=allow_seen
     )
-    assert before.leaves_something(hit.items, seen=seen, allow_seen=allow_seen) == (another is not None)
+    assert before.has_items_after(hit.items, seen=seen, allow_seen=allow_seen) == (another is not None)

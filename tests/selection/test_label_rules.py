@@ -6,14 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.inference.labels import dawid_skene, pooled
-from app.inference.labels.pooled import Pooled
-from app.selection.labels import ENTROPY, INFORMATION, expected_information, uncertainty, whole_labels
-from app.selection.rule import Asking
+from app.inference.labels.pooled import PooledModel
+from app.selection.labels import (
+    ENTROPY_RULE,
+    INFORMATION_RULE,
+    expected_label_information,
+    label_entropy,
+    whole_label_counts,
+)
+from app.selection.rule import SelectionSettings
 from benchmarks import label_selection
 
-ASKING = Asking(wanted=5, n=1, gamma=0.1)
+ASKING = SelectionSettings(judgments_per_item=5, items_per_hit=1, gamma=0.1)
 ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
-TWO = Pooled(np.array([0.2, 0.8]), np.array([[0.9, 0.1], [0.2, 0.8]]))
+TWO = PooledModel(np.array([0.2, 0.8]), np.array([[0.9, 0.1], [0.2, 0.8]]))
 
 
 def states(*counts):
@@ -35,12 +41,12 @@ def test_the_posterior_of_an_items_class_by_hand():
 
 def test_what_is_left_open_and_what_a_label_tells_by_hand():
     prior = TWO.posterior([[0, 0]])
-    assert uncertainty(prior, TWO) == pytest.approx([0.721928], abs=1e-6)
+    assert label_entropy(prior, TWO) == pytest.approx([0.721928], abs=1e-6)
     # The paper's third annotator: .25 bits.
-    assert expected_information(prior, TWO) == pytest.approx([0.253], abs=5e-4)
+    assert expected_label_information(prior, TWO) == pytest.approx([0.253], abs=5e-4)
 
 
-@pytest.mark.parametrize("measure", [uncertainty, expected_information])
+@pytest.mark.parametrize("measure", [label_entropy, expected_label_information])
 @given(counts=st.lists(st.tuples(*[st.integers(0, 8)] * 3), min_size=1, max_size=10))
 def test_a_label_tells_no_more_than_is_open_and_that_is_no_more_than_of_equal_classes(measure, counts):
     model = pooled.fit(counts, np.ones(len(counts)))
@@ -48,7 +54,7 @@ def test_a_label_tells_no_more_than_is_open_and_that_is_no_more_than_of_equal_cl
     worth = measure(posterior, model)
     assert posterior.sum(axis=1) == pytest.approx(1.0)
     assert np.all(worth >= -1e-12)
-    assert np.all(worth <= uncertainty(posterior, model) + 1e-12)
+    assert np.all(worth <= label_entropy(posterior, model) + 1e-12)
     assert np.all(worth <= np.log2(3) + 1e-12)
 
 
@@ -57,8 +63,8 @@ def test_the_expected_entropy_after_one_more_label_is_as_much_lower_as_it_tells(
     posterior = TWO.posterior(counts)
     after = [TWO.posterior(counts + label) for label in np.eye(2)]
     chance = (posterior @ TWO.response)[0]
-    left = sum(p * uncertainty(one, TWO)[0] for p, one in zip(chance, after, strict=True))
-    assert uncertainty(posterior, TWO)[0] - left == pytest.approx(expected_information(posterior, TWO)[0])
+    left = sum(p * label_entropy(one, TWO)[0] for p, one in zip(chance, after, strict=True))
+    assert label_entropy(posterior, TWO)[0] - left == pytest.approx(expected_label_information(posterior, TWO)[0])
 
 
 def test_with_many_labels_it_is_dawid_and_skenes_fit_of_one_annotator():
@@ -83,8 +89,8 @@ def test_the_same_counts_of_many_items_count_as_often():
 
 
 def test_before_the_first_label_annotators_are_believed_to_be_right_more_often_than_not():
-    assert pooled.before(3).response == pytest.approx(np.full((3, 3), 0.125) + np.eye(3) * 0.625)
-    assert pooled.fit([[0, 0, 0]], [9]).response == pytest.approx(pooled.before(3).response)
+    assert pooled.initial_pooled_model(3).response == pytest.approx(np.full((3, 3), 0.125) + np.eye(3) * 0.625)
+    assert pooled.fit([[0, 0, 0]], [9]).response == pytest.approx(pooled.initial_pooled_model(3).response)
 
 
 @pytest.mark.parametrize(("counts", "items"), [([1, 2], [1]), ([[1]], [1]), ([[1, -1]], [1]), ([[1, 2]], [np.nan])])
@@ -93,20 +99,20 @@ def test_counts_that_cannot_be_are_refused(counts, items):
         pooled.fit(counts, items)
 
 
-@pytest.mark.parametrize("rule", [ENTROPY, INFORMATION], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [ENTROPY_RULE, INFORMATION_RULE], ids=lambda rule: rule.name)
 def test_an_item_that_divides_its_annotators_comes_before_one_on_which_they_agree(rule):
     index = index_of(rule, (2, 0), (1, 1), (0, 2), (4, 0), (4, 0), (0, 4))
     assert {index.draw(1, **ANYBODY, rng=np.random.default_rng(k)).leader for k in range(20)} == {1}
 
 
-@pytest.mark.parametrize("rule", [ENTROPY, INFORMATION], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [ENTROPY_RULE, INFORMATION_RULE], ids=lambda rule: rule.name)
 def test_what_nobody_has_labelled_comes_before_what_two_agree_on_and_ties_are_broken_by_chance(rule):
     index = index_of(rule, (2, 0), (0, 0), (0, 2), (0, 0), (2, 0))
     assert {index.draw(1, **ANYBODY, rng=np.random.default_rng(k)).leader for k in range(20)} == {1, 3}
 
 
 def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
-    index = index_of(ENTROPY, (1, 0), (1, 0), (1, 0))
+    index = index_of(ENTROPY_RULE, (1, 0), (1, 0), (1, 0))
     index.update([1], [0.5], [0.1], [2])
     assert index.untold == {1}
     index.tell([1], states((1, 1)))
@@ -117,13 +123,13 @@ def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
 
 
 def test_what_items_begin_with_is_no_label():
-    assert whole_labels(states((0, 0, 2), (1, 0, 0))) == [(0, 0, 2), (1, 0, 0)]
+    assert whole_label_counts(states((0, 0, 2), (1, 0, 0))) == [(0, 0, 2), (1, 0, 0)]
 
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.booleans()), max_size=40))
 def test_each_item_lies_in_the_bag_of_its_labels_whatever_happens(events):
-    index, counts = index_of(INFORMATION, *[(0, 0, 0)] * 6), np.zeros((6, 3))
+    index, counts = index_of(INFORMATION_RULE, *[(0, 0, 0)] * 6), np.zeros((6, 3))
     for item, label, told in events:
         if counts[item].sum() == 5:
             continue

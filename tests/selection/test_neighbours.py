@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.neighbours import SYSTEMS, gains
-from app.selection.rule import Asking
+from app.selection.neighbours import SYSTEMS_RULE, neighbour_gains
+from app.selection.rule import SelectionSettings
 from tests.selection.test_goals import index_of, item
 from tests.selection.test_index import assert_drawn_from
 
-ASKING = Asking(wanted=10, n=3, gamma=0.1)
+ASKING = SelectionSettings(judgments_per_item=10, items_per_hit=3, gamma=0.1)
 ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
 
 
@@ -24,7 +24,7 @@ def columns(rows):
 def test_the_gain_by_hand():
     """The first system has one neighbour, .2 away, so a line at half of that; the second one gains more at that line
     than at the one to the third."""
-    worth, beside = gains(*columns([(0.3, 0.04, 2), (0.5, 0.01, 0), (0.9, 0.01, 0)]))
+    worth, beside = neighbour_gains(*columns([(0.3, 0.04, 2), (0.5, 0.01, 0), (0.9, 0.01, 0)]))
     by_hand = [
         exp(-(0.1**2) / (2 * 0.04)) * 0.2 * (1 - sqrt(5 / 6)),
         exp(-(0.1**2) / (2 * 0.01)) * 0.1 * (1 - sqrt(3 / 4)),
@@ -36,7 +36,7 @@ def test_the_gain_by_hand():
 
 def test_of_systems_known_alike_the_two_nearest_come_and_one_of_them_leads():
     rows = [(0.9, 0.01, 3), (0.2, 0.01, 3), (0.55, 0.01, 3), (0.6, 0.01, 3), (0.4, 0.01, 3)]
-    index, rng = index_of(SYSTEMS, rows, ASKING), np.random.default_rng(3)
+    index, rng = index_of(SYSTEMS_RULE, rows, ASKING), np.random.default_rng(3)
     hits = [index.draw(3, **ANYBODY, rng=rng) for _ in range(800)]
     assert all({2, 3} <= {*hit.items} and len(hit.items) == 3 for hit in hits)
     assert_drawn_from({2: 0.5, 3: 0.5}, Counter(hit.leader for hit in hits))
@@ -45,19 +45,19 @@ def test_of_systems_known_alike_the_two_nearest_come_and_one_of_them_leads():
 
 def test_a_neighbour_that_cannot_be_asked_about_is_not_beside_its_leader():
     rows = [(0.5, 0.02, 3), (0.52, 0.01, 10), (0.9, 0.01, 3), (0.1, 0.01, 3)]
-    hit = index_of(SYSTEMS, rows, ASKING).draw(2, **ANYBODY, rng=np.random.default_rng(1))
+    hit = index_of(SYSTEMS_RULE, rows, ASKING).draw(2, **ANYBODY, rng=np.random.default_rng(1))
     assert hit.leader == 0
     assert 1 not in hit.items
 
 
 def test_two_systems_that_nobody_knows_are_told_apart_before_two_that_are_far_apart():
     rows = [(0.5, 1 / 12, 0), (0.5, 1 / 12, 0), (0.9, 0.002, 8), (0.1, 0.002, 8)]
-    assert {*index_of(SYSTEMS, rows, ASKING).draw(2, **ANYBODY, rng=np.random.default_rng(1)).items} == {0, 1}
+    assert {*index_of(SYSTEMS_RULE, rows, ASKING).draw(2, **ANYBODY, rng=np.random.default_rng(1)).items} == {0, 1}
 
 
 @given(rows=st.lists(item, min_size=1, max_size=12), news=st.lists(st.tuples(st.integers(0, 11), item), max_size=12))
 def test_the_leader_gains_most_of_those_that_are_wanted_whatever_changes(rows, news):
-    index = index_of(SYSTEMS, rows, Asking(wanted=3, n=1, gamma=0.1))
+    index = index_of(SYSTEMS_RULE, rows, SelectionSettings(judgments_per_item=3, items_per_hit=1, gamma=0.1))
     for number, values in news:
         index.update([number % len(rows)], *([value] for value in values))
         index.check()
@@ -66,14 +66,21 @@ def test_the_leader_gains_most_of_those_that_are_wanted_whatever_changes(rows, n
     if hit is None:
         assert not wanted
     else:
-        worth, _ = gains(index.score, index.variance, index.judgments)
+        worth, _ = neighbour_gains(index.score, index.variance, index.judgments)
         assert worth[hit.leader] == max(worth[wanted])
 
 
 def test_a_plan_is_led_by_those_that_gain_most():
     rng = np.random.default_rng(5)
     score, variance, judgments = rng.random(12), rng.random(12) / 50 + 0.001, rng.integers(0, 5, 12)
-    plan = SYSTEMS.plan(score, variance, judgments, Asking(wanted=10, n=4, gamma=0.1), iteration=2, rng=rng)
-    worth, _ = gains(score, variance, judgments)
+    plan = SYSTEMS_RULE.plan_iteration(
+        score,
+        variance,
+        judgments,
+        SelectionSettings(judgments_per_item=10, items_per_hit=4, gamma=0.1),
+        iteration=2,
+        rng=rng,
+    )
+    worth, _ = neighbour_gains(score, variance, judgments)
     leaders = [hit.leader for hit in plan]
     assert worth[leaders].min() >= np.delete(worth, leaders).max()

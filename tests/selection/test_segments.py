@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.segments import Segments, for_all, shown_once
+from app.selection.segments import SegmentIndex, distinct_items, values_for_all_items
 
 
 def segments(alike):
@@ -12,7 +12,7 @@ def segments(alike):
     table = np.array(alike)
     segment, system = np.nonzero(table >= 0)
     size, systems = table.shape
-    return Segments(size, systems, segment, system, table[segment, system])
+    return SegmentIndex(size, systems, segment, system, table[segment, system])
 
 
 def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, different=1, possible=None, seed=0):
@@ -103,9 +103,9 @@ def test_each_output_is_shown_once_and_speaks_for_all_that_are_the_same(row):
     systems = [k for k, output in enumerate(row) if output >= 0]
     of = segments([row])
     shown_as = of.shown_as(0, systems)
-    shown = shown_once(systems, shown_as)
+    shown = distinct_items(systems, shown_as)
     assert len(shown) == of.different(0, systems) == len({row[k] for k in systems})
-    values = for_all({item: row[item] for item in shown}, systems, shown_as)
+    values = values_for_all_items({item: row[item] for item in shown}, systems, shown_as)
     assert values == [row[k] for k in systems]
 
 

@@ -13,7 +13,7 @@ from app.campaigns.settings import CampaignSettings
 from app.crowd.annotators import AssignmentId, find_or_create_assignment
 from app.crowd.platform import Arrival
 from app.database import tables
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.serving import leases, standing, submission
 from app.serving.posterior_cache import PosteriorCache
@@ -26,13 +26,13 @@ async def running(engine: AsyncEngine, *, items: int = 12, launched: bool = True
     defaults = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
     chosen = CampaignSettings.model_validate(defaults | settings)
     async with engine.begin() as connection:
-        draft = await lifecycle.create(connection, chosen, now=NOW)
+        draft = await lifecycle.create_draft_campaign(connection, chosen, now=NOW)
         rows = [
             {"campaign_id": draft.id, "number": i, "external_id": f"v{i}", "shown": f"verb {i}", "fields": {}}
             for i in range(items)
         ]
         await connection.execute(insert(tables.items), rows)
-        return await lifecycle.transition(connection, draft.slug, "launch", now=NOW) if launched else draft
+        return await lifecycle.apply_transition(connection, draft.slug, "launch", now=NOW) if launched else draft
 
 
 async def annotator(
@@ -40,14 +40,14 @@ async def annotator(
 ) -> AssignmentId:
     """The assignment of someone who arrives."""
     arrival = Arrival(name, more.pop("assignment", "visit"), more)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         return await find_or_create_assignment(connection, campaign.id, platform, arrival, now=NOW)
 
 
 async def next_hit(
     engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
 ) -> leases.NextHit:
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         return await leases.find_next_hit(
             connection, cache or PosteriorCache(), standing.assignment_query_by_id(assignment), now=now
         )
@@ -70,7 +70,7 @@ async def submit(
     scores: list[float] | None = None,
 ) -> submission.AnswerReceipt:
     chosen = scores or [float(10 * (i + 1) % 101) for i in hit.items]
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         answer = Answer(dict(zip(hit.items, chosen, strict=True)))
         return await submission.submit_answer(connection, assignment, hit.id, answer, now=now)
 

@@ -7,13 +7,13 @@ import numpy as np
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns.together import can_follow
+from app.campaigns.together import can_law_read_design
 from app.crowd.annotators import AssignmentId
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion, Touch
-from app.designs.criteria import criteria_of, names_of
+from app.designs.criteria import criterion_names, criterion_views
 from app.designs.registry import DESIGNS, design_of
-from app.inference.online.laws import ONLINE
+from app.inference.online.laws import ONLINE_LAWS
 from app.serving import submission
 from app.serving.leases import HitOnPage
 from app.serving.posterior_cache import PosteriorCache
@@ -34,7 +34,7 @@ async def asking(engine: AsyncEngine, count: int = 2, **settings: Any) -> Row[An
 
 def for_law(law: str) -> dict[str, Any]:
     """The settings of a way of asking that this update law can follow."""
-    design = next(design for design in DESIGNS.values() if can_follow(design(), ONLINE[law]))
+    design = next(design for design in DESIGNS.values() if can_law_read_design(design(), ONLINE_LAWS[law]))
     return {"design": design.name, "update_law": law}
 
 
@@ -43,14 +43,14 @@ async def submit_by(
 ) -> submission.AnswerReceipt:
     """By the name of each criterion, the values of the HIT's items."""
     answers = {name: Answer(dict(zip(hit.items, values, strict=True)), **more) for name, values in said.items()}
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         return await submission.submit_answer(connection, assignment, hit.id, AnswerByCriterion(answers), now=NOW)
 
 
 def made_up(campaign: Any, items: Sequence[int], rng: np.random.Generator) -> dict[str, Sequence[float]]:
     """An answer by each criterion, each another."""
-    given = [design_of(view).given(rng.random(len(items)).tolist()) for view in criteria_of(campaign)]
-    return dict(zip(names_of(campaign), given, strict=True))
+    given = [design_of(view).simulate_answer(rng.random(len(items)).tolist()) for view in criterion_views(campaign)]
+    return dict(zip(criterion_names(campaign), given, strict=True))
 
 
 async def answered(

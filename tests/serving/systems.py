@@ -40,5 +40,5 @@ async def answered(engine: AsyncEngine, campaign: Row[Any], *, by: int, each: in
             if (await next_hit(engine, me, cache=cache)).hit is None:
                 break
             hit = await hit_of(engine, me, cache=cache)
-            seen = design_of(campaign).given([item / 10 for item in hit.items])
+            seen = design_of(campaign).simulate_answer([item / 10 for item in hit.items])
             await submit(engine, me, hit, scores=seen)

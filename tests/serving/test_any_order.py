@@ -20,14 +20,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import lifecycle
 from app.crowd.annotators import AssignmentId
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
-from app.database.session import statements
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.errors import Conflict, Gone, NotFound
 from app.quality import who_counts
 from app.record import replay, revisions
-from app.record.stream import COUNTING
+from app.record.stream import COUNTING_RESPONSES_CONDITION
 from app.serving import submission, undo
 from app.serving.leases import HitOnPage, NextHit
 from app.serving.posterior_cache import PosteriorCache
@@ -90,7 +90,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def agrees(self, who: int) -> None:
         async def agree() -> None:
-            async with statements(self.engine) as connection:
+            async with borrow_autocommit_driver(self.engine) as connection:
                 here = await progress.load_visit(connection, self.people[who])
                 form = {"version": str(self.texts), "answer": "yes"}
                 await progress.store_step_result(connection, here, consent.CONSENT_STEP, form, now=NOW)
@@ -102,7 +102,9 @@ class AnyOrder(RuleBasedStateMachine):
         async def change() -> None:
             async with self.engine.begin() as connection:
                 text = {"consent": f"Version {self.texts + 1}"}
-                await lifecycle.edit(connection, self.campaign.slug, lambda before: before.model_copy(update=text))
+                await lifecycle.edit_settings(
+                    connection, self.campaign.slug, lambda before: before.model_copy(update=text)
+                )
 
         self.run(change())
         self.texts += 1
@@ -149,7 +151,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     async def submit(self, who: int, hit: HitOnPage, said: list[float]) -> submission.AnswerReceipt:
         answer = Answer(dict(zip(hit.items, said, strict=False)))
-        async with statements(self.engine) as connection:
+        async with borrow_autocommit_driver(self.engine) as connection:
             return await submission.submit_answer(connection, self.people[who], hit.id, answer, now=NOW)
 
     def changes_the_last_answer(self, who: int, said: list[float]) -> None:
@@ -163,7 +165,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.answers[who].append((receipt.seq, hit, said))
 
     async def change(self, who: int, said: list[float]) -> tuple[undo.ReopenedAnswer, submission.AnswerReceipt]:
-        async with statements(self.engine) as connection:
+        async with borrow_autocommit_driver(self.engine) as connection:
             last = await undo.reopen_last_answer(connection, self.people[who], now=NOW)
             answer = Answer(dict(zip(last.hit.items, said, strict=False)))
             receipt = await undo.replace_answer(connection, self.people[who], last.hit.id, last.seq, answer, now=NOW)
@@ -188,9 +190,9 @@ class AnyOrder(RuleBasedStateMachine):
             self.barred.pop(who)
 
     def decisions_are_acted_on(self) -> None:
-        self.run(revisions.revise(self.engine, self.campaign.id, now=NOW))
+        self.run(revisions.revise_posteriors(self.engine, self.campaign.id, now=NOW))
         newest = {hit.id: seq for who, given in self.answers.items() if not self.excluded(who) for seq, hit, _ in given}
-        counted = f"SELECT hit_id, seq FROM responses WHERE campaign_id = :campaign AND {COUNTING}"
+        counted = f"SELECT hit_id, seq FROM responses WHERE campaign_id = :campaign AND {COUNTING_RESPONSES_CONDITION}"
         assert dict(self.run(values(self.engine, counted, campaign=self.campaign.id))) == newest
 
     def excluded(self, who: int) -> bool:
@@ -205,7 +207,7 @@ class AnyOrder(RuleBasedStateMachine):
 
         async def turn() -> None:
             async with self.engine.begin() as connection:
-                await lifecycle.transition(connection, self.campaign.slug, act, now=NOW)
+                await lifecycle.apply_transition(connection, self.campaign.slug, act, now=NOW)
 
         try:
             self.run(turn())
@@ -261,9 +263,9 @@ class AnyOrder(RuleBasedStateMachine):
             self.run(self.replayed())
 
     async def replayed(self) -> None:
-        async with snapshot(self.engine) as connection:
-            row: Row[Any] = await campaign_by_slug(connection, self.campaign.slug)
-            assert (await replay.verify(connection, row)).clean
+        async with open_snapshot(self.engine) as connection:
+            row: Row[Any] = await load_campaign_by_slug(connection, self.campaign.slug)
+            assert (await replay.verify_by_replay(connection, row)).is_clean
 
     async def look(self) -> None:
         stored = await values(

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from app.campaigns import lifecycle
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
 from app.quality import gather
-from app.quality.mixed_in import MixedIn, numbers_shown, placed, without
+from app.quality.mixed_in import PlacedCheck, drop_checks, place_checks, presented_numbers
 from app.serving import undo
 from app.serving.posterior_cache import PosteriorCache
 from app.serving.proposals import propose_hit
@@ -104,7 +104,7 @@ async def test_a_changed_answer_is_shown_again_as_it_was_changed_also_of_a_check
         hit = await hit_of(engine, me)
     told = await submit(engine, me, hit, scores=[42.0] * 5)
     changed = Answer(dict.fromkeys(hit.items, 90.0))
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await undo.replace_answer(connection, me, hit.id, told.seq, changed, now=NOW)
         again = await undo.reopen_last_answer(connection, me, now=NOW)
     shown = {value for name, value in again.form.items() if name.startswith("score-")}
@@ -116,9 +116,9 @@ async def test_rules_see_which_checks_were_met(engine):
     campaign = await with_checks(engine, judgments_per_item=50)
     await hits_with_checks(engine, campaign, want=3, tries=60)
     async with engine.begin() as connection:
-        (one,) = gather.conducts(*await known(connection, campaign)).values()
-    assert one.gold.tolist() == [False, False]
-    assert one.attention.tolist() == [False]
+        (one,) = gather.annotator_behaviours(*await known(connection, campaign)).values()
+    assert one.gold_met.tolist() == [False, False]
+    assert one.attention_met.tolist() == [False]
 
 
 async def test_the_page_of_annotators_says_how_many_were_met(engine, researcher):
@@ -132,7 +132,7 @@ async def test_the_page_of_annotators_says_how_many_were_met(engine, researcher)
 
 
 async def known(connection, campaign):
-    return design_of(campaign), await gather.read(connection, campaign)
+    return design_of(campaign), await gather.load_rule_inputs(connection, campaign)
 
 
 PAIRS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(30))
@@ -199,15 +199,15 @@ async def test_a_row_that_is_no_check_imports_nothing_and_names_its_line(engine,
 
 
 def test_a_check_stands_where_it_is_put_and_what_is_said_of_it_is_taken_out_again():
-    mixed = [MixedIn(0, 7, 21), MixedIn(2, 3, 22)]
-    assert numbers_shown([1, 2, 3], mixed) == [21, 1, 22, 2, 3]
-    assert without([21, 1, 22, 2, 3], mixed) == [1, 2, 3]
+    mixed = [PlacedCheck(0, 7, 21), PlacedCheck(2, 3, 22)]
+    assert presented_numbers([1, 2, 3], mixed) == [21, 1, 22, 2, 3]
+    assert drop_checks([21, 1, 22, 2, 3], mixed) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(("seen", "lent"), [(range(20), {*range(20, 30)}), (range(30), {*range(5, 30)})])
 def test_a_check_has_a_number_that_nobody_has_read_another_text_under_as_long_as_there_is_one(seen, lent):
-    hits = [placed([7], range(5), 30, np.random.default_rng(seed), seen) for seed in range(30)]
-    assert {one.number for hit in hits for one in hit or ()} <= lent
+    hits = [place_checks([7], range(5), 30, np.random.default_rng(seed), seen) for seed in range(30)]
+    assert {one.shown_number for hit in hits for one in hit or ()} <= lent
 
 
 async def test_a_hit_with_a_check_is_asked_afresh_when_another_revision_comes_meanwhile(engine, monkeypatch):
@@ -249,7 +249,7 @@ async def test_a_campaign_whose_settings_leave_no_room_for_checks_is_not_launche
 async def test_a_copy_has_the_checks(engine):
     campaign = await with_checks(engine)
     async with engine.begin() as connection:
-        copy = await lifecycle.copy(connection, campaign.slug, now=NOW)
+        copy = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
     assert await value(engine, "SELECT count(*) FROM check_items WHERE campaign_id = :copy", copy=copy.id) == 3
     assert await value(engine, "SELECT has_checks FROM campaigns WHERE id = :copy", copy=copy.id)
 
@@ -267,7 +267,7 @@ async def test_checks_that_the_way_of_asking_chosen_since_cannot_meet_are_refuse
     await import_items(engine, campaign, ITEMS + GOLD)
     chosen = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}}
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, lambda before: before.model_copy(update=chosen))
+        await lifecycle.edit_settings(connection, campaign.slug, lambda before: before.model_copy(update=chosen))
     with pytest.raises(Conflict, match="Nobody can meet the check “g1”: 80 is no possible") as refused:
         await lead(engine, campaign)
     assert refused.value.code == "expected_impossible"

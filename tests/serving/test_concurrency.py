@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.database.bulk import snapshot
-from app.database.session import create_engine, transaction
-from app.record.replay import verify
+from app.database.bulk import open_snapshot
+from app.database.session import begin_transaction, create_engine
+from app.record.replay import verify_by_replay
 from app.selection.match_quality import match_quality
 from app.serving import proposals
 from app.serving.posterior_cache import PosteriorCache
@@ -44,8 +44,8 @@ async def test_32_clients_finish_a_campaign_with_every_wanted_judgment_once(data
         assert set(await values(engines[0], "SELECT judgments FROM posteriors")) == {(6,)}
         assert await value(engines[0], "SELECT sum(cardinality(items)) FROM responses") == 50 * 6
         assert await value(engines[0], "SELECT status FROM campaigns") == "finished"
-        async with snapshot(engines[0]) as connection:
-            assert (await verify(connection, campaign)).clean
+        async with open_snapshot(engines[0]) as connection:
+            assert (await verify_by_replay(connection, campaign)).is_clean
     finally:
         for engine in engines:
             await engine.dispose()
@@ -67,7 +67,7 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     quality[leader] = 0
     counts = np.zeros(8)
     someone = await annotator(engine, campaign, "someone")
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         here = await load_assignment(connection, cache, assignment_query_by_id(someone))
         for _ in range(1500):
             proposal = await proposals.propose_hit(connection, here, cache, now=NOW)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from app.crowd.annotators import AssignmentId
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.serving import broken
 from tests.campaigns.drafts import draft, import_items, lead
 from tests.media.files import png, with_files
@@ -53,7 +53,7 @@ async def test_what_does_not_load_is_reported_once_for_each_annotator_and_item(e
     campaign = await with_files(engine, FIVE, content="image")
     first, second = [await annotator(engine, campaign, name) for name in ("w1", "w2")]
     hit = await hit_of(engine, first)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         for who in (first, first, second):
             await broken.store_media_report(connection, who, hit.id, hit.items[0], now=NOW)
         await broken.store_media_report(connection, first, hit.id, 99, now=NOW)

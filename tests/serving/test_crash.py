@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import text
 
 from app.database import embedded
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
 from app.database.session import create_engine
-from app.record.replay import verify
+from app.record.replay import verify_by_replay
 from tests.database.test_embedded import postmaster_pid
 from tests.servers import easel_serving
 from tests.test_server import answers, assert_ended_in_order
@@ -73,18 +73,18 @@ async def kill_postgresql_under_load(server):
     for _ in range(2):
         os.kill(postmaster_pid(server.data), signal.SIGKILL)
         hits += await some(acknowledged)
-    assert embedded.running_url(server.data) is not None  # as commands look for it
+    assert embedded.running_server_url(server.data) is not None  # as commands look for it
     await asyncio.to_thread(assert_ended_in_order, server, signal.SIGHUP)
     return hits + await rest(acknowledged, people)
 
 
 async def check_what_is_stored(data, acknowledged):
     """Every acknowledged answer is there, once, and the posteriors follow from what is there."""
-    with embedded.start(data) as url:
+    with embedded.start_postgres(data) as url:
         engine = create_engine(url, pool_size=1)
-        async with snapshot(engine) as connection:
+        async with open_snapshot(engine) as connection:
             hits = list(await connection.scalars(text("SELECT hit_id FROM responses")))
-            found = await verify(connection, await campaign_by_slug(connection, "lexical-frequency"))
+            found = await verify_by_replay(connection, await load_campaign_by_slug(connection, "lexical-frequency"))
         await engine.dispose()
     assert len(hits) == len(set(hits)) == found.responses
     assert set(acknowledged) <= set(hits)

@@ -6,17 +6,17 @@ import math
 import numpy as np
 import pytest
 
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
-from app.database.session import create_engine, statements
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.database.session import borrow_autocommit_driver, create_engine
 from app.designs.answer import Answer, AnswerByCriterion, Form, Touch
-from app.designs.criteria import criteria_of, order_for
+from app.designs.criteria import criterion_order, criterion_views
 from app.designs.registry import DESIGNS
 from app.errors import Invalid
-from app.inference.online.laws import ONLINE
+from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay, revisions
-from app.record.law import hit_of as read_by_law
-from app.record.law import law_of, parameters_of
+from app.record.law import law_hit as read_by_law
+from app.record.law import law_of, law_parameters
 from app.record.stream import Response
 from app.serving import submission
 from app.serving.posterior_cache import PosteriorCache
@@ -30,8 +30,8 @@ BROKEN = "It is broken or incomplete"
 
 
 async def verified(engine, campaign) -> replay.Verification:
-    async with snapshot(engine) as connection:
-        return await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))
+    async with open_snapshot(engine) as connection:
+        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
 
 
 async def states_of(engine, criterion):
@@ -55,27 +55,27 @@ async def test_an_answer_is_one_row_with_its_values_by_one_criterion_after_anoth
     ((_, who, items, stored, extra),) = await responses(engine)
     assert items == hit.items
     assert stored == [value for name in NAMES[:count] for value in said[name]]
-    assert extra == {"criteria_order": [NAMES[k] for k in order_for(campaign, who)]}
+    assert extra == {"criteria_order": [NAMES[k] for k in criterion_order(campaign, who)]}
     judged = "SELECT criterion, sum(judgments), count(*) FROM current_posteriors GROUP BY 1 ORDER BY 1"
     assert await values(engine, judged) == [(k, len(items), 12) for k in range(count)]
 
 
-@pytest.mark.parametrize("law", ONLINE)
+@pytest.mark.parametrize("law", ONLINE_LAWS)
 async def test_posteriors_by_each_criterion_are_those_of_a_campaign_that_asks_it_alone(engine, law):
     campaign = await asking(engine, 3, **for_law(law))
     await answered(engine, campaign)
     rows = await responses(engine)
     assert len(rows) == 12
-    for number, view in enumerate(criteria_of(campaign)):
+    for number, view in enumerate(criterion_views(campaign)):
         one = law_of(view)
         parts = [np.split(np.array(stored), 3)[number].tolist() for _, _, _, stored, _ in rows]
         hits = [
-            read_by_law(view, Response.of(seq, who, items, part))
+            read_by_law(view, Response.from_stored(seq, who, items, part))
             for (seq, who, items, _, _), part in zip(rows, parts, strict=True)
         ]
-        assert await states_of(engine, number) == replayed(one, 12, hits, parameters_of(view)).T.tolist()
+        assert await states_of(engine, number) == replayed(one, 12, hits, law_parameters(view)).T.tolist()
     found = await verified(engine, campaign)
-    assert (found.clean, found.responses, found.items) == (True, 12, 12)
+    assert (found.is_clean, found.responses, found.items) == (True, 12, 12)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -86,7 +86,7 @@ async def test_every_design_asks_by_two_criteria(engine, design):
     rows = await responses(engine)
     assert len(rows) == 6
     assert all(len(stored) == 2 * len(items) for _, _, items, stored, _ in rows)
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_verification_says_by_which_criterion_something_is_wrong(engine):
@@ -105,9 +105,11 @@ async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law)
     somebody = await value(engine, "SELECT min(annotator_id) FROM responses")
     for kind in ("exclude", "include"):
         async with engine.begin() as connection:
-            await revisions.decide(connection, campaign, kind, "annotator", somebody, reason="", by="ada", now=NOW)
-        await revisions.revise(engine, campaign.id, now=NOW)
-        assert (await verified(engine, campaign)).clean
+            await revisions.record_decision(
+                connection, campaign, kind, "annotator", somebody, reason="", actor="ada", now=NOW
+            )
+        await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+        assert (await verified(engine, campaign)).is_clean
         after = [await states_of(engine, criterion) for criterion in (0, 1)]
         assert [one == other for one, other in zip(before, after, strict=True)] == [kind == "include"] * 2
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(2,)]
@@ -118,13 +120,15 @@ async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
     (me, *_) = await answered(engine, campaign, hits=1)
     somebody = await value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
     async with engine.begin() as connection:
-        await revisions.decide(connection, campaign, "exclude", "annotator", somebody, reason="", by="ada", now=NOW)
-    await revisions.revise(engine, campaign.id, now=NOW)
+        await revisions.record_decision(
+            connection, campaign, "exclude", "annotator", somebody, reason="", actor="ada", now=NOW
+        )
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     before = [await states_of(engine, criterion) for criterion in (0, 1)]
     hit = await hit_of(engine, me)
     await submit_by(engine, me, hit, made_up(campaign, hit.items, np.random.default_rng(1)))
     assert [await states_of(engine, criterion) for criterion in (0, 1)] == before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 @pytest.mark.parametrize(
@@ -142,12 +146,12 @@ async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     answers = {name: Answer(dict.fromkeys(hit.items, 50.0)) for name in NAMES[:2]}
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid) as refused:
             await submission.submit_answer(connection, me, hit.id, sent(answers), now=NOW)
     assert refused.value.code == code
     assert await responses(engine) == []
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
     said = made_up(campaign, hit.items, np.random.default_rng(3))
     assert not (await submit_by(engine, me, hit, said)).repeated
 
@@ -166,7 +170,7 @@ async def test_a_field_of_no_criterion_says_nothing_by_any(engine):
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     bare = Form({f"score-{item}": "40" for item in hit.items}, source="form")
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid) as refused:
             await submission.submit_answer(connection, me, hit.id, bare, now=NOW)
     assert refused.value.code == "scores_missing"
@@ -179,7 +183,7 @@ async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
     hit = await hit_of(engine, me)
     fields = {f"c{k}-score-{item}": str(10 * item + k) for k in (0, 1) for item in hit.items}
     fields |= {f"c1-changes-{hit.items[1]}": "4", f"unjudged-{hit.items[0]}": BROKEN, "viewport": "390x844"}
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await submission.submit_answer(connection, me, hit.id, Form(fields, "form"), now=NOW)
     ((_, _, items, stored, extra),) = await responses(engine)
     count = len(items)
@@ -192,7 +196,7 @@ async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
         "viewport": "390x844",
     }
     assert await values(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [(items[0], 1)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(engine):
@@ -208,9 +212,9 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
                     dict(zip(judged, rng.uniform(0, 100, len(judged)).tolist(), strict=True)),
                     unjudged={3: BROKEN} if 3 in hit.items else {},
                 )
-                for view in criteria_of(campaign)
+                for view in criterion_views(campaign)
             }
-            async with statements(engine) as connection:
+            async with borrow_autocommit_driver(engine) as connection:
                 await submission.submit_answer(connection, me, hit.id, AnswerByCriterion(said), now=NOW)
             asked += 3 in hit.items
     assert asked == 2
@@ -219,7 +223,7 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
         (0, 2),
         (1, 2),
     ]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def answer_until_done(engine, campaign, me, cache, rng):
@@ -251,7 +255,7 @@ async def test_many_who_share_items_give_every_wanted_judgment_once_by_each_crit
         assert set(await values(engine, "SELECT criterion, judgments FROM posteriors")) == {(0, 4), (1, 4), (2, 4)}
         assert await value(engine, "SELECT sum(cardinality(items)) FROM responses") == 20 * 4
         assert await value(engine, "SELECT status FROM campaigns") == "finished"
-        assert (await verified(engine, campaign)).clean
+        assert (await verified(engine, campaign)).is_clean
     finally:
         await engine.dispose()
 
@@ -261,12 +265,14 @@ async def test_answers_go_on_while_somebody_is_left_out(engine):
     (me, *_) = await answered(engine, campaign, hits=2)
     somebody = await value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
     async with engine.begin() as connection:
-        await revisions.decide(connection, campaign, "exclude", "annotator", somebody, reason="", by="ada", now=NOW)
+        await revisions.record_decision(
+            connection, campaign, "exclude", "annotator", somebody, reason="", actor="ada", now=NOW
+        )
     other = await annotator(engine, campaign, "other")
     hit = await hit_of(engine, other)
     said = made_up(campaign, hit.items, np.random.default_rng(5))
-    await asyncio.gather(revisions.revise(engine, campaign.id, now=NOW), submit_by(engine, other, hit, said))
-    assert (await verified(engine, campaign)).clean
+    await asyncio.gather(revisions.revise_posteriors(engine, campaign.id, now=NOW), submit_by(engine, other, hit, said))
+    assert (await verified(engine, campaign)).is_clean
     assert await value(engine, "SELECT count(*) FROM responses") == 7
 
 
@@ -275,7 +281,7 @@ async def test_what_is_asked_next_follows_the_criterion_that_decides(engine, ask
     campaign = await asking(engine, asked_by=asked_by)
     await answered(engine, campaign)
     cache = PosteriorCache()
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         copy = await cache.load_current_index(connection, campaign)
     mine = "SELECT score, variance FROM current_posteriors WHERE criterion = :criterion ORDER BY number"
     known = await values(engine, mine, criterion=criterion)
@@ -285,10 +291,10 @@ async def test_what_is_asked_next_follows_the_criterion_that_decides(engine, ask
 async def test_without_one_that_decides_the_variances_of_all_are_added(engine):
     campaign = await asking(engine, 3)
     cache = PosteriorCache()
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await cache.load_current_index(connection, campaign)
     await answered(engine, campaign)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         copy = await cache.load_current_index(connection, campaign)  # by news
         anew = await PosteriorCache().load_current_index(connection, campaign)
     rows = await values(engine, "SELECT criterion, score, variance FROM current_posteriors ORDER BY criterion, number")
@@ -305,7 +311,7 @@ async def test_iterations_are_planned_for_all_criteria_at_once(engine):
         me = await annotator(engine, campaign, f"ann {k}")
         assert await answer_until_done_by_one(engine, campaign, me, cache) in ("wait", "seen_all", "all_done")
     assert await value(engine, "SELECT count(DISTINCT iteration) FROM planned_hits") > 1
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def answer_until_done_by_one(engine, campaign, me, cache):
@@ -329,18 +335,18 @@ async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_
                 name: Answer(dict(zip(work.hit.items, rng.uniform(0, 100, len(work.hit.items)).tolist(), strict=True)))
                 for name in NAMES[:2]
             }
-            async with statements(engine) as connection:
+            async with borrow_autocommit_driver(engine) as connection:
                 await submission.submit_answer(connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW)
     lengths = "SELECT DISTINCT cardinality(values) / cardinality(items) FROM responses"
     assert await values(engine, lengths) == [(2,)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_each_annotator_keeps_an_order_of_their_own(engine):
     campaign = await asking(engine, 3)
-    orders = [tuple(order_for(campaign, annotator)) for annotator in range(1, 40)]
+    orders = [tuple(criterion_order(campaign, annotator)) for annotator in range(1, 40)]
     assert len(set(orders)) == 6
-    assert orders == [tuple(order_for(campaign, annotator)) for annotator in range(1, 40)]
+    assert orders == [tuple(criterion_order(campaign, annotator)) for annotator in range(1, 40)]
 
 
 async def test_touches_are_kept_by_criterion(engine):

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict
-from app.selection.gain import log_gain
+from app.selection.gain import log_gain_from_posterior
 from tests.campaigns.drafts import is_clean
 from tests.serving.campaigns import annotator, hit_of, running, submit, values
 from tests.serving.systems import of_systems, table
@@ -29,7 +29,7 @@ async def test_the_next_hit_is_led_by_the_item_of_which_an_answer_settles_most(e
     score, variance, judgments = (np.array(column) for column in zip(*known, strict=True))
     best = np.sort(score)[::-1]
     line = (best[2] + best[3]) / 2 if goal["rule"] == "best" else 0.18
-    gains, distance = log_gain(score - line, variance, judgments), np.abs(score - line)
+    gains, distance = log_gain_from_posterior(score - line, variance, judgments), np.abs(score - line)
     hits = [await hit_of(engine, await annotator(engine, campaign, name)) for name in ("one", "two", "three", "four")]
     leaders = [leader for (leader,) in await values(engine, "SELECT leader FROM hits ORDER BY id DESC LIMIT 4")]
     assert len(hits) == 4

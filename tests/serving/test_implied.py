@@ -7,8 +7,8 @@ import pytest
 
 from app.database.session import create_engine
 from app.inference.preferences.implied import Implications
-from app.record.revisions import decide, revise
-from app.selection.implied import asked_anyway
+from app.record.revisions import record_decision, revise_posteriors
+from app.selection.implied import select_implied_pairs_to_ask
 from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
@@ -50,11 +50,11 @@ async def test_what_an_annotators_answers_imply_is_not_asked_but_for_the_set_sha
     assert await judge(engine, me, PosteriorCache()) == "seen_all"
     known = Implications()
     for who, (first, second), given in await answers_of(engine, campaign):
-        anyway = asked_anyway(campaign.seed, who, first, [second], 10).item()
-        assert known.add(first, second, 1 if given[0] < given[1] else -1) is None or anyway
+        anyway = select_implied_pairs_to_ask(campaign.seed, who, first, [second], 10).item()
+        assert known.add_outcome(first, second, 1 if given[0] < given[1] else -1) is None or anyway
     assert known.tally.answered + known.tally.not_asked == PAIRS
     assert known.tally.not_asked > PAIRS // 3
-    assert known.tally.otherwise == 0
+    assert known.tally.answered_otherwise == 0
 
 
 async def test_with_a_share_of_100_every_pair_is_asked_once(engine):
@@ -120,8 +120,10 @@ async def test_an_answer_that_was_withdrawn_implies_nothing_any_more(engine):
     before = await answers_of(engine, campaign)
     first = await value(engine, "SELECT min(seq) FROM responses")
     async with engine.begin() as connection:
-        await decide(connection, campaign, "withdraw", "response", first, reason="a slip", by="ada", now=NOW)
-    await revise(engine, campaign.id, now=NOW)
+        await record_decision(
+            connection, campaign, "withdraw", "response", first, reason="a slip", actor="ada", now=NOW
+        )
+    await revise_posteriors(engine, campaign.id, now=NOW)
     await judge(engine, me, cache)
     again = (await answers_of(engine, campaign))[len(before) :]
     assert tuple(sorted(before[0][1])) in {tuple(sorted(pair)) for _, pair, _ in again}

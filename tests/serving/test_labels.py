@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.database.bulk import snapshot
+from app.database.bulk import open_snapshot
 from app.database.session import create_engine
 from app.designs.registry import design_of
-from app.record.replay import verify
+from app.record.replay import verify_by_replay
 from app.serving.posterior_cache import PosteriorCache
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.conftest import browser_of
@@ -37,7 +37,7 @@ async def label_until_done(engine, campaign, assignment, cache, rng):
             return work.reason
         else:
             (item,) = work.hit.items
-            (label,) = design.given([(item % 4) / 4 if rng.random() < 0.75 else rng.random()])
+            (label,) = design.simulate_answer([(item % 4) / 4 if rng.random() < 0.75 else rng.random()])
             await asyncio.gather(*(submit(engine, assignment, work.hit, scores=[label]) for _ in range(2)))
 
 
@@ -60,8 +60,8 @@ async def test_16_people_label_each_item_as_often_as_wanted_one_at_a_time(databa
         counts = await values(engines[0], "SELECT state FROM current_posteriors ORDER BY number")
         assert {sum(state) for (state,) in counts} == {8.0}  # seven labels, and as much as one before
         assert np.mean([np.argmax(state) == item % 4 for item, (state,) in enumerate(counts)]) > 0.8
-        async with snapshot(engines[0]) as connection:
-            assert (await verify(connection, campaign)).clean
+        async with open_snapshot(engines[0]) as connection:
+            assert (await verify_by_replay(connection, campaign)).is_clean
     finally:
         for engine in engines:
             await engine.dispose()

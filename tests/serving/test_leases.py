@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from app.crowd.annotators import AssignmentId
-from app.database.session import statements, transaction
+from app.database.session import begin_transaction, borrow_autocommit_driver
 from app.errors import Gone, NotFound
 from app.serving import drafts, leases
 from app.serving.posterior_cache import PosteriorCache
@@ -26,7 +26,7 @@ from tests.serving.campaigns import (
 async def test_asking_again_returns_the_same_hit_with_what_was_entered(engine):
     me = await annotator(engine, await running(engine))
     hit = await hit_of(engine, me)
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         assert await drafts.save_draft(connection, me, hit.id, {"00": {"score": 71}})
     again = await hit_of(engine, me)
     assert (again.id, again.items, again.texts) == (hit.id, hit.items, hit.texts)
@@ -50,7 +50,7 @@ async def test_nobody_keeps_a_draft_in_the_hit_of_someone_else(engine):
     campaign = await running(engine)
     hit = await hit_of(engine, await annotator(engine, campaign, "owner"))
     stranger = await annotator(engine, campaign, "stranger")
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         assert not await drafts.save_draft(connection, stranger, hit.id, {})
 
 
@@ -81,7 +81,7 @@ async def test_a_lease_that_cannot_be_renewed_is_given_up(engine):
     await expire(engine)
     other = await hit_of(engine, quick)
     assert set(hit.items) & set(other.items)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         assert await leases.try_next_hit(connection, PosteriorCache(), assignment_query_by_id(slow), now=NOW) is None
     assert await values(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(other.id,)]
 
@@ -91,7 +91,7 @@ async def test_a_renewed_lease_and_a_new_one_of_its_items_wait_for_each_other(en
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     hit = await hit_of(engine, slow)
     await expire(engine)
-    async with transaction(engine) as holding:
+    async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
         renewing = asyncio.create_task(next_hit(engine, slow))
         await until(engine, waiting(1))
@@ -199,7 +199,7 @@ async def test_another_process_sees_answers_at_once(engine):
     await next_hit(engine, other, cache=there)
     hit = await hit_of(engine, me, cache=here)
     await submit(engine, me, hit)
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         copy = await there.load_current_index(connection, campaign)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
@@ -222,7 +222,7 @@ async def test_a_person_with_many_visits_at_once_gets_no_item_twice(engine):
 async def test_of_two_visits_of_one_person_that_ask_for_the_same_items_at_once_one_gets_them(engine):
     campaign = await running(engine, items=5, repeat_items=False)
     visits = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
-    async with transaction(engine) as holding:
+    async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
         asking = [asyncio.create_task(next_hit(engine, visit, cache=PosteriorCache())) for visit in visits]
         await until(engine, waiting(2))
@@ -291,7 +291,7 @@ async def test_a_renewed_lease_and_a_new_one_of_the_same_annotator_wait_for_each
     first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
     await hit_of(engine, first)
     await expire(engine)
-    async with transaction(engine) as holding:
+    async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
         asking = [asyncio.create_task(next_hit(engine, visit, cache=PosteriorCache())) for visit in (first, second)]
         await until(engine, waiting(2))
@@ -305,7 +305,7 @@ async def test_a_lease_is_renewed_in_one_transaction(engine):
     me = await annotator(engine, campaign)
     await hit_of(engine, me)
     await expire(engine)
-    async with transaction(engine) as holding:
+    async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
         renewing = asyncio.create_task(hit_of(engine, me))
         await until(engine, waiting(1))

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.serving.open_hits import MANY_OPEN_HITS
 from app.serving.posterior_cache import PosteriorCache
 from app.serving.standing import assignment_query_by_id, load_assignment
@@ -47,7 +47,7 @@ async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
     cache = PosteriorCache(clock=lambda: time[0])
     await hit_of(engine, await annotator(engine, campaign, "first"), cache=cache)
     me = assignment_query_by_id(await annotator(engine, campaign, "second"))
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         assert (await load_assignment(connection, cache, me)).held is None
         assert len((await load_assignment(connection, PosteriorCache(), me)).held or ()) == 5 * MANY_OPEN_HITS + 5
         time[0] += 1.1
@@ -57,7 +57,7 @@ async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
 async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
     campaign, cache = await running(engine, items=20), PosteriorCache(clock=lambda: 100.0)
     await hit_of(engine, await annotator(engine, campaign, "first"), cache=cache)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         here = await load_assignment(
             connection, cache, assignment_query_by_id(await annotator(engine, campaign, "second"))
         )

@@ -38,7 +38,7 @@ STATEMENTS = {
 } | {
     "races.LEASE": text(races.INSERT_LEASE),
     "tokens.FIND_TOKEN": tokens.FIND_TOKEN,
-    "tokens.NOTE_USE": tokens.NOTE_USE,
+    "tokens.NOTE_USE": tokens.NOTE_TOKEN_USE,
 }
 for elsewhere in ("races.LOCK_AND_LEASE", "races.LOCK_AND_LEASE_OUTPUTS"):
     del STATEMENTS[elsewhere]

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from app.database.session import driver_of, statements, transaction
+from app.database.session import begin_transaction, borrow_autocommit_driver, driver_of
 from app.designs.answer import Answer
-from app.record.restored import settle_restored
+from app.record.restored import reset_restored_transaction_ids
 from app.selection.index import SelectionIndex
-from app.selection.rule import Asking
+from app.selection.rule import SelectionSettings
 from app.serving import posterior_cache, submission
 from app.serving.posterior_cache import CampaignIndex, PosteriorCache
 from app.serving.proposals import propose_hit
@@ -20,7 +20,7 @@ from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, su
 
 
 async def judged(engine, campaign, copy_of):
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         copy = await copy_of.posteriors(connection, campaign)
     return copy.index.judgments.tolist()
 
@@ -42,7 +42,9 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
     rows = [(item, 0.5, 0.01, 1) for item in (3, 1, 7, 5, 0)]
     draws = []
     for found in (rows, rows[::-1], sorted(rows)):
-        index = SelectionIndex([0.5] * 10, [0.08] * 10, [0] * 10, Asking(wanted=9, n=5, gamma=0.1))
+        index = SelectionIndex(
+            [0.5] * 10, [0.08] * 10, [0] * 10, SelectionSettings(judgments_per_item=9, items_per_hit=5, gamma=0.1)
+        )
         read: dict[str, Any] = {"revision": 0, "releases": 0, "watermark": "3:3:", "server_started": NOW}
         copy = CampaignIndex(index, np.random.default_rng(1), wanted_judgments=1, **read)
         numbers, scores, variances, judgments = zip(*found, strict=True)
@@ -137,7 +139,7 @@ async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_
     copy, me = PosteriorCache(), await annotator(engine, campaign)
     await judged(engine, campaign, copy)
     old = copy.indexes[campaign.id]
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         delayed: Any = Delayed(connection)
         look = asyncio.create_task(copy.load_current_index(delayed, campaign))
         await delayed.read.wait()
@@ -170,7 +172,7 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
     await judged(engine, campaign, copy)
     first = await hit_of(engine, me)
     await submit(engine, me, first)
-    async with transaction(engine) as one, transaction(engine) as two:
+    async with begin_transaction(engine) as one, begin_transaction(engine) as two:
         old: Any = Delayed(one)
         new: Any = Delayed(two)
         looks = [asyncio.create_task(copy.load_current_index(old, campaign))]
@@ -194,7 +196,7 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '99999999999'"))
     async with engine.begin() as connection:
-        await settle_restored(connection)
+        await reset_restored_transaction_ids(connection)
     assert await values(engine, "SELECT transaction_id::text FROM responses") == [("3",)]
     assert sum(await judged(engine, campaign, copy)) == 5
     await submit(engine, me, await hit_of(engine, me))
@@ -203,7 +205,7 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
 
 async def asked(engine, cache, someone):
     """The copy of `newest` after a request of this assignment, which brings it up to date."""
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         here = await load_assignment(connection, cache, assignment_query_by_id(someone))
         await propose_hit(connection, here, cache, now=NOW)
     return cache.indexes[here.id]
@@ -216,7 +218,7 @@ async def test_a_copy_loaded_while_another_request_asked_without_one_misses_noth
     await asked(engine, cache, me)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         cache.apply_changes(await load_assignment(connection, PosteriorCache(), assignment_query_by_id(me)))
     copy = await asked(engine, cache, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5

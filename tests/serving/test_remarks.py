@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
-from app.database.session import statements
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.designs.item_names import item_names
 from app.designs.remarks import Remark
@@ -47,7 +47,7 @@ async def flag(engine, campaign, name, item=2, *, reason=BROKEN, about=None):
     hit = await hit_of(engine, me)
     await execute(engine, "UPDATE hits SET items = :items WHERE id = :hit", items=[0, 1, item], hit=hit.id)
     given = Answer({0: 1.0, 1: 2.0, item: 3.0}, remarks={about or str(item): Remark(flag=reason)}, source="page")
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         return await submission.submit_answer(connection, me, hit.id, given, now=NOW)
 
 
@@ -66,8 +66,10 @@ async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_poste
         extra = await value(engine, "SELECT extra FROM responses WHERE campaign_id = :id", id=campaign.id)
         stored = {"remarks": {item: said, "hit": {"comment": "Line 1\nLine 2"}}} if said else None
         assert extra == stored
-        async with snapshot(engine) as connection:
-            assert (await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))).clean
+        async with open_snapshot(engine) as connection:
+            assert (
+                await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+            ).is_clean
     assert posteriors[0] == posteriors[1]
 
 
@@ -112,7 +114,7 @@ async def statements_of(engine, campaign):
     """What an answer without remarks sends to the database."""
     me = await annotator(engine, campaign)
     hit, sent = await hit_of(engine, me), []
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         with connection.query_logger(lambda query: sent.append(query.query)):
             answer = Answer(dict.fromkeys(hit.items, 50.0), source="page")
             await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
@@ -155,7 +157,7 @@ async def test_who_is_excluded_raises_no_alert(engine):
     await flag(engine, campaign, "ann")
     (number,) = (await values(engine, "SELECT id FROM annotators"))[0]
     async with engine.begin() as connection:
-        await who_counts.exclude(connection, campaign, number, reason="flags everything", now=NOW)
+        await who_counts.exclude_annotator(connection, campaign, number, reason="flags everything", now=NOW)
     await flag(engine, campaign, "bob")
     assert await values(engine, ALERTS) == []
 
@@ -182,7 +184,7 @@ async def test_a_flag_that_was_taken_back_counts_for_nobody(client, engine):
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     flagged = Answer(dict.fromkeys(hit.items, 5.0), remarks={str(hit.items[0]): Remark(flag=BROKEN)}, source="page")
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         told = await submission.submit_answer(connection, me, hit.id, flagged, now=NOW)
         await undo.replace_answer(connection, me, hit.id, told.seq, Answer(flagged.values), now=NOW)
     await flag(engine, campaign, "bob", item=hit.items[0] if hit.items[0] > 1 else 2)
@@ -199,13 +201,13 @@ async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check
     place = next(place for place, name in enumerate(hit.ids) if not name.startswith("v"))
     said = {str(hit.items[place]): Remark("Why?", BROKEN)}
     answer = Answer(dict.fromkeys(hit.items, 5.0), remarks=said, source="page")
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         told = await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
     stored = await value(engine, "SELECT extra FROM responses WHERE seq = :seq", seq=told.seq)
     number = await value(engine, "SELECT check_number FROM check_answers")
     assert stored == {"remarks": {f"check {number}": {"comment": "Why?", "flag": BROKEN}}}
     assert await values(engine, ALERTS) == [(f"item {hit.ids[place]}", f"1 annotator: {BROKEN}")]
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         shown = await undo.reopen_last_answer(connection, me, now=NOW)
     assert shown.form[f"comment-0{place}"] == "Why?"
 
@@ -219,7 +221,7 @@ async def test_an_output_is_flagged_for_its_segment_alone(engine):
             engine, "UPDATE hits SET items = '{0,1}', segment = :segment WHERE id = :hit", segment=segment, hit=hit.id
         )
         given = Answer({0: 1.0, 1: 2.0}, remarks={"0": Remark(flag="wrong")}, source="page")
-        async with statements(engine) as connection:
+        async with borrow_autocommit_driver(engine) as connection:
             await submission.submit_answer(connection, me, hit.id, given, now=NOW)
     assert await values(engine, ALERTS) == [("item ape for s0", "2 annotators")]
 
@@ -247,7 +249,7 @@ async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
     names = item_names(len(hit.items))
     same = names[[text.startswith("same") for text in hit.texts].index(True)]
     form = {f"score-{name}": "50" for name in names} | {f"flag-{same}": "wrong", "comment-hit": "Hm."}
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await submission.submit_answer(connection, me, hit.id, Form(form, "form"), now=NOW)
         again = await undo.reopen_last_answer(connection, me, now=NOW)
     extra = await value(engine, "SELECT extra FROM responses")

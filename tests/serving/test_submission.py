@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from app.campaigns.lifecycle import transition
-from app.database.session import transaction
+from app.campaigns.lifecycle import apply_transition
+from app.database.session import begin_transaction
 from app.designs.answer import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
 from app.serving import submission
@@ -67,7 +67,7 @@ async def test_touches_are_stored_in_the_order_of_the_items(engine):
     campaign = await running(engine, items_per_hit=2)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     touches = {hit.items[1]: Touch(1200, 3, "keyboard")}
-    async with transaction(engine) as connection:
+    async with begin_transaction(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), touches, "390x844", "page")
         await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
     ((telemetry, *rest),) = await values(engine, "SELECT telemetry::text, source, items FROM responses")
@@ -93,7 +93,7 @@ async def test_a_bad_answer_leaves_the_lease_open(engine, scores, code):
     campaign = await running(engine)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     with pytest.raises(Invalid) as refusal:
-        async with transaction(engine) as connection:
+        async with begin_transaction(engine) as connection:
             await submission.submit_answer(
                 connection, me, hit.id, Answer(dict(zip(hit.items, scores, strict=False))), now=NOW
             )
@@ -106,7 +106,7 @@ async def test_scores_for_items_of_another_hit_are_refused(engine):
     campaign = await running(engine)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     with pytest.raises(Invalid, match="not in this HIT"):
-        async with transaction(engine) as connection:
+        async with begin_transaction(engine) as connection:
             await submission.submit_answer(
                 connection, me, hit.id, Answer(dict.fromkeys([*hit.items, 99], 1.0)), now=NOW
             )
@@ -146,7 +146,7 @@ async def test_a_late_answer_to_a_finished_campaign_is_refused(engine):
     campaign = await running(engine)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     async with engine.begin() as connection:
-        await transition(connection, campaign.slug, "finish", now=NOW)
+        await apply_transition(connection, campaign.slug, "finish", now=NOW)
     await expire(engine)
     with pytest.raises(Gone):
         await submit(engine, me, hit)
@@ -156,7 +156,7 @@ async def test_a_held_hit_is_still_taken_after_the_campaign_is_paused(engine):
     campaign = await running(engine)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     async with engine.begin() as connection:
-        await transition(connection, campaign.slug, "pause", now=NOW)
+        await apply_transition(connection, campaign.slug, "pause", now=NOW)
     assert (await submit(engine, me, hit)).repeated is False
     assert (await next_hit(engine, me)).reason == "paused"
 
@@ -209,7 +209,7 @@ async def test_an_answer_whose_lease_ends_while_it_waits_does_not_go_over_the_wa
     slow, quick = [await annotator(engine, campaign, name) for name in ("slow", "quick")]
     hit = await hit_of(engine, slow)
     await expire(engine, seconds_ago=-0.5)
-    async with transaction(engine) as holding:
+    async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM hits FOR NO KEY UPDATE")
         answering = asyncio.create_task(submit(engine, slow, hit))
         await until(engine, waiting(1))
@@ -226,7 +226,7 @@ async def test_an_answer_whose_lease_ends_while_it_waits_for_its_items_is_taken_
     slow, quick = [await annotator(engine, campaign, name) for name in ("slow", "quick")]
     hit = await hit_of(engine, slow)
     await expire(engine, seconds_ago=-0.5)
-    async with transaction(engine) as holding:
+    async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors WHERE subject = 0 FOR NO KEY UPDATE")
         answering = asyncio.create_task(submit(engine, slow, hit))
         await until(engine, waiting(1))
@@ -275,5 +275,5 @@ async def test_an_answer_in_time_is_taken_although_the_campaign_was_finished_by_
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     await expire(engine, seconds_ago=-5)
     async with engine.begin() as connection:
-        await transition(connection, campaign.slug, "finish", now=NOW)
+        await apply_transition(connection, campaign.slug, "finish", now=NOW)
     assert not (await submit(engine, me, hit)).repeated

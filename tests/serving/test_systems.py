@@ -5,14 +5,14 @@ from collections import Counter
 
 import pytest
 
-from app.dashboard.follow import Followers
-from app.dashboard.state import newest_state
-from app.database.session import statements
+from app.dashboard.follow import IncrementalReplays
+from app.dashboard.state import load_dashboard_state
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.designs.registry import design_of
 from app.errors import Invalid
 from app.record import states, unjudged
-from app.record.revisions import decide, revise
+from app.record.revisions import record_decision, revise_posteriors
 from app.serving import entrance, submission
 from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_items, is_clean
@@ -42,13 +42,13 @@ async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
 
 async def test_before_they_begin_people_see_outputs_and_no_names(engine):
     campaign = await of_systems(engine, table(above=True), items_per_hit=3)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         shown = await entrance.load_sample_items(
             connection, await entrance.load_campaign_by_link(connection, campaign.link_key)
         )
     assert len(shown.texts) == 3
     assert all(" on " in text for text in shown.texts)
-    assert [part.title for part in shown.common] == ["Source", "Reference"]
+    assert [part.title for part in shown.shared_context] == ["Source", "Reference"]
 
 
 async def test_an_answer_changes_the_posteriors_of_the_systems_and_replays_to_the_bit(engine):
@@ -77,7 +77,7 @@ async def test_segments_that_others_hold_count_as_used(engine):
     assert Counter(hit.segment for hit in hits) == dict.fromkeys(range(4), 2)
     more = [await annotator(engine, campaign, f"more {k}") for k in range(4)]
     async with engine.begin() as storing:  # so that nobody gets a lease before all have chosen
-        await storing.execute(states.LOCK_OUT_HOLDERS, {"campaign": campaign.id})
+        await storing.execute(states.TAKE_STORE_LOCK, {"campaign": campaign.id})
         choosing = [asyncio.create_task(hit_of(engine, me, cache=caches[0])) for me in more]
         await until(engine, waiting(4))
     assert len({hit.segment for hit in await asyncio.gather(*choosing)}) == 4
@@ -145,7 +145,7 @@ async def test_a_form_answers_about_what_is_shown(engine):
     hit = await hit_of(engine, me)
     hidden = ({0, 1, 2} - {*hit.items}).pop()
     fields = {f"score-{item}": "50" for item in hit.items}
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid):
             await submission.submit_answer(
                 connection, me, hit.id, Form(fields | {f"score-{hidden}": "1"}, "form"), now=NOW
@@ -224,8 +224,8 @@ async def test_a_system_joins_a_campaign_without_the_answers_that_are_left_out(e
     await answered(engine, campaign, by=3, each=2)
     out = await value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
-        await decide(connection, campaign, "exclude", "annotator", out, reason="bot", by="me", now=NOW)
-    await revise(engine, campaign.id, now=NOW)
+        await record_decision(connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW)
+    await revise_posteriors(engine, campaign.id, now=NOW)
     await import_items(engine, campaign, table(("elk",)))
     assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 8
     assert await is_clean(engine, campaign.slug)
@@ -236,8 +236,8 @@ async def test_answers_that_are_left_out_use_no_segment(engine):
     await answered(engine, campaign, by=3, each=2)
     out = await value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
-        await decide(connection, campaign, "exclude", "annotator", out, reason="bot", by="me", now=NOW)
-    await revise(engine, campaign.id, now=NOW)
+        await record_decision(connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW)
+    await revise_posteriors(engine, campaign.id, now=NOW)
     cache, me = PosteriorCache(), await annotator(engine, campaign, "one more")
     hit = await hit_of(engine, me, cache=cache)
     assert uses(cache, campaign) == 4  # as they were loaded
@@ -254,10 +254,10 @@ def uses(cache, campaign):
 async def test_what_a_process_shows_of_a_campaign_learns_of_a_system_that_joined(engine):
     campaign = await of_systems(engine)
     await answered(engine, campaign, by=2, each=2)
-    cache, followers = PosteriorCache(), Followers()
+    cache, followers = PosteriorCache(), IncrementalReplays()
     for systems in (4, 5):
         async with engine.begin() as connection:
-            state = await newest_state(connection, cache, followers, campaign, now=NOW)
+            state = await load_dashboard_state(connection, cache, followers, campaign, now=NOW)
         assert len(state.figures["heatmap"]["labels"]) == systems
         await import_items(engine, campaign, table(("elk" if systems == 4 else "fox",)))
 
@@ -268,7 +268,7 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
     hit = await hit_of(engine, me)
     (same,) = [item for item, text in zip(hit.items, hit.texts, strict=True) if text.startswith("same")]
     (other,) = {*hit.items} - {same}
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         reason = campaign.unjudged_reasons[0] if campaign.unjudged_reasons else ""
         answer = Answer({other: 30.0}, unjudged={same: reason})
         await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
@@ -279,7 +279,7 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
     ]
     assert await value(engine, "SELECT max(unjudged) FROM posteriors") == 0
     async with engine.begin() as connection:
-        assert await unjudged.reasons(connection, campaign.id) == {}
+        assert await unjudged.count_unjudged_reasons(connection, campaign.id) == {}
     assert await values(engine, "SELECT jsonb_object_keys(extra -> 'cannot_be_judged') FROM responses ORDER BY 1") == [
         ("0",),
         ("1",),
@@ -296,7 +296,7 @@ async def test_nobody_is_asked_again_about_outputs_that_they_could_not_judge(eng
         hit = await hit_of(engine, me)
         seen.append(hit.segment)
         scores, unjudged = ({}, dict.fromkeys(hit.items, reason)) if broken else (dict.fromkeys(hit.items, 50.0), {})
-        async with statements(engine) as connection:
+        async with borrow_autocommit_driver(engine) as connection:
             await submission.submit_answer(connection, me, hit.id, Answer(scores, unjudged=unjudged), now=NOW)
     assert {*seen[:3]} == {0, 1, 2}
     assert {*seen[3:]} == {seen[2]}
@@ -312,7 +312,7 @@ def in_pairs(*outputs):
 
 def in_order(campaign, hit):
     """Whoever has the higher number is better."""
-    return design_of(campaign).given([item / 10 for item in hit.items])
+    return design_of(campaign).simulate_answer([item / 10 for item in hit.items])
 
 
 async def judged_until(engine, campaign, people):

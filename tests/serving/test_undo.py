@@ -6,8 +6,8 @@ import re
 import pytest
 from sqlalchemy import text
 
-from app.database.campaign import campaign_by_slug
-from app.database.session import statements
+from app.database.campaign import load_campaign_by_slug
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.errors import Conflict, NotFound
 from app.quality import who_counts
@@ -37,7 +37,7 @@ async def change(engine, statement):
 
 async def replaced(engine, someone, hit, answer, scores):
     sent = Answer(dict(zip(hit.items, scores, strict=True)))
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         return await undo.replace_answer(connection, someone, hit.id, answer, sent, now=NOW)
 
 
@@ -52,8 +52,8 @@ async def scores_of(engine, campaign):
 
 async def verified(engine, campaign):
     async with engine.connect() as connection:
-        now = await campaign_by_slug(connection, campaign.slug)
-        return (await replay.verify(connection, now)).clean
+        now = await load_campaign_by_slug(connection, campaign.slug)
+        return (await replay.verify_by_replay(connection, now)).is_clean
 
 
 def again(html):
@@ -86,7 +86,7 @@ async def test_both_answers_stay_and_the_newer_one_counts(client, engine):
     reply = (await client.post(address, data=again(page) | dict.fromkeys(scores, "90"))).text
     assert fields_of(reply)["hit"] == fields_of(following)["hit"]  # the HIT that they hold stays theirs
     assert "1 set done" in reply
-    await revisions.revise(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
     assert len(await rows(engine, "SELECT 1 FROM responses WHERE campaign_id = :id", id=campaign.id)) == 2
     judged = [score for _, score, judgments in await scores_of(engine, campaign) if judgments == 1]
@@ -121,7 +121,7 @@ async def test_the_posteriors_are_those_of_a_campaign_that_got_the_newer_answer_
                 await replaced(engine, someone, hit, told.seq, meant)
             else:
                 await submit(engine, someone, hit, scores=meant)
-        await revisions.revise(engine, campaign.id, now=NOW)
+        await revisions.revise_posteriors(engine, campaign.id, now=NOW)
         scores[way] = await scores_of(engine, campaign)
     assert scores["changed"] == scores["plain"]
 
@@ -144,7 +144,7 @@ async def test_a_change_can_be_changed(engine):
     told = await submit(engine, ann, hit)
     for score in (20.0, 70.0):
         told = await replaced(engine, ann, hit, told.seq, [score] * 5)
-    await revisions.revise(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
     counting = [row for row in await scores_of(engine, campaign) if row[2]]
     assert [row[2] for row in counting] == [1] * 5
@@ -236,7 +236,7 @@ async def test_a_campaign_whose_items_have_all_judgments_still_takes_a_change_be
     hit, others = await hit_of(engine, ann), await hit_of(engine, bob)
     told = await submit(engine, ann, hit)
     await replaced(engine, ann, hit, told.seq, [90.0] * 5)
-    await revisions.revise(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert [row[2] for row in await scores_of(engine, campaign)].count(1) == 5
     await submit(engine, bob, others)
     ((status,),) = await rows(engine, "SELECT status FROM campaigns")
@@ -264,7 +264,7 @@ async def test_a_form_of_another_campaigns_answer_changes_nothing(engine):
     await submit(engine, ann, hit)
     told = await submit(engine, bob, theirs)
     sent = Form({f"score-{item}": "3" for item in hit.items}, source="form")
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Conflict):
             await undo.replace_answer(connection, ann, hit.id, told.seq, sent, now=NOW)
         with pytest.raises(NotFound):
@@ -283,10 +283,10 @@ async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_giv
     assert refusal.value.code == "answer_changed_often"
     assert (await replaced(engine, ann, hit, told[-2], [19.0] * 5)).repeated  # its reply was lost, and it is sent again
     with pytest.raises(Conflict, match="many times"):
-        async with statements(engine) as connection:
+        async with borrow_autocommit_driver(engine) as connection:
             await undo.reopen_last_answer(connection, ann, now=NOW)
     assert len(await rows(engine, "SELECT 1 FROM responses")) == 21
-    await revisions.revise(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
     after = await hit_of(engine, ann)
     seq = (await submit(engine, ann, after)).seq

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
-from app.database.session import statements
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.designs.item_names import item_names
 from app.designs.registry import DESIGNS, design_of
@@ -24,7 +24,7 @@ ITEM = "It is broken or incomplete"
 
 async def sent_back(engine, someone):
     """Reopen the last answer and send the form as it is filled in; what was reopened."""
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         last = await undo.reopen_last_answer(connection, someone, now=NOW)
         told = await undo.replace_answer(
             connection, someone, last.hit.id, last.seq, Form(last.form, source="form"), now=NOW
@@ -36,15 +36,15 @@ async def sent_back(engine, someone):
 async def says_the_same(engine, campaign):
     newer, older = await values(engine, SAID)
     assert repr(newer) == repr(older)  # NaN stands for what nobody judged
-    await revisions.revise(engine, campaign.id, now=NOW)
-    async with snapshot(engine) as connection:
-        verified = await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))
-    assert (verified.responses, verified.clean) == (1, True)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    async with open_snapshot(engine) as connection:
+        verified = await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+    assert (verified.responses, verified.is_clean) == (1, True)
 
 
 async def given(engine, someone, answer):
     hit = await hit_of(engine, someone)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await submission.submit_answer(connection, someone, hit.id, answer(hit), now=NOW)
     return hit
 
@@ -112,7 +112,7 @@ async def test_of_a_hit_with_checks_and_what_was_said_of_these_stays_as_it_was_f
     assert [last.form[f"score-{name}"] for name in names] == ["30", "40", "50", "60", "70"]
     changed = Form({**last.form, **{f"score-{name}": "1" for name in names}}, source="form")
     before = await values(engine, "SELECT check_number, value FROM check_answers")
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         again = await undo.reopen_last_answer(connection, me, now=NOW)
         await undo.replace_answer(connection, me, hit.id, again.seq, changed, now=NOW)
     assert await values(engine, "SELECT check_number, value FROM check_answers") == before

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from app.campaigns import counted
-from app.database.bulk import snapshot
-from app.database.campaign import campaign_by_slug
-from app.database.session import statements
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.errors import Invalid
 from app.record import replay, revisions
@@ -29,13 +29,15 @@ async def answer(engine, assignment, hit, unjudged, reason=BROKEN):
     """An answer that cannot judge these items, and gives the others places or points in their order."""
     others = [item for item in hit.items if item not in unjudged]
     given = Answer({item: float(1 + k) for k, item in enumerate(others)}, unjudged=dict.fromkeys(unjudged, reason))
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         return await submission.submit_answer(connection, assignment, hit.id, given, now=NOW)
 
 
 async def is_clean(engine, campaign) -> bool:
-    async with snapshot(engine) as connection:
-        return (await replay.verify(connection, await campaign_by_slug(connection, campaign.slug))).clean
+    async with open_snapshot(engine) as connection:
+        return (
+            await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+        ).is_clean
 
 
 async def people(engine) -> dict[int, int]:
@@ -83,8 +85,10 @@ async def test_an_excluded_annotators_word_no_longer_counts_and_the_item_is_aske
     await execute(engine, "UPDATE campaigns SET status = 'running'")
     first = await value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
-        await revisions.decide(connection, campaign, "exclude", "annotator", first, reason="", by="ada", now=NOW)
-    await revisions.revise(engine, campaign.id, now=NOW)
+        await revisions.record_decision(
+            connection, campaign, "exclude", "annotator", first, reason="", actor="ada", now=NOW
+        )
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await people(engine) == {0: 1, 1: 1}
     assert await is_clean(engine, campaign)
     hit = await hit_of(engine, them[2])
@@ -189,7 +193,7 @@ async def test_judgments_beyond_those_wanted_of_an_item_that_left_the_pool_are_n
     campaign = await asking(engine, items=2, judgments_per_item=3)
     await execute(engine, "UPDATE posteriors SET unjudged = 2, judgments = 5 WHERE subject = 0")
     async with engine.begin() as connection:
-        assert (await counted.find_counted(connection, campaign.slug)).judgments_wanted == 6
+        assert (await counted.find_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 6
 
 
 @pytest.mark.parametrize("design", ["pairwise", "baseline"])
@@ -225,7 +229,7 @@ async def test_two_that_cannot_be_compared_imply_nothing_about_others(engine):
         await answer(engine, me, work.hit, work.hit.items[:1] if len(pairs) == 1 else [])
     assert len(pairs) == 2
     assert pairs[0] != pairs[1]
-    known = cache.indexes[campaign.id].own_answers[1].implied_pairs.known
+    known = cache.indexes[campaign.id].own_answers[1].implied_pairs.implications
     assert known.tally.answered == 1
 
 
@@ -250,7 +254,7 @@ async def test_of_a_ranking_the_others_keep_their_order(engine):
     hit = await hit_of(engine, me)
     a, b, c, d = hit.items
     form = {f"score-{a}": "4", f"score-{b}": "1", f"score-{c}": "3", f"score-{d}": "2", f"unjudged-{b}": BROKEN}
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await submission.submit_answer(connection, me, hit.id, Form(form, "form"), now=NOW)
     assert await value(engine, "SELECT values::text FROM responses") == "{3,NaN,2,1}"
     assert await is_clean(engine, campaign)
@@ -261,7 +265,7 @@ async def test_of_best_and_worst_the_others_have_theirs(engine):
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     a, b, c, _ = hit.items
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         for best, refused in ((str(b), True), (str(a), False)):
             form = Form({"best": best, "worst": str(c), f"unjudged-{b}": BROKEN}, "form")
             if refused:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.errors import Gone, NotFound
 from app.serving import drafts, ending, standing
 from app.serving.posterior_cache import PosteriorCache
@@ -17,7 +17,7 @@ async def visits(engine, campaign, *sessions, person="W1"):
 
 
 async def stop(engine, assignment):
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         return await ending.end_visit(
             connection, PosteriorCache(), standing.assignment_query_by_id(assignment), now=NOW
         )
@@ -28,7 +28,7 @@ async def test_a_second_session_goes_on_with_the_open_hit_and_its_draft(engine, 
     campaign = await running(engine, hits_per_annotator=limit)
     first, second = await visits(engine, campaign, "s1", "s2")
     begun = await hit_of(engine, first)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await drafts.save_draft(connection, first, begun.id, {"1": {"score": 7}})
     taken = await hit_of(engine, second)
     assert (taken.id, taken.items, taken.draft) == (begun.id, begun.items, {"1": {"score": 7}})
@@ -90,7 +90,7 @@ async def test_an_mturk_assignment_cannot_answer_the_hit_of_another_one(engine):
     hit = await hit_of(engine, first)
     with pytest.raises(NotFound):
         await submit(engine, second, hit)
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         assert not await drafts.save_draft(connection, second, hit.id, {"1": {"score": 7}})
     assert (await hit_of(engine, first)).draft == {}
     assert not (await submit(engine, first, hit)).repeated

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.simulation.annotators import CARELESS, Habits, MadeUp, Population, Replayed, nearness
+from app.simulation.annotators import (
+    CARELESS_KINDS,
+    HabitAnnotators,
+    Habits,
+    Population,
+    ReplayedAnnotators,
+    nearest_similarity,
+)
 
 MIDDLE = np.full(4000, 0.5)
 
@@ -22,24 +29,24 @@ def apart(n, *, around=0.5):
 
 
 def test_who_has_no_habits_says_the_truth_but_for_noise():
-    said = np.array([Habits(noise=0.1).says(np.array([0.4]), 0, rng(k))[0] for k in range(800)])
+    said = np.array([Habits(noise=0.1).score_items(np.array([0.4]), 0, rng(k))[0] for k in range(800)])
     assert said.mean() == pytest.approx(0.4, abs=0.01)
     assert said.std() == pytest.approx(0.1, rel=0.08)
 
 
 def test_bias_and_scale_are_a_line_through_the_middle():
     truth = apart(3)
-    seen = Habits(bias=0.05, scale=0.5, noise=0.0).says(truth, 0, rng())
+    seen = Habits(bias=0.05, scale=0.5, noise=0.0).score_items(truth, 0, rng())
     assert seen == pytest.approx(np.round(0.55 + 0.5 * (truth - 0.5), 2))
 
 
 def test_who_shuns_the_ends_keeps_as_far_away_from_both():
-    said = Habits(noise=0.0, end_aversion=0.2).says(np.array([0.0, 0.5, 1.0]), 0, rng())
+    said = Habits(noise=0.0, end_aversion=0.2).score_items(np.array([0.0, 0.5, 1.0]), 0, rng())
     assert said == pytest.approx([0.1, 0.5, 0.9])
 
 
 def test_rounding_is_as_frequent_as_said():
-    said = np.round(100 * Habits(noise=0.2, to_5=0.3, to_10=0.4).says(MIDDLE, 0, rng())).astype(int)
+    said = np.round(100 * Habits(noise=0.2, to_5=0.3, to_10=0.4).score_items(MIDDLE, 0, rng())).astype(int)
     tens, fives = np.mean(said % 10 == 0), np.mean(said % 10 == 5)
     assert tens == pytest.approx(0.4 + 0.3 / 2 + 0.3 / 10, abs=0.03)
     assert fives == pytest.approx(0.3 / 2 + 0.3 / 10, abs=0.03)
@@ -60,19 +67,19 @@ def test_noise_changes_with_what_was_done_and_with_what_stands_beside(habits, do
 
 
 def test_nearness_by_hand():
-    assert nearness(np.array([0.3, 0.4, 0.9])) == pytest.approx([np.exp(-0.5), np.exp(-0.5), np.exp(-12.5)])
-    assert nearness(np.array([0.3])) == [0.0]
+    assert nearest_similarity(np.array([0.3, 0.4, 0.9])) == pytest.approx([np.exp(-0.5), np.exp(-0.5), np.exp(-12.5)])
+    assert nearest_similarity(np.array([0.3])) == [0.0]
 
 
-@pytest.mark.parametrize("how", CARELESS)
+@pytest.mark.parametrize("how", CARELESS_KINDS)
 def test_who_does_not_look_says_the_same_whatever_is_true(how):
     people = [Habits(careless=how, bias=0.3)] * 2
-    low, high = (MadeUp(people, np.full(200, truth)).answer(0, range(200), rng()) for truth in (0.1, 0.9))
+    low, high = (HabitAnnotators(people, np.full(200, truth)).answer(0, range(200), rng()) for truth in (0.1, 0.9))
     assert low.tolist() == high.tolist()
 
 
 def test_each_kind_of_carelessness_is_its_own():
-    random, line, middle = (Habits(careless=how).says(MIDDLE, 0, rng()) for how in CARELESS)
+    random, line, middle = (Habits(careless=how).score_items(MIDDLE, 0, rng()) for how in CARELESS_KINDS)
     assert random.std() == pytest.approx(np.sqrt(1 / 12), rel=0.05)
     assert len(set(line.tolist())) == 1
     assert np.abs(middle - 0.5).max() < 0.1
@@ -90,7 +97,7 @@ def test_each_kind_of_carelessness_is_its_own():
         fatigue=st.floats(0, 2),
         learning=st.floats(0, 2),
         context=st.floats(0, 1),
-        careless=st.none() | st.sampled_from(CARELESS),
+        careless=st.none() | st.sampled_from(CARELESS_KINDS),
     ),
     truth=st.lists(st.floats(0, 1), min_size=1, max_size=8),
     done=st.integers(0, 500),
@@ -106,7 +113,7 @@ def test_a_crowd_is_as_its_parameters_say():
     crowd = Population(
         bias_sd=0.1, log_scale_sd=0.3, noise=0.2, log_noise_sd=0.4, careless={"random": 0.2, "middle": 0.1}
     )
-    people = crowd.people(1000, rng())
+    people = crowd.draw_habits(1000, rng())
     assert np.std([one.bias for one in people]) == pytest.approx(0.1, rel=0.1)
     assert np.std(np.log([one.scale for one in people])) == pytest.approx(0.3, rel=0.1)
     assert np.median([one.noise for one in people]) == pytest.approx(0.2, rel=0.1)
@@ -115,7 +122,7 @@ def test_a_crowd_is_as_its_parameters_say():
 
 
 def test_who_repeats_real_scores_says_each_as_often_as_it_was_given():
-    people = Replayed([[0.1, 0.1, 0.7], [0.5]])
+    people = ReplayedAnnotators([[0.1, 0.1, 0.7], [0.5]])
     said = Counter(people.answer(3, [0], rng(k)).item() for k in range(900))
     assert set(said) == {0.1, 0.7}
     assert said[0.1] == pytest.approx(600, abs=60)

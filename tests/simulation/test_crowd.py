@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 from sqlalchemy import text
 
-from app.campaigns.lifecycle import transition
+from app.campaigns.lifecycle import apply_transition
 from app.errors import Conflict, Invalid
-from app.record.replay import verify
-from app.simulation.annotators import plain
+from app.record.replay import verify_by_replay
+from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.serving.criteria import asking
@@ -24,7 +24,7 @@ def clock():
 
 
 async def rehearse(engine, campaign, *, seed=1, **chosen):
-    defaults: dict[str, Any] = {"hits": 40, "annotators": 5, "population": plain(0.1), "truth_column": None}
+    defaults: dict[str, Any] = {"hits": 40, "annotators": 5, "population": plain_population(0.1), "truth_column": None}
     rng = np.random.default_rng(seed)
     return await simulate(engine, campaign, rng=rng, clock=clock(), **defaults | chosen)
 
@@ -33,13 +33,13 @@ async def test_a_made_up_crowd_recovers_the_truth_through_the_real_path(engine):
     campaign = await running(engine, items=40, launched=False, judgments_per_item=8, hits_per_annotator=1000)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('oracle', number * 2.5)"))
-        campaign = await transition(connection, campaign.slug, "launch", now=NOW)
+        campaign = await apply_transition(connection, campaign.slug, "launch", now=NOW)
     await rehearse(engine, campaign, hits=1000, truth_column="oracle")
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, np.arange(40)).statistic > 0.95
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
     async with engine.begin() as connection:
-        assert (await verify(connection, campaign)).mismatches == []
+        assert (await verify_by_replay(connection, campaign)).mismatches == []
 
 
 async def test_a_made_up_crowd_answers_by_every_criterion(engine):
@@ -50,7 +50,7 @@ async def test_a_made_up_crowd_answers_by_every_criterion(engine):
     assert (np.abs(correlations) < 0.9).all()
     assert correlations.max() > 0.1
     async with engine.begin() as connection:
-        assert (await verify(connection, campaign)).clean
+        assert (await verify_by_replay(connection, campaign)).is_clean
 
 
 async def test_the_same_seed_gives_the_same_answers(engine):
@@ -71,7 +71,7 @@ async def test_a_campaign_that_is_not_open_gets_no_made_up_annotators(engine, st
     campaign = await running(engine, launched=status != "draft")
     if status == "finished":
         async with engine.begin() as connection:
-            campaign = await transition(connection, campaign.slug, "finish", now=NOW)
+            campaign = await apply_transition(connection, campaign.slug, "finish", now=NOW)
     with pytest.raises(Conflict, match=said) as refusal:
         await rehearse(engine, campaign)
     assert refusal.value.code == "not_running"
@@ -114,7 +114,7 @@ async def test_a_made_up_crowd_judges_outputs_of_systems(engine):
     content = table(tuple(f"system {k}" for k in range(6)), segments=20)
     campaign = await of_systems(engine, content, items_per_hit=3, judgments_per_item=40)
     truth = np.random.default_rng(1)
-    await rehearse(engine, campaign, hits=200, population=plain(0.15))
+    await rehearse(engine, campaign, hits=200, population=plain_population(0.15))
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, truth.random(6)).statistic > 0.9
     used = [count for (count,) in await values(engine, "SELECT count(*) FROM responses GROUP BY segment")]

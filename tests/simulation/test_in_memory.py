@@ -5,23 +5,23 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from app.inference.online.law import Parameters
-from app.inference.online.laws import ONLINE
-from app.selection.registry import RULES
-from app.selection.rule import Asking
-from app.simulation.annotators import MadeUp, Population
-from app.simulation.in_memory import InMemory
+from app.inference.online.law import LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
+from app.simulation.annotators import HabitAnnotators, Population
+from app.simulation.in_memory import SimulatedCampaign
 
-ASKING = Asking(wanted=4, n=3, gamma=0.1, best=5)
+ASKING = SelectionSettings(judgments_per_item=4, items_per_hit=3, gamma=0.1, best_count=5)
 ITEMS = 20
-OF_SCALES = [name for name, rule in RULES.items() if not rule.reads_labels]
+OF_SCALES = [name for name, rule in SELECTION_RULES.items() if not rule.reads_labels]
 
 
 def begun(rule="easl", law="easl", seed=1, wanted=4):
     rng = np.random.default_rng(seed)
-    people = MadeUp(Population(bias_sd=0.1).people(6, rng), rng.random(ITEMS))
-    asking = Asking(wanted=wanted, n=3, gamma=0.1, best=5)
-    return InMemory(RULES[rule], ONLINE[law], asking, Parameters(), ITEMS, rng), people
+    people = HabitAnnotators(Population(bias_sd=0.1).draw_habits(6, rng), rng.random(ITEMS))
+    asking = SelectionSettings(judgments_per_item=wanted, items_per_hit=3, gamma=0.1, best_count=5)
+    return SimulatedCampaign(SELECTION_RULES[rule], ONLINE_LAWS[law], asking, LawParameters(), ITEMS, rng), people
 
 
 @pytest.mark.parametrize("law", ["easl", "ra", "trueskill", "easl-aware"])
@@ -30,7 +30,7 @@ def test_what_it_knows_is_what_its_law_makes_of_all_answers(rule, law):
     campaign, people = begun(rule, law)
     hits = list(campaign.answered_by(people))
     replayed = campaign.law.begin(
-        [np.full(ITEMS, number) for number in campaign.law.family.default_prior], Parameters()
+        [np.full(ITEMS, number) for number in campaign.law.family.default_prior], LawParameters()
     )
     replayed.take(hits)
     assert campaign.beliefs.state.tolist() == replayed.state.tolist()

@@ -12,12 +12,12 @@ import pytest
 
 from app.errors import NotFound, Refusal
 from app.goals.evidence import GoalEvidence
-from app.goals.progress import words
-from app.inference.online.laws import ONLINE
-from app.record.per_minute import recent_pace
+from app.goals.progress import describe_goal
+from app.inference.online.laws import ONLINE_LAWS
+from app.record.per_minute import load_recent_hits_per_hour
 from app.simulation import planned
-from app.simulation.planned import Asked, Plan, Plans, caution, plan
-from app.simulation.planner import MOST_BY_LAW, Forecast, forecast
+from app.simulation.planned import Plan, PlanRequest, PlanRunner, measurement_caution, plan_campaign_goal
+from app.simulation.planner import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit
 from tests.serving.systems import of_systems, table
 
@@ -28,13 +28,13 @@ GOAL: dict[str, Any] = {"goal": "intervals", "goal_width": 20}
 
 async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engine, researcher):
     campaign = await running(engine, items=8, minutes_per_hit=2, pay_per_hit=0.5, **GOAL)
-    found = await plan(engine, campaign.slug, runs=3, now=NOW, at_once=4)
-    middle, low, high = found.found.band
+    found = await plan_campaign_goal(engine, campaign.slug, runs=3, now=NOW, at_once=4)
+    middle, low, high = found.forecast.band
     assert 0 < low <= middle <= high
-    assert found.needed.startswith(f"About {middle:.0f} more judgments")
+    assert found.needed_text.startswith(f"About {middle:.0f} more judgments")
     hits = middle / 5
     assert found.costs == [f"{hits:.0f} HITs", f"{hits * 2 / 60:.1f} hours of work", f"{hits / 2:.2f} USD"]
-    assert found.by_the_clock == f"About {round(hits * 2 / 4)} min by the clock, with 4 annotators at a time."
+    assert found.duration_text == f"About {round(hits * 2 / 4)} min by the clock, with 4 annotators at a time."
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators=")).text
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
@@ -45,17 +45,17 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
 @pytest.mark.parametrize(
     ("law", "goal", "items", "warns"),
     [
-        ("easl", "best", MOST_BY_LAW + 1, False),
-        ("easl-aware", "halves", MOST_BY_LAW + 1, False),
-        ("easl-aware", "best", MOST_BY_LAW, False),
-        ("easl-aware", "best", MOST_BY_LAW + 1, True),
+        ("easl", "best", MAX_ITEMS_MEASURED_BY_LAW + 1, False),
+        ("easl-aware", "halves", MAX_ITEMS_MEASURED_BY_LAW + 1, False),
+        ("easl-aware", "best", MAX_ITEMS_MEASURED_BY_LAW, False),
+        ("easl-aware", "best", MAX_ITEMS_MEASURED_BY_LAW + 1, True),
     ],
 )
 def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goal, items, warns):
-    known = GoalEvidence.nothing(ONLINE[law], items)
+    known = GoalEvidence.empty(ONLINE_LAWS[law], items)
     for reached in (True, False):
-        found = Forecast(np.zeros(1), np.zeros((1, 1)), np.array([9.0 if reached else np.inf]), np.zeros(1, bool))
-        said = caution(SimpleNamespace(goal=goal, when_reached="tell"), known, found)
+        found = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.array([9.0 if reached else np.inf]), np.zeros(1, bool))
+        said = measurement_caution(SimpleNamespace(goal=goal, when_reached="tell"), known, found)
         assert ("measure the goal by plain means" in said) == warns
         more = law == "easl-aware" and goal == "best" and not warns and not reached
         assert ("so with more annotators the goal" in said) == more
@@ -63,18 +63,20 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
 
 async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch):
     campaign = await running(engine, items=8, **GOAL)
-    there = Forecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
+    there = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
     monkeypatch.setattr(planned, "forecast", lambda *_known, **_asked: there)
-    found = await plan(engine, campaign.slug, now=NOW)
-    assert (found.needed, found.supposed, found.caution) == ("The goal is reached.", "", "")
+    found = await plan_campaign_goal(engine, campaign.slug, now=NOW)
+    assert (found.needed_text, found.annotators_note, found.caution) == ("The goal is reached.", "", "")
 
 
 async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_yours(engine, researcher):
     campaign = await running(engine, items=8, hits_per_annotator=2, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators="
-    found = await plan(engine, campaign.slug, annotators=3, runs=2, now=NOW)
-    assert found.supposed == "This is for 3 annotators in all."
-    assert found.run_out.startswith("In 2 of 2 simulated campaigns the 3 annotators have answered all that they may")
+    found = await plan_campaign_goal(engine, campaign.slug, annotators=3, runs=2, now=NOW)
+    assert found.annotators_note == "This is for 3 annotators in all."
+    assert found.run_out_warning.startswith(
+        "In 2 of 2 simulated campaigns the 3 annotators have answered all that they may"
+    )
     *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
     assert json.loads(last)["error"]["code"] == "too_few_annotators"
     assert "5 HITs are wanted, and each of them may answer 2. Say 3 or more in all, or nothing." in last
@@ -104,10 +106,12 @@ async def test_what_the_form_cannot_mean_is_said_beside_it(engine, researcher, q
 async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segments(engine):
     asked: dict[str, Any] = {"judgments_per_item": 50, "repeat_items": False, "goal": "intervals", "goal_width": 10}
     campaign = await of_systems(engine, table(segments=25), **asked)
-    found = await plan(engine, campaign.slug, annotators=4, runs=1, now=NOW)
-    assert found.run_out.startswith("In 1 of 1 simulated campaign the 4 annotators have answered all that they may")
+    found = await plan_campaign_goal(engine, campaign.slug, annotators=4, runs=1, now=NOW)
+    assert found.run_out_warning.startswith(
+        "In 1 of 1 simulated campaign the 4 annotators have answered all that they may"
+    )
     with pytest.raises(Refusal, match="100 HITs are wanted, and each of them may answer 25"):
-        await plan(engine, campaign.slug, annotators=3, runs=1, now=NOW)
+        await plan_campaign_goal(engine, campaign.slug, annotators=3, runs=1, now=NOW)
 
 
 async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engine, monkeypatch):
@@ -115,14 +119,14 @@ async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engin
     await execute(engine, "UPDATE items SET prior = ARRAY[5, 1] WHERE number = 7")
     begun: list[Any] = []
 
-    def noted(*known: Any, **asked: Any) -> Forecast:
+    def noted(*known: Any, **asked: Any) -> GoalForecast:
         begun.append(asked["priors"].T.tolist())
-        return forecast(*known, **asked)
+        return forecast_goal(*known, **asked)
 
     monkeypatch.setattr(planned, "forecast", noted)
-    await plan(engine, campaign.slug, runs=1, now=NOW)
+    await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
     await execute(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
-    await plan(engine, campaign.slug, runs=1, now=NOW)
+    await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
     assert begun == [[first] * 7 + [[5, 1]] for first in ([2, 3], [1, 1])]
 
 
@@ -138,10 +142,10 @@ async def test_items_that_left_the_pool_are_not_planned(engine):
     campaign = await running(engine, items=8, cannot_be_judged=True, unjudged_people=2, **GOAL)
     for gone, wanted in ((0, 24), (3, 15)):
         await execute(engine, f"UPDATE posteriors SET unjudged = 2 WHERE subject < {gone}")
-        assert (await plan(engine, campaign.slug, runs=1, now=NOW)).wanted == wanted
+        assert (await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)).judgments_wanted == wanted
     await execute(engine, "UPDATE posteriors SET unjudged = 2")
     with pytest.raises(Refusal, match="No item of “Verbs” is left") as refused:
-        await plan(engine, campaign.slug, runs=1, now=NOW)
+        await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
     assert refused.value.code == "no_items"
 
 
@@ -170,7 +174,7 @@ async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(
     assert f"This page waits 3 minutes at most; “easel plan {large.slug}” takes the time that it needs." in page
     earlier = await running(engine, items=8, **GOAL)
     with pytest.raises(Refusal) as refused:
-        await plan(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
+        await plan_campaign_goal(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
     assert refused.value.code == "too_few_judgments"
 
 
@@ -182,7 +186,7 @@ async def test_a_campaign_that_ended_without_its_goal_leads_to_how_many_judgment
     assert "What will it cost?" not in page
     said = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")).text
     assert "About" in said.partition('class="needed"')[2]
-    await execute(engine, f"UPDATE campaigns SET goal_reached = '{words(campaign)}'")
+    await execute(engine, f"UPDATE campaigns SET goal_reached = '{describe_goal(campaign)}'")
     assert "How many more" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
 
 
@@ -199,12 +203,14 @@ async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_ta
 )
 async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
     campaign = await running(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
-    found = await plan(engine, campaign.slug, runs=2, now=NOW)
-    assert said in found.ends_before
-    assert bool(said) == bool(found.ends_before)
-    some = replace(found, wanted=16, found=replace(found.found, needed=np.array([5.0, 10.0, 20.0])))
-    assert "which are 16 more, and may not have reached its goal by then." in some.ends_before
-    assert "as many as it asks for, and has not reached its goal. Ask" in replace(some, judgments=16).ends_before
+    found = await plan_campaign_goal(engine, campaign.slug, runs=2, now=NOW)
+    assert said in found.ends_before_warning
+    assert bool(said) == bool(found.ends_before_warning)
+    some = replace(found, wanted=16, found=replace(found.forecast, needed=np.array([5.0, 10.0, 20.0])))
+    assert "which are 16 more, and may not have reached its goal by then." in some.ends_before_warning
+    assert (
+        "as many as it asks for, and has not reached its goal. Ask" in replace(some, judgments=16).ends_before_warning
+    )
 
 
 async def test_a_launch_says_again_what_the_plan_found_and_offers_as_many_judgments_as_are_enough(engine, researcher):
@@ -246,42 +252,44 @@ async def test_an_earlier_campaign_that_tells_too_little_is_said_to(engine, rese
 
 async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn(engine):
     campaign = await running(engine, items=200, launched=False, **(GOAL | {"goal_width": 2}))
-    plans, begun = Plans(engine), asyncio.Event()
-    first = asyncio.create_task(plans.of(campaign.slug, Asked("mlqe-et-en"), NOW, lambda _runs: begun.set()))
-    second = asyncio.create_task(plans.of("nobody", Asked("mlqe-et-en"), NOW, lambda _runs: None))
+    plans, begun = PlanRunner(engine), asyncio.Event()
+    first = asyncio.create_task(plans.run(campaign.slug, PlanRequest("mlqe-et-en"), NOW, lambda _runs: begun.set()))
+    second = asyncio.create_task(plans.run("nobody", PlanRequest("mlqe-et-en"), NOW, lambda _runs: None))
     await begun.wait()
     assert not second.done()
     first.cancel()
     with pytest.raises(NotFound):
         await second
     assert first.cancelled()
-    assert not plans.turn.locked()
+    assert not plans.lock.locked()
 
 
 def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
-    found = Forecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), np.zeros(3, bool))
+    found = GoalForecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), np.zeros(3, bool))
     plan = Plan("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
-    assert plan.by_the_clock == "About 30 min by the clock, at the present pace of 24 HITs an hour."
-    assert plan.there_at == NOW + timedelta(minutes=30)
-    assert replace(plan, an_hour=None, minutes=None).by_the_clock == ""
-    assert replace(plan, an_hour=None).there_at is None
+    assert plan.duration_text == "About 30 min by the clock, at the present pace of 24 HITs an hour."
+    assert plan.reached_at == NOW + timedelta(minutes=30)
+    assert replace(plan, an_hour=None, minutes=None).duration_text == ""
+    assert replace(plan, an_hour=None).reached_at is None
     never = replace(found, needed=np.full(3, np.inf), ran_out=np.array([True, True, False]))
-    assert replace(plan, found=never, annotators=9).needed == "The annotators run out before the goal is reached."
-    said = replace(plan, found=never, annotators=9).run_out
+    assert replace(plan, found=never, annotators=9).needed_text == "The annotators run out before the goal is reached."
+    said = replace(plan, found=never, annotators=9).run_out_warning
     assert said.startswith("In 2 of 3 simulated campaigns the 9 annotators have answered all that they may before the")
-    assert plan.run_out == ""
+    assert plan.run_out_warning == ""
 
 
 async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):
     campaign = await running(engine, items=8, **GOAL)
     async with engine.connect() as connection:
-        assert await recent_pace(connection, campaign.id, now=NOW) is None
+        assert await load_recent_hits_per_hour(connection, campaign.id, now=NOW) is None
     me = await annotator(engine, campaign, "a")
     for k in range(3):
         when = NOW + timedelta(minutes=10 * k)
         await submit(engine, me, await hit_of(engine, me, now=when), now=when)
     async with engine.connect() as connection:
-        assert await recent_pace(connection, campaign.id, now=NOW + timedelta(minutes=30)) == pytest.approx(4)
+        assert await load_recent_hits_per_hour(
+            connection, campaign.id, now=NOW + timedelta(minutes=30)
+        ) == pytest.approx(4)
 
 
 async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
@@ -323,7 +331,7 @@ async def test_a_campaign_that_can_have_no_goal_is_not_told_to_choose_one(engine
 async def test_what_cannot_be_planned_is_refused(engine, settings, items, like, code):
     campaign = await running(engine, items=items, launched=False, **settings)
     with pytest.raises(Refusal) as refused:
-        await plan(engine, campaign.slug, like, runs=2, now=NOW)
+        await plan_campaign_goal(engine, campaign.slug, like, runs=2, now=NOW)
     assert refused.value.code == code
 
 
@@ -339,7 +347,7 @@ async def test_without_items_there_is_nothing_to_plan(engine, researcher):
     campaign = await running(engine, items=8, launched=False, **GOAL)
     await execute(engine, "DELETE FROM items")
     with pytest.raises(Refusal) as refused:
-        await plan(engine, campaign.slug, runs=2, now=NOW)
+        await plan_campaign_goal(engine, campaign.slug, runs=2, now=NOW)
     assert refused.value.code == "no_items"
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert f'<a class="button" href="/admin/campaigns/{campaign.slug}/items">Items</a>' in page

@@ -7,15 +7,23 @@ import numpy as np
 import pytest
 
 from app.goals.evidence import GoalEvidence
-from app.goals.progress import progress
+from app.goals.progress import goal_progress
 from app.inference.ground.inestimable import Inestimable
-from app.inference.online.law import Parameters
-from app.inference.online.laws import ONLINE
-from app.inference.ratings.moderated import moderated
-from app.selection.registry import RULES, asking_of
-from app.simulation.annotators import MadeUp, Population
-from app.simulation.in_memory import InMemory
-from app.simulation.planner import MOST_BY_LAW, MOST_JUDGMENTS, forecast, law_measures, of_sample, sampled, start
+from app.inference.online.law import LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.ratings.moderated import moderate_means
+from app.selection.registry import SELECTION_RULES, selection_settings
+from app.simulation.annotators import HabitAnnotators, Population
+from app.simulation.in_memory import SimulatedCampaign
+from app.simulation.planner import (
+    MAX_ITEMS_MEASURED_BY_LAW,
+    MAX_NEW_JUDGMENTS_PER_ITEM,
+    forecast_goal,
+    is_plan_measured_by_law,
+    prepare_forecast,
+    sample_size,
+    scale_campaign_to_sample,
+)
 
 ITEMS = 25
 PEOPLE = Population(bias_sd=0.05, noise=0.12)
@@ -40,28 +48,30 @@ def campaign(goal: str, **changed: Any) -> Any:
 def realised(mine, known, seed):
     """A campaign with people: what it knew after `known` rounds, and how many judgments more its goal took."""
     rng = np.random.default_rng([seed, 1])
-    people = MadeUp(PEOPLE.people(200, rng), rng.beta(2, 2, ITEMS))
-    there = InMemory(RULES[mine.rule], ONLINE["easl"], asking_of(mine), Parameters(), ITEMS, rng)
-    there.asking = asking_of(mine)
+    people = HabitAnnotators(PEOPLE.draw_habits(200, rng), rng.beta(2, 2, ITEMS))
+    there = SimulatedCampaign(
+        SELECTION_RULES[mine.rule], ONLINE_LAWS["easl"], selection_settings(mine), LawParameters(), ITEMS, rng
+    )
+    there.asking = selection_settings(mine)
     for _ in range(known):
-        there.round_by(people)
+        there.judge_each_item_once(people)
     known = evidence_of(there.hits)
     before, more = known, 0
-    while not is_reached(mine, there, known) and more < MOST_JUDGMENTS * ITEMS:
+    while not is_reached(mine, there, known) and more < MAX_NEW_JUDGMENTS_PER_ITEM * ITEMS:
         for _ in range(3):
             draw = there.index.draw(5, seen=set(), full=set(), leading=set(), allow_seen=True, rng=rng) or pytest.fail(
                 "the campaign wants no more"
             )
             who = int(rng.integers(200))
-            there.submit(type(there.hits[0])(who, draw.items, people.answer(who, draw.items, rng).tolist()))
+            there.learn_answer(type(there.hits[0])(who, draw.items, people.answer(who, draw.items, rng).tolist()))
         more += 15
         known = evidence_of(there.hits)
     return before, more
 
 
 def is_reached(mine, there, known):
-    found = progress(mine, moderated(known.tally), there.score)
-    return found is not None and found.reached
+    found = goal_progress(mine, moderate_means(known.tally), there.score)
+    return found is not None and found.is_reached
 
 
 def evidence_of(hits, law="easl"):
@@ -71,7 +81,7 @@ def evidence_of(hits, law="easl"):
 
 
 def nothing(items, law="easl"):
-    return GoalEvidence.nothing(ONLINE[law], items)
+    return GoalEvidence.empty(ONLINE_LAWS[law], items)
 
 
 @pytest.mark.parametrize("goal", GOALS)
@@ -81,14 +91,14 @@ def test_what_campaigns_need_lies_within_the_band(goal):
     held = []
     for seed in range(12):
         known, needed = realised(mine, 2, seed)
-        _, low, high = forecast(mine, known, PEOPLE, runs=8, seed=seed).band
+        _, low, high = forecast_goal(mine, known, PEOPLE, runs=8, seed=seed).band
         held.append(low - 15 <= needed <= high + 15)
     assert sum(held) >= 9
 
 
 def test_a_draft_is_planned_by_whom_its_annotators_are_like():
     quiet, loud = (
-        forecast(campaign("intervals"), nothing(ITEMS), Population(noise=noise), runs=5, seed=1).band[0]
+        forecast_goal(campaign("intervals"), nothing(ITEMS), Population(noise=noise), runs=5, seed=1).band[0]
         for noise in (0.05, 0.2)
     )
     assert 0 < 3 * quiet < loud
@@ -96,43 +106,43 @@ def test_a_draft_is_planned_by_whom_its_annotators_are_like():
 
 def test_a_draft_is_planned_by_an_earlier_campaign():
     earlier, _ = realised(campaign("intervals", judgments_per_item=10**6), 4, 1)
-    found = forecast(campaign("intervals"), nothing(50), earlier, runs=5, seed=1)
-    like = forecast(campaign("intervals"), nothing(50), PEOPLE, runs=5, seed=1)
+    found = forecast_goal(campaign("intervals"), nothing(50), earlier, runs=5, seed=1)
+    like = forecast_goal(campaign("intervals"), nothing(50), PEOPLE, runs=5, seed=1)
     assert found.band[0] == pytest.approx(like.band[0], rel=0.5)
     with pytest.raises(Inestimable) as refused:
-        forecast(campaign("intervals"), nothing(50), nothing(9), runs=2, seed=1)
+        forecast_goal(campaign("intervals"), nothing(50), nothing(9), runs=2, seed=1)
     assert refused.value.code == "too_few_judgments"
 
 
 def test_the_chance_grows_with_the_judgments_and_a_reached_goal_needs_none():
     mine = campaign("intervals")
-    found = forecast(mine, nothing(ITEMS), PEOPLE, runs=8, seed=2)
-    assert np.all(np.diff(found.chances) >= 0)
-    assert found.chances[0] == 0
-    assert found.chances[-1] == 1
+    found = forecast_goal(mine, nothing(ITEMS), PEOPLE, runs=8, seed=2)
+    assert np.all(np.diff(found.reached_shares) >= 0)
+    assert found.reached_shares[0] == 0
+    assert found.reached_shares[-1] == 1
     easy = campaign("intervals", goal_width=50)
     known, _ = realised(easy, 3, 1)
-    assert forecast(easy, known, PEOPLE, runs=3, seed=2).band == (0, 0, 0)
+    assert forecast_goal(easy, known, PEOPLE, runs=3, seed=2).band == (0, 0, 0)
 
 
 def test_a_goal_that_is_out_of_reach_is_said_to_be():
     hopeless = campaign("best", goal_within=0, goal_percent=99)
-    found = forecast(hopeless, nothing(ITEMS), Population(noise=0.5), runs=1, seed=1)
+    found = forecast_goal(hopeless, nothing(ITEMS), Population(noise=0.5), runs=1, seed=1)
     assert found.band[0] == np.inf
 
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_a_sample_of_the_items_needs_as_many_judgments_an_item(goal):
     mine = campaign(goal, best_items=20, goal_percent=90)
-    plans = [forecast(mine, nothing(200), PEOPLE, runs=3, seed=1, sample=size) for size in (50, None)]
+    plans = [forecast_goal(mine, nothing(200), PEOPLE, runs=3, seed=1, sample=size) for size in (50, None)]
     sample, whole = (plan.band[0] for plan in plans)
     assert sample == pytest.approx(whole, rel=0.35)
 
 
 def test_a_sample_has_its_share_of_the_best_and_of_the_probability():
-    mine = of_sample(campaign("best", best_items=40, goal_percent=81), 0.5)
+    mine = scale_campaign_to_sample(campaign("best", best_items=40, goal_percent=81), 0.5)
     assert (mine.best_items, mine.goal_percent) == (20, pytest.approx(90))
-    assert of_sample(campaign("intervals", goal_percent=81), 0.5).goal_percent == 81
+    assert scale_campaign_to_sample(campaign("intervals", goal_percent=81), 0.5).goal_percent == 81
 
 
 @pytest.mark.parametrize(
@@ -145,15 +155,15 @@ def test_a_sample_has_its_share_of_the_best_and_of_the_probability():
     ],
 )
 def test_a_sample_is_large_enough_for_some_of_the_best(goal, items, best, simulated):
-    assert sampled(campaign(goal, best_items=best, item_count=items)) == simulated
+    assert sample_size(campaign(goal, best_items=best, item_count=items)) == simulated
 
 
 def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
     known, _ = realised(campaign("best", judgments_per_item=10**6), 3, 1)
-    mine = start(campaign("best"), known, PEOPLE).begun(np.random.default_rng(1))
+    mine = prepare_forecast(campaign("best"), known, PEOPLE).new_campaign(np.random.default_rng(1))
     known = known.tally
     assert mine.judgments.tolist() == known.judgments.tolist()
-    law = ONLINE["easl"]
+    law = ONLINE_LAWS["easl"]
     first = [number * np.ones(ITEMS) for number in law.family.default_prior]
     expected = law.family.score(first[0] + known.total, first[1] + known.judgments - known.total)
     assert mine.score.tolist() == expected.tolist()
@@ -163,17 +173,17 @@ def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
 def test_a_plan_starts_where_the_posteriors_of_the_campaign_do(law):
     priors = np.array([np.linspace(1, 3, ITEMS), np.linspace(4, 2, ITEMS)])
     known, _ = realised(campaign("best", judgments_per_item=10**6), 3, 1)
-    begun = start(campaign("best"), nothing(ITEMS, law), PEOPLE, priors=priors)
+    begun = prepare_forecast(campaign("best"), nothing(ITEMS, law), PEOPLE, priors=priors)
     assert begun.beliefs.state.tolist() == priors.tolist()
     if law == "easl":
         scores = np.array([known.tally.total, known.tally.judgments - known.tally.total])
-        state = start(campaign("best"), known, PEOPLE, priors=priors).beliefs.state
+        state = prepare_forecast(campaign("best"), known, PEOPLE, priors=priors).beliefs.state
         assert state == pytest.approx(priors + scores)
 
 
 def test_a_plan_with_released_items_asks_about_the_others_alone():
     each, together = (
-        forecast(
+        forecast_goal(
             campaign("intervals", goal_percent=99, goal_width=12, when_reached=wish),
             nothing(ITEMS),
             PEOPLE,
@@ -188,31 +198,40 @@ def test_a_plan_with_released_items_asks_about_the_others_alone():
 def with_careless(rounds, law="easl-aware"):
     """What 20 people said, five of them at random: annotators 30 to 49."""
     rng = np.random.default_rng(5)
-    crowd = Population(noise=0.08, careless={"random": 0.25}).people(20, rng)
-    people = MadeUp(crowd, rng.beta(2, 2, ITEMS))
-    there = InMemory(RULES["scores"], ONLINE["easl-aware"], asking_of(campaign("intervals")), Parameters(), ITEMS, rng)
+    crowd = Population(noise=0.08, careless={"random": 0.25}).draw_habits(20, rng)
+    people = HabitAnnotators(crowd, rng.beta(2, 2, ITEMS))
+    there = SimulatedCampaign(
+        SELECTION_RULES["scores"],
+        ONLINE_LAWS["easl-aware"],
+        selection_settings(campaign("intervals")),
+        LawParameters(),
+        ITEMS,
+        rng,
+    )
     for _ in range(rounds):
-        there.round_by(people)
+        there.judge_each_item_once(people)
     return evidence_of([hit._replace(annotator=30 + hit.annotator) for hit in there.hits], law), there, crowd
 
 
 def test_a_plan_by_the_law_goes_on_from_all_that_the_campaign_has_learned():
     known, there, crowd = with_careless(6)
-    begin = start(campaign("intervals"), known, PEOPLE)
-    mine = begin.begun(np.random.default_rng(1))
+    begin = prepare_forecast(campaign("intervals"), known, PEOPLE)
+    mine = begin.new_campaign(np.random.default_rng(1))
     assert mine.judgments.tolist() == there.judgments.tolist()
     assert mine.score == pytest.approx(there.score)
-    assert [begin.number(place) for place in range(3)] == [30, 31, 32]
-    people = begin.people(np.random.default_rng(1))
-    assert isinstance(people, MadeUp)
-    there = begin.who.there.tolist()
-    assert [people.people[place].careless for place in range(len(there))] == [crowd[k - 30].careless for k in there]
+    assert [begin.annotator_number(place) for place in range(3)] == [30, 31, 32]
+    people = begin.annotator_source(np.random.default_rng(1))
+    assert isinstance(people, HabitAnnotators)
+    there = begin.participation.known_annotators.tolist()
+    assert [people.habits[place].careless for place in range(len(there))] == [crowd[k - 30].careless for k in there]
     assert people.number == 200
 
 
 def test_annotators_who_may_answer_no_more_run_out_before_the_goal():
     few, enough = (
-        forecast(campaign("intervals", hits_per_annotator=most), nothing(ITEMS), PEOPLE, runs=2, seed=1, annotators=20)
+        forecast_goal(
+            campaign("intervals", hits_per_annotator=most), nothing(ITEMS), PEOPLE, runs=2, seed=1, annotators=20
+        )
         for most in (2, None)
     )
     assert few.ran_out.tolist() == [True, True]
@@ -224,27 +243,27 @@ def test_annotators_who_may_answer_no_more_run_out_before_the_goal():
 def test_a_sample_of_the_items_has_its_share_of_the_hits_that_annotators_may_answer():
     """60 of 100 items: 50 people with 2 HITs each may give 3 judgments of each, and no more."""
     hopeless = campaign("intervals", goal_width=1, hits_per_annotator=2)
-    found = forecast(hopeless, nothing(100), PEOPLE, runs=1, seed=1, annotators=50, sample=60)
+    found = forecast_goal(hopeless, nothing(100), PEOPLE, runs=1, seed=1, annotators=50, sample=60)
     assert found.ran_out.all()
-    begin = start(of_sample(hopeless, 0.6), nothing(60), PEOPLE, 50)
-    assert begin.who.may is not None
-    assert (int(begin.who.may.sum()), set(begin.who.may.tolist())) == (60, {1, 2})
+    begin = prepare_forecast(scale_campaign_to_sample(hopeless, 0.6), nothing(60), PEOPLE, 50)
+    assert begin.participation.hits_left is not None
+    assert (int(begin.participation.hits_left.sum()), set(begin.participation.hits_left.tolist())) == (60, {1, 2})
 
 
 def test_who_has_answered_may_answer_less_and_sees_no_item_again_where_the_campaign_says_so():
     known, _ = realised(campaign("intervals", judgments_per_item=10**6, goal_width=50), 2, 1)
-    begin = start(campaign("intervals", repeat_items=False, hits_per_annotator=2), known, PEOPLE, 30)
+    begin = prepare_forecast(campaign("intervals", repeat_items=False, hits_per_annotator=2), known, PEOPLE, 30)
     judged = np.divmod(known.tally.pairs.numbers, ITEMS)
-    for place, number in enumerate(begin.who.there.tolist()):
-        assert begin.seen[place] == set(judged[1][judged[0] == number].tolist())
-    assert begin.who.may is not None
-    assert begin.who.may.sum() == 30 * 2 - len(judged[0]) / 5
-    assert not begin.begun(np.random.default_rng(1)).again
+    for place, number in enumerate(begin.participation.known_annotators.tolist()):
+        assert begin.seen_items[place] == set(judged[1][judged[0] == number].tolist())
+    assert begin.participation.hits_left is not None
+    assert begin.participation.hits_left.sum() == 30 * 2 - len(judged[0]) / 5
+    assert not begin.new_campaign(np.random.default_rng(1)).repeats_items
 
 
 def test_careless_annotators_raise_the_cost_less_where_the_law_knows_them():
     aware, means = (
-        forecast(campaign("intervals", goal_width=10), with_careless(5, law)[0], PEOPLE, runs=2, seed=1).band[0]
+        forecast_goal(campaign("intervals", goal_width=10), with_careless(5, law)[0], PEOPLE, runs=2, seed=1).band[0]
         for law in ("easl-aware", "easl")
     )
     assert 0 < 1.5 * aware < means
@@ -253,7 +272,7 @@ def test_careless_annotators_raise_the_cost_less_where_the_law_knows_them():
 def test_a_draft_is_planned_by_the_law_with_people_like_those_of_an_earlier_campaign():
     earlier, *_ = with_careless(5)
     like, strangers = (
-        forecast(campaign("intervals", goal_width=12), nothing(ITEMS, "easl-aware"), whom, runs=2, seed=1).band[0]
+        forecast_goal(campaign("intervals", goal_width=12), nothing(ITEMS, "easl-aware"), whom, runs=2, seed=1).band[0]
         for whom in (earlier, Population(noise=0.08, careless={"random": 0.25}))
     )
     assert like == pytest.approx(strangers, rel=0.5)
@@ -262,11 +281,11 @@ def test_a_draft_is_planned_by_the_law_with_people_like_those_of_an_earlier_camp
 @pytest.mark.parametrize(
     ("goal", "law", "items", "so"),
     [
-        ("best", "easl-aware", MOST_BY_LAW, True),
-        ("best", "easl-aware", MOST_BY_LAW + 1, False),
+        ("best", "easl-aware", MAX_ITEMS_MEASURED_BY_LAW, True),
+        ("best", "easl-aware", MAX_ITEMS_MEASURED_BY_LAW + 1, False),
         ("halves", "easl-aware", 9, False),
         ("best", "easl", 9, False),
     ],
 )
 def test_a_plan_measures_by_the_law_what_the_campaign_does_unless_it_is_large(goal, law, items, so):
-    assert law_measures(campaign(goal), nothing(items, law)) == so
+    assert is_plan_measured_by_law(campaign(goal), nothing(items, law)) == so

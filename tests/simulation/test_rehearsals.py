@@ -8,10 +8,10 @@ import pytest
 
 from app.campaigns import counted, lifecycle
 from app.errors import Refusal
-from app.quality.looks import Looks
+from app.quality.looks import CampaignMonitor
 from app.simulation import rehearsals
-from app.simulation.annotators import CARELESS, POPULATIONS, plain
-from app.simulation.rehearsals import MadeUpCrowd, Rehearsals
+from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, plain_population
+from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
 from app.stopping import watch
 from app.web import get_now
 from tests.campaigns.drafts import is_clean
@@ -20,14 +20,14 @@ from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, su
 from tests.serving.systems import of_systems
 
 PAGE = "/admin/campaigns/{}"
-CROWD = MadeUpCrowd(annotators=4, population=plain(0.1, 0.25), truth_column=None)
+CROWD = RehearsalCrowd(annotators=4, population=plain_population(0.1, 0.25), truth_column=None)
 TABLES = ("items", "annotators", "assignments", "hits", "responses", "posteriors", "states")
 FINISHED = "SELECT EXISTS (SELECT 1 FROM campaigns WHERE rehearsal_of IS NOT NULL AND status = 'finished')"
 
 
 async def led(engine, campaign, crowd=CROWD):
     async with engine.begin() as connection:
-        return await rehearsals.begin(connection, campaign.slug, crowd, now=NOW)
+        return await rehearsals.begin_rehearsal(connection, campaign.slug, crowd, now=NOW)
 
 
 async def begun(engine, campaign, crowd=CROWD):
@@ -42,7 +42,7 @@ async def dies(engine):
 
 async def removed(engine, slug):
     async with engine.begin() as connection:
-        return await rehearsals.remove(connection, slug)
+        return await rehearsals.delete_rehearsal(connection, slug)
 
 
 async def sizes(engine):
@@ -51,7 +51,7 @@ async def sizes(engine):
 
 async def answered(engine, copy, crowd=CROWD):
     """The crowds of a process, after one of them has answered this copy to its end."""
-    crowds = Rehearsals(engine, lambda: NOW, pause=0)
+    crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
     crowds.start(copy, crowd)
     await until(engine, FINISHED)
     return crowds
@@ -80,8 +80,8 @@ async def test_a_crowd_answers_a_copy_to_its_end_and_one_click_removes_all_of_it
 async def test_a_rehearsal_stops_by_itself_when_its_goal_is_reached(engine):
     goal: dict[str, Any] = {"goal": "intervals", "goal_width": 50, "when_reached": "finish"}
     copy, _ = await begun(engine, await running(engine, launched=False, judgments_per_item=1_000, **goal))
-    looks = Looks(engine, get_now, watch.LOOKS, pause=0)
-    crowds = Rehearsals(engine, lambda: NOW, looks.ask, pause=0)
+    looks = CampaignMonitor(engine, get_now, watch.CAMPAIGN_SCANS, pause=0)
+    crowds = RehearsalCrowds(engine, lambda: NOW, looks.request_scan, pause=0)
     crowds.start(copy, CROWD)
     await until(engine, FINISHED)
     assert (await lifecycle_row(engine, copy.slug)).goal_reached
@@ -91,14 +91,14 @@ async def test_a_rehearsal_stops_by_itself_when_its_goal_is_reached(engine):
 async def test_a_rehearsal_that_was_removed_is_looked_at_no_more(engine):
     copy, _ = await begun(engine, await running(engine, launched=False))
     await removed(engine, copy.slug)
-    looks = Looks(engine, get_now, watch.LOOKS)
-    await looks.end(copy.id)
-    assert not looks.last
+    looks = CampaignMonitor(engine, get_now, watch.CAMPAIGN_SCANS)
+    await looks.finish(copy.id)
+    assert not looks.positions
 
 
 async def lifecycle_row(engine, slug):
     async with engine.connect() as connection:
-        return await lifecycle.find(connection, slug)
+        return await lifecycle.find_campaign(connection, slug)
 
 
 async def test_of_two_clicks_at_once_one_begins_it(engine):
@@ -111,8 +111,8 @@ async def test_of_two_clicks_at_once_one_begins_it(engine):
 async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, client, researcher):
     copy, _ = await begun(engine, await running(engine))
     async with engine.connect() as connection:
-        assert [row.name for row in await counted.listed(connection)] == ["Verbs"]
-        assert [row.name for row in await counted.listed(connection, rehearsals=True)] == [copy.name]
+        assert [row.name for row in await counted.load_campaign_list(connection)] == ["Verbs"]
+        assert [row.name for row in await counted.load_campaign_list(connection, only_rehearsals=True)] == [copy.name]
     assert (await client.get(f"/link/{copy.link_key}")).status_code == 404
     address = PAGE.format(copy.slug)
     assert (await researcher.get(f"{address}/share")).status_code == 409
@@ -146,11 +146,11 @@ async def test_what_would_fill_the_disk_or_cannot_be_launched_is_refused(engine,
     small, empty = await running(engine, items=6), await running(engine, items=6, launched=False)
     await execute(engine, "DELETE FROM items WHERE campaign_id = :id", id=empty.id)
     assert await code_of(begun(engine, empty)) == "no_items"
-    unknown = MadeUpCrowd(4, plain(0.1), "oracle")
+    unknown = RehearsalCrowd(4, plain_population(0.1), "oracle")
     assert await code_of(begun(engine, small, unknown)) == "column_unknown"
     copy, _ = await begun(engine, small)
     assert await code_of(begun(engine, copy)) == "is_a_rehearsal"
-    monkeypatch.setattr(rehearsals, "MOST", 1)
+    monkeypatch.setattr(rehearsals, "MAX_REHEARSALS", 1)
     assert await code_of(begun(engine, await running(engine, items=6))) == "too_many_rehearsals"
     assert await value(engine, "SELECT count(*) FROM campaigns WHERE rehearsal_of IS NOT NULL") == 1
 
@@ -161,35 +161,35 @@ async def test_outputs_of_systems_and_files_count_too(engine, monkeypatch):
         await with_files(engine, {"a.png": png(), "b.png": png(grey=9)}, content="image"),
     )
     with monkeypatch.context() as patch:
-        patch.setattr(rehearsals, "MOST_OUTPUTS", 23)
+        patch.setattr(rehearsals, "MAX_REHEARSAL_OUTPUTS", 23)
         assert await code_of(begun(engine, systems)) == "too_large_to_rehearse"
     for campaign, bytes_ in ((systems, 23 * 4), (files, 2 * len(png()))):
         with monkeypatch.context() as patch:
-            patch.setattr(rehearsals, "MOST_BYTES", bytes_)
+            patch.setattr(rehearsals, "MAX_REHEARSAL_BYTES", bytes_)
             assert await code_of(begun(engine, campaign)) == "too_large_to_rehearse"
         assert (await begun(engine, campaign))[1]
 
 
 async def test_a_process_has_few_crowds_and_sends_them_away_when_it_stops(engine, monkeypatch):
     copy, _ = await begun(engine, await running(engine, judgments_per_item=1000))
-    crowds = Rehearsals(engine, lambda: NOW, pause=0.01)
+    crowds = RehearsalCrowds(engine, lambda: NOW, pause=0.01)
     crowds.start(copy, CROWD)
     await until(engine, "SELECT count(*) > 2 FROM responses")
-    monkeypatch.setattr(rehearsals, "AT_ONCE", 1)
+    monkeypatch.setattr(rehearsals, "MAX_CROWDS_PER_PROCESS", 1)
     with pytest.raises(Refusal, match="the most at once"):
-        crowds.refuse_unless_free()
+        crowds.refuse_if_crowds_are_busy()
     await crowds.stop()
     assert (await lifecycle_row(engine, copy.slug)).status == "finished"
-    crowds.refuse_unless_free()
+    crowds.refuse_if_crowds_are_busy()
 
 
 async def test_when_the_process_of_a_crowd_has_died_another_leads_the_same_crowd_on(engine):
     campaign = await running(engine)
-    crowd = MadeUpCrowd(annotators=4, population=plain(0.1, 0.25), truth_column=None)
+    crowd = RehearsalCrowd(annotators=4, population=plain_population(0.1, 0.25), truth_column=None)
     copy, _ = await led(engine, campaign, crowd)
     assert (await led(engine, campaign))[1] is None  # its process lives
     await dies(engine)
-    other = MadeUpCrowd(annotators=9, population=plain(0.4), truth_column=None)
+    other = RehearsalCrowd(annotators=9, population=plain_population(0.4), truth_column=None)
     both = await asyncio.gather(led(engine, campaign, other), led(engine, copy, other), return_exceptions=True)
     (again,) = [one[1] for one in both if not isinstance(one, BaseException) and one[1] is not None]
     assert (again.annotators, again.population, again.truth_column) == (4, crowd.population, None)
@@ -200,10 +200,10 @@ async def test_when_the_process_of_a_crowd_has_died_another_leads_the_same_crowd
 
 
 async def test_a_process_says_that_it_leads_a_crowd_and_goes_away_when_another_one_does(engine, monkeypatch):
-    monkeypatch.setattr(rehearsals, "LEAD_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(rehearsals, "LEAD_RENEWAL_SECONDS", 0)
     campaign = await running(engine, judgments_per_item=1000)
     copy, crowd = await led(engine, campaign)
-    crowds = Rehearsals(engine, lambda: NOW, pause=0.001)
+    crowds = RehearsalCrowds(engine, lambda: NOW, pause=0.001)
     crowds.start(copy, crowd)
     await until(engine, f"SELECT led_until > '{crowd.led_until.isoformat()}' FROM crowds")
     await execute(engine, "UPDATE crowds SET led_until = led_until + interval '1 minute'")  # another one took the lead
@@ -229,7 +229,7 @@ async def test_the_page_says_that_the_crowd_is_gone_and_lets_it_go_on(engine, ap
 
 async def test_a_crowd_whose_campaign_another_process_removes_goes_away(engine):
     copy, _ = await begun(engine, await running(engine, judgments_per_item=1000))
-    crowds = Rehearsals(engine, lambda: NOW, pause=0)
+    crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
     crowds.start(copy, CROWD)
     await until(engine, "SELECT count(*) > 2 FROM responses")
     await removed(engine, copy.slug)
@@ -242,19 +242,19 @@ async def test_it_goes_with_the_draft_that_it_rehearses(engine):
     copy, _ = await begun(engine, campaign)
     await answered(engine, copy)
     async with engine.begin() as connection:
-        await lifecycle.remove(connection, campaign.slug)
+        await lifecycle.delete_draft(connection, campaign.slug)
     assert set((await sizes(engine)).values()) == {0}
 
 
 async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engine):
     campaign = await running(engine, judgments_per_item=1000)
     first, _ = await begun(engine, campaign)
-    crowds = Rehearsals(engine, lambda: NOW, pause=0)
+    crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
     crowds.start(first, CROWD)
     await until(engine, "SELECT count(*) > 2 FROM responses")
     async with engine.begin() as connection:
-        await rehearsals.remove(connection, first.slug)
-        second, to_lead = await rehearsals.begin(connection, campaign.slug, CROWD, now=NOW)
+        await rehearsals.delete_rehearsal(connection, first.slug)
+        second, to_lead = await rehearsals.begin_rehearsal(connection, campaign.slug, CROWD, now=NOW)
     await asyncio.wait_for(crowds.tasks.wait(), 60)
     assert to_lead is not None
     assert second.slug == first.slug
@@ -265,7 +265,7 @@ async def test_careless_annotators_do_not_look(engine):
     async def spread(careless):
         campaign = await running(engine, items=20, judgments_per_item=8)
         copy, _ = await begun(engine, campaign)
-        await answered(engine, copy, MadeUpCrowd(4, plain(0.0, careless), None))
+        await answered(engine, copy, RehearsalCrowd(4, plain_population(0.0, careless), None))
         agreement = await value(
             engine,
             """SELECT avg(spread) FROM (SELECT stddev(value) AS spread FROM responses r,
@@ -315,7 +315,7 @@ async def test_who_may_not_is_refused(engine, researcher, client):
 async def test_the_form_offers_all_that_annotators_can_be_like(engine, researcher):
     campaign = await running(engine)
     page = (await researcher.get(PAGE.format(campaign.slug))).text
-    for offered in ("", *POPULATIONS, *CARELESS):
+    for offered in ("", *POPULATIONS, *CARELESS_KINDS):
         assert f'<option value="{offered}">' in page
 
 

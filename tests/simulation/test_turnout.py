@@ -8,7 +8,15 @@ import pytest
 
 from app.errors import Invalid
 from app.inference.observations.tally import Tally
-from app.simulation.turnout import FEWEST_PEOPLE, MOST_PEOPLE, PEOPLE, in_all, people_in_all, whence, who_answered
+from app.simulation.turnout import (
+    DEFAULT_ANNOTATORS_IN_TOTAL,
+    MAX_NEW_ANNOTATORS,
+    MIN_ANNOTATORS_IN_TOTAL,
+    annotator_total,
+    chao1_estimate,
+    explain_annotator_total,
+    hits_done_by_annotator,
+)
 
 ITEMS = 10
 
@@ -23,31 +31,36 @@ def answered(often: dict[int, int]) -> Tally:
     """HITs of five items by these annotators, so many each, of the first half and the second in turn."""
     hits = [(who, k) for who, count in often.items() for k in range(count)]
     items = [5 * (k % 2) + item for _, k in hits for item in range(5)]
-    return Tally.nothing(ITEMS).after(items, [who for who, _ in hits for _ in range(5)], np.full(len(items), 0.5))
+    return Tally.empty(ITEMS).add_judgments(items, [who for who, _ in hits for _ in range(5)], np.full(len(items), 0.5))
 
 
 def test_how_many_people_answer_is_guessed_from_how_many_did_so_once_and_twice():
     """Of 30, 20 answered once and 4 twice: 30 + 20 * 19 / (2 * 5)."""
     often = np.array([1] * 20 + [2] * 4 + [3] * 6)
-    assert people_in_all(often) == 68
-    assert people_in_all(often[:3]) == FEWEST_PEOPLE
+    assert chao1_estimate(often) == 68
+    assert chao1_estimate(often[:3]) == MIN_ANNOTATORS_IN_TOTAL
 
 
 def test_where_everybody_answered_once_no_millions_are_supposed():
-    assert people_in_all(np.ones(3000, np.intp)) == 3000 + MOST_PEOPLE
+    assert chao1_estimate(np.ones(3000, np.intp)) == 3000 + MAX_NEW_ANNOTATORS
 
 
 def test_who_answered_is_known_with_how_often():
-    there, done = who_answered(answered({7: 3, 2: 1}), 5)
+    there, done = hits_done_by_annotator(answered({7: 3, 2: 1}), 5)
     assert (there.tolist(), done.tolist()) == ([2, 7], [1, 3])
 
 
 @pytest.mark.parametrize(
     ("often", "supposed"),
-    [({}, PEOPLE), ({7: 1, 2: 1}, PEOPLE), ({k: 1 + k % 2 for k in range(40)}, 49), ({7: 3, 2: 1}, FEWEST_PEOPLE)],
+    [
+        ({}, DEFAULT_ANNOTATORS_IN_TOTAL),
+        ({7: 1, 2: 1}, DEFAULT_ANNOTATORS_IN_TOTAL),
+        ({k: 1 + k % 2 for k in range(40)}, 49),
+        ({7: 3, 2: 1}, MIN_ANNOTATORS_IN_TOTAL),
+    ],
 )
 def test_a_draft_supposes_a_round_number_until_somebody_comes_back(often, supposed):
-    assert in_all(campaign(), answered(often), None) == supposed
+    assert annotator_total(campaign(), answered(often), None) == supposed
 
 
 @pytest.mark.parametrize(
@@ -63,15 +76,17 @@ def test_a_draft_supposes_a_round_number_until_somebody_comes_back(often, suppos
 )
 def test_it_needs_enough_for_the_judgments_that_are_wanted(asked, often, least, why):
     mine, tally = campaign(**asked), answered(often)
-    assert in_all(mine, tally, least) == least
-    assert in_all(mine, tally, None) >= least
+    assert annotator_total(mine, tally, least) == least
+    assert annotator_total(mine, tally, None) >= least
     if least > 1:
         with pytest.raises(Invalid, match=why) as refused:
-            in_all(mine, tally, least - 1)
+            annotator_total(mine, tally, least - 1)
         assert refused.value.code == "too_few_annotators"
 
 
 def test_it_says_where_the_number_comes_from():
     mine, tally = campaign(), answered({1: 1})
-    assert whence(mine, tally, 30, 30) == "This is for 30 annotators in all."
-    assert whence(mine, tally, 200, None).startswith("200 annotators in all are supposed; 1 has answered so far.")
+    assert explain_annotator_total(mine, tally, 30, 30) == "This is for 30 annotators in all."
+    assert explain_annotator_total(mine, tally, 200, None).startswith(
+        "200 annotators in all are supposed; 1 has answered so far."
+    )

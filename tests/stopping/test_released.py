@@ -10,17 +10,17 @@ from pydantic import ValidationError
 from sqlalchemy import text
 
 from app.campaigns import lifecycle
-from app.campaigns.counted import find_counted
+from app.campaigns.counted import find_campaign_with_progress
 from app.campaigns.settings import CampaignSettings
-from app.database.bulk import snapshot
-from app.goals.progress import Progress, progress
+from app.database.bulk import open_snapshot
+from app.goals.progress import Progress, goal_progress
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import moderated
+from app.inference.ratings.moderated import moderate_means
 from app.quality import who_counts
 from app.record import revisions
 from app.serving.posterior_cache import PosteriorCache
 from app.stopping import released
-from app.stopping.watch import look, reached
+from app.stopping.watch import act_on_reached_goal, scan_goal
 from tests.campaigns.drafts import is_clean
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit, value, values
 
@@ -52,7 +52,7 @@ async def answered(engine, campaign, people, cache=None):
 
 async def looked(engine, campaign) -> set[int]:
     """What is settled after a look."""
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     return {number for (number,) in await values(engine, SETTLED)}
 
 
@@ -75,7 +75,7 @@ async def test_who_comes_later_is_asked_about_the_others_until_these_have_all_ju
 async def test_another_process_learns_of_it_with_its_next_request(engine):
     campaign, other = await running(engine, items=10, **RELEASES), PosteriorCache()
     await answered(engine, campaign, range(4), cache=other)
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     hit = await hit_of(engine, await annotator(engine, campaign, "late"), cache=other)
     assert {*hit.items} == UNSURE
     await execute(engine, "UPDATE campaigns SET threshold = 90")
@@ -91,8 +91,8 @@ async def test_what_is_settled_no_longer_since_answers_count_no_more_is_asked_ab
     async with engine.begin() as connection:
         people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
         for person in people[1:]:
-            await who_counts.exclude(connection, campaign, person, reason="test", now=NOW)
-    await revisions.revise(engine, campaign.id, now=NOW)
+            await who_counts.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await looked(engine, campaign) == set()
     assert await is_clean(engine, campaign.slug)
     await answered(engine, campaign, range(4, 7))
@@ -133,7 +133,7 @@ async def test_who_reopens_what_ended_so_goes_on_until_the_next_look(engine, cho
     assert await looked(engine, campaign)
     await execute(engine, f"UPDATE campaigns SET {chosen}")
     async with engine.begin() as connection:
-        await lifecycle.transition(connection, campaign.slug, "reopen", now=NOW)
+        await lifecycle.apply_transition(connection, campaign.slug, "reopen", now=NOW)
     assert await values(engine, SETTLED) == []
     await answered(engine, campaign, [4])
     assert await judgments(engine) == [5] * 8
@@ -145,15 +145,15 @@ async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_
     await answered(engine, campaign, range(4))
     await execute(engine, "UPDATE campaigns SET goal = 'none'")
     late = released.SettledChange(np.array([0]), np.array([True]))
-    assert not await released.put(engine, campaign, late)
-    await reached(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
+    assert not await released.store_settled_change(engine, campaign, late)
+    await act_on_reached_goal(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
     assert await values(engine, "SELECT releases, goal_reached FROM campaigns") == [(0, None)]
 
 
 async def test_of_several_looks_at_once_one_releases(engine):
     campaign = await running(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    await asyncio.gather(*(look(engine, campaign.id, now=NOW) for _ in range(3)))
+    await asyncio.gather(*(scan_goal(engine, campaign.id, now=NOW) for _ in range(3)))
     assert await value(engine, "SELECT releases FROM campaigns") == 1
     assert await looked(engine, campaign) == {*range(10)} - UNSURE
 
@@ -163,19 +163,19 @@ async def test_a_look_of_before_another_release_changes_nothing(engine):
     await answered(engine, campaign, range(4))
     settled = await looked(engine, campaign)
     late = released.SettledChange(np.array([0, 8]), np.array([False, True]))
-    assert not await released.put(engine, campaign, late)
+    assert not await released.store_settled_change(engine, campaign, late)
     assert await looked(engine, campaign) == settled
 
 
 async def test_what_is_settled_is_told(engine, researcher):
     campaign = await running(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "8 items are settled, and nobody is asked about them any more" in page
     assert page.count('class="settled"') == 8
-    async with snapshot(engine) as connection:
-        assert (await find_counted(connection, campaign.slug)).judgments_wanted == 8 * 4 + 2 * 8
+    async with open_snapshot(engine) as connection:
+        assert (await find_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 8 * 4 + 2 * 8
 
 
 @pytest.mark.parametrize("goal", ["halves", "order"])
@@ -191,13 +191,13 @@ def test_each_goal_says_which_items_are_settled(goal, settled):
     """
     noise = np.array([1, -1] * 4)
     scores = np.concatenate((0.9 + 0.02 * noise, 0.1 + 0.02 * noise, 0.5 + 0.3 * noise))
-    known = moderated(Tally.nothing(3).after(np.repeat([0, 1, 2], 8).tolist(), [*range(8)] * 3, scores))
+    known = moderate_means(Tally.empty(3).add_judgments(np.repeat([0, 1, 2], 8).tolist(), [*range(8)] * 3, scores))
     numbers: dict[str, Any] = {"threshold": 50, "best_items": 1, "goal_correlation": 0.9}
     numbers |= {"goal_percent": 95, "goal_within": 5, "goal_width": 20}
-    found = progress(SimpleNamespace(goal=goal, when_reached="release", **numbers), known, known.mean)
+    found = goal_progress(SimpleNamespace(goal=goal, when_reached="release", **numbers), known, known.mean)
     assert found is not None
-    assert found.settled.tolist() == settled
-    assert found.now == pytest.approx(len(settled) / 3)
+    assert found.settled_items.tolist() == settled
+    assert found.value == pytest.approx(len(settled) / 3)
 
 
 @pytest.mark.parametrize(("people", "settled"), [(10, 0), (11, 2)])
@@ -205,9 +205,11 @@ def test_nothing_is_settled_before_it_is_known_how_far_annotators_differ(people,
     """Ten scores of two items tell it with 18 degrees of freedom, eleven with 20."""
     noise = np.resize([0.01, -0.01], people)
     scores = np.concatenate((0.9 + noise, 0.1 + noise))
-    known = moderated(Tally.nothing(2).after(np.repeat([0, 1], people).tolist(), [*range(people)] * 2, scores))
+    known = moderate_means(
+        Tally.empty(2).add_judgments(np.repeat([0, 1], people).tolist(), [*range(people)] * 2, scores)
+    )
     narrow = {"goal": "intervals", "goal_width": 20, "goal_percent": 95, "goal_within": 5, "goal_correlation": 0.9}
     campaign = SimpleNamespace(when_reached="release", threshold=50, best_items=1, **narrow)
-    found = progress(campaign, known, known.mean)
+    found = goal_progress(campaign, known, known.mean)
     assert found is not None
-    assert len(found.settled) == settled
+    assert len(found.settled_items) == settled

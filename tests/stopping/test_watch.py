@@ -12,14 +12,14 @@ from sqlalchemy import select, text
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
-from app.database.alerts import said
+from app.database.alerts import alert_sentence
 from app.errors import Conflict
-from app.goals.progress import Progress, counting, progress, words
+from app.goals.progress import Progress, counted_items, describe_goal, goal_progress
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import moderated
+from app.inference.ratings.moderated import moderate_means
 from app.quality import who_counts
 from app.record import revisions
-from app.stopping.watch import look
+from app.stopping.watch import scan_goal
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit
 
 GOAL: dict[str, Any] = {"goal": "best", "best_items": 2, "goal_within": 10, "judgments_per_item": 40}
@@ -48,30 +48,30 @@ async def alerts(engine):
 @pytest.mark.parametrize(("wish", "status"), [("tell", "running"), ("pause", "paused"), ("finish", "finished")])
 async def test_a_campaign_does_what_was_wished_when_its_goal_is_reached(engine, wish, status):
     campaign = await running(engine, items=10, when_reached=wish, **GOAL)
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"
     await answered(engine, campaign, 6)
-    seen = await look(engine, campaign.id, now=NOW)
+    seen = await scan_goal(engine, campaign.id, now=NOW)
     now = await status_of(engine, campaign)
-    assert (now.status, now.goal_reached) == (status, words(campaign))
+    assert (now.status, now.goal_reached) == (status, describe_goal(campaign))
     assert ("goal", "the best 2 are settled but for differences of 10 points, with 95 % probability") in [
         tuple(row) for row in await alerts(engine)
     ]
     assert seen is not None
-    assert seen.counted is not None
+    assert seen.evidence_read is not None
 
 
 async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine):
     campaign = await running(engine, items=10, when_reached="pause", **GOAL)
     await answered(engine, campaign, 6)
-    last = await look(engine, campaign.id, now=NOW)
+    last = await scan_goal(engine, campaign.id, now=NOW)
     async with engine.begin() as connection:
-        await lifecycle.transition(connection, campaign.slug, "resume", now=NOW)
-    last = await look(engine, campaign.id, now=NOW, last=last)
+        await lifecycle.apply_transition(connection, campaign.slug, "resume", now=NOW)
+    last = await scan_goal(engine, campaign.id, now=NOW, last=last)
     assert (await status_of(engine, campaign)).status == "running"
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE campaigns SET goal_percent = 90"))
-    await look(engine, campaign.id, now=NOW, last=last)
+    await scan_goal(engine, campaign.id, now=NOW, last=last)
     assert (await status_of(engine, campaign)).status == "paused"
     assert [row.kind for row in await alerts(engine)] == ["goal", "goal"]
 
@@ -79,7 +79,7 @@ async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine)
 async def test_of_many_looks_at_once_one_acts(engine):
     campaign = await running(engine, items=10, when_reached="finish", **GOAL)
     await answered(engine, campaign, 6)
-    await asyncio.gather(*(look(engine, campaign.id, now=NOW) for _ in range(4)))
+    await asyncio.gather(*(scan_goal(engine, campaign.id, now=NOW) for _ in range(4)))
     assert [row.kind for row in await alerts(engine)] == ["goal"]
     async with engine.connect() as connection:
         lines = (await connection.execute(text("SELECT who FROM audit_log WHERE action = 'campaign.finish'"))).all()
@@ -89,7 +89,7 @@ async def test_of_many_looks_at_once_one_acts(engine):
 async def test_a_goal_is_far_while_nobody_agrees(engine):
     campaign = await running(engine, items=10, when_reached="finish", **(GOAL | {"goal_within": 0}))
     await answered(engine, campaign, 6, scores_of=lambda item: 50.0 + 7 * (item % 2))
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"
 
 
@@ -99,9 +99,9 @@ async def test_answers_that_count_no_more_are_no_reason_to_stop(engine):
     async with engine.begin() as connection:
         people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
         for person in people[1:]:
-            await who_counts.exclude(connection, campaign, person, reason="test", now=NOW)
-    await revisions.revise(engine, campaign.id, now=NOW)
-    await look(engine, campaign.id, now=NOW)
+            await who_counts.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"
 
 
@@ -110,7 +110,7 @@ async def test_a_hit_that_is_open_when_the_goal_is_reached_can_still_be_answered
     late = await annotator(engine, campaign, "late")
     hit = await hit_of(engine, late)
     await answered(engine, campaign, 6)
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert (await submit(engine, late, hit)).seq
     assert (await next_hit(engine, late)).hit is None
 
@@ -122,7 +122,7 @@ async def test_where_items_have_left_and_all_others_are_best_ones_the_lowest_is_
     for person in people[:2]:
         hit = await hit_of(engine, person)
         await submit(engine, person, hit, scores=[{4: 20.0, 3: 22.0}.get(item, 80.0 + item) for item in hit.items])
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).goal_reached is None
 
 
@@ -131,7 +131,7 @@ async def test_the_page_says_how_near_the_goal_is(engine, researcher):
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "The best 2 are settled but for differences of 10 points, with 95 % probability. Now it is 0 %." in page
     await answered(engine, campaign, 6)
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "Goal reached: The best 2 are settled" in page
 
@@ -160,11 +160,13 @@ async def test_a_campaign_that_ends_without_its_goal_says_so_once_and_how_near_i
     few = GOAL | {"goal": "threshold", "judgments_per_item": 2, "goal_within": 0, "when_reached": when_reached}
     campaign = await running(engine, items=10, **few)
     await answered(engine, campaign, 2, scores_of=lambda item: 45.0 + item)
-    for last in (None, await look(engine, campaign.id, now=NOW)):
-        await look(engine, campaign.id, now=NOW, last=last)
+    for last in (None, await scan_goal(engine, campaign.id, now=NOW)):
+        await scan_goal(engine, campaign.id, now=NOW, last=last)
     finished, missed = await alerts(engine)
     assert (finished.kind, missed.kind) == ("finished", "missed")
-    assert said(*missed).startswith("The goal was not reached: it is settled who is above 50, with 95 % probability")
+    assert alert_sentence(*missed).startswith(
+        "The goal was not reached: it is settled who is above 50, with 95 % probability"
+    )
     async with engine.connect() as connection:
         because = await connection.scalar(text("SELECT because FROM alerts WHERE kind = 'missed'"))
     assert because.startswith(f"At the end it was {share} %. To go on, ask for more judgments per item")
@@ -177,15 +179,15 @@ async def test_a_campaign_that_ends_as_somebody_asks_for_a_hit_is_looked_at(engi
     await execute(engine, "UPDATE posteriors SET judgments = 40")
     work = await next_hit(engine, me)
     assert (work.reason, work.should_check_goal) == ("all_done", True)
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
 
 
 async def test_a_campaign_that_somebody_finishes_before_its_goal_raises_no_alert(engine):
     campaign = await running(engine, items=10, **GOAL)
     async with engine.begin() as connection:
-        await lifecycle.transition(connection, campaign.slug, "finish", now=NOW)
-    await look(engine, campaign.id, now=NOW)
+        await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert await alerts(engine) == []
 
 
@@ -194,7 +196,7 @@ async def test_a_campaign_that_ends_as_its_last_items_settle_but_for_one_says_so
     campaign = await running(engine, items=10, **settles)
     await answered(engine, campaign, 6, scores_of=lambda item: 90.0 if item else 50.0)
     await execute(engine, "UPDATE posteriors SET judgments = 40 WHERE subject = 0")
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
 
 
@@ -203,7 +205,7 @@ async def test_what_is_settled_by_the_last_answers_is_known_after_the_end(engine
     campaign = await running(engine, items=10, **settles)
     await answered(engine, campaign, 6, scores_of=lambda item: 90.0 if item else 50.0)
     assert (await status_of(engine, campaign)).status == "finished"
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     async with engine.connect() as connection:
         settled = (await connection.scalars(text("SELECT settled FROM posteriors ORDER BY subject"))).all()
     assert settled == [False, *[True] * 9]
@@ -217,15 +219,17 @@ async def test_nobody_can_ask_which_of_all_items_are_the_best(engine):
     campaign = await running(engine, name="Other", items=5, best_items=7, judgments_per_item=4)
     async with engine.begin() as connection:
         with pytest.raises(Conflict, match="the best 7 of 5 items"):
-            await lifecycle.edit(connection, campaign.slug, lambda now: now.model_copy(update={"goal": "best"}))
+            await lifecycle.edit_settings(
+                connection, campaign.slug, lambda now: now.model_copy(update={"goal": "best"})
+            )
 
 
 @pytest.mark.parametrize("wish", ["tell", "pause", "finish"])
 async def test_a_goal_that_the_last_answer_reaches_is_reached(engine, wish):
     campaign = await running(engine, items=10, **(GOAL | {"judgments_per_item": 6, "when_reached": wish}))
     await answered(engine, campaign, 6)
-    await look(engine, campaign.id, now=NOW)
-    assert (await status_of(engine, campaign)).goal_reached == words(campaign)
+    await scan_goal(engine, campaign.id, now=NOW)
+    assert (await status_of(engine, campaign)).goal_reached == describe_goal(campaign)
     assert [row.kind for row in await alerts(engine)] == ["finished", "goal"]
 
 
@@ -240,15 +244,15 @@ async def test_a_goal_that_the_last_answer_reaches_is_reached(engine, wish):
     ],
 )
 def test_how_near_a_goal_is_is_rounded_down_until_it_is_reached(now, wanted, told):
-    assert Progress("", now, wanted).told == told
+    assert Progress("", now, wanted).displayed_value == told
 
 
 async def test_without_a_goal_nothing_is_read(engine):
     campaign = await running(engine, items=10)
-    seen = await look(engine, campaign.id, now=NOW)
+    seen = await scan_goal(engine, campaign.id, now=NOW)
     assert seen is not None
-    assert seen.counted is None
-    assert progress(campaign, moderated(Tally.nothing(10)), np.zeros(10)) is None
+    assert seen.evidence_read is None
+    assert goal_progress(campaign, moderate_means(Tally.empty(10)), np.zeros(10)) is None
 
 
 @pytest.mark.parametrize(
@@ -268,15 +272,15 @@ def test_a_goal_that_answers_cannot_tell_of_is_refused(chosen):
 
 def test_what_has_left_the_pool_and_what_every_hit_shows_do_not_count_for_a_goal():
     in_pool = np.array([True, False, True, True])
-    assert counting(SimpleNamespace(always_shown=[3]), in_pool).tolist() == [0, 2]
+    assert counted_items(SimpleNamespace(always_shown=[3]), in_pool).tolist() == [0, 2]
     assert in_pool.tolist() == [True, False, True, True]
 
 
 @pytest.mark.parametrize("goal", ["best", "threshold", "order", "intervals", "halves"])
 async def test_every_goal_is_reached_once_annotators_who_nearly_agree_have_answered(engine, goal):
     campaign = await running(engine, items=10, when_reached="tell", **(GOAL | {"goal": goal}))
-    await look(engine, campaign.id, now=NOW)
+    await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).goal_reached is None
     await answered(engine, campaign, 6)
-    await look(engine, campaign.id, now=NOW)
-    assert (await status_of(engine, campaign)).goal_reached == words(campaign)
+    await scan_goal(engine, campaign.id, now=NOW)
+    assert (await status_of(engine, campaign)).goal_reached == describe_goal(campaign)

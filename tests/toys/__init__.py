@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from app.designs.registry import DESIGNS
-from app.inference.online.laws import ONLINE
-from app.selection.registry import RULES
+from app.inference.online.laws import ONLINE_LAWS
+from app.selection.registry import SELECTION_RULES
 from tests.toys.in_order import IN_ORDER
 from tests.toys.smiles import SMILES
 from tests.toys.smiley import Smiley
@@ -22,8 +22,8 @@ Put = Callable[[Any, str, Any], None]
 def register(put: Put = lambda registry, name, part: registry.__setitem__(name, part)) -> None:
     """The one line of each, and where the design's template is."""
     put(DESIGNS, Smiley.name, Smiley)
-    put(ONLINE, SMILES.name, SMILES)
-    put(RULES, IN_ORDER.name, IN_ORDER)
+    put(ONLINE_LAWS, SMILES.name, SMILES)
+    put(SELECTION_RULES, IN_ORDER.name, IN_ORDER)
 
 
 def create_app() -> Any:
@@ -31,5 +31,5 @@ def create_app() -> Any:
     register()
     from app import main, templating
 
-    templating.templates.loader.searchpath.append(TEMPLATES)  # type: ignore[union-attr]  # there is one
+    templating.english_environment.loader.searchpath.append(TEMPLATES)  # type: ignore[union-attr]  # there is one
     return main.create_app()

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.selection.index import SelectionIndex
-from app.selection.rule import Apart, Asking, Counts, Draw
+from app.selection.rule import Counts, Draw, PairFilter, SelectionSettings
 
 
 class InOrderIndex(SelectionIndex):
@@ -21,7 +21,7 @@ class InOrderIndex(SelectionIndex):
         leading: set[int],
         allow_seen: bool,
         begun: Sequence[int] = (),
-        apart: Apart | None = None,
+        apart: PairFilter | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
         for barred in (seen | full, full) if allow_seen else (seen | full,):
@@ -32,7 +32,7 @@ class InOrderIndex(SelectionIndex):
         return shuffled([*begun], rng) if begun else None
 
     def leaves(self, item: int) -> bool:
-        return item not in self.full({item: 0})
+        return item not in self.full_items({item: 0})
 
 
 def shuffled(items: list[int], rng: np.random.Generator) -> Draw:
@@ -49,7 +49,7 @@ class InOrder:
     of_systems: bool = False
 
     def index(
-        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: Asking
+        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: SelectionSettings
     ) -> InOrderIndex:
         return InOrderIndex(score, variance, judgments, asking)
 
@@ -58,13 +58,13 @@ class InOrder:
         score: Array,
         variance: Array,
         judgments: Counts,
-        asking: Asking,
+        asking: SelectionSettings,
         *,
         iteration: int,
         rng: np.random.Generator,
     ) -> list[Draw]:
-        wanted = np.flatnonzero(judgments < asking.wanted).tolist()
-        hits = [wanted[start : start + asking.n] for start in range(0, len(wanted), asking.n)]
+        wanted = np.flatnonzero(judgments < asking.judgments_per_item).tolist()
+        hits = [wanted[start : start + asking.items_per_hit] for start in range(0, len(wanted), asking.items_per_hit)]
         return [shuffled(items, rng) for items in hits]
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.online import beta
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, Family, Parameters
+from app.inference.online.law import Columns, LawParameters, PosteriorFamily
 
 Count = npt.ArrayLike
 
@@ -59,7 +59,7 @@ def estimates(*state: Sequence[float]) -> tuple[list[float], list[float]]:
 def update(*hit: object) -> Columns:
     *state, values, parameters = hit
     assert isinstance(values, Sequence)
-    assert isinstance(parameters, Parameters)
+    assert isinstance(parameters, LawParameters)
     columns = [column.tolist() for column in counts(*state)]  # type: ignore[arg-type]  # the first of them are numbers
     if not 0 < len(values) == len(columns[0]):
         raise ValueError("a HIT needs one smiley per item")
@@ -74,18 +74,18 @@ SMILES = ItemLaw(
     name="smiles",
     title="Smiles: each smiley is counted",
     assumes="Everybody means the same by a smiley.",
-    family=Family(
+    family=PosteriorFamily(
         name="Dirichlet",
         parameter_names=("sad", "so_so", "happy"),
         score_name="mean",
         default_prior=(1.0, 1.0, 1.0),
         support=(0.0, 1.0),
-        valid_prior=valid_prior,
+        is_valid_prior=valid_prior,
         score=score,
         variance=variance,
         interval=interval,
         density=density,
-        estimates=estimates,
+        scores_and_variances=estimates,
     ),
     reads="ordered_classes",
     update=update,

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from app.designs.design import Design, Yields
+from app.designs.design import Design, ValueKind
 
 FACES = 3
 
@@ -15,33 +15,33 @@ class Smiley(Design):
 
     name: ClassVar[str] = "smiley"
     title: ClassVar[str] = "Smileys"
-    yields: ClassVar[Yields] = "ordered_classes"
+    value_kind: ClassVar[ValueKind] = "ordered_classes"
     items_per_hit: ClassVar[range] = range(2, 5)
-    usual_items: ClassVar[int] = 3
-    usual_law: ClassVar[str] = "smiles"
+    default_items: ClassVar[int] = 3
+    default_law: ClassVar[str] = "smiles"
     noun: ClassVar[str] = "smiley"
 
     names: tuple[str, str, str] = Field(default=("sad", "so so", "happy"), title="Smileys", description="Their names.")
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def value_range(self) -> tuple[float, float]:
         return 0.0, FACES - 1.0
 
     @property
     def classes(self) -> Sequence[str]:
         return self.names
 
-    def task(self, campaign: Any) -> str:
+    def describe_task(self, campaign: Any) -> str:
         return f"You see {campaign.items_per_hit} items at a time and tap a smiley for each."
 
-    def entered(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
-        return {item: self.number(form[name], item) for item in items if (name := f"face-{item}") in form}
+    def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
+        return {item: self.parse_number(form[name], item) for item in items if (name := f"face-{item}") in form}
 
-    def form_of(self, values: Mapping[int, float]) -> dict[str, str]:
+    def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:
         return {f"face-{item}": f"{value:g}" for item, value in values.items()}
 
-    def stored(self, value: float) -> float | None:
+    def normalise_value(self, value: float) -> float | None:
         return value + 0.0 if value in range(FACES) else None
 
-    def given(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
         return [float(min(max(round(share * (FACES - 1)), 0), FACES - 1)) for share in shares]

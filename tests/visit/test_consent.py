@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.analysis.export import export
+from app.analysis.export import open_export
 from app.campaigns import lifecycle
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.serving import leases, standing
 from app.serving.posterior_cache import PosteriorCache
-from app.simulation.annotators import plain
+from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.serving.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit, value, values
 from tests.visit.visits import CONSENT, arrives, hidden, leases_of, sends, step_of
@@ -33,7 +33,9 @@ async def campaign(engine):
 
 async def change_text(engine, campaign, text):
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, lambda before: before.model_copy(update={"consent": text}))
+        await lifecycle.edit_settings(
+            connection, campaign.slug, lambda before: before.model_copy(update={"consent": text})
+        )
 
 
 async def test_nobody_gets_a_hit_before_they_agree(client, engine, campaign):
@@ -125,7 +127,7 @@ async def test_who_held_a_hit_gets_the_same_one_back_after_they_agree_again(engi
 
 
 async def agree(engine, campaign, assignment, version):
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         await connection.execute(
             "INSERT INTO visits SELECT campaign_id, annotator_id, 'consent', $2, 'passed', '{}', now() "
             "FROM assignments WHERE id = $1",
@@ -154,7 +156,7 @@ async def test_made_up_annotators_agree_to_nothing(engine, campaign):
         campaign,
         hits=3,
         annotators=2,
-        population=plain(0.1),
+        population=plain_population(0.1),
         truth_column=None,
         rng=np.random.default_rng(1),
         clock=lambda: NOW,
@@ -164,7 +166,7 @@ async def test_made_up_annotators_agree_to_nothing(engine, campaign):
 
 async def statements_of(engine, assignment, cache):
     """How many statements it takes to get the next HIT."""
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         seen: list[Any] = []
         connection.add_query_logger(seen.append)
         await leases.find_next_hit(connection, cache, standing.assignment_query_by_id(assignment), now=NOW)
@@ -187,7 +189,7 @@ async def test_after_admission_the_way_to_a_hit_is_that_of_a_campaign_without_st
 async def test_the_export_of_visits_tells_who_agreed_to_which_text_and_when(client, engine, campaign):
     page, address = await arrives(client, campaign)
     await sends(client, address, page, answer="yes")
-    file = await export(engine, campaign.slug, "visits")
+    file = await open_export(engine, campaign.slug, "visits")
     (row,) = csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks])))
     told = {name: row[name] for name in ("name", "platform", "step", "version", "outcome", "sha256")}
     assert told == {

@@ -6,7 +6,7 @@ import pytest
 
 from app.campaigns import lifecycle
 from app.crowd import guesses
-from app.database.session import statements
+from app.database.session import borrow_autocommit_driver
 from app.errors import TooManyAttempts
 from app.visit.passphrase import is_same_passphrase
 from tests.serving.campaigns import NOW, fields_of, running, value, values
@@ -95,7 +95,7 @@ async def test_right_ones_are_not_counted(client, engine, campaign):
 
 async def test_after_a_while_it_can_be_tried_again(app, engine, campaign):
     visitor = app.state.doors.visitor("192.0.2.1")
-    async with statements(engine) as connection:
+    async with borrow_autocommit_driver(engine) as connection:
         for _ in range(guesses.MAX_GUESSES_PER_ADDRESS_AND_HOUR):
             await guesses.charge_guess(connection, campaign.id, visitor, now=NOW)
         with pytest.raises(TooManyAttempts):
@@ -114,7 +114,9 @@ async def test_with_the_links_of_platforms_closed_nobody_new_comes_by_one_and_wh
     begun = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID="
     assert fields_of((await client.get(f"{begun}t")).text)["hit"]
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update={"open_platforms": False}))
+        await lifecycle.edit_settings(
+            connection, campaign.slug, lambda it: it.model_copy(update={"open_platforms": False})
+        )
     assert fields_of((await client.get(f"{begun}another")).text)["hit"]
     for other in (
         f"/prolific/{campaign.link_key}?PROLIFIC_PID=p2&STUDY_ID=s&SESSION_ID=t",
@@ -133,7 +135,7 @@ async def test_a_closed_link_lets_nobody_in_and_who_has_begun_go_on(client, engi
     address = f"/link/{campaign.link_key}"
     begun = (await client.post(address)).headers["location"]
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update={"open_link": False}))
+        await lifecycle.edit_settings(connection, campaign.slug, lambda it: it.model_copy(update={"open_link": False}))
     for reply in (await client.get(address), await client.post(address)):
         assert reply.status_code == 403
         assert "By invitation only" in reply.text
@@ -143,14 +145,16 @@ async def test_a_closed_link_lets_nobody_in_and_who_has_begun_go_on(client, engi
 
 async def test_the_log_says_that_it_was_changed_and_not_what_it_is(engine, campaign):
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update={"passphrase": "Pears"}))
+        await lifecycle.edit_settings(
+            connection, campaign.slug, lambda it: it.model_copy(update={"passphrase": "Pears"})
+        )
     told = await values(engine, "SELECT before, after FROM audit_log WHERE action = 'settings.changed'")
     assert told == [({"passphrase": "•••"}, {"passphrase": "•••"})]
 
 
 async def settings_change(engine, campaign, **changes):
     async with engine.begin() as connection:
-        await lifecycle.edit(connection, campaign.slug, lambda it: it.model_copy(update=changes))
+        await lifecycle.edit_settings(connection, campaign.slug, lambda it: it.model_copy(update=changes))
 
 
 PLATFORM_LINKS = [

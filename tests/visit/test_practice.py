@@ -85,7 +85,7 @@ def test_every_way_of_asking_takes_sets_with_what_somebody_expects(design):
 def test_a_table_that_cannot_be_asked_is_refused_at_its_field(settings, words):
     with pytest.raises(ValidationError, match=words) as refusal:
         settings_with(**settings)
-    assert form.problems(refusal.value).keys() == settings.keys()
+    assert form.setting_errors(refusal.value).keys() == settings.keys()
 
 
 async def test_training_explains_and_is_repeated_until_it_is_understood(client, engine):

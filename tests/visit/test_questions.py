@@ -7,12 +7,12 @@ import pytest
 from pydantic import ValidationError
 
 from app.analysis import answers as stored
-from app.analysis.annotator_table import ANNOTATORS
-from app.analysis.export import export
+from app.analysis.annotator_table import ANNOTATOR_TABLE
+from app.analysis.export import open_export
 from app.analysis.findings import Options
 from app.campaigns.settings import CampaignSettings
 from app.crowd.files import check_easel_columns
-from app.database.bulk import snapshot
+from app.database.bulk import open_snapshot
 from app.visit.asked_once import EntryQuestion, parse_question_line
 from app.visit.groups import load_entry_answers
 from tests.serving.campaigns import fields_of, running, values
@@ -106,8 +106,8 @@ async def test_what_annotators_answered_is_kept_and_what_they_left_open_is_not_t
 
 async def test_what_they_chose_is_in_the_table_of_annotators(client, engine, campaign):
     await two_who_answer(client, engine, campaign)
-    async with snapshot(engine) as connection:
-        table = ANNOTATORS.fit(await stored.read(connection, campaign), Options())
+    async with open_snapshot(engine) as connection:
+        table = ANNOTATOR_TABLE.fit(await stored.load_campaign_answers(connection, campaign), Options())
     rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
     assert [(row["name"], row["asked_language"]) for row in rows] == [("A1", "German"), ("A2", "English")]
     assert "asked_job" not in rows[0]  # their own words may say who they are
@@ -115,7 +115,7 @@ async def test_what_they_chose_is_in_the_table_of_annotators(client, engine, cam
 
 async def test_the_answers_are_in_the_export_of_responses_which_can_be_imported(client, engine, campaign):
     await two_who_answer(client, engine, campaign)
-    file = await export(engine, campaign.slug, "responses")
+    file = await open_export(engine, campaign.slug, "responses")
     rows = list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
     assert {(row["name"], row["asked_language"], row["asked_job"]) for row in rows} == {
         ("A1", "German", "'=nurse"), ("A2", "English", ""),

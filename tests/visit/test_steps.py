@@ -4,7 +4,7 @@ import pytest
 
 from app.crowd.registry import PLATFORMS
 from app.errors import Invalid
-from app.templating import templates
+from app.templating import english_environment
 from app.visit import consent
 from app.visit.settings import VisitSettings
 from app.visit.step import StepResult, VisitHistory
@@ -25,7 +25,7 @@ def passed(*steps, version=1):
 def test_each_step_has_its_own_name_and_page():
     assert len({step.name for step in VISIT_STEPS}) == len(VISIT_STEPS)
     for step in VISIT_STEPS:
-        assert templates.get_template(f"visit/{step.name}.html").name
+        assert english_environment.get_template(f"visit/{step.name}.html").name
 
 
 @pytest.mark.parametrize(

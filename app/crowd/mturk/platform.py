@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from app.crowd.mturk import results
 from app.crowd.platform import Arrival, ArrivalParameters, Completion, Platform, ReturnSettings, VisitOutcome
 from app.errors import Invalid
-from app.languages.catalogue import mark
+from app.languages.catalogue import mark_message
 from app.settings import Settings
 
 MTURK_PREVIEW_ASSIGNMENT_ID = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -47,7 +47,9 @@ def read_mturk_arrival(parameters: Mapping[str, str], settings: Settings) -> Arr
     )
 
 
-def build_mturk_completion(details: Mapping[str, str], _return_settings: ReturnSettings, outcome: VisitOutcome) -> Completion:
+def build_mturk_completion(
+    details: Mapping[str, str], _return_settings: ReturnSettings, outcome: VisitOutcome
+) -> Completion:
     """Only who has answered can hand in; others return the assignment on the platform’s own page."""
     if outcome != "completed":
         return Completion()
@@ -55,7 +57,7 @@ def build_mturk_completion(details: Mapping[str, str], _return_settings: ReturnS
     return Completion(
         url=details["turkSubmitTo"] + "/mturk/externalSubmit",
         fields=fields,
-        label=mark("Submit to Mechanical Turk"),
+        label=mark_message("Submit to Mechanical Turk"),
     )
 
 

@@ -14,12 +14,14 @@ from app.crowd.answered import ANONYMOUS_ID_PREFIX, ResultFileFormat, ResultRow,
 from app.crowd.moments import parse_unix_date
 from app.crowd.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.crowd.reading import CellKind, CellReader, is_missing_value
-from app.errors import Invalid, listed, shortened, some_of
-from app.upload import Upload, UploadedRow, as_text, refuse
+from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.upload import UploadedRow, UploadedTable, format_cell, refuse_line
 
 STORED_MTURK_COLUMNS = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 CHECKBOX_STATES = {"on": True, "true": True, "": False, "off": False, "false": False}
-ITEM_ANSWER_PATTERN = re.compile(r"Answer\..*\d", re.DOTALL)  # the name of an answer about the whole HIT has no number in it
+ITEM_ANSWER_PATTERN = re.compile(
+    r"Answer\..*\d", re.DOTALL
+)  # the name of an answer about the whole HIT has no number in it
 
 
 def has_mturk_column(columns: Sequence[str]) -> bool:
@@ -33,15 +35,17 @@ def has_required_mturk_columns(columns: Sequence[str]) -> bool:
     return bool(inputs) and inputs == answers == set(range(1, len(inputs) + 1))
 
 
-def iter_mturk_cells(upload: Upload) -> Iterator[tuple[int, CellKind, str]]:
+def iter_mturk_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
     """Yield the cells with scores; times are always written as MTurk does."""
-    for record in upload.records:
+    for record in upload.rows:
         for name, value in record.values.items():
             if name.startswith("Answer.range"):
-                yield record.line, "number", as_text(value).strip()
+                yield record.line, "number", format_cell(value).strip()
 
 
-def read_mturk_results(upload: Upload, digest: str, value_reader: ValueReader, reader: CellReader) -> list[ResultRow]:
+def read_mturk_results(
+    upload: UploadedTable, digest: str, value_reader: ValueReader, reader: CellReader
+) -> list[ResultRow]:
     """The rows of a result file, without the items that have no score. Without MTurk's ids, `digest` names the worker
     and, with the line, the assignment.
 
@@ -58,7 +62,7 @@ def read_mturk_results(upload: Upload, digest: str, value_reader: ValueReader, r
     known_columns: set[str] = set()
     lines: dict[str, dict[str, int]] = {}  # by assignment and worker: who returns one may be followed by another
     rows = []
-    for record in upload.records:
+    for record in upload.rows:
         if new_columns := record.values.keys() - known_columns:
             check_answer_columns(record.line if upload.format == "jsonl" else 1, new_columns, item_count)
             known_columns |= new_columns
@@ -66,10 +70,10 @@ def read_mturk_results(upload: Upload, digest: str, value_reader: ValueReader, r
         workers = lines.setdefault(row.assignment_id, {})
         if workers and (row.anonymous or row.worker_id in workers or f"{ANONYMOUS_ID_PREFIX}{digest}" in workers):
             earlier_line = workers.get(row.worker_id, min(workers.values()))
-            refuse(
+            refuse_line(
                 "assignment_twice",
                 row.line,
-                f"the assignment {shortened(row.assignment_id)} was already on line {earlier_line}.",
+                f"the assignment {shorten_echo(row.assignment_id)} was already on line {earlier_line}.",
             )
         workers[row.worker_id] = row.line
         rows.append(row)
@@ -83,12 +87,12 @@ def check_answer_columns(line: int, columns: Iterable[str], item_count: int) -> 
     read = {f"Answer.{name}{k}" for name in ("range", "na") for k in range(1, item_count + 1)}
     unknown = sorted(name for name in columns if ITEM_ANSWER_PATTERN.match(name) and name not in read)
     if unknown:
-        refuse(
+        refuse_line(
             "answer_column_unknown",
             line,
-            f"Easel does not know what {listed(unknown)} says about an item: it reads Answer.range1 to "
+            f"Easel does not know what {join_names(unknown)} says about an item: it reads Answer.range1 to "
             f"Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
-            columns=some_of(unknown),
+            columns=shorten_names(unknown),
         )
 
 
@@ -97,8 +101,10 @@ def column_numbers(prefix: str, columns: Sequence[str]) -> set[int]:
     return {int(match[1]) for match in matches if match}
 
 
-def parse_mturk_row(record: UploadedRow, item_count: int, digest: str, value_reader: ValueReader, reader: CellReader) -> ResultRow:
-    cells = {name: as_text(value).strip() for name, value in record.values.items()}
+def parse_mturk_row(
+    record: UploadedRow, item_count: int, digest: str, value_reader: ValueReader, reader: CellReader
+) -> ResultRow:
+    cells = {name: format_cell(value).strip() for name, value in record.values.items()}
     worker_id = read_mturk_id(cells, "WorkerId", record.line)
     items = check_mturk_items(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, item_count + 1)])
     scores = {
@@ -109,12 +115,13 @@ def parse_mturk_row(record: UploadedRow, item_count: int, digest: str, value_rea
     }
     scores_by_item = {item: score for item, score in scores.items() if score is None or not math.isnan(score)}
     if not scores_by_item:
-        refuse("scores_missing", record.line, "no item of this HIT has a score.")
+        refuse_line("scores_missing", record.line, "no item of this HIT has a score.")
     reader.notes.missing += len(scores) - len(scores_by_item)
     return ResultRow(
         line=record.line,
         worker_id=worker_id or f"{ANONYMOUS_ID_PREFIX}{digest}",
-        assignment_id=read_mturk_id(cells, "AssignmentId", record.line) or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
+        assignment_id=read_mturk_id(cells, "AssignmentId", record.line)
+        or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
         items=tuple(scores_by_item),
         scores=tuple(scores_by_item.values()),
         accepted_at=parse_mturk_time(cells.get("AcceptTime", "")),
@@ -127,16 +134,16 @@ def parse_mturk_row(record: UploadedRow, item_count: int, digest: str, value_rea
 def read_mturk_id(cells: Mapping[str, str], column: str, line: int) -> str:
     external_id = cells.get(column, "")
     if len(external_id) > MAX_PLATFORM_ID_CHARACTERS:
-        refuse("id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters.")
+        refuse_line("id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters.")
     return external_id
 
 
 def check_mturk_items(line: int, ids: list[str]) -> tuple[str, ...]:
     for place, external_id in enumerate(ids, start=1):
         if not external_id:
-            refuse("item_missing", line, f"Input.id{place} is empty.")
+            refuse_line("item_missing", line, f"Input.id{place} is empty.")
         if external_id in ids[: place - 1]:
-            refuse("item_repeated", line, f"the item “{shortened(external_id)}” is twice in this HIT.")
+            refuse_line("item_repeated", line, f"the item “{shorten_echo(external_id)}” is twice in this HIT.")
     return tuple(ids)
 
 
@@ -144,8 +151,12 @@ def is_marked_not_applicable(line: int, position: int, cells: Mapping[str, str])
     """Whether the item at this place was marked N/A."""
     cell = cells.get(f"Answer.na{position}", "")
     if cell.lower() not in CHECKBOX_STATES:
-        cell_text = shortened(cell)
-        refuse("na_unknown", line, f"Answer.na{position} is “{cell_text}”: it is on where the item was marked N/A, else empty.")
+        cell_text = shorten_echo(cell)
+        refuse_line(
+            "na_unknown",
+            line,
+            f"Answer.na{position} is “{cell_text}”: it is on where the item was marked N/A, else empty.",
+        )
     return CHECKBOX_STATES[cell.lower()]
 
 
@@ -156,9 +167,11 @@ def parse_mturk_score(line: int, position: int, cell: str, value_reader: ValueRe
     try:
         score = value_reader.read_number(reader.normalise_number(cell, accept_percent=True))
     except ValueError:
-        refuse("score_not_a_number", line, f"Answer.range{position} is “{shortened(cell)}”, not a number.")
+        refuse_line("score_not_a_number", line, f"Answer.range{position} is “{shorten_echo(cell)}”, not a number.")
     if score is None:
-        refuse("score_out_of_range", line, f"Answer.range{position} is {shortened(cell)}, not {value_reader.possible}.")
+        refuse_line(
+            "score_out_of_range", line, f"Answer.range{position} is {shorten_echo(cell)}, not {value_reader.possible}."
+        )
     return score
 
 
@@ -174,4 +187,6 @@ def parse_mturk_time(cell: str) -> datetime | None:
     return moment if moment and moment.year >= FIRST_MTURK_YEAR else None
 
 
-MTURK_RESULT_FILES = ResultFileFormat(has_mturk_column, has_required_mturk_columns, read_mturk_results, iter_mturk_cells)
+MTURK_RESULT_FILES = ResultFileFormat(
+    has_mturk_column, has_required_mturk_columns, read_mturk_results, iter_mturk_cells
+)

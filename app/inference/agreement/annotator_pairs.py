@@ -7,19 +7,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from app.errors import plural
-from app.inference.agreement.coefficient import Agreement, measured
-from app.inference.ground.arrays import Array, Integers, quotient
+from app.errors import pluralize
+from app.inference.agreement.coefficient import Agreement, measure_agreement
+from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.observations.judgments import Judgments, pairs_within_items
 
-LEAST_SHARED = 5
+MIN_SHARED_ITEMS = 5
 """Fewer shared items than this say next to nothing about two annotators."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedJudgments:
     """E pairs of judgments of one item, by P pairs of annotators who share enough items, sorted by pair of annotators.
 
     first, second: positions of the two judgments, (E,). items: the item of both, (E,). starts: where each pair of
@@ -34,63 +34,68 @@ class Shared:
     n_items: int
     notes: tuple[Note, ...]
 
-    def per_item(self, of: npt.ArrayLike = 1.0) -> csr_array:
+    def sum_by_item_and_pair(self, values: npt.ArrayLike = 1.0) -> csr_array:
         """`of` each entry, (E,), added up by item and pair of annotators, sparse (I, P); weights (D, I) times it are
         the sums of draws.
         """
-        entries = np.broadcast_to(np.asarray(of, dtype=np.float64), self.items.shape)
+        entries = np.broadcast_to(np.asarray(values, dtype=np.float64), self.items.shape)
         return csr_array((entries, (self.items, self.pair)), shape=(self.n_items, len(self.starts)))
 
 
 @dataclass(frozen=True, slots=True)
-class PerPair:
+class AnnotatorPairValues:
     """A value per draw and pair of annotators, and the number of items it rests on, (D, P) each."""
 
     values: Array
     shared_items: Array
 
-    def mean(self) -> Array:
+    def weighted_mean(self) -> Array:
         """The mean over the pairs of annotators that have a value, each counting by its shared items, (D,)."""
         # In one order in memory, for sums round by it.
         values, shared_items = np.ascontiguousarray(self.values), np.ascontiguousarray(self.shared_items)
         defined = np.isfinite(values)
         weighted = np.where(defined, values, 0.0) * shared_items
-        return quotient(weighted.sum(axis=1), (shared_items * defined).sum(axis=1))
+        return divide_or_nan(weighted.sum(axis=1), (shared_items * defined).sum(axis=1))
 
 
-def sharing(judgments: Judgments, least_shared: int) -> Shared:
+def find_shared_judgments(judgments: Judgments, least_shared: int) -> SharedJudgments:
     """Who can be compared with whom. Raises `Inestimable` (`too_few_shared_items`) if nobody can."""
     first, second = pairs_within_items(judgments)
     key = judgments.annotators[first] * judgments.n_annotators + judgments.annotators[second]
     order = np.argsort(key, kind="stable")
     sizes = np.unique(key, return_counts=True)[1]
-    enough = sizes >= least_shared
-    kept = sizes[enough]
-    if not len(kept):
+    is_large_enough = sizes >= least_shared
+    kept_sizes = sizes[is_large_enough]
+    if not len(kept_sizes):
         raise Inestimable(
             f"No two annotators judged {least_shared} or more of the same items, so no two of them can be compared.",
             code="too_few_shared_items",
         )
-    order = order[np.repeat(enough, sizes)]
+    order = order[np.repeat(is_large_enough, sizes)]
     first, second = first[order], second[order]
-    pair, starts = np.repeat(np.arange(len(kept)), kept), np.cumsum(kept) - kept
-    typical = f"each weighted by the items they share, half of them {int(np.median(kept)):,} or fewer"
+    pair, starts = np.repeat(np.arange(len(kept_sizes)), kept_sizes), np.cumsum(kept_sizes) - kept_sizes
+    weighting_text = f"each weighted by the items they share, half of them {int(np.median(kept_sizes)):,} or fewer"
     notes = [
-        Note("mean_over_pairs", f"The value is the mean over {plural(len(kept), 'pair')} of annotators, {typical}.")
+        Note(
+            "mean_over_pairs",
+            f"The value is the mean over {pluralize(len(kept_sizes), 'pair')} of annotators, {weighting_text}.",
+        )
     ]
-    if left := len(sizes) - len(kept):
-        sentence = f"{plural(left, 'pair')} of annotators shared fewer than {least_shared} items and do not count."
+    if dropped_pairs := len(sizes) - len(kept_sizes):
+        sentence = (
+            f"{pluralize(dropped_pairs, 'pair')} of annotators shared fewer than {least_shared} items and do not count."
+        )
         notes.append(Note("few_items_shared", sentence))
-    return Shared(first, second, judgments.items[first], starts, pair, judgments.n_items, tuple(notes))
+    return SharedJudgments(first, second, judgments.items[first], starts, pair, judgments.n_items, tuple(notes))
 
 
-def mean_over_pairs(
-    per_pair: Callable[[Array], PerPair],
+def mean_over_annotator_pairs(
+    values_per_pair: Callable[[Array], AnnotatorPairValues],
     judgments: Judgments,
-    shared: Shared,
+    shared: SharedJudgments,
     sentence: str,
     *,
-    undefined: str,
+    undefined_reason: str,
     draws: int,
     level: float,
     rng: np.random.Generator,
@@ -100,13 +105,15 @@ def mean_over_pairs(
 
     Raises `Inestimable` (`all_the_same`) if none has one.
     """
-    missing = int(np.isnan(per_pair(np.ones((1, judgments.n_items))).values).sum())
+    missing = int(np.isnan(values_per_pair(np.ones((1, judgments.n_items))).values).sum())
     notes = shared.notes
     if missing:
-        sentence = f"{plural(missing, 'pair')} of annotators have no value, because {undefined}, and do not count."
+        sentence = (
+            f"{pluralize(missing, 'pair')} of annotators have no value, because {undefined_reason}, and do not count."
+        )
         notes += (Note("pairs_without_value", sentence),)
-    return measured(
-        lambda weights: per_pair(weights).mean(),
+    return measure_agreement(
+        lambda weights: values_per_pair(weights).weighted_mean(),
         judgments,
         sentence,
         draws=draws,
@@ -114,9 +121,9 @@ def mean_over_pairs(
         rng=rng,
         n_pairs=len(shared.first),
         notes=notes,
-        undefined=f"No pair of annotators has a value, because {undefined}.",
+        undefined_message=f"No pair of annotators has a value, because {undefined_reason}.",
         cells_per_draw=cells_per_draw,
         # An item drawn twice leaves a pair of annotators one different item fewer, and fewer items agree less by chance
         # corrections and correlations: the draws lie a little lower than the value they are to surround.
-        centred=True,
+        recentre_draws=True,
     )

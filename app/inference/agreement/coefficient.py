@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.inference.ground.bootstrap import BootstrapInterval, Statistic, interval_of, value_of
+from app.inference.ground.bootstrap import BootstrapInterval, WeightedStatistic, bootstrap_interval, evaluate_statistic
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.observations.judgments import Judgments
 
-ALL_THE_SAME = (
+ALL_SAME_MESSAGE = (
     "All judgments are the same, so chance would agree completely too, and a figure that corrects for chance does not "
     "exist."
 )
@@ -44,8 +44,8 @@ class Agreement:
     notes: tuple[Note, ...] = ()
 
 
-def measured(
-    statistic: Statistic,
+def measure_agreement(
+    statistic: WeightedStatistic,
     judgments: Judgments,
     sentence: str,
     *,
@@ -54,26 +54,26 @@ def measured(
     rng: np.random.Generator,
     n_pairs: int | None = None,
     notes: tuple[Note, ...] = (),
-    undefined: str = ALL_THE_SAME,
+    undefined_message: str = ALL_SAME_MESSAGE,
     code: str = "all_the_same",
     cells_per_draw: int = 0,
-    centred: bool = False,
+    recentre_draws: bool = False,
 ) -> Agreement:
     """The statistic of the judgments with its interval. Raises `Inestimable(undefined, code)` if it is NaN.
 
     n_pairs: of judgments that were compared; default: all of one item. centred: see `bootstrap.interval_of`, `about`.
     """
-    value = value_of(statistic, judgments.n_items)
+    value = evaluate_statistic(statistic, judgments.n_items)
     if not np.isfinite(value):
-        raise Inestimable(undefined, code=code)
-    interval = interval_of(
+        raise Inestimable(undefined_message, code=code)
+    interval = bootstrap_interval(
         statistic,
         judgments.n_items,
         draws=draws,
         level=level,
         rng=rng,
         cells_per_draw=cells_per_draw,
-        about=value if centred else None,
+        recentred_on=value if recentre_draws else None,
     )
     return Agreement(
         value=value,
@@ -91,7 +91,7 @@ def interval_notes(interval: BootstrapInterval, draws: int) -> tuple[Note, ...]:
     """What is to be said of an interval from so many draws."""
     if interval.refusal:
         return (Note("no_interval", interval.refusal),)
-    if interval.usable < draws:
-        missing = f"In {draws - interval.usable:,} of {draws:,} draws of the items the value does not exist"
+    if interval.usable_draws < draws:
+        missing = f"In {draws - interval.usable_draws:,} of {draws:,} draws of the items the value does not exist"
         return (Note("draws_without_value", f"{missing}; the interval rests on the others."),)
     return ()

@@ -19,22 +19,22 @@ import numpy.typing as npt
 
 from app.inference.agreement.coefficient import interval_notes
 from app.inference.ground import weighted_correlation
-from app.inference.ground.arrays import Array, Integers, quotient
-from app.inference.ground.bootstrap import DRAWS, Statistic, interval_of, value_of
-from app.inference.ground.long_form import check_equal_length, finite, numbered, sums
+from app.inference.ground.arrays import Array, Integers, divide_or_nan
+from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic, bootstrap_interval, evaluate_statistic
+from app.inference.ground.long_form import check_equal_length, sum_by_number, validate_finite, validate_numbers
 from app.inference.ground.notes import Note
 
-MUCH = 0.5
+STRONG_HALO = 0.5
 """From here on (1) is worth a warning: at least a quarter of the variance of deviations is shared."""
 
-LEAST_JUDGMENTS = 30
+MIN_HALO_JUDGMENTS = 30
 """With fewer it is too uncertain: 95 % of what chance gives for 30 judgments lies within .36 of 0."""
 
-_ROUNDING = 1e-12  # less variance than this part of the squares is rounding of equal scores
+_ROUNDING_SHARE = 1e-12  # less variance than this part of the squares is rounding of equal scores
 
 
 @dataclass(frozen=True, slots=True)
-class HaloFigure:
+class HaloEstimate:
     """A correlation with its bootstrap interval over items, NaN where there is none; on how many items and judgments it
     rests. notes: what is missing, and why.
     """
@@ -47,82 +47,95 @@ class HaloFigure:
     notes: tuple[Note, ...] = ()
 
 
-def is_much(within: float, judgments: int) -> bool:
+def is_strong_halo(halo: float, judgment_count: int) -> bool:
     """Whether (1), resting on so many judgments, is worth a warning: the two criteria were hardly judged apart."""
-    return judgments >= LEAST_JUDGMENTS and within >= MUCH
+    return judgment_count >= MIN_HALO_JUDGMENTS and halo >= STRONG_HALO
 
 
-def of_means(
+def correlate_item_means(
     items: npt.ArrayLike,
-    one: npt.ArrayLike,
-    other: npt.ArrayLike,
+    first_scores: npt.ArrayLike,
+    second_scores: npt.ArrayLike,
     *,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
-) -> HaloFigure:
+) -> HaloEstimate:
     """The correlation of the items' means by two criteria.
 
     items: (T,) integers from 0; one, other: (T,) finite scores of the same judgments, each criterion on a scale of its
     own. Raises ValueError for arrays that cannot be.
     """
-    items, one, other = _checked(items, one, other)
+    items, first_scores, second_scores = _validate_score_columns(items, first_scores, second_scores)
     judgments = np.bincount(items)
-    judged = judgments > 0
-    x, y = (sums(items, scores, len(judgments))[judged] / judgments[judged] for scores in (one, other))
+    is_judged = judgments > 0
+    x, y = (
+        sum_by_number(items, scores, len(judgments))[is_judged] / judgments[is_judged]
+        for scores in (first_scores, second_scores)
+    )
     all_items = np.zeros(1, np.intp)
 
     def correlation(weights: Array) -> Array:
-        return weighted_correlation.pearson(x, y, weights, all_items)[:, 0]
+        return weighted_correlation.weighted_pearson(x, y, weights, all_items)[:, 0]
 
-    return _figure(correlation, len(x), len(items), draws=draws, level=level, rng=rng)
+    return _estimate_correlation(correlation, len(x), len(items), draws=draws, level=level, rng=rng)
 
 
-def within(
+def measure_halo(
     items: npt.ArrayLike,
-    one: npt.ArrayLike,
-    other: npt.ArrayLike,
+    first_scores: npt.ArrayLike,
+    second_scores: npt.ArrayLike,
     *,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
-) -> HaloFigure:
+) -> HaloEstimate:
     """(1). items: judgments of the same one differ in nothing but who gave them. Otherwise as `of_means`."""
-    items, one, other = _checked(items, one, other)
-    shared = np.bincount(items)[items] > 1
-    _, item = np.unique(items[shared], return_inverse=True)
+    items, first_scores, second_scores = _validate_score_columns(items, first_scores, second_scores)
+    is_shared = np.bincount(items)[items] > 1
+    _, item = np.unique(items[is_shared], return_inverse=True)
     n = int(item.max(initial=-1)) + 1
-    dx, dy = (_deviations(item, scores[shared], n) for scores in (one, other))
-    xy, xx, yy = (sums(item, products, n) for products in (dx * dy, dx * dx, dy * dy))
+    dx, dy = (_deviations_from_item_means(item, scores[is_shared], n) for scores in (first_scores, second_scores))
+    xy, xx, yy = (sum_by_number(item, products, n) for products in (dx * dy, dx * dx, dy * dy))
 
     def correlation(weights: Array) -> Array:
-        return np.clip(quotient(weights @ xy, np.sqrt((weights @ xx) * (weights @ yy))), -1.0, 1.0)
+        return np.clip(divide_or_nan(weights @ xy, np.sqrt((weights @ xx) * (weights @ yy))), -1.0, 1.0)
 
-    return _figure(correlation, n, len(item), draws=draws, level=level, rng=rng)
-
-
-def _checked(items: npt.ArrayLike, one: npt.ArrayLike, other: npt.ArrayLike) -> tuple[Integers, Array, Array]:
-    items, _ = numbered("items", items)
-    one, other = finite("one", one), finite("other", other)
-    check_equal_length(items=items, one=one, other=other)
-    return items, one, other
+    return _estimate_correlation(correlation, n, len(item), draws=draws, level=level, rng=rng)
 
 
-def _deviations(item: Integers, scores: Array, n: int) -> Array:
+def _validate_score_columns(
+    items: npt.ArrayLike, first_scores: npt.ArrayLike, second_scores: npt.ArrayLike
+) -> tuple[Integers, Array, Array]:
+    items, _ = validate_numbers("items", items)
+    first_scores, second_scores = validate_finite("one", first_scores), validate_finite("other", second_scores)
+    check_equal_length(items=items, one=first_scores, other=second_scores)
+    return items, first_scores, second_scores
+
+
+def _deviations_from_item_means(item: Integers, scores: Array, item_count: int) -> Array:
     """From the mean of each item; exactly 0 where all of an item are the same but for rounding."""
-    deviations = scores - (sums(item, scores, n) / np.bincount(item, minlength=n))[item]
-    varies = sums(item, deviations**2, n) > _ROUNDING * sums(item, scores**2, n)
+    deviations = scores - (sum_by_number(item, scores, item_count) / np.bincount(item, minlength=item_count))[item]
+    varies = sum_by_number(item, deviations**2, item_count) > _ROUNDING_SHARE * sum_by_number(
+        item, scores**2, item_count
+    )
     return np.where(varies[item], deviations, 0.0)
 
 
-def _figure(
-    correlation: Statistic, items: int, judgments: int, *, draws: int, level: float, rng: np.random.Generator
-) -> HaloFigure:
-    value = value_of(correlation, items) if items else np.nan
+def _estimate_correlation(
+    correlation: WeightedStatistic,
+    item_count: int,
+    judgment_count: int,
+    *,
+    draws: int,
+    level: float,
+    rng: np.random.Generator,
+) -> HaloEstimate:
+    value = evaluate_statistic(correlation, item_count) if item_count else np.nan
     if not np.isfinite(value):
-        return HaloFigure(np.nan, np.nan, np.nan, items, judgments)
-    interval = interval_of(correlation, items, draws=draws, level=level, rng=rng)
-    return HaloFigure(value, interval.low, interval.high, items, judgments, interval_notes(interval, draws))
+        return HaloEstimate(np.nan, np.nan, np.nan, item_count, judgment_count)
+    interval = bootstrap_interval(correlation, item_count, draws=draws, level=level, rng=rng)
+    return HaloEstimate(value, interval.low, interval.high, item_count, judgment_count, interval_notes(interval, draws))
 
 
 # The same as answers come in
@@ -137,18 +150,18 @@ class HaloSums:
     products: Array
 
     @classmethod
-    def nothing(cls, n_items: int, n_criteria: int) -> "HaloSums":
+    def empty(cls, n_items: int, n_criteria: int) -> "HaloSums":
         """Before the first judgment."""
         none = np.zeros(n_items, np.intp)
         return cls(none, np.zeros((n_criteria, n_items)), np.zeros((n_criteria, n_criteria)))
 
-    def after(self, items: npt.ArrayLike, scores: npt.ArrayLike) -> "HaloSums":
+    def add_judgments(self, items: npt.ArrayLike, scores: npt.ArrayLike) -> "HaloSums":
         """With these judgments too. items: (T,) from 0 to N - 1; scores: (K, T). It checks nothing."""
         items, scores = np.asarray(items, np.intp), np.asarray(scores, np.float64)
         judgments, totals = self.judgments.copy(), self.totals.copy()
         np.add.at(judgments, items, 1)
-        for mine, more in zip(totals, scores, strict=True):
-            np.add.at(mine, items, more)
+        for criterion_totals, criterion_scores in zip(totals, scores, strict=True):
+            np.add.at(criterion_totals, items, criterion_scores)
         return HaloSums(judgments, totals, self.products + scores @ scores.T)
 
     @property
@@ -157,28 +170,28 @@ class HaloSums:
         return self.judgments.nbytes + self.totals.nbytes + self.products.nbytes
 
     @property
-    def shared(self) -> int:
+    def shared_judgment_count(self) -> int:
         """How many judgments are of items that have two or more: on so many (1) rests."""
         return int(self.judgments[self.judgments > 1].sum())
 
     @property
-    def within(self) -> Array:
+    def halo_matrix(self) -> Array:
         """(1) of each two criteria, (K, K); NaN where one of them does not vary."""
-        judged = self.judgments > 0
-        totals = self.totals[:, judged]
-        left = self.products - (totals / self.judgments[judged]) @ totals.T
-        return _correlations(left, np.diag(self.products))
+        is_judged = self.judgments > 0
+        totals = self.totals[:, is_judged]
+        deviation_products = self.products - (totals / self.judgments[is_judged]) @ totals.T
+        return _correlation_matrix(deviation_products, np.diag(self.products))
 
     @property
-    def of_means(self) -> Array:
+    def mean_correlation_matrix(self) -> Array:
         """The correlation of the items' means by each two criteria, (K, K); NaN where one of them does not vary."""
-        judged = self.judgments > 0
-        means = self.totals[:, judged] / self.judgments[judged]
-        centred = means - means.mean(axis=1, keepdims=True) if judged.any() else means
-        return _correlations(centred @ centred.T, (means**2).sum(axis=1))
+        is_judged = self.judgments > 0
+        means = self.totals[:, is_judged] / self.judgments[is_judged]
+        centred = means - means.mean(axis=1, keepdims=True) if is_judged.any() else means
+        return _correlation_matrix(centred @ centred.T, (means**2).sum(axis=1))
 
 
-def _correlations(products: Array, squares: Array) -> Array:
+def _correlation_matrix(products: Array, squares: Array) -> Array:
     """From products of deviations, (K, K), NaN where there are none but of rounding. squares: of the scores, (K,)."""
-    own = np.where(np.diag(products) > _ROUNDING * squares, np.diag(products), 0.0)
-    return np.clip(quotient(products, np.sqrt(np.outer(own, own))), -1.0, 1.0)
+    variances = np.where(np.diag(products) > _ROUNDING_SHARE * squares, np.diag(products), 0.0)
+    return np.clip(divide_or_nan(products, np.sqrt(np.outer(variances, variances))), -1.0, 1.0)

@@ -12,36 +12,38 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from app.inference.agreement.coefficient import Agreement, measured
-from app.inference.ground.arrays import Array, quotient
-from app.inference.ground.bootstrap import DRAWS
+from app.inference.agreement.coefficient import Agreement, measure_agreement
+from app.inference.ground.arrays import Array, divide_or_nan
+from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.judgments import Judgments, compared
+from app.inference.observations.judgments import Judgments, shared_judgments
 
-ONE_WAY = "The share of the differences between scores that comes from the items, not from who judged them or noise."
-TWO_WAY = (
+ONE_WAY_MEANING = (
+    "The share of the differences between scores that comes from the items, not from who judged them or noise."
+)
+TWO_WAY_MEANING = (
     "The share of the differences between scores that comes from the items, and not from annotators who are strict or "
     "mild throughout, or from noise."
 )
-LIMITS = (
+ICC_CAVEAT = (
     "It is low where all items are alike, however careful annotators are, and a bias that all annotators share does "
     "not show, so it cannot tell whether scores are right."
 )
-NO_VARIATION = "All scores are the same, so there are no differences to share out between items and annotators."
+NO_VARIATION_MESSAGE = "All scores are the same, so there are no differences to share out between items and annotators."
 
-Variances = Callable[[Array], tuple[Array, Array]]
+VarianceComponents = Callable[[Array], tuple[Array, Array]]
 """Weights (D, I) -> the variance between items, and what else there is of the variance of a judgment, (D,) each."""
 
 
-def one_way(
+def one_way_icc(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
     *,
     n_items: int | None = None,
     n_annotators: int | None = None,
-    mean_of: float = 1.0,
-    draws: int = DRAWS,
+    judgments_per_mean: float = 1.0,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
@@ -52,19 +54,21 @@ def one_way(
     Raises ValueError for arrays that cannot be, `Inestimable` (`one_annotator`, `no_shared_items`, `all_the_same`,
     `one_item`).
     """
-    judgments = compared(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
-    return _icc(_one_way(judgments), judgments, ONE_WAY, mean_of, draws=draws, level=level, rng=rng)
+    judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
+    return _estimate_icc(
+        _one_way_variances(judgments), judgments, ONE_WAY_MEANING, judgments_per_mean, draws=draws, level=level, rng=rng
+    )
 
 
-def two_way(
+def two_way_icc(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
     *,
     n_items: int | None = None,
     n_annotators: int | None = None,
-    mean_of: float = 1.0,
-    draws: int = DRAWS,
+    judgments_per_mean: float = 1.0,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
@@ -74,41 +78,49 @@ def two_way(
     `Inestimable` (`annotators_not_shared`) if no annotator judged two items, so that an annotator's strictness
     cannot be told from noise.
     """
-    judgments = compared(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
+    judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     if judgments.n_annotators == len(judgments.items):
         raise Inestimable(
             "No annotator judged two items, so strict or mild annotators cannot be told from noise.",
             code="annotators_not_shared",
         )
-    return _icc(_two_way(judgments), judgments, TWO_WAY, mean_of, draws=draws, level=level, rng=rng)
+    return _estimate_icc(
+        _two_way_variances(judgments), judgments, TWO_WAY_MEANING, judgments_per_mean, draws=draws, level=level, rng=rng
+    )
 
 
-def _icc(
-    variances: Variances,
+def _estimate_icc(
+    variances: VarianceComponents,
     judgments: Judgments,
     meaning: str,
-    mean_of: float,
+    judgments_per_mean: float,
     *,
     draws: int,
     level: float,
     rng: np.random.Generator,
 ) -> Agreement:
-    if not mean_of >= 1.0:
-        raise ValueError(f"a mean is of at least 1 judgment, not {mean_of}")
+    if not judgments_per_mean >= 1.0:
+        raise ValueError(f"a mean is of at least 1 judgment, not {judgments_per_mean}")
     if judgments.n_items < 2:
         raise Inestimable("Only one item has two judgments, so there are no items to tell apart.", code="one_item")
 
     def share(weights: Array) -> Array:
         between, rest = variances(weights)
-        return quotient(between, between + rest / mean_of)
+        return divide_or_nan(between, between + rest / judgments_per_mean)
 
-    whose = "" if mean_of == 1.0 else f" It is the figure for a mean of {mean_of:g} judgments, not for one."
-    sentence = f"{meaning} {LIMITS}{whose}"
-    return measured(share, judgments, sentence, draws=draws, level=level, rng=rng, undefined=NO_VARIATION)
+    mean_sentence = (
+        ""
+        if judgments_per_mean == 1.0
+        else f" It is the figure for a mean of {judgments_per_mean:g} judgments, not for one."
+    )
+    sentence = f"{meaning} {ICC_CAVEAT}{mean_sentence}"
+    return measure_agreement(
+        share, judgments, sentence, draws=draws, level=level, rng=rng, undefined_message=NO_VARIATION_MESSAGE
+    )
 
 
-def _one_way(judgments: Judgments) -> Variances:
-    columns = _sums(judgments)
+def _one_way_variances(judgments: Judgments) -> VarianceComponents:
+    columns = _item_sums(judgments)
 
     def variances(weights: Array) -> tuple[Array, Array]:
         n, total, squares, squares_of_items, m_squared = (weights @ columns).T
@@ -121,21 +133,21 @@ def _one_way(judgments: Judgments) -> Variances:
     return variances
 
 
-def _two_way(judgments: Judgments) -> Variances:
+def _two_way_variances(judgments: Judgments) -> VarianceComponents:
     """Henderson's method 1: the sums of squares T set equal to their expectations, and solved."""
-    columns, shape = _sums(judgments), (judgments.n_items, judgments.n_annotators)
-    judged = csr_array((np.ones(len(judgments.items)), (judgments.items, judgments.annotators)), shape=shape)
-    scored = csr_array((_centred(judgments), (judgments.items, judgments.annotators)), shape=shape)
+    columns, shape = _item_sums(judgments), (judgments.n_items, judgments.n_annotators)
+    judgment_matrix = csr_array((np.ones(len(judgments.items)), (judgments.items, judgments.annotators)), shape=shape)
+    score_matrix = csr_array((_subtract_overall_mean(judgments), (judgments.items, judgments.annotators)), shape=shape)
 
     def variances(weights: Array) -> tuple[Array, Array]:
         n, total, squares, squares_of_items, m_squared = (weights @ columns).T
-        numbers, sums = np.asarray(weights @ judged), np.asarray(weights @ scored)
+        numbers, sums = np.asarray(weights @ judgment_matrix), np.asarray(weights @ score_matrix)
         squares_of_annotators = (sums * sums / np.maximum(numbers, 1.0)).sum(axis=1)
         # The variance of annotators and noise together, and that of items and noise together.
         within_items = (squares - squares_of_items) / (n - weights.sum(axis=1))
-        within_annotators = quotient(squares - squares_of_annotators, n - (numbers > 0.0).sum(axis=1))
+        within_annotators = divide_or_nan(squares - squares_of_annotators, n - (numbers > 0.0).sum(axis=1))
         of_items, of_annotators = n - m_squared / n, n - (numbers * numbers).sum(axis=1) / n
-        noise = quotient(
+        noise = divide_or_nan(
             of_items * within_annotators + of_annotators * within_items - (squares - total * total / n),
             of_items + of_annotators + 1.0 - n,
         )
@@ -144,14 +156,14 @@ def _two_way(judgments: Judgments) -> Variances:
     return variances
 
 
-def _sums(judgments: Judgments) -> Array:
+def _item_sums(judgments: Judgments) -> Array:
     """Per item: judgments m, sum of scores, sum of their squares, (sum of scores)^2 / m, and m^2, (I, 5)."""
-    y, m = _centred(judgments), judgments.per_item
-    sums = judgments.per_item_sum(y)
-    return np.column_stack([m, sums, judgments.per_item_sum(y * y), sums * sums / m, m * m])
+    y, m = _subtract_overall_mean(judgments), judgments.per_item
+    sums = judgments.sum_by_item(y)
+    return np.column_stack([m, sums, judgments.sum_by_item(y * y), sums * sums / m, m * m])
 
 
-def _centred(judgments: Judgments) -> Array:
+def _subtract_overall_mean(judgments: Judgments) -> Array:
     """Scores less their mean, so that little is lost when sums of squares are subtracted."""
     centred: Array = judgments.values - judgments.values.mean()
     return centred

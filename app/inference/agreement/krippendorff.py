@@ -14,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from app.inference.agreement.coefficient import Agreement, measured
-from app.inference.ground.arrays import Array, quotient
-from app.inference.ground.bootstrap import DRAWS, Statistic
-from app.inference.observations.judgments import Judgments, compared, pairs_within_items
+from app.inference.agreement.coefficient import Agreement, measure_agreement
+from app.inference.ground.arrays import Array, divide_or_nan
+from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
+from app.inference.observations.judgments import Judgments, pairs_within_items, shared_judgments
 
-Level = Literal["nominal", "ordinal", "interval", "ratio"]
+MeasurementLevel = Literal["nominal", "ordinal", "interval", "ratio"]
 
-_BLOCK = 512  # rows of the values-by-values table that exist at once
-_ROUNDING = 1e-12  # less disagreement than this part of the squared values is rounding of equal values
+_ROWS_PER_BLOCK = 512  # rows of the values-by-values table that exist at once
+_ROUNDING_SHARE = 1e-12  # less disagreement than this part of the squared values is rounding of equal values
 
-_APART = {
+_DISTANCE_MEANINGS = {
     "nominal": "any two different labels are equally far apart",
     "ordinal": "labels are as far apart as there are judgments between them",
     "interval": "distances are differences on the scale, squared",
@@ -37,10 +37,10 @@ def fit(
     annotators: npt.ArrayLike,
     values: npt.ArrayLike,
     *,
-    metric: Level = "nominal",
+    metric: MeasurementLevel = "nominal",
     n_items: int | None = None,
     n_annotators: int | None = None,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
@@ -51,52 +51,57 @@ def fit(
     takes the pairs of judgments of one item and the square of the number of different values in time, not memory.
     Raises ValueError for arrays that cannot be, `Inestimable` (`one_annotator`, `no_shared_items`, `all_the_same`).
     """
-    judgments = compared(items, annotators, values, n_items=n_items, n_annotators=n_annotators)
+    judgments = shared_judgments(items, annotators, values, n_items=n_items, n_annotators=n_annotators)
     if metric == "ratio" and judgments.values.min() < 0.0:
         raise ValueError("a ratio scale starts at 0: every value must be at least 0")
-    statistic = {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval, "ratio": _ratio}[metric](judgments)
-    return measured(statistic, judgments, _sentence(metric), draws=draws, level=level, rng=rng)
+    statistic = {
+        "nominal": _nominal_alpha,
+        "ordinal": _ordinal_alpha,
+        "interval": _interval_alpha,
+        "ratio": _ratio_alpha,
+    }[metric](judgments)
+    return measure_agreement(statistic, judgments, _alpha_meaning(metric), draws=draws, level=level, rng=rng)
 
 
-def _sentence(metric: Level) -> str:
+def _alpha_meaning(metric: MeasurementLevel) -> str:
     return (
-        f"How far annotators agree beyond chance, where 0 is chance and 1 is complete ({_APART[metric]}). It is low "
+        f"How far annotators agree beyond chance, where 0 is chance and 1 is complete ({_DISTANCE_MEANINGS[metric]}). It is low "
         "where nearly all judgments are alike even if annotators are good, and high where they share a mistake: it "
         "measures whether other annotators would say the same, not whether that is right."
     )
 
 
-def _interval(judgments: Judgments) -> Statistic:
+def _interval_alpha(judgments: Judgments) -> WeightedStatistic:
     x = judgments.values - judgments.values.mean()  # so that little is lost when squares are subtracted
-    sums = judgments.per_item_sum(x)
-    inside = judgments.per_item_sum((x - (sums / judgments.per_item)[judgments.items]) ** 2)
+    sums = judgments.sum_by_item(x)
+    squares_within_items = judgments.sum_by_item((x - (sums / judgments.per_item)[judgments.items]) ** 2)
     # sum_{v, v'} (v - v')^2 = 2 m sum (v - mean)^2
-    observed = 2.0 * judgments.per_item / (judgments.per_item - 1.0) * inside
-    columns = np.column_stack([observed, judgments.per_item, sums, judgments.per_item_sum(x * x)])
+    observed = 2.0 * judgments.per_item / (judgments.per_item - 1.0) * squares_within_items
+    columns = np.column_stack([observed, judgments.per_item, sums, judgments.sum_by_item(x * x)])
 
     def alpha(weights: Array) -> Array:
         observed, n, total, squares = (weights @ columns).T
         expected = 2.0 * (n * squares - total * total)
-        return _alpha(observed, np.where(expected > _ROUNDING * n * squares, expected, 0.0), n)
+        return _alpha_from_sums(observed, np.where(expected > _ROUNDING_SHARE * n * squares, expected, 0.0), n)
 
     return alpha
 
 
-def _nominal(judgments: Judgments) -> Statistic:
-    counts, _ = _value_counts(judgments)
+def _nominal_alpha(judgments: Judgments) -> WeightedStatistic:
+    counts, _ = _count_item_values(judgments)
     m = judgments.per_item
     observed = (m * m - (counts * counts).sum(axis=1)) / (m - 1.0)
 
     def alpha(weights: Array) -> Array:
         n = weights @ m
-        return _alpha(weights @ observed, n * n - ((weights @ counts) ** 2).sum(axis=1), n)
+        return _alpha_from_sums(weights @ observed, n * n - ((weights @ counts) ** 2).sum(axis=1), n)
 
     return alpha
 
 
-def _ordinal(judgments: Judgments) -> Statistic:
+def _ordinal_alpha(judgments: Judgments) -> WeightedStatistic:
     """The distance of two labels is that of their mean ranks, so alpha is that of intervals on ranks."""
-    counts, _ = _value_counts(judgments)
+    counts, _ = _count_item_values(judgments)
     m = judgments.per_item.astype(np.float64)
 
     def alpha(weights: Array) -> Array:
@@ -106,41 +111,41 @@ def _ordinal(judgments: Judgments) -> Statistic:
         first, second = ranks @ counts.T, (ranks * ranks) @ counts.T  # sums of each item's ranks, and of their squares
         observed = 2.0 * (m * second - first * first) / (m - 1.0)
         squares, total = (totals * ranks * ranks).sum(axis=1), (totals * ranks).sum(axis=1)
-        return _alpha((weights * observed).sum(axis=1), 2.0 * (n * squares - total * total), n)
+        return _alpha_from_sums((weights * observed).sum(axis=1), 2.0 * (n * squares - total * total), n)
 
     return alpha
 
 
-def _ratio(judgments: Judgments) -> Statistic:
-    counts, values = _value_counts(judgments)
+def _ratio_alpha(judgments: Judgments) -> WeightedStatistic:
+    counts, values = _count_item_values(judgments)
     first, second = pairs_within_items(judgments)
-    apart = _proportional(judgments.values[first], judgments.values[second])
+    distances = _ratio_distance(judgments.values[first], judgments.values[second])
     m = judgments.per_item
-    observed = 2.0 / (m - 1.0) * np.bincount(judgments.items[first], weights=apart, minlength=len(m))
+    observed = 2.0 / (m - 1.0) * np.bincount(judgments.items[first], weights=distances, minlength=len(m))
 
     def alpha(weights: Array) -> Array:
         totals = weights @ counts
         expected = np.zeros(len(weights))
-        for start in range(0, len(values), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            expected += ((totals[:, rows] @ _proportional(values[rows, None], values)) * totals).sum(axis=1)
-        return _alpha(weights @ observed, expected, weights @ m)
+        for start in range(0, len(values), _ROWS_PER_BLOCK):
+            rows = slice(start, start + _ROWS_PER_BLOCK)
+            expected += ((totals[:, rows] @ _ratio_distance(values[rows, None], values)) * totals).sum(axis=1)
+        return _alpha_from_sums(weights @ observed, expected, weights @ m)
 
     return alpha
 
 
-def _proportional(v: Array, w: Array) -> Array:
+def _ratio_distance(v: Array, w: Array) -> Array:
     """The squared distance of a ratio scale, ((v - w) / (v + w))^2; 0 for two zeros."""
     return np.divide(v - w, v + w, out=np.zeros(np.broadcast(v, w).shape), where=v + w > 0.0) ** 2
 
 
-def _value_counts(judgments: Judgments) -> tuple[csr_array, Array]:
+def _count_item_values(judgments: Judgments) -> tuple[csr_array, Array]:
     """How often each item got each of the V values, sparse (I, V), and the values, sorted, (V,)."""
     values, code = np.unique(judgments.values, return_inverse=True)
     shape = judgments.n_items, len(values)
     return csr_array((np.ones(len(code)), (judgments.items, code)), shape=shape), values
 
 
-def _alpha(observed: Array, expected: Array, n: Array) -> Array:
+def _alpha_from_sums(observed: Array, expected: Array, n: Array) -> Array:
     """1 - D_o / D_e from the two sums over ordered pairs; NaN where all n values are the same."""
-    return 1.0 - (n - 1.0) * quotient(observed, expected)
+    return 1.0 - (n - 1.0) * divide_or_nan(observed, expected)

@@ -6,44 +6,50 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from app.inference.agreement.annotator_pairs import LEAST_SHARED, PerPair, Shared, mean_over_pairs, sharing
-from app.inference.agreement.coefficient import Agreement, measured
-from app.inference.ground.arrays import Array, quotient
-from app.inference.ground.bootstrap import DRAWS, Statistic
+from app.inference.agreement.annotator_pairs import (
+    MIN_SHARED_ITEMS,
+    AnnotatorPairValues,
+    SharedJudgments,
+    find_shared_judgments,
+    mean_over_annotator_pairs,
+)
+from app.inference.agreement.coefficient import Agreement, measure_agreement
+from app.inference.ground.arrays import Array, divide_or_nan
+from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import numbered
-from app.inference.observations.judgments import Judgments, compared
+from app.inference.ground.long_form import validate_numbers
+from app.inference.observations.judgments import Judgments, shared_judgments
 
-PAIRWISE = (
+PAIRWISE_MEANING = (
     "How often two annotators give an item the same label. Part of it is chance, the more so the fewer labels there "
     "are and the more one of them prevails; and it cannot tell which labels are right, since annotators who share a "
     "mistake agree as well."
 )
-COHEN = (
+COHEN_MEANING = (
     "How far two annotators agree beyond what their own habits of labelling would give by chance, where 0 is chance "
     "and 1 is complete. It is low where one label prevails even if both are good, and high where both share a mistake: "
     "it measures consistency, not whether labels are right."
 )
-FLEISS = (
+FLEISS_MEANING = (
     "How far annotators agree beyond chance, where 0 is chance, that is, labels drawn from all that were given, and 1 "
     "is complete. It is low where one label prevails even if annotators are good, and high where they share a mistake: "
     "it measures consistency, not whether labels are right."
 )
-AC1 = (
+AC1_MEANING = (
     "How far annotators agree beyond what they would by guessing now and then, where 1 is complete. Unlike kappa it "
     "stays high where one label prevails; like kappa it cannot tell which labels are right, since annotators who share "
     "a mistake agree as well."
 )
 
 
-def pairwise(
+def pairwise_agreement(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     labels: npt.ArrayLike,
     *,
     n_items: int | None = None,
     n_annotators: int | None = None,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
@@ -53,14 +59,16 @@ def pairwise(
     2.1, but over pairs of judgments, so that annotators who share more items count for more.) Raises ValueError for
     arrays that cannot be, `Inestimable` (`one_annotator`, `no_shared_items`).
     """
-    judgments = compared(items, annotators, numbered("labels", labels)[0], n_items=n_items, n_annotators=n_annotators)
-    agreeing = _agreeing_pairs(judgments, _label_counts(judgments))
+    judgments = shared_judgments(
+        items, annotators, validate_numbers("labels", labels)[0], n_items=n_items, n_annotators=n_annotators
+    )
+    agreeing = _count_agreeing_pairs(judgments, _count_labels_by_item(judgments))
     pairs = judgments.per_item * (judgments.per_item - 1) / 2.0
 
     def share(weights: Array) -> Array:
-        return quotient(weights @ agreeing, weights @ pairs)
+        return divide_or_nan(weights @ agreeing, weights @ pairs)
 
-    return measured(share, judgments, PAIRWISE, draws=draws, level=level, rng=rng)
+    return measure_agreement(share, judgments, PAIRWISE_MEANING, draws=draws, level=level, rng=rng)
 
 
 def cohens_kappa(
@@ -70,8 +78,8 @@ def cohens_kappa(
     *,
     n_items: int | None = None,
     n_annotators: int | None = None,
-    least_shared: int = LEAST_SHARED,
-    draws: int = DRAWS,
+    least_shared: int = MIN_SHARED_ITEMS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
@@ -82,24 +90,26 @@ def cohens_kappa(
     the others count by the number of items they share. Arrays and errors as for `pairwise`; also `Inestimable`
     (`too_few_shared_items`, `all_the_same`). Time and memory grow with the number of pairs of judgments.
     """
-    judgments = compared(items, annotators, numbered("labels", labels)[0], n_items=n_items, n_annotators=n_annotators)
-    shared = sharing(judgments, least_shared)
-    firsts, seconds, pair = _label_cells(judgments, shared)
-    shared_items = shared.per_item()
-    agreeing = shared.per_item(judgments.values[shared.first] == judgments.values[shared.second])
+    judgments = shared_judgments(
+        items, annotators, validate_numbers("labels", labels)[0], n_items=n_items, n_annotators=n_annotators
+    )
+    shared = find_shared_judgments(judgments, least_shared)
+    firsts, seconds, pair = _count_pair_labels(judgments, shared)
+    shared_items = shared.sum_by_item_and_pair()
+    agreeing = shared.sum_by_item_and_pair(judgments.values[shared.first] == judgments.values[shared.second])
 
-    def kappa(weights: Array) -> PerPair:
+    def kappa(weights: Array) -> AnnotatorPairValues:
         n = weights @ shared_items
         by_chance = ((weights @ firsts) * (weights @ seconds)) @ pair
         # Both multiplied by n^2, so that they are whole numbers and a chance of 1 is exactly that.
-        return PerPair(quotient((weights @ agreeing) * n - by_chance, n * n - by_chance), n)
+        return AnnotatorPairValues(divide_or_nan((weights @ agreeing) * n - by_chance, n * n - by_chance), n)
 
-    return mean_over_pairs(
+    return mean_over_annotator_pairs(
         kappa,
         judgments,
         shared,
-        COHEN,
-        undefined="both annotators gave one and the same label throughout",
+        COHEN_MEANING,
+        undefined_reason="both annotators gave one and the same label throughout",
         draws=draws,
         level=level,
         rng=rng,
@@ -114,7 +124,7 @@ def fleiss_kappa(
     *,
     n_items: int | None = None,
     n_annotators: int | None = None,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
@@ -124,10 +134,12 @@ def fleiss_kappa(
     two or more judgments, the shares of the labels are means over items with any. Arrays and errors as for `pairwise`;
     also `Inestimable` (`all_the_same`).
     """
-    labels, _ = numbered("labels", labels)
-    judgments = compared(items, annotators, labels, n_items=n_items, n_annotators=n_annotators, least=1)
-    statistic = _chance_corrected(judgments, lambda shares: (shares * shares).sum(axis=1))
-    return measured(statistic, judgments, FLEISS, draws=draws, level=level, rng=rng)
+    labels, _ = validate_numbers("labels", labels)
+    judgments = shared_judgments(
+        items, annotators, labels, n_items=n_items, n_annotators=n_annotators, min_annotators=1
+    )
+    statistic = _chance_corrected_statistic(judgments, lambda shares: (shares * shares).sum(axis=1))
+    return measure_agreement(statistic, judgments, FLEISS_MEANING, draws=draws, level=level, rng=rng)
 
 
 def gwets_ac1(
@@ -138,7 +150,7 @@ def gwets_ac1(
     n_items: int | None = None,
     n_annotators: int | None = None,
     n_labels: int | None = None,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
@@ -149,51 +161,53 @@ def gwets_ac1(
     highest one given. Missing judgments as for `fleiss_kappa`. Arrays and errors as for `pairwise`; also
     `Inestimable` (`one_label`) if K is 1.
     """
-    labels, choices = numbered("labels", labels, n_labels)
+    labels, choices = validate_numbers("labels", labels, n_labels)
     if choices == 1:
         raise Inestimable("There was only one label to choose, so there is nothing to agree on.", code="one_label")
-    judgments = compared(items, annotators, labels, n_items=n_items, n_annotators=n_annotators, least=1)
-    statistic = _chance_corrected(judgments, lambda pi: (pi * (1.0 - pi)).sum(axis=1) / (choices - 1))
-    return measured(statistic, judgments, AC1, draws=draws, level=level, rng=rng)
+    judgments = shared_judgments(
+        items, annotators, labels, n_items=n_items, n_annotators=n_annotators, min_annotators=1
+    )
+    statistic = _chance_corrected_statistic(judgments, lambda pi: (pi * (1.0 - pi)).sum(axis=1) / (choices - 1))
+    return measure_agreement(statistic, judgments, AC1_MEANING, draws=draws, level=level, rng=rng)
 
 
-def _label_cells(judgments: Judgments, shared: Shared) -> tuple[csr_array, csr_array, csr_array]:
+def _count_pair_labels(judgments: Judgments, shared: SharedJudgments) -> tuple[csr_array, csr_array, csr_array]:
     """How often the first, and the second, of each pair of annotators gave each label to each item, sparse (I, U).
 
     Only the U labels that one of a pair used have a column. The third, (U, P), tells which pair a column belongs to.
     """
     labels = judgments.values.astype(np.intp)
     n_labels, entries = int(labels.max()) + 1, len(shared.first)
-    of_both = np.concatenate([labels[shared.first], labels[shared.second]])
-    cells, column = np.unique(np.tile(shared.pair, 2) * n_labels + of_both, return_inverse=True)
+    labels_of_both = np.concatenate([labels[shared.first], labels[shared.second]])
+    cells, column = np.unique(np.tile(shared.pair, 2) * n_labels + labels_of_both, return_inverse=True)
     ones, shape = np.ones(entries), (judgments.n_items, len(cells))
-    firsts, seconds = (csr_array((ones, (shared.items, part)), shape=shape) for part in np.split(column, 2))
+    firsts, seconds = (csr_array((ones, (shared.items, columns)), shape=shape) for columns in np.split(column, 2))
     pair = csr_array((np.ones(len(cells)), (np.arange(len(cells)), cells // n_labels)))
     return firsts, seconds, pair
 
 
-def _label_counts(judgments: Judgments) -> csr_array:
+def _count_labels_by_item(judgments: Judgments) -> csr_array:
     """How often each item got each label, sparse (I, K)."""
     return csr_array((np.ones(len(judgments.items)), (judgments.items, judgments.values.astype(np.intp))))
 
 
-def _agreeing_pairs(judgments: Judgments, counts: csr_array) -> Array:
+def _count_agreeing_pairs(judgments: Judgments, counts: csr_array) -> Array:
     """How many pairs of each item's judgments have the same label, (I,)."""
     agreeing: Array = ((counts * counts).sum(axis=1) - judgments.per_item) / 2.0
     return agreeing
 
 
-def _chance_corrected(judgments: Judgments, by_chance: Callable[[Array], Array]) -> Statistic:
+def _chance_corrected_statistic(judgments: Judgments, chance_agreement: Callable[[Array], Array]) -> WeightedStatistic:
     """(A - C) / (1 - C) with A the mean agreement of items and C from the mean shares of labels, (D, K) -> (D,)."""
-    counts, per_item = _label_counts(judgments), judgments.per_item
-    several = (per_item >= 2).astype(np.float64)
-    agreement = _agreeing_pairs(judgments, counts) / np.maximum(per_item * (per_item - 1) / 2.0, 1.0)
+    counts, per_item = _count_labels_by_item(judgments), judgments.per_item
+    has_several = (per_item >= 2).astype(np.float64)
+    agreement = _count_agreeing_pairs(judgments, counts) / np.maximum(per_item * (per_item - 1) / 2.0, 1.0)
     shares = csr_array(counts / per_item[:, None])
 
     def statistic(weights: Array) -> Array:
-        observed = quotient(weights @ agreement, weights @ several)
-        chance = by_chance((weights @ shares) / weights.sum(axis=1, keepdims=True))
-        left = 1.0 - chance
-        return quotient(observed - chance, np.where(left > 1e-12, left, 0.0))
+        observed = divide_or_nan(weights @ agreement, weights @ has_several)
+        chance = chance_agreement((weights @ shares) / weights.sum(axis=1, keepdims=True))
+        max_excess = 1.0 - chance
+        return divide_or_nan(observed - chance, np.where(max_excess > 1e-12, max_excess, 0.0))
 
     return statistic

@@ -6,36 +6,46 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.agreement.annotator_pairs import LEAST_SHARED, PerPair, mean_over_pairs, sharing
-from app.inference.agreement.coefficient import Agreement, measured
-from app.inference.ground.arrays import Array, Integers, quotient
-from app.inference.ground.bootstrap import DRAWS
+from app.inference.agreement.annotator_pairs import (
+    MIN_SHARED_ITEMS,
+    AnnotatorPairValues,
+    find_shared_judgments,
+    mean_over_annotator_pairs,
+)
+from app.inference.agreement.coefficient import Agreement, measure_agreement
+from app.inference.ground.arrays import Array, Integers, divide_or_nan
+from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.weighted_correlation import NUMBERS_HELD, MeanRanks, pearson, spearman
-from app.inference.observations.judgments import Judgments, compared
+from app.inference.ground.weighted_correlation import (
+    NUMBERS_PER_ENTRY_AND_DRAW,
+    MeanRanks,
+    weighted_pearson,
+    weighted_spearman,
+)
+from app.inference.observations.judgments import Judgments, shared_judgments
 
-WORTH_TELLING = 0.01
+MIN_REPORTED_LOSS = 0.01
 """Of a correlation, which is shown to two places."""
 
-SPLITS = 20
+DEFAULT_SPLITS = 20
 """How often the judgments are split: the mean over more of them changes by less than the interval's own error."""
 
-BETWEEN = (
+CORRELATION_MEANING = (
     "How far two annotators put items in the same {what}, where 0 is not at all and 1 entirely. It does not see that "
     "one is stricter or uses less of the scale; it is low where the items hardly differ, and it cannot tell who is "
     "right, since annotators who share a mistake correlate as well."
 )
-HALVES = (
+SPLIT_HALF_MEANING = (
     "How far scores made from one half of each item's judgments put items in the same order as scores from the other "
     "half, {how}. It tells whether repeating the work with annotators of this kind would give the same order, not "
     "whether that order is right: what all annotators get wrong is in both halves."
 )
-AS_IT_IS = "as it is, so it speaks of half the judgments that there are"
-STEPPED_UP = "stepped up to all the judgments that there are by the formula of Spearman and Brown"
+HALF_LENGTH_TEXT = "as it is, so it speaks of half the judgments that there are"
+FULL_LENGTH_TEXT = "stepped up to all the judgments that there are by the formula of Spearman and Brown"
 
 
-def correlation(
+def mean_annotator_correlation(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
@@ -43,8 +53,8 @@ def correlation(
     kind: Literal["spearman", "pearson"] = "spearman",
     n_items: int | None = None,
     n_annotators: int | None = None,
-    least_shared: int = LEAST_SHARED,
-    draws: int = DRAWS,
+    least_shared: int = MIN_SHARED_ITEMS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
@@ -57,54 +67,54 @@ def correlation(
     """
     if least_shared < 2:
         raise ValueError(f"a correlation needs at least 2 shared items, not {least_shared}")
-    judgments = compared(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
-    shared = sharing(judgments, least_shared)
+    judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
+    shared = find_shared_judgments(judgments, least_shared)
     x, y = judgments.values[shared.first], judgments.values[shared.second]
-    first, second = (MeanRanks.of(values, shared.pair) for values in (x, y))
-    shared_items = shared.per_item()
+    first, second = (MeanRanks.from_values(values, shared.pair) for values in (x, y))
+    shared_items = shared.sum_by_item_and_pair()
 
-    def of_order(weights: Array) -> Array:
-        return spearman(first, second, np.ascontiguousarray(weights.T)[shared.items]).T
+    def rank_correlation(weights: Array) -> Array:
+        return weighted_spearman(first, second, np.ascontiguousarray(weights.T)[shared.items]).T
 
-    def of_proportions(weights: Array) -> Array:
-        return pearson(x, y, weights[:, shared.items], shared.starts)
+    def linear_correlation(weights: Array) -> Array:
+        return weighted_pearson(x, y, weights[:, shared.items], shared.starts)
 
-    correlated = of_order if kind == "spearman" else of_proportions
+    correlate = rank_correlation if kind == "spearman" else linear_correlation
 
-    def between(weights: Array) -> PerPair:
-        return PerPair(correlated(weights), weights @ shared_items)
+    def pair_correlations(weights: Array) -> AnnotatorPairValues:
+        return AnnotatorPairValues(correlate(weights), weights @ shared_items)
 
-    found = mean_over_pairs(
-        between,
+    agreement = mean_over_annotator_pairs(
+        pair_correlations,
         judgments,
         shared,
-        BETWEEN.format(what="order" if kind == "spearman" else "proportions"),
-        undefined="one of the two gave the same score throughout",
+        CORRELATION_MEANING.format(what="order" if kind == "spearman" else "proportions"),
+        undefined_reason="one of the two gave the same score throughout",
         draws=draws,
         level=level,
         rng=rng,
-        cells_per_draw=NUMBERS_HELD * len(x),
+        cells_per_draw=NUMBERS_PER_ENTRY_AND_DRAW * len(x),
     )
-    lost = lost_by_few(found.value, np.bincount(shared.pair)) if kind == "spearman" else 0.0
-    if lost < WORTH_TELLING:
-        return found
-    sentence = f"Orders of so few items correlate less than those of many, here by about {lost:.2f}. The interval does "
-    return replace(found, notes=(*found.notes, Note("few_items_a_pair", sentence + "not allow for that.")))
+    loss = few_items_loss(agreement.value, np.bincount(shared.pair)) if kind == "spearman" else 0.0
+    if loss < MIN_REPORTED_LOSS:
+        return agreement
+    sentence = f"Orders of so few items correlate less than those of many, here by about {loss:.2f}. The interval does "
+    return replace(agreement, notes=(*agreement.notes, Note("few_items_a_pair", sentence + "not allow for that.")))
 
 
-def lost_by_few(value: float, shared: npt.ArrayLike) -> float:
+def few_items_loss(spearman_value: float, shared_item_counts: npt.ArrayLike) -> float:
     """By how much Spearman's correlation lies below that of many items, in the mean over pairs of annotators who share
     so many items, (P,), each weighted by them.
 
     The mean of Spearman's correlation of n items is ((n - 2) rho + 3 tau) / (n + 1) (Moran 1948); tau is that of normal
     scores with this rho, of which `value` is taken for an estimate.
     """
-    tau = 2 / np.pi * np.arcsin(2 * np.sin(np.pi * value / 6))
-    sizes = np.asarray(shared, np.float64)
-    return float(np.average(3 * (value - tau) / (sizes + 1), weights=sizes))
+    tau = 2 / np.pi * np.arcsin(2 * np.sin(np.pi * spearman_value / 6))
+    sizes = np.asarray(shared_item_counts, np.float64)
+    return float(np.average(3 * (spearman_value - tau) / (sizes + 1), weights=sizes))
 
 
-def split_half(
+def split_half_reliability(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
@@ -112,8 +122,8 @@ def split_half(
     n_items: int | None = None,
     n_annotators: int | None = None,
     spearman_brown: bool = False,
-    splits: int = SPLITS,
-    draws: int = DRAWS,
+    splits: int = DEFAULT_SPLITS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
@@ -127,43 +137,47 @@ def split_half(
     """
     if splits < 1:
         raise ValueError(f"there must be at least 1 split, not {splits}")
-    judgments = compared(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
+    judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     if judgments.n_items < 3:
         raise Inestimable("Fewer than 3 items have two judgments, too few for an order.", code="too_few_shared_items")
     whole = np.zeros(judgments.n_items, dtype=np.intp)
-    halves = [[MeanRanks.of(mean, whole) for mean in half_means(judgments, rng)] for _ in range(splits)]
+    halves = [[MeanRanks.from_values(mean, whole) for mean in random_half_means(judgments, rng)] for _ in range(splits)]
 
-    def between(weights: Array) -> Array:
-        of_items = np.ascontiguousarray(weights.T)
-        r = np.mean([spearman(first, second, of_items)[0] for first, second in halves], axis=0)
-        return quotient(2.0 * r, 1.0 + r) if spearman_brown else r
+    def half_correlation(weights: Array) -> Array:
+        item_weights = np.ascontiguousarray(weights.T)
+        r = np.mean([weighted_spearman(first, second, item_weights)[0] for first, second in halves], axis=0)
+        return divide_or_nan(2.0 * r, 1.0 + r) if spearman_brown else r
 
-    sentence = HALVES.format(how=STEPPED_UP if spearman_brown else AS_IT_IS)
+    sentence = SPLIT_HALF_MEANING.format(how=FULL_LENGTH_TEXT if spearman_brown else HALF_LENGTH_TEXT)
     undefined = "In a half of the judgments all items have the same mean, so they have no order."
     # Items drawn twice tie, which costs a correlation near 1 more than its interval is wide.
-    return measured(
-        between,
+    return measure_agreement(
+        half_correlation,
         judgments,
         sentence,
         draws=draws,
         level=level,
         rng=rng,
-        undefined=undefined,
-        cells_per_draw=NUMBERS_HELD * judgments.n_items,
-        centred=True,
+        undefined_message=undefined,
+        cells_per_draw=NUMBERS_PER_ENTRY_AND_DRAW * judgments.n_items,
+        recentre_draws=True,
     )
 
 
-def half_means(judgments: Judgments, rng: np.random.Generator) -> tuple[Array, Array]:
+def random_half_means(judgments: Judgments, rng: np.random.Generator) -> tuple[Array, Array]:
     """The means of each item's judgments in two halves drawn at random, (I,) each."""
     order = np.lexsort((rng.random(len(judgments.items)), judgments.items))
     before = np.cumsum(judgments.per_item) - judgments.per_item
-    place = np.arange(len(order)) - before[judgments.items] + rng.integers(2, size=judgments.n_items)[judgments.items]
+    position_in_item = (
+        np.arange(len(order)) - before[judgments.items] + rng.integers(2, size=judgments.n_items)[judgments.items]
+    )
     values = judgments.values[order]
-    first, second = (_means(judgments.items, values, place % 2 == half, judgments.n_items) for half in (0, 1))
+    first, second = (
+        _item_means_where(judgments.items, values, position_in_item % 2 == half, judgments.n_items) for half in (0, 1)
+    )
     return first, second
 
 
-def _means(items: Integers, values: Array, chosen: npt.NDArray[np.bool_], n_items: int) -> Array:
-    total = np.bincount(items[chosen], weights=values[chosen], minlength=n_items)
-    return total / np.bincount(items[chosen], minlength=n_items)
+def _item_means_where(items: Integers, values: Array, mask: npt.NDArray[np.bool_], n_items: int) -> Array:
+    total = np.bincount(items[mask], weights=values[mask], minlength=n_items)
+    return total / np.bincount(items[mask], minlength=n_items)

@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from app.inference.ground import metrics
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.bootstrap import DRAWS, LEAST_ITEMS, Statistic, interval_of
+from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, MIN_BOOTSTRAP_ITEMS, WeightedStatistic, bootstrap_interval
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.weighted_correlation import MeanRanks, kendall, pearson, spearman
+from app.inference.ground.weighted_correlation import MeanRanks, weighted_kendall, weighted_pearson, weighted_spearman
 
-MOST_AT_ONCE = 1_000
+MAX_ITEMS_PAIRED_AT_ONCE = 1_000
 """Items up to which each two are compared for all draws at once; from there on sorting each draw is faster."""
 
 
@@ -27,7 +27,7 @@ class IntervalEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class SideBySide:
+class ScoreComparison:
     """n: items that both have a score for. Correlations in [-1, 1], ndcg in [0, 1], as in `metrics`."""
 
     n: int
@@ -38,64 +38,75 @@ class SideBySide:
     notes: tuple[Note, ...]
 
 
-def compare(
+def correlate_with_intervals(
     reference: npt.ArrayLike,
-    score: npt.ArrayLike,
+    scores: npt.ArrayLike,
     *,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
-) -> SideBySide:
+) -> ScoreComparison:
     """`metrics.compare` with intervals: both (N,), NaN where an item has no score.
 
     The intervals tell how far a figure depends on which items were asked about; the scores' own uncertainty is not in
     them. Raises what `metrics.compare`
     raises, and ValueError for a level outside (0, 1) or fewer than 0 draws.
     """
-    found = metrics.compare(reference, score)
-    reference, score = np.asarray(reference, dtype=np.float64), np.asarray(score, dtype=np.float64)
-    both = ~(np.isnan(reference) | np.isnan(score))
-    x, y = reference[both], score[both]
-    values = {"pearson": found.pearson, "spearman": found.spearman, "kendall": found.kendall, "ndcg": found.ndcg}
-    figures, notes = {}, list(found.notes)
-    for name, statistic in _statistics(x, y).items():
-        figures[name] = IntervalEstimate(values[name], np.nan, np.nan)
+    correlations = metrics.correlate_scores(reference, scores)
+    reference, scores = np.asarray(reference, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    has_both = ~(np.isnan(reference) | np.isnan(scores))
+    x, y = reference[has_both], scores[has_both]
+    values = {
+        "pearson": correlations.pearson,
+        "spearman": correlations.spearman,
+        "kendall": correlations.kendall,
+        "ndcg": correlations.ndcg,
+    }
+    estimates, notes = {}, list(correlations.notes)
+    for name, statistic in _weighted_statistics(x, y).items():
+        estimates[name] = IntervalEstimate(values[name], np.nan, np.nan)
         if np.isfinite(values[name]):
-            interval = interval_of(statistic, found.n, draws=draws, level=level, rng=rng)
-            figures[name] = IntervalEstimate(values[name], interval.low, interval.high)
+            interval = bootstrap_interval(statistic, correlations.n, draws=draws, level=level, rng=rng)
+            estimates[name] = IntervalEstimate(values[name], interval.low, interval.high)
             if interval.refusal:
-                sentence = interval.refusal if found.n < LEAST_ITEMS else f"{NAMES[name]}: {interval.refusal}"
+                sentence = (
+                    interval.refusal
+                    if correlations.n < MIN_BOOTSTRAP_ITEMS
+                    else f"{STATISTIC_NAMES[name]}: {interval.refusal}"
+                )
                 notes.append(Note("figure_without_interval", sentence))
-            elif interval.usable < draws:
-                sentence = f"{draws - interval.usable:,} of {draws:,} draws of the items have no {NAMES[name]}."
+            elif interval.usable_draws < draws:
+                sentence = f"{draws - interval.usable_draws:,} of {draws:,} draws of the items have no {STATISTIC_NAMES[name]}."
                 notes.append(Note("draws_without_figure", sentence))
-    return SideBySide(n=found.n, **figures, notes=tuple(dict.fromkeys(notes)))
+    return ScoreComparison(n=correlations.n, **estimates, notes=tuple(dict.fromkeys(notes)))
 
 
-NAMES = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall", "ndcg": "nDCG"}
+STATISTIC_NAMES = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall", "ndcg": "nDCG"}
 
 
-def _statistics(x: Array, y: Array) -> dict[str, Statistic]:
+def _weighted_statistics(x: Array, y: Array) -> dict[str, WeightedStatistic]:
     block = np.zeros(len(x), dtype=np.intp)
-    by_x, by_y = MeanRanks.of(x, block), MeanRanks.of(y, block)
+    by_x, by_y = MeanRanks.from_values(x, block), MeanRanks.from_values(y, block)
     gain = x - x.min()
     return {
-        "pearson": lambda weights: pearson(x, y, weights, block[:1])[:, 0],
-        "spearman": lambda weights: spearman(by_x, by_y, weights.T)[0],
+        "pearson": lambda weights: weighted_pearson(x, y, weights, block[:1])[:, 0],
+        "spearman": lambda weights: weighted_spearman(by_x, by_y, weights.T)[0],
         "kendall": lambda weights: (
-            kendall(x, y, weights) if len(x) <= MOST_AT_ONCE else _of_copies(metrics.kendall, x, y, weights)
+            weighted_kendall(x, y, weights)
+            if len(x) <= MAX_ITEMS_PAIRED_AT_ONCE
+            else _measure_resampled_copies(metrics.kendall, x, y, weights)
         ),
-        "ndcg": lambda weights: _of_copies(metrics.ndcg, gain, y, weights),
+        "ndcg": lambda weights: _measure_resampled_copies(metrics.ndcg, gain, y, weights),
     }
 
 
-def _of_copies(measure: Callable[[Array, Array], float], x: Array, y: Array, weights: Array) -> Array:
+def _measure_resampled_copies(measure: Callable[[Array, Array], float], x: Array, y: Array, weights: Array) -> Array:
     """The measure of each draw's items, copied out, (D,); NaN where it has none."""
     items: list[Integers] = [np.repeat(np.arange(len(x)), row) for row in weights.astype(np.intp)]
-    return np.array([_or_nan(measure, x[drawn], y[drawn]) for drawn in items])
+    return np.array([_measure_or_nan(measure, x[drawn_items], y[drawn_items]) for drawn_items in items])
 
 
-def _or_nan(measure: Callable[[Array, Array], float], x: Array, y: Array) -> float:
+def _measure_or_nan(measure: Callable[[Array, Array], float], x: Array, y: Array) -> float:
     try:
         return measure(x, y)
     except Inestimable:

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.inference.ground.arrays import Array, checked_level
+from app.inference.ground.arrays import Array, validate_interval_level
 
-DRAWS = 1000
+BOOTSTRAP_DRAWS = 1000
 """Enough for 2.5 % tails: the ends of an interval then vary by about 5 % of its width from seed to seed."""
 
-LEAST_ITEMS = 6
+MIN_BOOTSTRAP_ITEMS = 6
 """With fewer, 95 % intervals of a correlation would hold the true one in 40 to 85 of 100 cases, and two or three items
 that happen to agree would print [1, 1].
 """
 
-_SAME = 1e-12  # a difference of rounding
-_CELLS = 500_000  # numbers held at once, draws are made in blocks of so many: what a processor's cache holds
+_MIN_SPREAD_OF_DRAWS = 1e-12  # a difference of rounding
+_CELLS_PER_BLOCK = 500_000  # numbers held at once, draws are made in blocks of so many: what a processor's cache holds
 
-Statistic = Callable[[Array], Array]
+WeightedStatistic = Callable[[Array], Array]
 """weights (D, n), how often each draw has each item -> D values, NaN where a draw cannot give one."""
 
 
@@ -30,28 +30,28 @@ class BootstrapInterval:
 
     low: float
     high: float
-    usable: int
+    usable_draws: int
     refusal: str = ""
 
 
-def _none(why: str = "", usable: int = 0) -> BootstrapInterval:
-    return BootstrapInterval(np.nan, np.nan, usable, why and f"There is no interval: {why}")
+def _no_interval(reason: str = "", usable_draws: int = 0) -> BootstrapInterval:
+    return BootstrapInterval(np.nan, np.nan, usable_draws, reason and f"There is no interval: {reason}")
 
 
-def value_of(statistic: Statistic, n_items: int) -> float:
+def evaluate_statistic(statistic: WeightedStatistic, n_items: int) -> float:
     """The statistic of the items as they are."""
     return float(statistic(np.ones((1, n_items)))[0])
 
 
-def interval_of(
-    statistic: Statistic,
+def bootstrap_interval(
+    statistic: WeightedStatistic,
     n_items: int,
     *,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     level: float = 0.95,
     rng: np.random.Generator,
     cells_per_draw: int = 0,
-    about: float | None = None,
+    recentred_on: float | None = None,
 ) -> BootstrapInterval:
     """The percentile interval over `draws` draws of n_items items, each as likely as any other.
 
@@ -60,31 +60,31 @@ def interval_of(
     statistic that drawing items again makes smaller or larger by itself. Raises ValueError for a level outside (0, 1)
     or fewer than 0 draws.
     """
-    checked_level(level)
+    validate_interval_level(level)
     if draws < 0:
         raise ValueError(f"the number of draws must be at least 0, not {draws}")
     if draws == 0:
-        return _none()
-    if n_items < LEAST_ITEMS:
+        return _no_interval()
+    if n_items < MIN_BOOTSTRAP_ITEMS:
         few = "there is only 1 item" if n_items == 1 else f"{n_items} items are too few"
-        return _none(f"it is found by drawing items again, and {few}.")
-    block = max(1, _CELLS // max(n_items, cells_per_draw))
+        return _no_interval(f"it is found by drawing items again, and {few}.")
+    block = max(1, _CELLS_PER_BLOCK // max(n_items, cells_per_draw))
     sizes = [min(block, draws - start) for start in range(0, draws, block)]
-    values = np.concatenate([statistic(resampled(n_items, size, rng)) for size in sizes])
+    values = np.concatenate([statistic(draw_resample_counts(n_items, size, rng)) for size in sizes])
     values = values[np.isfinite(values)]
     if not len(values):
-        return _none("the value exists for no draw of the items.")
-    if np.ptp(values) <= _SAME:
-        return _none(
+        return _no_interval("the value exists for no draw of the items.")
+    if np.ptp(values) <= _MIN_SPREAD_OF_DRAWS:
+        return _no_interval(
             "every draw of the items has the same value, which tells nothing of how far off it is.", len(values)
         )
-    if about is not None:
-        values += about - values.mean()
+    if recentred_on is not None:
+        values += recentred_on - values.mean()
     low, high = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return BootstrapInterval(float(low), float(high), len(values))
 
 
-def resampled(n_items: int, draws: int, rng: np.random.Generator) -> Array:
+def draw_resample_counts(n_items: int, draws: int, rng: np.random.Generator) -> Array:
     """How often each of n_items items comes up in n_items draws with replacement, (draws, n_items)."""
     drawn = rng.integers(n_items, size=(draws, n_items))
     cells = (drawn + n_items * np.arange(draws)[:, None]).ravel()

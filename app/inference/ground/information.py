@@ -21,6 +21,6 @@ def mutual_information(distribution: npt.ArrayLike, response: npt.ArrayLike) -> 
     Computed as the same H[Y] - sum_k p(k) H[Y | Z = k], which needs nothing of shape (..., K, L).
     """
     distribution, response = np.asarray(distribution, dtype=np.float64), np.asarray(response, dtype=np.float64)
-    left_open = (distribution * entropy(response)).sum(axis=-1)
-    told: Array = entropy(np.einsum("...k,...kl->...l", distribution, response)) - left_open
-    return np.maximum(told, 0.0)  # the difference of equals may round to below 0
+    remaining_entropy = (distribution * entropy(response)).sum(axis=-1)
+    information: Array = entropy(np.einsum("...k,...kl->...l", distribution, response)) - remaining_entropy
+    return np.maximum(information, 0.0)  # the difference of equals may round to below 0

@@ -8,13 +8,13 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 
 
-def numbered(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
+def validate_numbers(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
     """The numbers as an array (n,) of intp, and how many things are numbered.
 
     values: whole numbers (n,), each from 0 to count - 1; count defaults to 1 + the largest, 0 when n = 0.
     Raises ValueError for another shape, for what is not a whole number, and for a number outside the range.
     """
-    numbers = _whole(name, values)
+    numbers = _validate_whole_numbers(name, values)
     if count is None:
         count = int(numbers.max()) + 1 if len(numbers) else 0
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
@@ -22,15 +22,15 @@ def numbered(name: str, values: npt.ArrayLike, count: int | None = None) -> tupl
     return numbers, count
 
 
-def outcomes_of(values: npt.ArrayLike) -> Integers:
+def validate_outcomes(values: npt.ArrayLike) -> Integers:
     """Outcomes (n,) as intp: +1 the first is preferred, 0 a tie, -1 the second; ValueError for any other number."""
-    outcomes = _whole("outcomes", values)
+    outcomes = _validate_whole_numbers("outcomes", values)
     if len(outcomes) and (outcomes.min() < -1 or outcomes.max() > 1):
         raise ValueError(f"outcomes are -1, 0 or 1, but {outcomes.min()} to {outcomes.max()} occur")
     return outcomes
 
 
-def finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def validate_finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """The values as float64 (n,); ValueError for another shape, NaN or an infinity."""
     floats = np.asarray(values, dtype=np.float64)
     if floats.ndim != 1:
@@ -47,12 +47,12 @@ def check_equal_length(**columns: npt.NDArray[Any]) -> None:
         raise ValueError(f"one entry per judgment is needed in every array, but the lengths are: {lengths}")
 
 
-def sums(numbers: Integers, values: Array, count: int) -> Array:
+def sum_by_number(numbers: Integers, values: Array, count: int) -> Array:
     """For each number from 0 to count - 1 the sum of its values, (count,); numbers and values (n,)."""
     return np.bincount(numbers, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
-def _whole(name: str, values: npt.ArrayLike) -> Integers:
+def _validate_whole_numbers(name: str, values: npt.ArrayLike) -> Integers:
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{name} is an array of shape (n,), not {array.shape}")

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from app.errors import shortened
+from app.errors import shorten_echo
 
-MOST_LISTED = 10
+MAX_LISTED_MENTIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Mention:
     numbers: Sequence[int]
     names: Sequence[str] | None = None
 
-    def words(self) -> str:
+    def format_text(self) -> str:
         """'item 3', 'items 3 and 7' or '25 items (0, 1, ...)'; with names in the place of numbers, if there are."""
-        some = self.numbers[:MOST_LISTED]
-        called = [str(k) if self.names is None else f"“{shortened(self.names[k])}”" for k in some]
-        if len(self.numbers) > MOST_LISTED:
-            return f"{len(self.numbers):,} {self.noun}s ({', '.join(called)}, ...)"
-        *others, last = called
+        listed_numbers = self.numbers[:MAX_LISTED_MENTIONS]
+        listed_names = [str(k) if self.names is None else f"“{shorten_echo(self.names[k])}”" for k in listed_numbers]
+        if len(self.numbers) > MAX_LISTED_MENTIONS:
+            return f"{len(self.numbers):,} {self.noun}s ({', '.join(listed_names)}, ...)"
+        *others, last = listed_names
         return f"{self.noun}s {', '.join(others)} and {last}" if others else f"{self.noun} {last}"
 
 
@@ -47,44 +47,44 @@ class Note(str):
 
     def __new__(cls, code: str, template: str, *mentions: Mention) -> Self:
         """template: has {0}, {1}, ... in the place of each mention; without any it is the sentence as it is."""
-        note = super().__new__(cls, sentence(template, [mention.words() for mention in mentions]))
+        note = super().__new__(cls, fill_template(template, [mention.format_text() for mention in mentions]))
         note.code, note.template, note.mentions = code, template, mentions
         return note
 
     @property
     def about(self) -> dict[str, list[str] | list[int]]:
         """By noun what the note speaks of: names where they are known, else numbers."""
-        told: dict[str, Any] = {}
-        for one in self.mentions:
-            told.setdefault(one.noun, []).extend(
-                one.numbers if one.names is None else [one.names[number] for number in one.numbers]
+        mentions_by_noun: dict[str, Any] = {}
+        for mention in self.mentions:
+            mentions_by_noun.setdefault(mention.noun, []).extend(
+                mention.numbers if mention.names is None else [mention.names[number] for number in mention.numbers]
             )
-        return told
+        return mentions_by_noun
 
-    def named(self, names: Mapping[str, Sequence[str]]) -> "Note":
+    def with_names(self, names: Mapping[str, Sequence[str]]) -> "Note":
         """names: of all things by their noun; those of other nouns keep their numbers."""
         return Note(self.code, self.template, *(replace(one, names=names.get(one.noun)) for one in self.mentions))
 
 
-def sentence(template: str, words: Sequence[str]) -> str:
+def fill_template(template: str, mention_texts: Sequence[str]) -> str:
     """The template with words in its places, and a capital at its start; without words as it is."""
-    if not words:
+    if not mention_texts:
         return template
-    text = template.format(*words)
+    text = template.format(*mention_texts)
     return text[:1].upper() + text[1:]
 
 
-def mention(noun: str, numbers: npt.ArrayLike) -> Mention:
+def make_mention(noun: str, numbers: npt.ArrayLike) -> Mention:
     """numbers: whole numbers (n,), or a mask (N,)."""
     array = np.asarray(numbers)
     return Mention(noun, (np.flatnonzero(array) if array.dtype == np.bool_ else array).tolist())
 
 
-def listed(count: int, *, first: int = 0) -> str:
+def mention_placeholders(count: int, *, first: int = 0) -> str:
     """The places of so many mentions in a template, one after another."""
     return "; ".join(f"{{{place}}}" for place in range(first, first + count))
 
 
-def named(notes: Iterable[Note], names: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
+def name_mentions(notes: Iterable[Note], names: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
     """The notes with names in their mentions."""
-    return tuple(note.named(names) for note in notes)
+    return tuple(note.with_names(names) for note in notes)

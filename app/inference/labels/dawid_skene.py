@@ -17,19 +17,19 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.information import entropy, mutual_information
-from app.inference.ground.long_form import check_equal_length, numbered
+from app.inference.ground.long_form import check_equal_length, validate_numbers
 from app.inference.ground.notes import Note
 from app.inference.labels import latent_class_notes, latent_classes
-from app.inference.labels.latent_classes import ClassParameters, Climb, Labels, StopRule
+from app.inference.labels.latent_classes import ClassParameters, ClimbResult, LabelMatrix, StopRule
 
 Mask = npt.NDArray[np.bool_]
 
 # What a start takes for impossible may be what the next batch holds, and EM never leaves a probability of 0.
-_LEAST_AT_START = 1e-6
+_MIN_START_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class DawidSkeneResult:
     """What a fit found, for n_items items, n_annotators annotators and K classes.
 
     prevalence: (K,), the share of each class, sums to 1.
@@ -71,7 +71,7 @@ class Result:
         return len(self.trace)
 
 
-Start = Literal["votes"] | float | Result
+StartingPoint = Literal["votes"] | float | DawidSkeneResult
 
 
 def fit(
@@ -84,12 +84,12 @@ def fit(
     n_labels: int | None = None,
     alpha: npt.ArrayLike = 1.01,
     beta: npt.ArrayLike = 1.01,
-    start: Start = "votes",
+    start: StartingPoint = "votes",
     restarts: int = 0,
     rng: np.random.Generator | None = None,
     tolerance: float = 1e-6,
     max_iterations: int = 1000,
-) -> Result:
+) -> DawidSkeneResult:
     """The parameters of greatest posterior density that EM reaches from its start, and what follows from them.
 
     items, annotators, labels: (n,) whole numbers from 0, one entry per label; an annotator may label an item twice.
@@ -113,30 +113,33 @@ def fit(
     Raises Inestimable with the code "no_labels", "one_class" (K is 1) or "no_overlap" (no item has two labels), and
     NotConverged with the code "not_converged". Raises ValueError for arrays or options that cannot be.
     """
-    items, n_items = numbered("items", items, n_items)
-    annotators, n_annotators = numbered("annotators", annotators, n_annotators)
-    labels, n_labels = numbered("labels", labels, n_labels)
+    items, n_items = validate_numbers("items", items, n_items)
+    annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)
+    labels, n_labels = validate_numbers("labels", labels, n_labels)
     check_equal_length(items=items, annotators=annotators, labels=labels)
-    _check_there_is_something(labels, n_labels)
-    rule, smoothing = StopRule(tolerance, max_iterations), _smoothing(alpha, beta, n_labels)
-    labelled, active = np.bincount(items, minlength=n_items) > 0, np.bincount(annotators, minlength=n_annotators) > 0
-    known = _with_overlap(items, annotators, n_annotators)
-    used = known[annotators]
-    items, annotators = items[used], annotators[used]
+    _refuse_missing_labels(labels, n_labels)
+    rule, smoothing = StopRule(tolerance, max_iterations), _make_smoothing(alpha, beta, n_labels)
+    is_labelled, is_active = (
+        np.bincount(items, minlength=n_items) > 0,
+        np.bincount(annotators, minlength=n_annotators) > 0,
+    )
+    has_overlap = _has_overlapping_labels(items, annotators, n_annotators)
+    is_used = has_overlap[annotators]
+    items, annotators = items[is_used], annotators[is_used]
     estimable = np.bincount(items, minlength=n_items) > 0
-    rows = (np.cumsum(estimable) - 1)[items]
-    data = latent_classes.labels_of(rows, annotators, labels[used], n_annotators, n_labels)
-    climbed, on_restarts = _climbed(start, data, smoothing, rule, restarts=restarts, rng=rng)
+    row_numbers = (np.cumsum(estimable) - 1)[items]
+    label_matrix = latent_classes.make_label_matrix(row_numbers, annotators, labels[is_used], n_annotators, n_labels)
+    climb_result, restart_notes = _climb_with_restarts(start, label_matrix, smoothing, rule, restarts=restarts, rng=rng)
     notes = [
-        *latent_class_notes.on_items(labelled, estimable),
-        *latent_class_notes.on_annotators(active, known),
-        *latent_class_notes.on_labels(data),
-        *on_restarts,
+        *latent_class_notes.unlabelled_item_notes(is_labelled, estimable),
+        *latent_class_notes.unused_annotator_notes(is_active, has_overlap),
+        *latent_class_notes.label_matrix_notes(label_matrix),
+        *restart_notes,
     ]
-    return _result(climbed, smoothing, estimable, known, notes)
+    return _summarise_climb(climb_result, smoothing, estimable, has_overlap, notes)
 
 
-def expected_information(result: Result, annotator: int | None = None) -> Array:
+def expected_information(result: DawidSkeneResult, annotator: int | None = None) -> Array:
     """How far one more label is expected to lower the entropy of each item: (n_items,) bits; ask where it is largest.
 
     annotator: whose label it would be. None is a typical annotator; so is one about whom nothing is known, as far as
@@ -144,32 +147,32 @@ def expected_information(result: Result, annotator: int | None = None) -> Array:
     """
     response = result.typical_response
     if annotator is not None:
-        response = _typical_where_unknown(result.response[annotator], result)
+        response = _fill_unknown_responses(result.response[annotator], result)
     return mutual_information(result.posterior, response)
 
 
-def confidence(result: Result, items: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
+def label_confidence(result: DawidSkeneResult, items: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
     """How probable it is that a label is right, given all labels: (n,) items and their (n,) labels give (n,).
 
     NaN where the item is not estimable. Raises ValueError for numbers the result does not have.
     """
-    items, _ = numbered("items", items, len(result.estimable))
-    labels, _ = numbered("labels", labels, len(result.prevalence))
+    items, _ = validate_numbers("items", items, len(result.estimable))
+    labels, _ = validate_numbers("labels", labels, len(result.prevalence))
     check_equal_length(items=items, labels=labels)
     return np.where(result.estimable[items], result.posterior[items, labels], np.nan)
 
 
-def consensus(result: Result) -> tuple[Integers, Array]:
+def consensus(result: DawidSkeneResult) -> tuple[Integers, Array]:
     """The most probable class of each item, and how probable it is: (n_items,) and (n_items,).
 
     Of classes that are equally probable the lowest. -1 and NaN where the item is not estimable.
     """
-    best = result.posterior.argmax(axis=1)
-    probability = np.take_along_axis(result.posterior, best[:, None], axis=1)[:, 0]
-    return np.where(result.estimable, best, -1), np.where(result.estimable, probability, np.nan)
+    best_class = result.posterior.argmax(axis=1)
+    probability = np.take_along_axis(result.posterior, best_class[:, None], axis=1)[:, 0]
+    return np.where(result.estimable, best_class, -1), np.where(result.estimable, probability, np.nan)
 
 
-def _check_there_is_something(labels: Integers, n_labels: int) -> None:
+def _refuse_missing_labels(labels: Integers, n_labels: int) -> None:
     if not len(labels):
         raise Inestimable("There are no labels, so nothing can be estimated.", code="no_labels")
     if n_labels < 2:
@@ -178,14 +181,16 @@ def _check_there_is_something(labels: Integers, n_labels: int) -> None:
         )
 
 
-def _smoothing(alpha: npt.ArrayLike, beta: npt.ArrayLike, n_labels: int) -> ClassParameters:
+def _make_smoothing(alpha: npt.ArrayLike, beta: npt.ArrayLike, n_labels: int) -> ClassParameters:
     """Dirichlet parameters less 1. Below 1 the density has no peak inside; ValueError then."""
     shape = (n_labels,)
-    return ClassParameters(_at_least_one("beta", beta, shape), _at_least_one("alpha", alpha, shape * 2))
+    return ClassParameters(
+        _validate_dirichlet_parameter("beta", beta, shape), _validate_dirichlet_parameter("alpha", alpha, shape * 2)
+    )
 
 
-def _at_least_one(name: str, parameter: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-    parameters = np.asarray(parameter, dtype=np.float64)
+def _validate_dirichlet_parameter(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+    parameters = np.asarray(values, dtype=np.float64)
     if parameters.shape not in ((), shape):
         raise ValueError(f"{name} must be a number or of shape {shape}, not {parameters.shape}")
     if not np.all((parameters >= 1.0) & (parameters < np.inf)):
@@ -193,85 +198,93 @@ def _at_least_one(name: str, parameter: npt.ArrayLike, shape: tuple[int, ...]) -
     return np.broadcast_to(parameters - 1.0, shape)
 
 
-def _with_overlap(items: Integers, annotators: Integers, n_annotators: int) -> Mask:
+def _has_overlapping_labels(items: Integers, annotators: Integers, n_annotators: int) -> Mask:
     """Which annotators (n_annotators,) gave a label to an item that has another.
 
     The others' response matrices can take any shares of their labels from any prevalence, so the likelihood is the
     same whatever they are.
     """
-    overlaps = (np.bincount(items) > 1)[items]
-    if not overlaps.any():
+    is_shared = (np.bincount(items) > 1)[items]
+    if not is_shared.any():
         raise Inestimable(
             "No item has two labels, so nothing tells who is right. Let several annotators label the same items.",
             code="no_overlap",
         )
-    return np.bincount(annotators[overlaps], minlength=n_annotators) > 0
+    return np.bincount(annotators[is_shared], minlength=n_annotators) > 0
 
 
-def _climbed(
-    start: Start,
-    labels: Labels,
+def _climb_with_restarts(
+    start: StartingPoint,
+    label_matrix: LabelMatrix,
     smoothing: ClassParameters,
     rule: StopRule,
     *,
     restarts: int,
     rng: np.random.Generator | None,
-) -> tuple[Climb, list[Note]]:
-    climbed = latent_classes.climb(_start(start, labels, smoothing), labels, smoothing, rule)
+) -> tuple[ClimbResult, list[Note]]:
+    best = latent_classes.climb_likelihood(
+        _start_parameters(start, label_matrix, smoothing), label_matrix, smoothing, rule
+    )
     notes: list[Note] = []
     if restarts:
         if rng is None:
             raise ValueError("random restarts need rng")
-        first = climbed
-        climbed, higher, lost = latent_classes.highest(first, labels, smoothing, rule, restarts=restarts, rng=rng)
-        notes = latent_class_notes.on_restarts(first, climbed, higher, lost, restarts)
-    if not climbed.converged:
+        first = best
+        best, higher, unconverged = latent_classes.best_of_restarts(
+            first, label_matrix, smoothing, rule, restarts=restarts, rng=rng
+        )
+        notes = latent_class_notes.restart_notes(first, best, higher, unconverged, restarts)
+    if not best.converged:
         raise NotConverged(
             f"The fit did not settle in {rule.max_iterations:,} iterations: the last one still gained "
-            f"{climbed.trace[-1] - climbed.trace[-2]:.2g} of log-likelihood. Allow more iterations or more tolerance.",
+            f"{best.trace[-1] - best.trace[-2]:.2g} of log-likelihood. Allow more iterations or more tolerance.",
             code="not_converged",
         )
-    return climbed, notes
+    return best, notes
 
 
-def _start(start: Start, labels: Labels, smoothing: ClassParameters) -> ClassParameters:
-    if isinstance(start, Result):
-        return _from_result(start, labels)
+def _start_parameters(start: StartingPoint, label_matrix: LabelMatrix, smoothing: ClassParameters) -> ClassParameters:
+    if isinstance(start, DawidSkeneResult):
+        return _parameters_from_result(start, label_matrix)
     if start == "votes":
-        return latent_classes.from_votes(labels, smoothing)
-    if not 1.0 / labels.n_labels < start < 1.0:
-        raise ValueError(f"an accuracy to start from lies between 1/{labels.n_labels} and 1, not at {start}")
-    return latent_classes.from_diagonal(start, labels)
+        return latent_classes.parameters_from_votes(label_matrix, smoothing)
+    if not 1.0 / label_matrix.n_labels < start < 1.0:
+        raise ValueError(f"an accuracy to start from lies between 1/{label_matrix.n_labels} and 1, not at {start}")
+    return latent_classes.parameters_from_accuracy(start, label_matrix)
 
 
-def _from_result(result: Result, labels: Labels) -> ClassParameters:
+def _parameters_from_result(result: DawidSkeneResult, label_matrix: LabelMatrix) -> ClassParameters:
     """Its parameters for the annotators of these labels; a newcomer starts as typical."""
-    if len(result.prevalence) != labels.n_labels:
-        raise ValueError(f"the start is of {len(result.prevalence)} classes, not of {labels.n_labels}")
-    response = np.full((labels.n_annotators, labels.n_labels, labels.n_labels), np.nan)
-    both = min(len(result.response), labels.n_annotators)
-    response[:both] = result.response[:both]
-    response = _typical_where_unknown(response, result)
-    return ClassParameters(*(latent_classes.normalised(p.clip(_LEAST_AT_START)) for p in (result.prevalence, response)))
+    if len(result.prevalence) != label_matrix.n_labels:
+        raise ValueError(f"the start is of {len(result.prevalence)} classes, not of {label_matrix.n_labels}")
+    response = np.full((label_matrix.n_annotators, label_matrix.n_labels, label_matrix.n_labels), np.nan)
+    common_count = min(len(result.response), label_matrix.n_annotators)
+    response[:common_count] = result.response[:common_count]
+    response = _fill_unknown_responses(response, result)
+    return ClassParameters(
+        *(latent_classes.normalise_counts(p.clip(_MIN_START_PROBABILITY)) for p in (result.prevalence, response))
+    )
 
 
-def _typical_where_unknown(response: Array, result: Result) -> Array:
+def _fill_unknown_responses(response: Array, result: DawidSkeneResult) -> Array:
     return np.where(np.isnan(response), result.typical_response, response)
 
 
-def _result(climbed: Climb, smoothing: ClassParameters, estimable: Mask, known: Mask, notes: list[Note]) -> Result:
-    end = climbed.end
+def _summarise_climb(
+    climb_result: ClimbResult, smoothing: ClassParameters, estimable: Mask, has_overlap: Mask, notes: list[Note]
+) -> DawidSkeneResult:
+    end = climb_result.end
     prevalence, evidence = end.parameters.prevalence, end.expected.sum(axis=-1)
-    typical = latent_classes.normalised(end.expected.sum(axis=0) + smoothing.response)
-    from_nothing = ~known[:, None] | (evidence + smoothing.response.sum(axis=-1) == 0.0)
-    response = np.where(from_nothing[:, :, None], np.nan, end.parameters.response)
-    if (from_nothing & known[:, None] & (prevalence > 0.0)).any():
-        notes = [*notes, latent_class_notes.on_unmet_classes()]
+    typical = latent_classes.normalise_counts(end.expected.sum(axis=0) + smoothing.response)
+    lacks_evidence = ~has_overlap[:, None] | (evidence + smoothing.response.sum(axis=-1) == 0.0)
+    response = np.where(lacks_evidence[:, :, None], np.nan, end.parameters.response)
+    if (lacks_evidence & has_overlap[:, None] & (prevalence > 0.0)).any():
+        notes = [*notes, latent_class_notes.unmet_classes_note()]
     # A class that no item has is nobody's to be right about.
-    weighed = np.where(prevalence[:, None] > 0.0, response, typical)
+    usable_response = np.where(prevalence[:, None] > 0.0, response, typical)
     posterior = np.tile(prevalence, (len(estimable), 1))
     posterior[estimable] = end.posterior.T
-    return Result(
+    return DawidSkeneResult(
         prevalence=prevalence,
         posterior=posterior,
         entropy=entropy(posterior),
@@ -279,11 +292,11 @@ def _result(climbed: Climb, smoothing: ClassParameters, estimable: Mask, known: 
         response=response,
         typical_response=typical,
         class_accuracy=np.diagonal(response, axis1=1, axis2=2).copy(),
-        accuracy=np.einsum("jkk,k->j", weighed, prevalence),
-        mutual_information=mutual_information(prevalence, weighed),
+        accuracy=np.einsum("jkk,k->j", usable_response, prevalence),
+        mutual_information=mutual_information(prevalence, usable_response),
         evidence=evidence,
-        estimable_annotators=known,
+        estimable_annotators=has_overlap,
         log_likelihood=end.log_likelihood,
-        trace=np.array(climbed.trace),
+        trace=np.array(climb_result.trace),
         notes=tuple(notes),
     )

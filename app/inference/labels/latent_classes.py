@@ -13,14 +13,14 @@ from scipy.special import xlogy
 from app.inference.ground.arrays import Array, Integers
 
 # Two climbs to one top stop at slightly different heights; a higher top differs by more than this part of its height.
-_HIGHER = 1e-6
+_MIN_HEIGHT_GAIN = 1e-6
 
 # By how much the reach of leaps grows and shrinks; the value of the paper's program.
-_REACH = 4.0
+_REACH_FACTOR = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class LabelMatrix:
     """How often each item got each label of each annotator: sparse (n_items, n_annotators * n_labels).
 
     Column annotator * n_labels + label. Every item has a label here.
@@ -76,7 +76,7 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class Climb:
+class ClimbResult:
     """The view where a climb ended, its height at each step, and whether it ended because it had converged."""
 
     end: Expectation
@@ -84,14 +84,18 @@ class Climb:
     converged: bool
 
 
-def labels_of(rows: Integers, annotators: Integers, labels: Integers, n_annotators: int, n_labels: int) -> Labels:
+def make_label_matrix(
+    rows: Integers, annotators: Integers, labels: Integers, n_annotators: int, n_labels: int
+) -> LabelMatrix:
     """Labels from long form: three (n,); rows number the items that have a label."""
     entries = np.ones(len(rows)), (rows, annotators * n_labels + labels)
     counts = sparse.csr_array(entries, shape=(int(rows.max()) + 1, n_annotators * n_labels))
-    return Labels(counts, n_annotators, n_labels)
+    return LabelMatrix(counts, n_annotators, n_labels)
 
 
-def climb(start: ClassParameters, labels: Labels, smoothing: ClassParameters, rule: StopRule) -> Climb:
+def climb_likelihood(
+    start: ClassParameters, label_matrix: LabelMatrix, smoothing: ClassParameters, stop_rule: StopRule
+) -> ClimbResult:
     """EM from the start to the penalised maximum that it leads to, with a leap after every other step.
 
     EM alone creeps where labels are few. So two steps are taken as the direction of a leap (squared extrapolation,
@@ -101,70 +105,87 @@ def climb(start: ClassParameters, labels: Labels, smoothing: ClassParameters, ru
     rounding is left of the height that a step gains; heights tell little else, for where labels are few a posterior can
     be far from where it is going while hardly any height is left to gain.
     """
-    view = _view(start, labels, smoothing)
+    view = _evaluate_parameters(start, label_matrix, smoothing)
     trace, reach, steps_left = [view.height], 1.0, 1.0
     while True:
-        one = _view(_maximisation(view, smoothing), labels, smoothing)
-        trace.append(one.height)
-        converged = one.height <= view.height or steps_left * _farthest(view, one) <= rule.tolerance
-        if converged or len(trace) + 2 > rule.max_iterations:
-            return Climb(one, trace, converged)
-        two = _maximisation(one, smoothing)
-        steps_left = _length(view.parameters, one.parameters, two)
+        first_step = _evaluate_parameters(_maximise_parameters(view, smoothing), label_matrix, smoothing)
+        trace.append(first_step.height)
+        converged = (
+            first_step.height <= view.height
+            or steps_left * _max_posterior_change(view, first_step) <= stop_rule.tolerance
+        )
+        if converged or len(trace) + 2 > stop_rule.max_iterations:
+            return ClimbResult(first_step, trace, converged)
+        second_step = _maximise_parameters(first_step, smoothing)
+        steps_left = _leap_length(view.parameters, first_step.parameters, second_step)
         length = min(reach, steps_left)
-        leap = _view(_leap(view.parameters, one.parameters, two, length), labels, smoothing)
-        made = leap.height >= one.height
-        if length == reach or not made:
-            reach = reach * _REACH if made else max(1.0, length / _REACH)
-        view = leap if made else _view(two, labels, smoothing)
+        leap = _evaluate_parameters(
+            _extrapolate_parameters(view.parameters, first_step.parameters, second_step, length),
+            label_matrix,
+            smoothing,
+        )
+        is_accepted = leap.height >= first_step.height
+        if length == reach or not is_accepted:
+            reach = reach * _REACH_FACTOR if is_accepted else max(1.0, length / _REACH_FACTOR)
+        view = leap if is_accepted else _evaluate_parameters(second_step, label_matrix, smoothing)
         trace.append(view.height)
 
 
-def _farthest(view: Expectation, other: Expectation) -> float:
+def _max_posterior_change(before: Expectation, after: Expectation) -> float:
     """The largest difference of two posteriors."""
-    return float(max(np.abs(one - two).max() for one, two in zip(view.posterior, other.posterior, strict=True)))
+    return float(max(np.abs(one - two).max() for one, two in zip(before.posterior, after.posterior, strict=True)))
 
 
-def from_votes(labels: Labels, smoothing: ClassParameters) -> ClassParameters:
+def parameters_from_votes(label_matrix: LabelMatrix, smoothing: ClassParameters) -> ClassParameters:
     """The parameters that follow if the posterior of each item is the share of its labels."""
-    says = np.tile(np.eye(labels.n_labels), labels.n_annotators)
-    votes = np.stack([labels.counts @ column for column in says])
+    label_indicators = np.tile(np.eye(label_matrix.n_labels), label_matrix.n_annotators)
+    votes = np.stack([label_matrix.counts @ column for column in label_indicators])
     posterior = votes / votes.sum(axis=0)
-    return _most_probable(posterior, _expected(labels, posterior), smoothing)
+    return _parameters_from_counts(posterior, _expected_label_counts(label_matrix, posterior), smoothing)
 
 
-def from_diagonal(accuracy: float, labels: Labels) -> ClassParameters:
+def parameters_from_accuracy(accuracy: float, label_matrix: LabelMatrix) -> ClassParameters:
     """Equal prevalence, and for every annotator the accuracy on the diagonal and equal shares beside it."""
-    n = labels.n_labels
+    n = label_matrix.n_labels
     response = np.full((n, n), (1.0 - accuracy) / (n - 1))
     np.fill_diagonal(response, accuracy)
-    return ClassParameters(np.full(n, 1.0 / n), np.tile(response, (labels.n_annotators, 1, 1)))
+    return ClassParameters(np.full(n, 1.0 / n), np.tile(response, (label_matrix.n_annotators, 1, 1)))
 
 
-def highest(
-    first: Climb, labels: Labels, smoothing: ClassParameters, rule: StopRule, *, restarts: int, rng: np.random.Generator
-) -> tuple[Climb, int, int]:
+def best_of_restarts(
+    first_climb: ClimbResult,
+    label_matrix: LabelMatrix,
+    smoothing: ClassParameters,
+    stop_rule: StopRule,
+    *,
+    restarts: int,
+    rng: np.random.Generator,
+) -> tuple[ClimbResult, int, int]:
     """The highest of the first climb and those from random starts; how many were higher than the first, how many
     did not converge and so were not considered.
 
     A climb counts as higher only by more than two climbs to one top may differ.
     """
-    best, higher, lost = first, 0, 0
-    least = first.trace[-1] + _HIGHER * max(1.0, abs(first.trace[-1])) if first.converged else -np.inf
+    best, higher, unconverged = first_climb, 0, 0
+    min_height = (
+        first_climb.trace[-1] + _MIN_HEIGHT_GAIN * max(1.0, abs(first_climb.trace[-1]))
+        if first_climb.converged
+        else -np.inf
+    )
     for _ in range(restarts):
-        other = climb(_at_random(labels, rng), labels, smoothing, rule)
-        lost += not other.converged
-        if other.converged and other.trace[-1] > least:
+        candidate = climb_likelihood(_draw_random_parameters(label_matrix, rng), label_matrix, smoothing, stop_rule)
+        unconverged += not candidate.converged
+        if candidate.converged and candidate.trace[-1] > min_height:
             higher += 1
-            best = max(best, other, key=lambda climbed: (climbed.converged, climbed.trace[-1]))
-    return _matched(best, smoothing) if best is not first else first, higher, lost
+            best = max(best, candidate, key=lambda climbed: (climbed.converged, climbed.trace[-1]))
+    return _name_classes_after_labels(best, smoothing) if best is not first_climb else first_climb, higher, unconverged
 
 
-def expectation(labels: Labels, parameters: ClassParameters) -> tuple[Array, float]:
+def class_posteriors(label_matrix: LabelMatrix, parameters: ClassParameters) -> tuple[Array, float]:
     """Posteriors p(z_i = k | y) ~ pi_k prod_n theta[jj[n], k, y[n]] as (K, n_items), and the log-likelihood."""
     with np.errstate(divide="ignore"):  # without smoothing a probability may be 0; the sparse sum never meets 0 * inf
         log_prevalence, log_response = np.log(parameters.prevalence), np.log(parameters.response)
-    joint = np.stack([labels.counts @ log_response[:, k].ravel() for k in range(labels.n_labels)])
+    joint = np.stack([label_matrix.counts @ log_response[:, k].ravel() for k in range(label_matrix.n_labels)])
     joint += log_prevalence[:, None]
     peak = joint.max(axis=0)
     joint -= peak
@@ -174,7 +195,7 @@ def expectation(labels: Labels, parameters: ClassParameters) -> tuple[Array, flo
     return joint, float(peak.sum() + np.log(total).sum())
 
 
-def normalised(counts: Array) -> Array:
+def normalise_counts(counts: Array) -> Array:
     """Shares along the last axis; equal ones where nothing was counted."""
     total = counts.sum(axis=-1, keepdims=True)
     shares: Array = np.full_like(counts, 1.0 / counts.shape[-1])
@@ -182,82 +203,88 @@ def normalised(counts: Array) -> Array:
     return shares
 
 
-def _at_random(labels: Labels, rng: np.random.Generator) -> ClassParameters:
+def _draw_random_parameters(label_matrix: LabelMatrix, rng: np.random.Generator) -> ClassParameters:
     """Uniform over all parameters."""
-    flat = np.ones(labels.n_labels)
-    return ClassParameters(rng.dirichlet(flat), rng.dirichlet(flat, (labels.n_annotators, labels.n_labels)))
+    flat = np.ones(label_matrix.n_labels)
+    return ClassParameters(rng.dirichlet(flat), rng.dirichlet(flat, (label_matrix.n_annotators, label_matrix.n_labels)))
 
 
-def _expected(labels: Labels, posterior: Array) -> Array:
+def _expected_label_counts(label_matrix: LabelMatrix, posterior: Array) -> Array:
     """(n_annotators, K, K): labels l that annotator j gave to items of class k, as far as they are of class k."""
-    transposed, shape = labels.counts.T, (labels.n_annotators, labels.n_labels)
+    transposed, shape = label_matrix.counts.T, (label_matrix.n_annotators, label_matrix.n_labels)
     return np.stack([(transposed @ share).reshape(shape) for share in posterior], axis=1)
 
 
-def _maximisation(view: Expectation, smoothing: ClassParameters) -> ClassParameters:
-    return _most_probable(view.posterior, view.expected, smoothing)
+def _maximise_parameters(expectation: Expectation, smoothing: ClassParameters) -> ClassParameters:
+    return _parameters_from_counts(expectation.posterior, expectation.expected, smoothing)
 
 
-def _most_probable(posterior: Array, expected: Array, smoothing: ClassParameters) -> ClassParameters:
+def _parameters_from_counts(posterior: Array, expected_counts: Array, smoothing: ClassParameters) -> ClassParameters:
     return ClassParameters(
-        normalised(posterior.sum(axis=1) + smoothing.prevalence), normalised(expected + smoothing.response)
+        normalise_counts(posterior.sum(axis=1) + smoothing.prevalence),
+        normalise_counts(expected_counts + smoothing.response),
     )
 
 
-def _length(zero: ClassParameters, one: ClassParameters, two: ClassParameters) -> float:
+def _leap_length(start: ClassParameters, first_step: ClassParameters, second_step: ClassParameters) -> float:
     """How far two steps say one should leap, |change| / |bend|, and at least 1, which is where the second step ends."""
-    change = _distance(one.prevalence - zero.prevalence, one.response - zero.response)
-    bend = _distance(
-        two.prevalence - 2.0 * one.prevalence + zero.prevalence, two.response - 2.0 * one.response + zero.response
+    change = _parameter_distance(first_step.prevalence - start.prevalence, first_step.response - start.response)
+    bend = _parameter_distance(
+        second_step.prevalence - 2.0 * first_step.prevalence + start.prevalence,
+        second_step.response - 2.0 * first_step.response + start.response,
     )
     return max(1.0, change / bend) if bend > 0.0 else 1.0
 
 
-def _distance(prevalence: Array, response: Array) -> float:
+def _parameter_distance(prevalence: Array, response: Array) -> float:
     return float(np.sqrt(np.square(prevalence).sum() + np.square(response).sum()))
 
 
-def _leap(zero: ClassParameters, one: ClassParameters, two: ClassParameters, length: float) -> ClassParameters:
+def _extrapolate_parameters(
+    start: ClassParameters, first_step: ClassParameters, second_step: ClassParameters, length: float
+) -> ClassParameters:
     return ClassParameters(
-        _extrapolated(zero.prevalence, one.prevalence, two.prevalence, length),
-        _extrapolated(zero.response, one.response, two.response, length),
+        _extrapolate_probabilities(start.prevalence, first_step.prevalence, second_step.prevalence, length),
+        _extrapolate_probabilities(start.response, first_step.response, second_step.response, length),
     )
 
 
-def _extrapolated(zero: Array, one: Array, two: Array, length: float) -> Array:
+def _extrapolate_probabilities(start: Array, first_step: Array, second_step: Array, length: float) -> Array:
     """Probabilities zero + 2 length change + length^2 bend, none below a tenth of `two`, since at 0 it would stay."""
-    leapt = zero + 2.0 * length * (one - zero) + length * length * (two - 2.0 * one + zero)
-    return normalised(np.maximum(leapt, 0.1 * two))
+    leapt = start + 2.0 * length * (first_step - start) + length * length * (second_step - 2.0 * first_step + start)
+    return normalise_counts(np.maximum(leapt, 0.1 * second_step))
 
 
-def _view(parameters: ClassParameters, labels: Labels, smoothing: ClassParameters) -> Expectation:
-    posterior, log_likelihood = expectation(labels, parameters)
-    height = log_likelihood + _log_prior(parameters, smoothing)
-    return Expectation(parameters, posterior, _expected(labels, posterior), log_likelihood, height)
+def _evaluate_parameters(
+    parameters: ClassParameters, label_matrix: LabelMatrix, smoothing: ClassParameters
+) -> Expectation:
+    posterior, log_likelihood = class_posteriors(label_matrix, parameters)
+    height = log_likelihood + _log_smoothing_prior(parameters, smoothing)
+    return Expectation(parameters, posterior, _expected_label_counts(label_matrix, posterior), log_likelihood, height)
 
 
-def _log_prior(parameters: ClassParameters, smoothing: ClassParameters) -> float:
+def _log_smoothing_prior(parameters: ClassParameters, smoothing: ClassParameters) -> float:
     on_response = xlogy(smoothing.response, parameters.response).sum()
     return float(on_response + xlogy(smoothing.prevalence, parameters.prevalence).sum())
 
 
-def _matched(climbed: Climb, smoothing: ClassParameters) -> Climb:
+def _name_classes_after_labels(climb_result: ClimbResult, smoothing: ClassParameters) -> ClimbResult:
     """The same climb with its classes named after the labels that their items are given most.
 
     From a random start the names are random, and so they are to the likelihood. If the prior tells classes apart,
     though, it has named them.
     """
-    if not _exchangeable(smoothing):
-        return climbed
+    if not _is_exchangeable(smoothing):
+        return climb_result
     from scipy.optimize import linear_sum_assignment  # it takes long to import, and few fits need it
 
-    end = climbed.end
+    end = climb_result.end
     _, order = linear_sum_assignment(end.expected.sum(axis=0).T, maximize=True)
     parameters = ClassParameters(end.parameters.prevalence[order], end.parameters.response[:, order])
-    named = replace(end, parameters=parameters, posterior=end.posterior[order], expected=end.expected[:, order])
-    return replace(climbed, end=named)
+    matched_end = replace(end, parameters=parameters, posterior=end.posterior[order], expected=end.expected[:, order])
+    return replace(climb_result, end=matched_end)
 
 
-def _exchangeable(smoothing: ClassParameters) -> bool:
+def _is_exchangeable(smoothing: ClassParameters) -> bool:
     rows, shares = smoothing.response, smoothing.prevalence
     return bool((rows == rows[0]).all() and (shares == shares[0]).all())

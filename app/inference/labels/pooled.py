@@ -13,15 +13,15 @@ from scipy.special import logsumexp
 
 from app.inference.ground.arrays import Array
 
-BELIEVED = 10.0
+PRIOR_LABELS_PER_CLASS = 10.0
 """Labels of each class, three of four right, that are taken for given before the first: so that a few labels, whose
 items nobody else has seen, do not look as if annotators never erred."""
-BELIEVED_ACCURACY = 0.75
-STEPS, TOLERANCE = 50, 1e-6
+PRIOR_ACCURACY = 0.75
+MAX_POOLED_EM_STEPS, RESPONSE_TOLERANCE = 50, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class PooledModel:
     """prevalence: (K,), how probable each class is. response: (K, K), [k, l] the probability of label l of an item of
     class k. Both are above 0, and sum to 1 over the last axis.
     """
@@ -35,38 +35,43 @@ class Pooled:
         return np.asarray(np.exp(log - logsumexp(log, axis=1, keepdims=True)))
 
 
-def before(classes: int) -> Pooled:
+def initial_pooled_model(class_count: int) -> PooledModel:
     """What is taken for given of so many classes, at least two, before the first label."""
-    believed = _believed(classes)
-    return Pooled(np.full(classes, 1.0 / classes), believed / believed.sum(axis=1, keepdims=True))
+    prior_counts = _prior_label_counts(class_count)
+    return PooledModel(np.full(class_count, 1.0 / class_count), prior_counts / prior_counts.sum(axis=1, keepdims=True))
 
 
-def fit(counts: npt.ArrayLike, items: npt.ArrayLike, *, steps: int = STEPS) -> Pooled:
+def fit(counts: npt.ArrayLike, item_counts: npt.ArrayLike, *, max_steps: int = MAX_POOLED_EM_STEPS) -> PooledModel:
     """EM to the penalised maximum, from what is taken for given, in at most so many steps.
 
     counts: (V, K), how often an item got each label, K >= 2. items: (V,), how many items have these counts. A step
     costs O(V K^2). Items without labels say nothing. Raises ValueError for shapes that do not fit or negative numbers.
     """
-    counts, items = np.asarray(counts, np.float64), np.asarray(items, np.float64)
-    if counts.ndim != 2 or counts.shape[1] < 2 or items.shape != counts.shape[:1]:
-        raise ValueError(f"counts must be (V, K) with K >= 2 and items (V,), not {counts.shape} and {items.shape}")
-    if not (np.all(counts >= 0.0) and np.all(items >= 0.0)):  # so that NaN fails too
+    counts, item_counts = np.asarray(counts, np.float64), np.asarray(item_counts, np.float64)
+    if counts.ndim != 2 or counts.shape[1] < 2 or item_counts.shape != counts.shape[:1]:
+        raise ValueError(
+            f"counts must be (V, K) with K >= 2 and items (V,), not {counts.shape} and {item_counts.shape}"
+        )
+    if not (np.all(counts >= 0.0) and np.all(item_counts >= 0.0)):  # so that NaN fails too
         raise ValueError("counts must not be negative")
-    labelled = counts.any(axis=1)
-    counts, items = counts[labelled], items[labelled, None]
-    found = before(counts.shape[1])
-    for _ in range(steps):
-        weight = items * found.posterior(counts)
+    has_labels = counts.any(axis=1)
+    counts, item_counts = counts[has_labels], item_counts[has_labels, None]
+    model = initial_pooled_model(counts.shape[1])
+    for _ in range(max_steps):
+        weight = item_counts * model.posterior(counts)
         prevalence = weight.sum(axis=0) + 1.0
-        response = weight.T @ counts + _believed(counts.shape[1])
-        earlier = found.response
-        found = Pooled(prevalence / prevalence.sum(), response / response.sum(axis=1, keepdims=True))
-        if np.abs(found.response - earlier).max() < TOLERANCE:
+        response = weight.T @ counts + _prior_label_counts(counts.shape[1])
+        earlier_response = model.response
+        model = PooledModel(prevalence / prevalence.sum(), response / response.sum(axis=1, keepdims=True))
+        if np.abs(model.response - earlier_response).max() < RESPONSE_TOLERANCE:
             break
-    return found
+    return model
 
 
-def _believed(classes: int) -> Array:
+def _prior_label_counts(class_count: int) -> Array:
     """(K, K) labels, by class and label."""
-    wrong = (1.0 - BELIEVED_ACCURACY) / (classes - 1)
-    return np.asarray(BELIEVED * (np.full((classes, classes), wrong) + np.eye(classes) * (BELIEVED_ACCURACY - wrong)))
+    wrong = (1.0 - PRIOR_ACCURACY) / (class_count - 1)
+    return np.asarray(
+        PRIOR_LABELS_PER_CLASS
+        * (np.full((class_count, class_count), wrong) + np.eye(class_count) * (PRIOR_ACCURACY - wrong))
+    )

@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, numbered, outcomes_of
-from app.inference.ground.notes import Note, listed, mention
+from app.inference.ground.long_form import check_equal_length, validate_numbers, validate_outcomes
+from app.inference.ground.notes import Note, make_mention, mention_placeholders
 
 Mask = npt.NDArray[np.bool_]
 
@@ -41,17 +41,19 @@ def baseline_advice(outcomes: npt.ArrayLike) -> BaselineAdvice:
     outcomes: (n,) of +1, 0, -1. "even" is a share of won among decided judgments from 1/3 to 2/3: neither side has
     more than twice what the other has. Raises `Inestimable` ("no_judgments") and ValueError.
     """
-    values = outcomes_of(outcomes)
+    values = validate_outcomes(outcomes)
     if not len(values):
         raise Inestimable("The baseline has not been compared with anything yet.", code="no_judgments")
-    won, tied, lost = (int(np.sum(values == value)) for value in (-1, 0, 1))
-    share = won / (won + lost) if won + lost else float("nan")
-    verdict = "tied" if not won + lost else "strong" if share > 2 / 3 else "weak" if share < 1 / 3 else "even"
-    counts = f"The baseline won {won:,}, tied {tied:,} and lost {lost:,} of {len(values):,} judgments"
-    return BaselineAdvice(won, tied, lost, share, verdict, f"{counts}{_ADVICE[verdict]}")
+    win_count, tie_count, loss_count = (int(np.sum(values == value)) for value in (-1, 0, 1))
+    share = win_count / (win_count + loss_count) if win_count + loss_count else float("nan")
+    verdict = (
+        "tied" if not win_count + loss_count else "strong" if share > 2 / 3 else "weak" if share < 1 / 3 else "even"
+    )
+    counts = f"The baseline won {win_count:,}, tied {tie_count:,} and lost {loss_count:,} of {len(values):,} judgments"
+    return BaselineAdvice(win_count, tie_count, loss_count, share, verdict, f"{counts}{_ADVICE_BY_VERDICT[verdict]}")
 
 
-_ADVICE = {
+_ADVICE_BY_VERDICT = {
     "even": ": it wins and loses about equally, so it tells better systems from worse ones well.",
     "strong": ": it is too strong to tell the weaker systems apart. Choose one that wins and loses about equally.",
     "weak": ": it is too weak to tell the better systems apart. Choose one that wins and loses about equally.",
@@ -59,7 +61,7 @@ _ADVICE = {
 }
 
 
-def against(
+def select_baseline_judgments(
     baseline: int, first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike
 ) -> tuple[Integers, Integers, Integers]:
     """From judgments of any pairs those that have the baseline in them: their positions, the other system of each, and
@@ -68,11 +70,19 @@ def against(
     first, second: (n,); outcomes: (n,) of +1 the first is preferred, 0, -1. A comparison of the baseline with itself
     is left out. Raises ValueError for arrays that are not as above.
     """
-    (left, _), (right, _), result = numbered("first", first), numbered("second", second), outcomes_of(outcomes)
+    (left, _), (right, _), result = (
+        validate_numbers("first", first),
+        validate_numbers("second", second),
+        validate_outcomes(outcomes),
+    )
     check_equal_length(first=left, second=right, outcomes=result)
-    rows = np.flatnonzero((left == baseline) != (right == baseline))
-    is_first = left[rows] == baseline
-    return rows, np.where(is_first, right[rows], left[rows]), np.where(is_first, -result[rows], result[rows])
+    positions = np.flatnonzero((left == baseline) != (right == baseline))
+    is_first = left[positions] == baseline
+    return (
+        positions,
+        np.where(is_first, right[positions], left[positions]),
+        np.where(is_first, -result[positions], result[positions]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +96,21 @@ class Numbering:
     count: int
 
     @property
-    def seen(self) -> Mask:
+    def is_judged(self) -> Mask:
         """(count,), whether there is a judgment."""
         mask = np.zeros(self.count, dtype=np.bool_)
         mask[self.used] = True
         return mask
 
-    def spread(self, values: Array) -> Array:
+    def scatter(self, used_values: Array) -> Array:
         """(m, ...) as (count, ...), NaN for those without a judgment."""
-        whole = np.full((self.count, *values.shape[1:]), np.nan)
-        whole[self.used] = values
-        return whole
+        all_values = np.full((self.count, *used_values.shape[1:]), np.nan)
+        all_values[self.used] = used_values
+        return all_values
 
 
 @dataclass(frozen=True, slots=True)
-class AgainstBaseline:
+class BaselineJudgments:
     """Judgments against the baseline, checked; outcomes (n,)."""
 
     items: Numbering
@@ -109,7 +119,7 @@ class AgainstBaseline:
     outcomes: Integers
 
 
-def checked(
+def validate_baseline_judgments(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     segments: npt.ArrayLike,
@@ -118,72 +128,81 @@ def checked(
     n_items: int | None,
     n_annotators: int | None,
     n_segments: int | None,
-) -> AgainstBaseline:
+) -> BaselineJudgments:
     """The four arrays (n,) of long form; ValueError for different lengths and numbers out of range."""
-    systems, n_items = numbered("items", items, n_items)
-    judges, n_annotators = numbered("annotators", annotators, n_annotators)
-    places, n_segments = numbered("segments", segments, n_segments)
-    results = outcomes_of(outcomes)
-    check_equal_length(items=systems, annotators=judges, segments=places, outcomes=results)
-    return AgainstBaseline(_group(systems, n_items), _group(judges, n_annotators), _group(places, n_segments), results)
+    system_numbers, n_items = validate_numbers("items", items, n_items)
+    judge_numbers, n_annotators = validate_numbers("annotators", annotators, n_annotators)
+    segment_numbers, n_segments = validate_numbers("segments", segments, n_segments)
+    outcome_values = validate_outcomes(outcomes)
+    check_equal_length(
+        items=system_numbers, annotators=judge_numbers, segments=segment_numbers, outcomes=outcome_values
+    )
+    return BaselineJudgments(
+        _number_used(system_numbers, n_items),
+        _number_used(judge_numbers, n_annotators),
+        _number_used(segment_numbers, n_segments),
+        outcome_values,
+    )
 
 
-def _group(numbers: Integers, count: int) -> Numbering:
+def _number_used(numbers: Integers, count: int) -> Numbering:
     used, index = np.unique(numbers, return_inverse=True)
     return Numbering(used, index, count)
 
 
-def refuse_what_tells_nothing(outcomes: Integers) -> None:
+def refuse_uninformative_outcomes(outcomes: Integers) -> None:
     """Raises `Inestimable` for no judgments ("no_judgments") and for judgments that are all alike ("one_outcome")."""
     if not len(outcomes):
         raise Inestimable("There are no judgments against the baseline.", code="no_judgments")
     if (outcomes == outcomes[0]).all():
-        same = {1: "prefer the system", 0: "are ties", -1: "prefer the baseline"}[int(outcomes[0])]
+        shared_outcome = {1: "prefer the system", 0: "are ties", -1: "prefer the baseline"}[int(outcomes[0])]
         raise Inestimable(
-            f"All {len(outcomes):,} judgments {same}, so they tell neither systems nor judges nor segments apart."
+            f"All {len(outcomes):,} judgments {shared_outcome}, so they tell neither systems nor judges nor segments apart."
             " Compare with another baseline.",
             code="one_outcome",
         )
 
 
-def notes_on(columns: AgainstBaseline) -> list[Note]:
+def baseline_judgment_notes(judgments: BaselineJudgments) -> list[Note]:
     """What these judgments cannot tell, in sentences."""
-    groups = (("system", columns.items), ("judge", columns.annotators), ("segment", columns.segments))
-    notes = [note for name, group in groups for note in unseen(name, group)]
-    if len(columns.annotators.used) == 1:
+    groups = (("system", judgments.items), ("judge", judgments.annotators), ("segment", judgments.segments))
+    notes = [note for name, group in groups for note in unjudged_notes(name, group)]
+    if len(judgments.annotators.used) == 1:
         sentence = (
             "All judgments are by one judge: how far apart the systems lie cannot be told from how sensitive the judge"
             " is, and rests on the prior. Their order does not."
         )
         notes.append(Note("one_judge", sentence))
-    if len(columns.items.used) == 1:
+    if len(judgments.items.used) == 1:
         sentence = "Only one system was judged, so its score cannot be told from the difficulty of the segments."
         notes.append(Note("one_system", sentence))
-    return notes + _disconnected(columns)
+    return notes + _disconnected_system_notes(judgments)
 
 
-def unseen(name: str, group: Numbering) -> list[Note]:
+def unjudged_notes(noun: str, numbering: Numbering) -> list[Note]:
     """At most one sentence, on those without a judgment."""
-    missing = np.flatnonzero(~group.seen)
+    missing = np.flatnonzero(~numbering.is_judged)
     return (
-        [Note("without_judgment", "{0} had no judgment and no estimate.", mention(name, missing))]
+        [Note("without_judgment", "{0} had no judgment and no estimate.", make_mention(noun, missing))]
         if len(missing)
         else []
     )
 
 
-def _disconnected(columns: AgainstBaseline) -> list[Note]:
+def _disconnected_system_notes(judgments: BaselineJudgments) -> list[Note]:
     """Systems judged on no common segments, even by way of others, meet only in the prior of the difficulties."""
-    systems, segments = len(columns.items.used), len(columns.segments.used)
-    edges = columns.items.index, systems + columns.segments.index
+    systems, segments = len(judgments.items.used), len(judgments.segments.used)
+    edges = judgments.items.index, systems + judgments.segments.index
     graph = coo_array((np.ones(len(edges[0])), edges), shape=(systems + segments,) * 2)
     groups, label = connected_components(graph, directed=False)
     if groups == 1:
         return []
-    members = [mention("system", columns.items.used[label[:systems] == group]) for group in range(min(groups, 5))]
-    more = "; ..." if groups > 5 else ""
+    members = [
+        make_mention("system", judgments.items.used[label[:systems] == group]) for group in range(min(groups, 5))
+    ]
+    ending = "; ..." if groups > 5 else ""
     sentence = (
-        f"The systems fall into {groups} groups that share no segment: {listed(len(members))}{more}. Scores of "
+        f"The systems fall into {groups} groups that share no segment: {mention_placeholders(len(members))}{ending}. Scores of "
         "different groups are comparable only if their segments are equally difficult."
     )
     return [Note("groups_of_systems", sentence, *members)]

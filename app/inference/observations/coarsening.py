@@ -2,11 +2,11 @@
 
 from typing import Literal
 
-Reads = Literal["points", "ratio", "classes", "ordered_classes", "order"]
+JudgmentKind = Literal["points", "ratio", "classes", "ordered_classes", "order"]
 
-CLASSES: tuple[Reads, ...] = ("classes", "ordered_classes")
+CLASS_KINDS: tuple[JudgmentKind, ...] = ("classes", "ordered_classes")
 
-REACHES: dict[Reads, tuple[Reads, ...]] = {
+READABLE_KINDS: dict[JudgmentKind, tuple[JudgmentKind, ...]] = {
     "points": ("points", "ordered_classes", "classes", "order"),
     "ratio": ("ratio", "points", "ordered_classes", "classes", "order"),
     "ordered_classes": ("ordered_classes", "classes", "points", "order"),
@@ -21,6 +21,6 @@ a HIT with points, ratios or ordered classes have an order, and perhaps ties.
 """
 
 
-def readable(law_reads: Reads, yields: Reads, classes: int) -> bool:
+def can_law_read(law_kind: JudgmentKind, answer_kind: JudgmentKind, class_count: int) -> bool:
     """Whether a law can follow answers of this kind, one by one: it cannot choose cuts, so classes must be there."""
-    return law_reads in REACHES[yields] and (law_reads not in CLASSES or classes > 1)
+    return law_kind in READABLE_KINDS[answer_kind] and (law_kind not in CLASS_KINDS or class_count > 1)

@@ -9,17 +9,17 @@ from scipy.sparse.csgraph import connected_components
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, finite, numbered, outcomes_of
-from app.inference.ground.notes import Note, mention
+from app.inference.ground.long_form import check_equal_length, validate_finite, validate_numbers, validate_outcomes
+from app.inference.ground.notes import Note, make_mention
 from app.inference.observations.ties import TIE_SLACK
 
-Booleans = npt.NDArray[np.bool_]
+BooleanArray = npt.NDArray[np.bool_]
 
 _CELLS_PER_JUDGMENT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Comparisons:
+class PairOutcomeCounts:
     """How often each pair of items was judged, and how.
 
     low, high: (P,) item numbers, low < high, in order of (low, high), no pair twice.
@@ -35,24 +35,24 @@ class Comparisons:
     n_items: int
 
     @property
-    def judged(self) -> Array:
+    def judgment_counts(self) -> Array:
         """(P,) judgments of each pair."""
         return self.low_won + self.high_won + self.tied
 
     @property
-    def seen(self) -> Booleans:
+    def is_compared(self) -> BooleanArray:
         """(n_items,) whether an item was compared with any other."""
-        seen = np.zeros(self.n_items, dtype=np.bool_)
-        seen[self.low] = seen[self.high] = True
-        return seen
+        compared = np.zeros(self.n_items, dtype=np.bool_)
+        compared[self.low] = compared[self.high] = True
+        return compared
 
-    def only(self, kept: Booleans) -> "Comparisons":
+    def select_pairs(self, mask: BooleanArray) -> "PairOutcomeCounts":
         """The pairs where the mask `kept`, (P,), is true; items keep their numbers."""
-        counts = (self.low_won[kept], self.high_won[kept], self.tied[kept])
-        return Comparisons(self.low[kept], self.high[kept], *counts, n_items=self.n_items)
+        counts = (self.low_won[mask], self.high_won[mask], self.tied[mask])
+        return PairOutcomeCounts(self.low[mask], self.high[mask], *counts, n_items=self.n_items)
 
 
-def checked(
+def validate_comparisons(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, n_items: int | None = None
 ) -> tuple[Integers, Integers, Integers, int]:
     """The three arrays of judgments as integers, and the number of items (default: 1 + the highest number).
@@ -60,9 +60,9 @@ def checked(
     (J,) each; outcomes +1 (first preferred), 0 (tie), -1 (second preferred). Raises ValueError as `long_form` does and
     for an item compared with itself; Inestimable if J is 0 (code "no_judgments").
     """
-    first, n_first = numbered("first", first, n_items)
-    second, n_second = numbered("second", second, n_items)
-    outcomes = outcomes_of(outcomes)
+    first, n_first = validate_numbers("first", first, n_items)
+    second, n_second = validate_numbers("second", second, n_items)
+    outcomes = validate_outcomes(outcomes)
     check_equal_length(first=first, second=second, outcomes=outcomes)
     if not first.size:
         raise Inestimable("There are no comparisons yet, so there is nothing to estimate.", code="no_judgments")
@@ -71,36 +71,36 @@ def checked(
     return first, second, outcomes, max(n_first, n_second)
 
 
-def counted(
+def count_pair_outcomes(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, *, n_items: int | None = None
-) -> Comparisons:
+) -> PairOutcomeCounts:
     """Judgments in long form -> counts per pair; arguments and errors as `checked`. O(J log J), memory O(J)."""
-    first, second, outcomes, n_items = checked(first, second, outcomes, n_items)
-    flipped = first > second
-    low, high = np.where(flipped, second, first), np.where(flipped, first, second)
+    first, second, outcomes, n_items = validate_comparisons(first, second, outcomes, n_items)
+    is_reversed = first > second
+    low, high = np.where(is_reversed, second, first), np.where(is_reversed, first, second)
     # The outcome is the last digit of the key, so that plain integers are counted and nothing is looked up.
-    keys = (low * n_items + high) * 3 + np.where(flipped, -outcomes, outcomes) + 1
-    keys, times = _tally(keys, 3 * n_items**2)
+    keys = (low * n_items + high) * 3 + np.where(is_reversed, -outcomes, outcomes) + 1
+    keys, key_counts = _count_keys(keys, 3 * n_items**2)
     pairs, outcome = np.divmod(keys, 3)
-    fresh = np.diff(pairs, prepend=-1) > 0
-    counts = np.zeros((3, int(fresh.sum())))
-    counts[outcome, np.cumsum(fresh) - 1] = times
-    low, high = np.divmod(pairs[fresh], n_items)
-    return Comparisons(low, high, low_won=counts[2], high_won=counts[0], tied=counts[1], n_items=n_items)
+    starts_pair = np.diff(pairs, prepend=-1) > 0
+    counts = np.zeros((3, int(starts_pair.sum())))
+    counts[outcome, np.cumsum(starts_pair) - 1] = key_counts
+    low, high = np.divmod(pairs[starts_pair], n_items)
+    return PairOutcomeCounts(low, high, low_won=counts[2], high_won=counts[0], tied=counts[1], n_items=n_items)
 
 
-def _tally(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
+def _count_keys(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
     """The distinct keys in ascending order, and how often each occurs. Sorts the keys in place."""
     if n_keys <= _CELLS_PER_JUDGMENT * keys.size:  # ten times as fast as sorting, in memory still linear
-        times = np.bincount(keys)
-        distinct = np.flatnonzero(times)
-        return distinct, times[distinct]
+        occurrences = np.bincount(keys)
+        distinct = np.flatnonzero(occurrences)
+        return distinct, occurrences[distinct]
     keys.sort()
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     return keys[starts], np.diff(starts, append=keys.size)
 
 
-def of_hits(
+def pairs_from_hits(
     hits: npt.ArrayLike, items: npt.ArrayLike, scores: npt.ArrayLike, *, tie_margin: float = 0.0, ties: bool = True
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """All pairs that were scored side by side: first, second, outcomes and the HIT of each pair.
@@ -110,39 +110,39 @@ def of_hits(
     ties is False, say nothing: such pairs are left out, so that a best and a worst of n give 2 n - 3.
     HITs come out in order of their numbers. Raises ValueError as `long_form` does.
     """
-    hits, _ = numbered("hits", hits)
-    items, _ = numbered("items", items)
-    scores = finite("scores", scores)
+    hits, _ = validate_numbers("hits", hits)
+    items, _ = validate_numbers("items", items)
+    scores = validate_finite("scores", scores)
     check_equal_length(hits=hits, items=items, scores=scores)
     order = np.argsort(hits, kind="stable")
     hits, items, scores = hits[order], items[order], scores[order]
-    i, j = pairs_in_runs(hits)
+    i, j = pairs_of_equal_keys(hits)
     difference = scores[i] - scores[j]
     outcomes = np.where(np.abs(difference) <= tie_margin + TIE_SLACK, 0, np.sign(difference)).astype(np.intp)
     if not ties:
-        known = outcomes != 0
-        i, j, outcomes = i[known], j[known], outcomes[known]
+        decided = outcomes != 0
+        i, j, outcomes = i[decided], j[decided], outcomes[decided]
     return items[i], items[j], outcomes, hits[i]
 
 
-def pairs_in_runs(sorted_keys: Integers) -> tuple[Integers, Integers]:
+def pairs_of_equal_keys(sorted_keys: Integers) -> tuple[Integers, Integers]:
     """Positions i < j of all pairs of equal neighbours: [7, 7, 7, 8, 8] -> (0, 0, 1, 3), (1, 2, 2, 4)."""
-    return followers(left_in_run(sorted_keys), 0, sorted_keys.size)
+    return follower_pairs(count_equal_followers(sorted_keys), 0, sorted_keys.size)
 
 
-def left_in_run(sorted_keys: Integers) -> Integers:
+def count_equal_followers(sorted_keys: Integers) -> Integers:
     """How many equal keys come after each: [7, 7, 7, 8, 8] -> [2, 1, 0, 1, 0]."""
     return np.searchsorted(sorted_keys, sorted_keys, side="right") - 1 - np.arange(sorted_keys.size)
 
 
-def followers(left: Integers, start: int, stop: int) -> tuple[Integers, Integers]:
+def follower_pairs(follower_counts: Integers, start: int, stop: int) -> tuple[Integers, Integers]:
     """Positions start <= i < stop, each with the left[i] positions j after it: a slice of `pairs_in_runs`."""
-    repeats = left[start:stop]
+    repeats = follower_counts[start:stop]
     i = np.repeat(np.arange(start, stop), repeats)
     return i, i + 1 + np.arange(i.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
 
 
-def groups(comparisons: Comparisons, *, both_ways: bool) -> Integers:
+def connected_groups(comparisons: PairOutcomeCounts, *, strongly_connected: bool) -> Integers:
     """Which items hang together: (n_items,) group numbers, 0 the largest group (of equal ones
     that with the lowest item), -1 for an item in no group of two.
 
@@ -156,15 +156,15 @@ def groups(comparisons: Comparisons, *, both_ways: bool) -> Integers:
     loser = np.concatenate([comparisons.high[won], comparisons.low[lost]])
     shape = (comparisons.n_items, comparisons.n_items)
     graph = coo_array((np.ones(winner.size, dtype=np.int8), (winner, loser)), shape=shape).tocsr()
-    _, label = connected_components(graph, directed=both_ways, connection="strong")
+    _, label = connected_components(graph, directed=strongly_connected, connection="strong")
     _, lowest_item, size = np.unique(label, return_index=True, return_counts=True)
     rank = np.empty(size.size, dtype=np.intp)
     rank[np.lexsort((lowest_item, -size))] = np.arange(size.size)
     return np.where(size[label] > 1, rank[label], -1)
 
 
-def unseen_note(comparisons: Comparisons) -> tuple[Note, ...]:
+def uncompared_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     """A sentence about the items that are in no pair, if there are any."""
-    unseen = np.flatnonzero(~comparisons.seen)
+    uncompared = np.flatnonzero(~comparisons.is_compared)
     sentence = "Nothing is known about {0}: never compared with another item."
-    return (Note("never_compared", sentence, mention("item", unseen)),) if unseen.size else ()
+    return (Note("never_compared", sentence, make_mention("item", uncompared)),) if uncompared.size else ()

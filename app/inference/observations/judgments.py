@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, finite, numbered
+from app.inference.ground.long_form import check_equal_length, validate_finite, validate_numbers
 from app.inference.ground.notes import Note
 
 
@@ -41,79 +41,79 @@ class Judgments:
         """How many pairs of judgments are of the same item."""
         return int((self.per_item * (self.per_item - 1) // 2).sum())
 
-    def per_item_sum(self, of: npt.ArrayLike) -> Array:
+    def sum_by_item(self, values: npt.ArrayLike) -> Array:
         """The sum of one number per judgment (T,) over each item's judgments, (I,)."""
-        weights = np.asarray(of, dtype=np.float64)
+        weights = np.asarray(values, dtype=np.float64)
         return np.asarray(np.bincount(self.items, weights=weights, minlength=self.n_items), dtype=np.float64)
 
 
-def compared(
+def shared_judgments(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     values: npt.ArrayLike,
     *,
     n_items: int | None = None,
     n_annotators: int | None = None,
-    least: int = 2,
+    min_annotators: int = 2,
 ) -> Judgments:
     """The judgments of items that at least `least` annotators judged; of an annotator's several on one item the first.
 
     Raises ValueError as `long_form` does, and `Inestimable` if no item has two annotators: `one_annotator`,
     `no_shared_items`.
     """
-    items, _ = numbered("items", items, n_items)
-    annotators, _ = numbered("annotators", annotators, n_annotators)
-    values = finite("judgments", values)
+    items, _ = validate_numbers("items", items, n_items)
+    annotators, _ = validate_numbers("annotators", annotators, n_annotators)
+    values = validate_finite("judgments", values)
     check_equal_length(items=items, annotators=annotators, judgments=values)
     order = np.lexsort((annotators, items))
     items, annotators, values = items[order], annotators[order], values[order]
-    again = np.zeros(len(items), dtype=bool)
-    again[1:] = (items[1:] == items[:-1]) & (annotators[1:] == annotators[:-1])
-    notes = [repeats_note(int(again.sum()))] if again.any() else []
-    items, annotators, values = items[~again], annotators[~again], values[~again]
+    is_repeat = np.zeros(len(items), dtype=bool)
+    is_repeat[1:] = (items[1:] == items[:-1]) & (annotators[1:] == annotators[:-1])
+    notes = [repeated_judgments_note(int(is_repeat.sum()))] if is_repeat.any() else []
+    items, annotators, values = items[~is_repeat], annotators[~is_repeat], values[~is_repeat]
     counts = np.bincount(items)
-    refuse_if_nothing_is_shared(annotators, counts)
-    enough = counts[items] >= least
-    if alone := int(((counts > 0) & (counts < least)).sum()):
-        notes.append(alone_note(alone))
-    per_item = counts[counts >= max(least, 1)]
+    refuse_unshared_judgments(annotators, counts)
+    has_enough = counts[items] >= min_annotators
+    if excluded_items := int(((counts > 0) & (counts < min_annotators)).sum()):
+        notes.append(single_judgments_note(excluded_items))
+    per_item = counts[counts >= max(min_annotators, 1)]
     return Judgments(
         np.repeat(np.arange(len(per_item)), per_item),
-        np.unique(annotators[enough], return_inverse=True)[1],
-        values[enough],
+        np.unique(annotators[has_enough], return_inverse=True)[1],
+        values[has_enough],
         per_item,
         tuple(notes),
     )
 
 
-def refuse_if_nothing_is_shared(annotators: Integers, counts: Integers) -> None:
+def refuse_unshared_judgments(annotators: Integers, judgments_per_item: Integers) -> None:
     """Raises `Inestimable` unless some item has two judgments, given how many each has."""
-    if (counts >= 2).any():
+    if (judgments_per_item >= 2).any():
         return
     if len(annotators) and (annotators == annotators[0]).all():
         raise Inestimable("All judgments are by one annotator, so there is nobody to agree with.", code="one_annotator")
     raise Inestimable("No item was judged by two annotators, so no judgments can be compared.", code="no_shared_items")
 
 
-def repeats_note(count: int) -> Note:
+def repeated_judgments_note(count: int) -> Note:
     """What is said of judgments by an annotator who had judged the item before."""
-    one = "1 judgment was left out: its annotator had judged the same item before."
-    more = f"{count:,} judgments were left out: their annotators had judged the same items before."
-    return Note("repeats_left_out", one if count == 1 else more)
+    singular = "1 judgment was left out: its annotator had judged the same item before."
+    plural = f"{count:,} judgments were left out: their annotators had judged the same items before."
+    return Note("repeats_left_out", singular if count == 1 else plural)
 
 
-def alone_note(count: int) -> Note:
+def single_judgments_note(count: int) -> Note:
     """What is said of items with a single judgment."""
-    one = "1 item was left out: only one annotator judged it."
-    more = f"{count:,} items were left out: only one annotator judged each of them."
-    return Note("single_judgments_left_out", one if count == 1 else more)
+    singular = "1 item was left out: only one annotator judged it."
+    plural = f"{count:,} items were left out: only one annotator judged each of them."
+    return Note("single_judgments_left_out", singular if count == 1 else plural)
 
 
 def pairs_within_items(judgments: Judgments) -> tuple[Integers, Integers]:
     """Every pair of judgments of one item, as two arrays of positions (P,); the lower annotator comes first."""
     total = len(judgments.items)
     ends = np.cumsum(judgments.per_item)[judgments.items]
-    partners = ends - np.arange(total) - 1  # how many judgments of the same item follow
-    first = np.repeat(np.arange(total), partners)
-    before = np.cumsum(partners) - partners
+    follower_counts = ends - np.arange(total) - 1  # how many judgments of the same item follow
+    first = np.repeat(np.arange(total), follower_counts)
+    before = np.cumsum(follower_counts) - follower_counts
     return first, first + 1 + np.arange(len(first)) - before[first]

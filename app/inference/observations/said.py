@@ -9,7 +9,7 @@ from app.inference.ground.arrays import Array, Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Said:
+class LongJudgments:
     """Of N items, in their order, (T,) each. annotators: whatever whole numbers they have; scores: on 0 to 1."""
 
     n_items: int
@@ -18,25 +18,25 @@ class Said:
     scores: Array
 
     @classmethod
-    def nothing(cls, n_items: int) -> "Said":
+    def empty(cls, n_items: int) -> "LongJudgments":
         """Before the first one."""
         none = np.zeros(0, np.intp)
         return cls(n_items, none, none, np.zeros(0))
 
-    def after(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "Said":
+    def add_judgments(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "LongJudgments":
         """With these too."""
-        return Said(
+        return LongJudgments(
             self.n_items,
             np.append(self.items, np.asarray(items, np.intp)),
             np.append(self.annotators, np.asarray(annotators, np.intp)),
             np.append(self.scores, np.asarray(scores, np.float64)),
         )
 
-    def of(self, items: Integers) -> "Said":
+    def select_items(self, items: Integers) -> "LongJudgments":
         """Those of some items alone, by their numbers in order, which are numbered anew."""
-        place = np.searchsorted(items, self.items)
-        kept = items.take(place, mode="clip") == self.items
-        return Said(len(items), place[kept], self.annotators[kept], self.scores[kept])
+        positions = np.searchsorted(items, self.items)
+        is_selected = items.take(positions, mode="clip") == self.items
+        return LongJudgments(len(items), positions[is_selected], self.annotators[is_selected], self.scores[is_selected])
 
     @property
     def nbytes(self) -> int:

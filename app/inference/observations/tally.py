@@ -15,43 +15,48 @@ Numbers = TypeVar("Numbers", Integers, Array)
 
 # Recent pairs are merged into the others once they are an eighth of them, and so many: inserting a few into millions
 # would copy the millions every time.
-PART, LEAST = 8, 20_000
+MERGE_FRACTION, MIN_MERGED_PAIRS = 8, 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class AnnotatorItemCounts:
     """Which annotator judged which item, as sorted numbers, and how often; (P,) each."""
 
     numbers: Integers
     counts: Integers
 
     @classmethod
-    def nothing(cls) -> "Pairs":
+    def empty(cls) -> "AnnotatorItemCounts":
         """Nobody has judged."""
         return cls(np.zeros(0, np.intp), np.zeros(0, np.intp))
 
-    def within(self, items: Integers, n_items: int) -> "Pairs":
+    def select_items(self, items: Integers, n_items: int) -> "AnnotatorItemCounts":
         """Those of some of N items, by their numbers in order, which are numbered anew."""
         annotator, item = np.divmod(self.numbers, n_items)
-        place = np.searchsorted(items, item)
-        kept = items.take(place, mode="clip") == item
-        return Pairs(annotator[kept] * len(items) + place[kept], self.counts[kept])
+        positions = np.searchsorted(items, item)
+        is_selected = items.take(positions, mode="clip") == item
+        return AnnotatorItemCounts(
+            annotator[is_selected] * len(items) + positions[is_selected], self.counts[is_selected]
+        )
 
-    def of(self, numbers: Integers) -> Integers:
+    def look_up_counts(self, numbers: Integers) -> Integers:
         """How often each of these is there, (n,)."""
         if not len(self.numbers):
             return np.zeros(len(numbers), np.intp)
-        place = np.searchsorted(self.numbers, numbers)
-        here = self.numbers.take(place, mode="clip") == numbers
-        return np.where(here, self.counts.take(place, mode="clip"), 0)
+        positions = np.searchsorted(self.numbers, numbers)
+        is_present = self.numbers.take(positions, mode="clip") == numbers
+        return np.where(is_present, self.counts.take(positions, mode="clip"), 0)
 
-    def plus(self, numbers: Integers, counts: Integers) -> "Pairs":
+    def add_counts(self, new_numbers: Integers, new_counts: Integers) -> "AnnotatorItemCounts":
         """With these too, sorted and each once."""
-        known = self.of(numbers) > 0
-        mine = self.counts.copy()
-        mine[np.searchsorted(self.numbers, numbers[known])] += counts[known]
-        place = np.searchsorted(self.numbers, numbers[~known])
-        return Pairs(np.insert(self.numbers, place, numbers[~known]), np.insert(mine, place, counts[~known]))
+        is_known = self.look_up_counts(new_numbers) > 0
+        updated_counts = self.counts.copy()
+        updated_counts[np.searchsorted(self.numbers, new_numbers[is_known])] += new_counts[is_known]
+        place = np.searchsorted(self.numbers, new_numbers[~is_known])
+        return AnnotatorItemCounts(
+            np.insert(self.numbers, place, new_numbers[~is_known]),
+            np.insert(updated_counts, place, new_counts[~is_known]),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,16 +75,16 @@ class Tally:
     first_total: Array
     first_squares: Array
     repeats: Integers
-    settled: Pairs
-    recent: Pairs
+    settled: AnnotatorItemCounts
+    recent: AnnotatorItemCounts
 
     @classmethod
-    def nothing(cls, n_items: int) -> "Tally":
+    def empty(cls, n_items: int) -> "Tally":
         """Before the first judgment."""
         none, zero = np.zeros(n_items, np.intp), np.zeros(n_items)
-        return cls(none, zero, none, zero, zero, none, Pairs.nothing(), Pairs.nothing())
+        return cls(none, zero, none, zero, zero, none, AnnotatorItemCounts.empty(), AnnotatorItemCounts.empty())
 
-    def after(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "Tally":
+    def add_judgments(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "Tally":
         """With these judgments too, in their order; the same sums, to the last bit, in whatever pieces they come.
 
         items: (T,) from 0 to N - 1; annotators: (T,) whole numbers from 0, below 2^63 / N; scores: (T,). It checks
@@ -87,22 +92,22 @@ class Tally:
         """
         items, scores = np.asarray(items, np.intp), np.asarray(scores, np.float64)
         numbers = np.asarray(annotators, np.intp) * len(self.judgments) + items
-        pairs, first, more = np.unique(numbers, return_index=True, return_counts=True)
-        before = self.settled.of(pairs) + self.recent.of(pairs)
-        new = np.sort(first[before == 0])
-        settled, recent = _merged(self.settled, self.recent.plus(pairs, more))
+        pairs, first, added_counts = np.unique(numbers, return_index=True, return_counts=True)
+        earlier_counts = self.settled.look_up_counts(pairs) + self.recent.look_up_counts(pairs)
+        first_judgments = np.sort(first[earlier_counts == 0])
+        settled, recent = _merge_recent(self.settled, self.recent.add_counts(pairs, added_counts))
         return Tally(
-            _plus(self.judgments, items, 1),
-            _plus(self.total, items, scores),
-            _plus(self.annotators, items[new], 1),
-            _plus(self.first_total, items[new], scores[new]),
-            _plus(self.first_squares, items[new], scores[new] ** 2),
-            _plus(self.repeats, items[first], more * (2 * before + more)),
+            _add_by_item(self.judgments, items, 1),
+            _add_by_item(self.total, items, scores),
+            _add_by_item(self.annotators, items[first_judgments], 1),
+            _add_by_item(self.first_total, items[first_judgments], scores[first_judgments]),
+            _add_by_item(self.first_squares, items[first_judgments], scores[first_judgments] ** 2),
+            _add_by_item(self.repeats, items[first], added_counts * (2 * earlier_counts + added_counts)),
             settled,
             recent,
         )
 
-    def of(self, items: Integers) -> "Tally":
+    def select_items(self, items: Integers) -> "Tally":
         """That of some items alone, by their numbers in order, which are numbered anew."""
         return Tally(
             self.judgments[items],
@@ -111,14 +116,14 @@ class Tally:
             self.first_total[items],
             self.first_squares[items],
             self.repeats[items],
-            self.settled.within(items, len(self.judgments)),
-            self.recent.within(items, len(self.judgments)),
+            self.settled.select_items(items, len(self.judgments)),
+            self.recent.select_items(items, len(self.judgments)),
         )
 
     @property
-    def pairs(self) -> Pairs:
+    def annotator_item_counts(self) -> AnnotatorItemCounts:
         """Who judged what: all that is `settled` and `recent`."""
-        return self.settled.plus(self.recent.numbers, self.recent.counts)
+        return self.settled.add_counts(self.recent.numbers, self.recent.counts)
 
     @property
     def nbytes(self) -> int:
@@ -135,13 +140,15 @@ class Tally:
         return mean
 
 
-def _plus(sums: Numbers, items: Integers, values: npt.ArrayLike) -> Numbers:
-    more = sums.copy()
-    np.add.at(more, items, values)  # one after another, so that sums round alike in any pieces
-    return more
+def _add_by_item(totals: Numbers, items: Integers, values: npt.ArrayLike) -> Numbers:
+    new_totals = totals.copy()
+    np.add.at(new_totals, items, values)  # one after another, so that sums round alike in any pieces
+    return new_totals
 
 
-def _merged(settled: Pairs, recent: Pairs) -> tuple[Pairs, Pairs]:
-    if len(recent.numbers) < max(LEAST, len(settled.numbers) // PART):
+def _merge_recent(
+    settled: AnnotatorItemCounts, recent: AnnotatorItemCounts
+) -> tuple[AnnotatorItemCounts, AnnotatorItemCounts]:
+    if len(recent.numbers) < max(MIN_MERGED_PAIRS, len(settled.numbers) // MERGE_FRACTION):
         return settled, recent
-    return settled.plus(recent.numbers, recent.counts), Pairs.nothing()
+    return settled.add_counts(recent.numbers, recent.counts), AnnotatorItemCounts.empty()

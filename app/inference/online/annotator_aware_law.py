@@ -12,103 +12,125 @@ from app.inference.ground.arrays import Array
 from app.inference.online import annotator_aware_online as aware
 from app.inference.online.annotator_aware_online import ItemState
 from app.inference.online.beta import BETA
-from app.inference.online.item_law import checked_priors
+from app.inference.online.item_law import validate_priors
 from app.inference.online.law import (
-    AnnotatorDescribed,
-    Ask,
-    Change,
-    Counted,
-    Hit,
-    ItemsAfter,
-    Kept,
+    AnnotatorDescription,
+    AnsweredHit,
+    HitChange,
+    JudgmentWeights,
     Law,
-    LongOfItems,
-    OfAnnotators,
-    OfCampaign,
-    OfItems,
-    Parameters,
-    Priors,
-    State,
-    Step,
-    TakesLong,
-    answered,
-    checked_items,
+    LawParameters,
+    LawState,
+    LawStep,
+    ReadAnnotatorStates,
+    ReadCampaignState,
+    ReadItemHeads,
+    ReadItemTails,
+    ReadNextItems,
+    ReadPriors,
+    RunInThread,
+    StateFloats,
+    StateQuery,
+    run_law_step,
+    validate_hit_items,
 )
-from app.inference.ratings.moderated_aware import moderated_aware
+from app.inference.ratings.moderated_aware import moderate_aware_means
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorAwareLaw(Law):
     """`easl-aware`; `annotator_aware_online` says what it does and what it keeps."""
 
-    def begin(self, priors: Sequence[npt.ArrayLike], parameters: Parameters, kept: Kept | None = None) -> "Learned":
+    def initial_beliefs(
+        self, priors: Sequence[npt.ArrayLike], parameters: LawParameters, law_state: LawState | None = None
+    ) -> "AwareLawBeliefs":
         """Under the rule of the campaign of which this is kept."""
-        state = checked_priors(self, priors)
-        totals = aware.BEGUN if kept is None or kept.campaign is None else aware.begun_like(kept.campaign)
+        state = validate_priors(self, priors)
+        campaign_state = (
+            aware.INITIAL_CAMPAIGN_STATE
+            if law_state is None or law_state.campaign is None
+            else aware.initial_state_for_rule(law_state.campaign)
+        )
         items = [ItemState()] * state.shape[1]
-        return Learned(self, parameters, state, list(zip(*state.tolist(), strict=True)), items, {}, totals)
+        return AwareLawBeliefs(
+            self, parameters, state, list(zip(*state.tolist(), strict=True)), items, {}, campaign_state
+        )
 
-    def step(self, hit: Hit, parameters: Parameters) -> Step:  # noqa: ARG002  (it has nothing to tune)
+    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> LawStep:  # noqa: ARG002  (it has nothing to tune)
         """The items of the HIT, those whose turn it is, and everybody concerned. Raises what `apply` raises."""
-        totals: State = yield OfCampaign()
-        again, totals = yield from _turn(hit.items, totals)
-        numbers = [*hit.items, *again]
-        items = yield from _items(numbers, totals, again=len(again))
-        annotators = yield OfAnnotators(aware.concerned(hit.annotator, items, totals, again=len(again)))
-        priors = yield Priors(numbers)
-        yield TakesLong()
-        change = aware.apply(
+        campaign_state: StateFloats = yield ReadCampaignState()
+        rescanned_items, campaign_state = yield from _choose_rescans(hit.items, campaign_state)
+        numbers = [*hit.items, *rescanned_items]
+        items = yield from _read_item_states(numbers, campaign_state, rescan_count=len(rescanned_items))
+        annotators = yield ReadAnnotatorStates(
+            aware.involved_annotators(hit.annotator, items, campaign_state, rescan_count=len(rescanned_items))
+        )
+        priors = yield ReadPriors(numbers)
+        yield RunInThread()
+        change = aware.apply_aware_hit(
             hit.annotator,
             hit.values,
             priors=priors,
             items=items,
-            annotators=annotators,
-            totals=totals,
-            again=len(again),
+            annotator_states=annotators,
+            campaign_state=campaign_state,
+            rescan_count=len(rescanned_items),
         )
         changed = {
-            number: (item.since, item.looked if place in change.looked else None)
+            number: (item.since, item.looked if place in change.scanned_places else None)
             for place, (number, item) in enumerate(zip(numbers, change.items, strict=True))
         }
-        return Change(numbers, (change.a, change.b), Kept(change.totals, change.annotators, changed))
+        return HitChange(numbers, (change.a, change.b), LawState(change.campaign_state, change.annotators, changed))
 
-    def described(self, annotators: Mapping[int, State], campaign: State) -> dict[int, AnnotatorDescribed]:
+    def describe_annotators(
+        self, annotator_states: Mapping[int, StateFloats], campaign_state: StateFloats
+    ) -> dict[int, AnnotatorDescription]:
         """As the analysis describes them: who is odd but goes with the others is not random."""
-        return aware.described(annotators, campaign)
+        return aware.describe_aware_annotators(annotator_states, campaign_state)
 
-    def counted(self, item: int) -> Generator[Ask, Any, Counted]:
+    def read_judgment_weights(self, item_number: int) -> Generator[StateQuery, Any, JudgmentWeights]:
         """By what is known of its annotators now."""
-        totals: State = yield OfCampaign()
-        known = yield OfItems([item])
-        long = yield LongOfItems([item])
-        state = ItemState(*known.get(item, ()))._replace(looked=long.get(item))
-        return aware.counted(state, (yield OfAnnotators(aware.judges(state))), totals)
+        campaign_state: StateFloats = yield ReadCampaignState()
+        item_heads = yield ReadItemHeads([item_number])
+        item_tails = yield ReadItemTails([item_number])
+        state = ItemState(*item_heads.get(item_number, ()))._replace(looked=item_tails.get(item_number))
+        return aware.current_judgment_weights(
+            state, (yield ReadAnnotatorStates(aware.item_annotators(state))), campaign_state
+        )
 
 
-def _turn(shown: Sequence[int], totals: State) -> Generator[Ask, Any, tuple[list[int], State]]:
+def _choose_rescans(
+    hit_items: Sequence[int], campaign_state: StateFloats
+) -> Generator[StateQuery, Any, tuple[list[int], StateFloats]]:
     """The items that are looked at again with a HIT of these, and the campaign's state with its turn moved on."""
-    last, may = aware.turn(totals)
-    if not may:
-        return [], totals
+    last, judgment_budget = aware.rescan_position(campaign_state)
+    if not judgment_budget:
+        return [], campaign_state
     # One more than can be taken tells that there are more.
-    following = yield ItemsAfter(last, aware.AGAIN + len(shown) + 1)
-    others = [
-        (number, ItemState(since, floats).judgments) for number, since, floats in following if number not in shown
+    following = yield ReadNextItems(last, aware.MAX_RESCANNED_JUDGMENTS + len(hit_items) + 1)
+    candidates = [
+        (number, ItemState(since, floats).judgment_count)
+        for number, since, floats in following
+        if number not in hit_items
     ]
-    again, then = aware.chosen(others, last, may)
-    return again, aware.turned(totals, *then)
+    rescanned_items, next_position = aware.choose_rescanned_items(candidates, last, judgment_budget)
+    return rescanned_items, aware.move_rescan_position(campaign_state, *next_position)
 
 
-def _items(numbers: Sequence[int], totals: State, *, again: int) -> Generator[Ask, Any, list[ItemState]]:
+def _read_item_states(
+    item_numbers: Sequence[int], campaign_state: StateFloats, *, rescan_count: int
+) -> Generator[StateQuery, Any, list[ItemState]]:
     """What is known of these items, the last `again` of which are looked at again, with all that is looked at."""
-    known = yield OfItems(numbers)
-    items = [ItemState(*known.get(number, ())) for number in numbers]
-    long = yield LongOfItems([numbers[place] for place in aware.looked_at(items, again, totals)])
-    return [item._replace(looked=long.get(number)) for number, item in zip(numbers, items, strict=True)]
+    item_heads = yield ReadItemHeads(item_numbers)
+    items = [ItemState(*item_heads.get(number, ())) for number in item_numbers]
+    item_tails = yield ReadItemTails(
+        [item_numbers[place] for place in aware.scanned_places(items, rescan_count, campaign_state)]
+    )
+    return [item._replace(looked=item_tails.get(number)) for number, item in zip(item_numbers, items, strict=True)]
 
 
 @dataclass(slots=True)
-class Learned:
+class AwareLawBeliefs:
     """What a campaign has learned, in memory: all of its state, changed by one HIT after another.
 
     state: the posteriors, (2, N). priors: N pairs (a, b). items: N states. annotators: states by number. totals: the
@@ -116,21 +138,21 @@ class Learned:
     """
 
     law: AnnotatorAwareLaw
-    parameters: Parameters
+    parameters: LawParameters
     state: Array
     priors: Sequence[tuple[float, ...]]
     items: list[ItemState]
-    annotators: dict[int, State]
-    totals: State
+    annotators: dict[int, StateFloats]
+    campaign_state: StateFloats
     judged: list[int] = field(default_factory=list)  # in order
 
     @property
     def nbytes(self) -> int:
         """Posteriors, and what is known of each judgment."""
-        judgments = sum(self.items[item].judgments for item in self.judged)
-        return self.state.nbytes + 8 * aware.JUDGMENT * judgments
+        judgments = sum(self.items[item].judgment_count for item in self.judged)
+        return self.state.nbytes + 8 * aware.JUDGMENT_SIZE * judgments
 
-    def copy(self) -> "Learned":
+    def copy(self) -> "AwareLawBeliefs":
         """What is known of an item or annotator is never changed in place, so it is shared."""
         return replace(
             self,
@@ -140,68 +162,68 @@ class Learned:
             judged=list(self.judged),
         )
 
-    def kept(self) -> Kept:
+    def to_law_state(self) -> LawState:
         """All that is known besides posteriors."""
         none = np.empty(0)
         items = {k: self.items[k] for k in self.judged}
-        return Kept(
-            self.totals,
+        return LawState(
+            self.campaign_state,
             self.annotators,
             {k: (item.since, none if item.looked is None else item.looked) for k, item in items.items()},
         )
 
-    def take(self, hits: Sequence[Hit]) -> None:
+    def apply_hits(self, hits: Sequence[AnsweredHit]) -> None:
         """Apply HITs, one after another."""
-        for _ in self.steps(hits):
+        for _ in self.iterate_changes(hits):
             pass
 
-    def steps(self, hits: Sequence[Hit]) -> Iterator[Change]:
+    def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
         """Apply HITs, and tell what each changed."""
         for hit in hits:
-            yield self.apply(hit)
+            yield self.apply_hit(hit)
 
-    def apply(self, hit: Hit) -> Change:
+    def apply_hit(self, hit: AnsweredHit) -> HitChange:
         """One HIT. Raises ValueError for what `annotator_aware_online.apply` refuses, and for item numbers that are not
         there or twice.
         """
-        checked_items(hit.items, len(self.items))
-        change = answered(self.law.step(hit, self.parameters), self._answer)
-        self._put(change)
+        validate_hit_items(hit.items, len(self.items))
+        change = run_law_step(self.law.step_hit(hit, self.parameters), self._answer_query)
+        self._store_change(change)
         return change
 
-    def _answer(self, ask: Ask) -> Any:  # noqa: PLR0911  (one for each kind of question)
-        match ask:
-            case TakesLong():
+    def _answer_query(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one for each kind of question)
+        match query:
+            case RunInThread():
                 return None
-            case OfCampaign():
-                return self.totals
-            case ItemsAfter(last, limit):
+            case ReadCampaignState():
+                return self.campaign_state
+            case ReadNextItems(last, limit):
                 place = bisect_right(self.judged, last)
                 first = self.judged[place : place + limit]
                 numbers = first + self.judged[: min(place, limit - len(first))]
                 return [(number, self.items[number].since, self.items[number].floats) for number in numbers]
-            case OfItems(items):
+            case ReadItemHeads(items):
                 return {number: self.items[number][:2] for number in items}
-            case LongOfItems(items):
+            case ReadItemTails(items):
                 return {number: self.items[number].looked for number in items}
-            case OfAnnotators(annotators):
+            case ReadAnnotatorStates(annotators):
                 return {number: self.annotators[number] for number in annotators if number in self.annotators}
-            case Priors(items):
+            case ReadPriors(items):
                 return [self.priors[number] for number in items]
-        raise TypeError(f"nothing is known of {ask}")
+        raise TypeError(f"nothing is known of {query}")
 
-    def _put(self, change: Change) -> None:
+    def _store_change(self, change: HitChange) -> None:
         self.state[:, change.items] = change.state
-        for number, (since, looked) in change.kept.items.items():
+        for number, (since, looked) in change.law_state.items.items():
             before = self.items[number]
-            if not before.judgments:
+            if not before.judgment_count:
                 insort(self.judged, number)
             self.items[number] = (
                 before._replace(since=since) if looked is None else ItemState(since, looked.size, looked)
             )
-        self.annotators |= change.kept.annotators
-        assert change.kept.campaign is not None  # noqa: S101  (this law's changes have one)
-        self.totals = change.kept.campaign
+        self.annotators |= change.law_state.annotators
+        assert change.law_state.campaign is not None  # noqa: S101  (this law's changes have one)
+        self.campaign_state = change.law_state.campaign
 
 
 LAW = AnnotatorAwareLaw(
@@ -212,5 +234,5 @@ LAW = AnnotatorAwareLaw(
     family=BETA,
     layout=1,
     quick=False,
-    fit=moderated_aware,
+    fit=moderate_aware_means,
 )

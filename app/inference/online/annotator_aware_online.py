@@ -32,38 +32,38 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.inference.online.law import AnnotatorDescribed, checked_scores
+from app.inference.online.law import AnnotatorDescription, validate_hit_scores
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs
 from app.inference.ratings.annotator_evidence import (
     COMPARED,
-    COMPARED_AT_LEAST,
-    EVIDENCE,
-    OTHERS,
-    Judged,
-    evidence_of,
+    EVIDENCE_SIZE,
+    MIN_EVIDENCE_JUDGMENTS,
+    OTHERS_SIZE,
+    ScoredJudgments,
+    collect_evidence,
 )
 
-State = list[float]
+StateFloats = list[float]
 
-JUDGMENT = 2 + OTHERS
-_BELIEFS = learning.CLASSES + 7
-ANNOTATOR = EVIDENCE + _BELIEFS + learning.TOTALS
-TOTALS = learning.TOTALS
+JUDGMENT_SIZE = 2 + OTHERS_SIZE
+_BELIEFS_SIZE = learning.RELIABILITY_COUNT + 7
+ANNOTATOR_SIZE = EVIDENCE_SIZE + _BELIEFS_SIZE + learning.TOTALS_SIZE
+TOTALS_SIZE = learning.TOTALS_SIZE
 
-AGAIN = 100
+MAX_RESCANNED_JUDGMENTS = 100
 """Judgments of other items that are looked at again with each HIT, and the most such items."""
 # Of a HIT's items, all judgments are looked at when those that were not yet are at least this part of the others: so
 # what an answer costs hardly grows with the judgments that its items have.
-_NEWS = 1 / 20
+_MIN_NEW_SHARE = 1 / 20
 
-BEGUN: State = [2.0, -1.0, 0.0]
+INITIAL_CAMPAIGN_STATE: StateFloats = [2.0, -1.0, 0.0]
 """The campaign's state before the first HIT. Under the first rule it was empty.
 
 Nothing reads the number of the rule yet: that there is a turn tells the first two apart.
 """
-_POSTERIOR, _NEW = 2, 2  # floats before the judgments since the last look, and of each of these
-_HALF = 0.5  # of a change of beliefs is made, as in `annotator_fixed_point`
+_POSTERIOR_SIZE, _NEW_JUDGMENT_SIZE = 2, 2  # floats before the judgments since the last look, and of each of these
+_BELIEF_STEP = 0.5  # of a change of beliefs is made, as in `annotator_fixed_point`
 
 
 class ItemState(NamedTuple):
@@ -79,27 +79,27 @@ class ItemState(NamedTuple):
     looked: Array | None = None
 
     @property
-    def judgments(self) -> int:
+    def judgment_count(self) -> int:
         """How many the item has."""
-        return self.floats // JUDGMENT + self.unseen
+        return self.floats // JUDGMENT_SIZE + self.unscanned_count
 
     @property
-    def unseen(self) -> int:
+    def unscanned_count(self) -> int:
         """How many it has since the last look."""
-        return max(len(self.since) - _POSTERIOR, 0) // _NEW
+        return max(len(self.since) - _POSTERIOR_SIZE, 0) // _NEW_JUDGMENT_SIZE
 
-    def rows(self) -> Array:
+    def judgment_rows(self) -> Array:
         """All judgments, (judgments, JUDGMENT), NaN where it is not known what the others said. To be read only.
 
         Raises ValueError if what was looked at is not at hand.
         """
         if self.looked is None and self.floats:
             raise ValueError("what was known of an item that is looked at must be given")
-        looked = (np.empty(0) if self.looked is None else self.looked).reshape(-1, JUDGMENT)
-        if not self.unseen:  # as of nearly all that are looked at again
+        looked = (np.empty(0) if self.looked is None else self.looked).reshape(-1, JUDGMENT_SIZE)
+        if not self.unscanned_count:  # as of nearly all that are looked at again
             return looked
-        unseen = np.full((self.unseen, JUDGMENT), np.nan)
-        unseen[:, :_NEW] = np.reshape(self.since[_POSTERIOR:], (-1, _NEW))
+        unseen = np.full((self.unscanned_count, JUDGMENT_SIZE), np.nan)
+        unseen[:, :_NEW_JUDGMENT_SIZE] = np.reshape(self.since[_POSTERIOR_SIZE:], (-1, _NEW_JUDGMENT_SIZE))
         return np.concatenate([looked, unseen])
 
 
@@ -115,78 +115,94 @@ class AwareChange:
     a: list[float]
     b: list[float]
     items: list[ItemState]
-    looked: list[int]
-    annotators: dict[int, State]
-    totals: State
+    scanned_places: list[int]
+    annotators: dict[int, StateFloats]
+    campaign_state: StateFloats
 
 
-def _turned(totals: Sequence[float]) -> bool:
+def _has_rescans(campaign_state: Sequence[float]) -> bool:
     """Whether other items are looked at again: not under the first rule."""
-    return len(totals) not in (0, TOTALS)
+    return len(campaign_state) not in (0, TOTALS_SIZE)
 
 
-def _sums(totals: Sequence[float]) -> Array:
+def _annotator_totals(campaign_state: Sequence[float]) -> Array:
     """What annotators have added to the campaign's state, (TOTALS,)."""
-    return np.array([*totals[len(BEGUN) if _turned(totals) else 0 :]] or [0.0] * TOTALS)
+    return np.array(
+        [*campaign_state[len(INITIAL_CAMPAIGN_STATE) if _has_rescans(campaign_state) else 0 :]] or [0.0] * TOTALS_SIZE
+    )
 
 
-def begun_like(totals: Sequence[float]) -> State:
+def initial_state_for_rule(campaign_state: Sequence[float]) -> StateFloats:
     """Before the first HIT, the state of a campaign that has these totals at any time: under the same rule."""
-    return BEGUN if _turned(totals) else []
+    return INITIAL_CAMPAIGN_STATE if _has_rescans(campaign_state) else []
 
 
-def turn(totals: Sequence[float]) -> tuple[int, int]:
+def rescan_position(campaign_state: Sequence[float]) -> tuple[int, int]:
     """Which item was looked at again last, and how many judgments may be now; (-1, 0) if none ever are."""
-    return (int(totals[1]), int(totals[2]) + AGAIN) if _turned(totals) else (-1, 0)
+    return (
+        (int(campaign_state[1]), int(campaign_state[2]) + MAX_RESCANNED_JUDGMENTS)
+        if _has_rescans(campaign_state)
+        else (-1, 0)
+    )
 
 
-def chosen(following: Iterable[tuple[int, int]], last: int, may: int) -> tuple[list[int], tuple[int, int]]:
+def choose_rescanned_items(
+    candidates: Iterable[tuple[int, int]], last_item: int, judgment_budget: int
+) -> tuple[list[int], tuple[int, int]]:
     """The items to look at again, `may` judgments or fewer of at most `AGAIN` items, and the turn after that.
 
     following: number and judgments of the campaign's judged items, without the HIT's, from the one after `last` around.
     """
     numbers: list[int] = []
-    for number, judgments in following:
-        if not may or judgments > may or len(numbers) == AGAIN:
+    for number, judgments in candidates:
+        if not judgment_budget or judgments > judgment_budget or len(numbers) == MAX_RESCANNED_JUDGMENTS:
             break
         numbers.append(number)
-        may -= judgments
+        judgment_budget -= judgments
     else:
-        may = 0  # all have been looked at; nothing is saved up
-    return numbers, (numbers[-1] if numbers else last, may)
+        judgment_budget = 0  # all have been looked at; nothing is saved up
+    return numbers, (numbers[-1] if numbers else last_item, judgment_budget)
 
 
-def turned(totals: Sequence[float], last: int, left: int) -> State:
+def move_rescan_position(campaign_state: Sequence[float], last_item: int, saved_judgments: int) -> StateFloats:
     """The campaign's state with its turn moved on."""
-    return [totals[0], float(last), float(left), *totals[len(BEGUN) :]] if _turned(totals) else list(totals)
+    return (
+        [campaign_state[0], float(last_item), float(saved_judgments), *campaign_state[len(INITIAL_CAMPAIGN_STATE) :]]
+        if _has_rescans(campaign_state)
+        else list(campaign_state)
+    )
 
 
-def looked_at(items: Sequence[ItemState], again: int, totals: Sequence[float]) -> list[int]:
+def scanned_places(items: Sequence[ItemState], rescan_count: int, campaign_state: Sequence[float]) -> list[int]:
     """The places of the items whose judgments are looked at; the last `again` are not in the HIT."""
-    shown = len(items) - again
-    due = not _turned(totals)
-    return [place for place, item in enumerate(items) if due or place >= shown or _due(item)]
+    hit_size = len(items) - rescan_count
+    scans_all = not _has_rescans(campaign_state)
+    return [place for place, item in enumerate(items) if scans_all or place >= hit_size or _should_scan(item)]
 
 
-def _due(item: ItemState) -> bool:
-    return item.unseen + 1 >= _NEWS * (item.floats // JUDGMENT)
+def _should_scan(item: ItemState) -> bool:
+    return item.unscanned_count + 1 >= _MIN_NEW_SHARE * (item.floats // JUDGMENT_SIZE)
 
 
-def concerned(annotator: int, items: Sequence[ItemState], totals: Sequence[float], *, again: int = 0) -> list[int]:
+def involved_annotators(
+    annotator: int, items: Sequence[ItemState], campaign_state: Sequence[float], *, rescan_count: int = 0
+) -> list[int]:
     """Whose states `apply` needs, and may change: the annotator's and those of the judgments looked at, in order."""
-    looked = [items[place].rows()[:, 0] for place in looked_at(items, again, totals)]
-    return sorted({annotator, *np.unique(np.concatenate([np.empty(0), *looked])).astype(np.int64).tolist()})
+    scanned_annotators = [
+        items[place].judgment_rows()[:, 0] for place in scanned_places(items, rescan_count, campaign_state)
+    ]
+    return sorted({annotator, *np.unique(np.concatenate([np.empty(0), *scanned_annotators])).astype(np.int64).tolist()})
 
 
-def apply(
+def apply_aware_hit(
     annotator: int,
     scores: Sequence[float],
     *,
     priors: Sequence[tuple[float, float]],
     items: Sequence[ItemState],
-    annotators: Mapping[int, Sequence[float]],
-    totals: Sequence[float],
-    again: int = 0,
+    annotator_states: Mapping[int, Sequence[float]],
+    campaign_state: Sequence[float],
+    rescan_count: int = 0,
 ) -> AwareChange:
     """One HIT of n >= 1 items.
 
@@ -196,111 +212,147 @@ def apply(
     the campaign's, `BEGUN` before the first HIT.
     Raises ValueError for a score that is NaN or outside [0, 1], for lengths that differ and for what is not at hand.
     """
-    floats = checked_scores(scores, len(items) - again)
+    floats = validate_hit_scores(scores, len(items) - rescan_count)
     if len(priors) != len(items):
         raise ValueError(f"each item has a prior, but there are {len(items)} items and {len(priors)} priors")
-    looked = looked_at(items, again, totals)
-    numbers = concerned(annotator, items, totals, again=again)
-    given = [floats[place] for place in looked if place < len(floats)]
-    judged, said = _judged(annotator, given, [items[place].rows() for place in looked], numbers)
-    beliefs, heard, people, sums = _learned(judged, said, numbers, annotators, totals)
-    common = learning.crowd(sums)
+    scanned = scanned_places(items, rescan_count, campaign_state)
+    annotator_numbers = involved_annotators(annotator, items, campaign_state, rescan_count=rescan_count)
+    scanned_scores = [floats[place] for place in scanned if place < len(floats)]
+    scanned_judgments, others_before = _collect_judgments(
+        annotator, scanned_scores, [items[place].judgment_rows() for place in scanned], annotator_numbers
+    )
+    beliefs, others_now, new_annotator_states, new_totals = _learn_annotators(
+        scanned_judgments, others_before, annotator_numbers, annotator_states, campaign_state
+    )
+    crowd = learning.crowd_from_totals(new_totals)
 
-    def scored(judgments: Judged) -> tuple[Array, Array]:
-        return learning.corrected(judgments, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)
+    def correct(judgments: ScoredJudgments) -> tuple[Array, Array]:
+        return learning.correct_scores(judgments, beliefs, crowd, trust=crowd.trust, scale_trust=crowd.scale_trust)
 
-    priors_looked = [priors[place] for place in looked]
-    after = dict(zip(looked, _posteriors(judged.items, *scored(judged), priors_looked), strict=True))
-    rows = np.column_stack([np.array(numbers)[judged.annotators], judged.scores, heard.T])
+    scanned_priors = [priors[place] for place in scanned]
+    posteriors = dict(
+        zip(
+            scanned,
+            _add_up_posteriors(scanned_judgments.items, *correct(scanned_judgments), scanned_priors),
+            strict=True,
+        )
+    )
+    rows = np.column_stack(
+        [np.array(annotator_numbers)[scanned_judgments.annotators], scanned_judgments.scores, others_now.T]
+    )
     states = {
-        place: _looked(after[place] if _turned(totals) else (), of_item)
-        for place, of_item in zip(looked, _by_item(rows, judged), strict=True)
+        place: _scanned_item_state(posteriors[place] if _has_rescans(campaign_state) else (), of_item)
+        for place, of_item in zip(scanned, _split_rows_by_item(rows, scanned_judgments), strict=True)
     }
-    added = sorted(set(range(len(items))) - set(looked))
-    weight, score = scored(_by_one(numbers.index(annotator), [floats[place] for place in added]))
-    for place, more_a, more_b in zip(added, weight * score, weight * (1.0 - score), strict=True):
+    unscanned = sorted(set(range(len(items))) - set(scanned))
+    weight, score = correct(
+        _judgments_by_one_annotator(annotator_numbers.index(annotator), [floats[place] for place in unscanned])
+    )
+    for place, more_a, more_b in zip(unscanned, weight * score, weight * (1.0 - score), strict=True):
         a, b, *since = items[place].since
-        after[place] = (a + float(more_a), b + float(more_b))
-        states[place] = items[place]._replace(since=[*after[place], *since, float(annotator), floats[place]])
+        posteriors[place] = (a + float(more_a), b + float(more_b))
+        states[place] = items[place]._replace(since=[*posteriors[place], *since, float(annotator), floats[place]])
     return AwareChange(
-        a=[after[place][0] for place in range(len(items))],
-        b=[after[place][1] for place in range(len(items))],
+        a=[posteriors[place][0] for place in range(len(items))],
+        b=[posteriors[place][1] for place in range(len(items))],
         items=[states[place] for place in range(len(items))],
-        looked=looked,
-        annotators=people,
-        totals=[*totals[: len(BEGUN) if _turned(totals) else 0], *sums.tolist()],
+        scanned_places=scanned,
+        annotators=new_annotator_states,
+        campaign_state=[
+            *campaign_state[: len(INITIAL_CAMPAIGN_STATE) if _has_rescans(campaign_state) else 0],
+            *new_totals.tolist(),
+        ],
     )
 
 
-def _by_item(rows: Array, judged: Judged) -> list[Array]:
+def _split_rows_by_item(rows: Array, judgments: ScoredJudgments) -> list[Array]:
     """Of rows for all judgments those of each item, first to last."""
-    together = rows[np.argsort(judged.items, kind="stable")]
-    ends = np.cumsum(np.bincount(judged.items, minlength=judged.n_items)).tolist()
-    return [together[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    sorted_rows = rows[np.argsort(judgments.items, kind="stable")]
+    ends = np.cumsum(np.bincount(judgments.items, minlength=judgments.n_items)).tolist()
+    return [sorted_rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def _looked(posterior: Sequence[float], rows: Array) -> ItemState:
+def _scanned_item_state(posterior: Sequence[float], rows: Array) -> ItemState:
     return ItemState(posterior, rows.size, rows.flatten())  # a copy: rows are a part of what nobody is to keep
 
 
-def _judged(annotator: int, scores: list[float], items: Sequence[Array], numbers: list[int]) -> tuple[Judged, Array]:
+def _collect_judgments(
+    annotator: int, scores: list[float], item_rows: Sequence[Array], annotator_numbers: list[int]
+) -> tuple[ScoredJudgments, Array]:
     """All judgments of these items, the new ones last and of the first items, and what the others of them said before,
     (OTHERS, J), NaN where nothing is known of it.
     """
-    rows = np.concatenate([np.empty((0, JUDGMENT)), *items])
-    item = np.repeat(np.arange(len(items), dtype=np.intp), [len(earlier) for earlier in items])
-    gave = np.concatenate([rows[:, 0].astype(np.int64), np.full(len(scores), annotator, dtype=np.int64)])
-    who = np.asarray(np.searchsorted(numbers, gave), dtype=np.intp)
-    judged = Judged.of(
-        np.r_[item, np.arange(len(scores), dtype=np.intp)], who, np.r_[rows[:, 1], scores], len(items), len(numbers)
+    rows = np.concatenate([np.empty((0, JUDGMENT_SIZE)), *item_rows])
+    item = np.repeat(np.arange(len(item_rows), dtype=np.intp), [len(earlier) for earlier in item_rows])
+    judgment_annotators = np.concatenate([rows[:, 0].astype(np.int64), np.full(len(scores), annotator, dtype=np.int64)])
+    annotator_positions = np.asarray(np.searchsorted(annotator_numbers, judgment_annotators), dtype=np.intp)
+    judgments = ScoredJudgments.from_arrays(
+        np.r_[item, np.arange(len(scores), dtype=np.intp)],
+        annotator_positions,
+        np.r_[rows[:, 1], scores],
+        len(item_rows),
+        len(annotator_numbers),
     )
-    return judged, np.hstack([rows[:, 2:].T, np.full((OTHERS, len(scores)), np.nan)])
+    return judgments, np.hstack([rows[:, 2:].T, np.full((OTHERS_SIZE, len(scores)), np.nan)])
 
 
-def _learned(
-    judged: Judged, said: Array, numbers: list[int], annotators: Mapping[int, Sequence[float]], totals: Sequence[float]
-) -> tuple[AnnotatorBeliefs, Array, dict[int, State], Array]:
+def _learn_annotators(
+    judgments: ScoredJudgments,
+    others_before: Array,
+    annotator_numbers: list[int],
+    annotator_states: Mapping[int, Sequence[float]],
+    campaign_state: Sequence[float],
+) -> tuple[AnnotatorBeliefs, Array, dict[int, StateFloats], Array]:
     """What these judgments make believe of their annotators, what the others say now, the annotators' new states, and
     the new sum of what annotators add.
     """
-    rows = np.array([annotators.get(number) or [0.0] * ANNOTATOR for number in numbers])
-    evidence, known, added = np.split(rows, [EVIDENCE, EVIDENCE + _BELIEFS], axis=1)
-    sums = _sums(totals)
-    common = learning.crowd(sums)
-    new = np.array([number not in annotators for number in numbers])
-    if new.any():
-        known[new] = learning.beliefs(evidence[new], common).rows()
-    heard = said
-    if len(judged.scores):
-        heard = learning.others(judged, AnnotatorBeliefs.of(known), common)
+    rows = np.array([annotator_states.get(number) or [0.0] * ANNOTATOR_SIZE for number in annotator_numbers])
+    evidence, old_beliefs, old_contributions = np.split(rows, [EVIDENCE_SIZE, EVIDENCE_SIZE + _BELIEFS_SIZE], axis=1)
+    totals = _annotator_totals(campaign_state)
+    crowd = learning.crowd_from_totals(totals)
+    is_new = np.array([number not in annotator_states for number in annotator_numbers])
+    if is_new.any():
+        old_beliefs[is_new] = learning.estimate_beliefs(evidence[is_new], crowd).to_rows()
+    others_now = others_before
+    if len(judgments.scores):
+        others_now = learning.summarise_others(judgments, AnnotatorBeliefs.from_rows(old_beliefs), crowd)
         # What has not been looked at before has no evidence to take back.
-        seen = ~np.isnan(said[0])
-        taken = evidence_of(_only(judged, seen), said[:, seen])
-        evidence = evidence + evidence_of(judged, heard) - taken
-    beliefs = learning.beliefs(evidence, common)
-    if _turned(totals):
-        beliefs = AnnotatorBeliefs.of(known + np.where(new, 1.0, _HALF)[:, None] * (beliefs.rows() - known))
-    contributions = learning.contributions(evidence, beliefs, common.typical)
-    stored = np.column_stack([evidence, beliefs.rows(), contributions]).tolist()
-    return beliefs, heard, dict(zip(numbers, stored, strict=True)), sums + (contributions - added).sum(axis=0)
+        was_scanned = ~np.isnan(others_before[0])
+        old_evidence = collect_evidence(_select_judgments(judgments, was_scanned), others_before[:, was_scanned])
+        evidence = evidence + collect_evidence(judgments, others_now) - old_evidence
+    beliefs = learning.estimate_beliefs(evidence, crowd)
+    if _has_rescans(campaign_state):
+        beliefs = AnnotatorBeliefs.from_rows(
+            old_beliefs + np.where(is_new, 1.0, _BELIEF_STEP)[:, None] * (beliefs.to_rows() - old_beliefs)
+        )
+    contributions = learning.annotator_contributions(evidence, beliefs, crowd.typical_information)
+    stored = np.column_stack([evidence, beliefs.to_rows(), contributions]).tolist()
+    return (
+        beliefs,
+        others_now,
+        dict(zip(annotator_numbers, stored, strict=True)),
+        totals + (contributions - old_contributions).sum(axis=0),
+    )
 
 
-def _only(judged: Judged, these: npt.NDArray[np.bool_]) -> Judged:
+def _select_judgments(judgments: ScoredJudgments, mask: npt.NDArray[np.bool_]) -> ScoredJudgments:
     return replace(
-        judged,
-        items=judged.items[these],
-        annotators=judged.annotators[these],
-        scores=judged.scores[these],
+        judgments,
+        items=judgments.items[mask],
+        annotators=judgments.annotators[mask],
+        scores=judgments.scores[mask],
         same=None,  # what the others say of these is known
     )
 
 
-def _by_one(annotator: int, scores: list[float]) -> Judged:
+def _judgments_by_one_annotator(annotator: int, scores: list[float]) -> ScoredJudgments:
     items = np.arange(len(scores), dtype=np.intp)
-    return Judged(items, np.full_like(items, annotator), np.array(scores, np.float64), None, len(scores), annotator + 1)
+    return ScoredJudgments(
+        items, np.full_like(items, annotator), np.array(scores, np.float64), None, len(scores), annotator + 1
+    )
 
 
-def _posteriors(
+def _add_up_posteriors(
     items: npt.NDArray[np.intp], weight: Array, score: Array, priors: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float]]:
     """The items' Beta posteriors: the prior, and weight times corrected score, added up from first to last."""
@@ -310,13 +362,13 @@ def _posteriors(
     return [(a, b) for a, b in posteriors.tolist()]
 
 
-def judges(item: ItemState) -> list[int]:
+def item_annotators(item: ItemState) -> list[int]:
     """Who gave each judgment of an item, first to last."""
-    return [int(number) for number in item.rows()[:, 0]]
+    return [int(number) for number in item.judgment_rows()[:, 0]]
 
 
-def counted(
-    item: ItemState, annotators: Mapping[int, Sequence[float]], totals: Sequence[float]
+def current_judgment_weights(
+    item: ItemState, annotator_states: Mapping[int, Sequence[float]], campaign_state: Sequence[float]
 ) -> tuple[list[float], list[float]]:
     """What each judgment of an item counts for by what is known now, first to last: weights in (0, 1] and corrected
     scores in [0, 1].
@@ -325,25 +377,36 @@ def counted(
     weight times corrected score, as they were when the item was last looked at: after the HIT that looked at it, the
     weighted mean is the mode of a posterior that began as Beta(1, 1); later, until its turn comes, it is ahead of it.
     """
-    numbers, who = np.unique(np.array(judges(item), dtype=np.int64), return_inverse=True)
-    scores = item.rows()[:, 1]
-    known = np.reshape([annotators[int(k)] for k in numbers], (-1, ANNOTATOR))
-    beliefs = AnnotatorBeliefs.of(known[:, EVIDENCE : EVIDENCE + _BELIEFS])
-    common = learning.crowd(_sums(totals))
-    judged = Judged.of(np.zeros(len(who), np.intp), who, scores, 1, len(numbers))
-    weight, score = learning.corrected(judged, beliefs, common, trust=common.trust, scale_trust=common.scale_trust)
+    numbers, annotator_positions = np.unique(np.array(item_annotators(item), dtype=np.int64), return_inverse=True)
+    scores = item.judgment_rows()[:, 1]
+    state_rows = np.reshape([annotator_states[int(k)] for k in numbers], (-1, ANNOTATOR_SIZE))
+    beliefs = AnnotatorBeliefs.from_rows(state_rows[:, EVIDENCE_SIZE : EVIDENCE_SIZE + _BELIEFS_SIZE])
+    crowd = learning.crowd_from_totals(_annotator_totals(campaign_state))
+    judgments = ScoredJudgments.from_arrays(
+        np.zeros(len(annotator_positions), np.intp), annotator_positions, scores, 1, len(numbers)
+    )
+    weight, score = learning.correct_scores(judgments, beliefs, crowd, trust=crowd.trust, scale_trust=crowd.scale_trust)
     return weight.tolist(), score.tolist()
 
 
-def described(annotators: Mapping[int, Sequence[float]], totals: Sequence[float]) -> dict[int, AnnotatorDescribed]:
+def describe_aware_annotators(
+    annotator_states: Mapping[int, Sequence[float]], campaign_state: Sequence[float]
+) -> dict[int, AnnotatorDescription]:
     """These annotators, by number, as of what is known of them now; those who judged less than `COMPARED_AT_LEAST`
     items that others have judged too only by their chance of answering at random.
     """
-    if not annotators:
+    if not annotator_states:
         return {}
-    evidence, common = np.array([*annotators.values()])[:, :EVIDENCE], learning.crowd(_sums(totals))
-    found = learning.described(evidence, common)
-    known = np.where(evidence[:, COMPARED] >= COMPARED_AT_LEAST, 1.0, np.nan)
-    columns = found.classes[:, 0], known * found.reliability, known * found.bias * common.spread
+    evidence, crowd = (
+        np.array([*annotator_states.values()])[:, :EVIDENCE_SIZE],
+        learning.crowd_from_totals(_annotator_totals(campaign_state)),
+    )
+    beliefs = learning.beliefs_for_display(evidence, crowd)
+    nan_unless_compared = np.where(evidence[:, COMPARED] >= MIN_EVIDENCE_JUDGMENTS, 1.0, np.nan)
+    columns = (
+        beliefs.classes[:, 0],
+        nan_unless_compared * beliefs.expected_reliability,
+        nan_unless_compared * beliefs.bias * crowd.spread,
+    )
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return {number: AnnotatorDescribed(*row) for number, row in zip(annotators, rows, strict=True)}
+    return {number: AnnotatorDescription(*row) for number, row in zip(annotator_states, rows, strict=True)}

@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, betaln, xlog1py, xlogy
 
-from app.inference.ground.arrays import Array, checked_level
-from app.inference.online.law import Family
+from app.inference.ground.arrays import Array, validate_interval_level
+from app.inference.online.law import PosteriorFamily
 
-Pair = tuple[list[float], list[float]]
+AlphasAndBetas = tuple[list[float], list[float]]
 
 # Beyond these a float64 loses either the variance (products underflow) or the update (alpha + s == alpha).
 _SMALLEST_PRIOR, _LARGEST_PRIOR = 1e-6, 1e9
 
 
-def valid_prior(alpha: float, beta: float) -> bool:
+def is_valid_beta_prior(alpha: float, beta: float) -> bool:
     """Whether Beta(alpha, beta) may be a start: both in [1e-6, 1e9], so that floats keep every update."""
     return all(_SMALLEST_PRIOR <= parameter <= _LARGEST_PRIOR for parameter in (alpha, beta))
 
@@ -32,7 +32,7 @@ def score(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> Array:
     the mean is taken, so Beta(1, 1) gives 0.5. Where only one is above 1 the density climbs to that end,
     1 for alpha and 0 for beta, while (12) could leave [0, 1].
     """
-    alpha, beta = _positive(alpha, beta)
+    alpha, beta = _validate_beta_arrays(alpha, beta)
     above, below = np.maximum(alpha - 1.0, 0.0), np.maximum(beta - 1.0, 0.0)
     peaked = above + below > 0.0
     return np.where(peaked, above, alpha) / np.where(peaked, above + below, alpha + beta)
@@ -43,22 +43,22 @@ def variance(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> Array:
 
     A judgment may raise it, although the paper says it cannot: Beta(1, 10) -> Beta(1.9, 10).
     """
-    alpha, beta = _positive(alpha, beta)
+    alpha, beta = _validate_beta_arrays(alpha, beta)
     total = alpha + beta
     return alpha * beta / (total * total * (total + 1.0))
 
 
 def interval(alpha: npt.ArrayLike, beta: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: Beta quantiles at (1 - level) / 2 and (1 + level) / 2, both in [0, 1]."""
-    alpha, beta = _positive(alpha, beta)
-    tail = (1.0 - checked_level(level)) / 2.0
+    alpha, beta = _validate_beta_arrays(alpha, beta)
+    tail = (1.0 - validate_interval_level(level)) / 2.0
     low, high = betaincinv(alpha, beta, tail), betaincinv(alpha, beta, 1.0 - tail)
     return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
 
 def density(alpha: npt.ArrayLike, beta: npt.ArrayLike, x: npt.ArrayLike) -> Array:
     """The density at x: 0 outside [0, 1], infinite at an end whose parameter is below 1 (so draw inside)."""
-    alpha, beta = _positive(alpha, beta)
+    alpha, beta = _validate_beta_arrays(alpha, beta)
     x = np.asarray(x, dtype=np.float64)
     inside = np.clip(x, 0.0, 1.0)
     log_density = xlogy(alpha - 1.0, inside) + xlog1py(beta - 1.0, -inside) - betaln(alpha, beta)
@@ -74,13 +74,13 @@ def mode_and_variance(alpha: float, beta: float) -> tuple[float, float]:
     return mode, alpha * beta / (total * total * (total + 1.0))
 
 
-def estimates(alpha: Sequence[float], beta: Sequence[float]) -> Pair:
+def beta_modes_and_variances(alpha: Sequence[float], beta: Sequence[float]) -> AlphasAndBetas:
     """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
-    both = [mode_and_variance(a, b) for a, b in zip(*checked(alpha, beta), strict=True)]
-    return [mode for mode, _ in both], [variance for _, variance in both]
+    modes_and_variances = [mode_and_variance(a, b) for a, b in zip(*validate_beta_lists(alpha, beta), strict=True)]
+    return [mode for mode, _ in modes_and_variances], [variance for _, variance in modes_and_variances]
 
 
-def checked(alpha: Sequence[float], beta: Sequence[float]) -> Pair:
+def validate_beta_lists(alpha: Sequence[float], beta: Sequence[float]) -> AlphasAndBetas:
     """The posteriors of one HIT as plain floats.
 
     Raises ValueError if the lengths differ or a parameter is not finite and above 0.
@@ -94,7 +94,7 @@ def checked(alpha: Sequence[float], beta: Sequence[float]) -> Pair:
     return alphas, betas
 
 
-def _positive(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> tuple[Array, Array]:
+def _validate_beta_arrays(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> tuple[Array, Array]:
     alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
     for parameter in (alpha, beta):
         # Written so that NaN fails too.
@@ -103,16 +103,16 @@ def _positive(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> tuple[Array, Array]:
     return alpha, beta
 
 
-BETA = Family(
+BETA = PosteriorFamily(
     name="Beta",
     parameter_names=("alpha", "beta"),
     score_name="mode",
     default_prior=(1.0, 1.0),  # flat: every score is as likely as any other (section 4 of the paper)
     support=(0.0, 1.0),
-    valid_prior=valid_prior,
+    is_valid_prior=is_valid_beta_prior,
     score=score,
     variance=variance,
     interval=interval,
     density=density,
-    estimates=estimates,
+    scores_and_variances=beta_modes_and_variances,
 )

@@ -34,23 +34,23 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.online import beta
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, Family
+from app.inference.online.law import Columns, PosteriorFamily
 
 
-def valid_prior(*counts: float) -> bool:
+def is_valid_dirichlet_prior(*counts: float) -> bool:
     """Whether Dirichlet(counts) may be a start: each such as a Beta's alpha may be."""
-    return len(counts) > 1 and all(beta.valid_prior(count, count) for count in counts)
+    return len(counts) > 1 and all(beta.is_valid_beta_prior(count, count) for count in counts)
 
 
 def score(*counts: npt.ArrayLike) -> Array:
     """The posterior mean share of the likeliest class, from 1 / K to 1."""
-    columns = _positive(counts)
+    columns = _validate_count_arrays(counts)
     return reduce(np.maximum, columns) / reduce(np.add, columns)
 
 
 def variance(*counts: npt.ArrayLike) -> Array:
     """The sum of the variances of all shares, in (0, 1)."""
-    columns = _positive(counts)
+    columns = _validate_count_arrays(counts)
     total = reduce(np.add, columns)
     # Not as 1 - sum m^2, which loses digits where one class has nearly all.
     gini = reduce(np.add, [(column / total) * ((total - column) / total) for column in columns])
@@ -59,52 +59,52 @@ def variance(*counts: npt.ArrayLike) -> Array:
 
 def interval(*counts: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval of the likeliest class's share, whose posterior is Beta(a, A - a)."""
-    return beta.interval(*_likeliest(counts), level=level)
+    return beta.interval(*_marginal_of_likeliest_class(counts), level=level)
 
 
-def density(*counts_and_x: npt.ArrayLike) -> Array:
+def density(*counts_then_x: npt.ArrayLike) -> Array:
     """The density of the likeliest class's share at x, which comes last."""
-    *counts, x = counts_and_x
-    return beta.density(*_likeliest(counts), x)
+    *counts, x = counts_then_x
+    return beta.density(*_marginal_of_likeliest_class(counts), x)
 
 
-def estimates(*counts: Sequence[float]) -> tuple[list[float], list[float]]:
+def dirichlet_scores_and_variances(*counts: Sequence[float]) -> tuple[list[float], list[float]]:
     """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
-    told = [_score_and_variance(item) for item in zip(*_checked(counts), strict=True)]
-    return [score for score, _ in told], [variance for _, variance in told]
+    scores_and_variances = [_score_and_variance(item) for item in zip(*_validate_count_lists(counts), strict=True)]
+    return [score for score, _ in scores_and_variances], [variance for _, variance in scores_and_variances]
 
 
-def update(*hit: object) -> Columns:
+def update(*counts_labels_parameters: object) -> Columns:
     """One HIT: a_k += 1 for each item's own label k.
 
     K sequences of n >= 1 floats, n labels 0..K-1, parameters, of which there are none to tune; K new lists of n floats.
     Raises ValueError for lengths that differ, an empty HIT, a label that is none, or a count that is not finite and
     above 0.
     """
-    *counts, labels, _ = hit
-    columns = _checked(counts)
-    for place, label in enumerate(_labels(labels, len(columns[0]), len(columns))):
+    *counts, labels, _ = counts_labels_parameters
+    columns = _validate_count_lists(counts)
+    for place, label in enumerate(_validate_hit_labels(labels, len(columns[0]), len(columns))):
         columns[label][place] += 1.0
     return tuple(columns)
 
 
-def update_all(*judgments: Array) -> None:
+def count_labels_in_place(*counts_items_labels: Array) -> None:
     """The same for all labels of many HITs, in place; see `ItemLaw`."""
-    *counts, items, labels = judgments
+    *counts, items, labels = counts_items_labels
     for label, column in enumerate(counts):
         # One after another, so that sums round as they do in `update`.
         np.add.at(column, items[labels == label], 1.0)
 
 
-def _labels(labels: object, items: int, classes: int) -> list[int]:
+def _validate_hit_labels(labels: object, item_count: int, class_count: int) -> list[int]:
     """The labels of one HIT as whole numbers."""
-    given = [float(label) for label in labels]  # type: ignore[attr-defined]  # a sequence
-    if not 0 < len(given) == items:
-        raise ValueError(f"a HIT needs one label per item, but has {items} items and {len(given)} labels")
-    for label in given:
-        if label not in range(classes):
-            raise ValueError(f"a label must be a whole number from 0 to {classes - 1}, not {label}")
-    return [int(label) for label in given]
+    label_numbers = [float(label) for label in labels]  # type: ignore[attr-defined]  # a sequence
+    if not 0 < len(label_numbers) == item_count:
+        raise ValueError(f"a HIT needs one label per item, but has {item_count} items and {len(label_numbers)} labels")
+    for label in label_numbers:
+        if label not in range(class_count):
+            raise ValueError(f"a label must be a whole number from 0 to {class_count - 1}, not {label}")
+    return [int(label) for label in label_numbers]
 
 
 def _score_and_variance(counts: tuple[float, ...]) -> tuple[float, float]:
@@ -113,14 +113,14 @@ def _score_and_variance(counts: tuple[float, ...]) -> tuple[float, float]:
     return max(counts) / total, gini / (total + 1.0)
 
 
-def _likeliest(counts: Sequence[npt.ArrayLike]) -> tuple[Array, Array]:
+def _marginal_of_likeliest_class(counts: Sequence[npt.ArrayLike]) -> tuple[Array, Array]:
     """The Beta marginal of the likeliest class's share."""
-    columns = _positive(counts)
-    most = reduce(np.maximum, columns)
-    return most, reduce(np.add, columns) - most
+    columns = _validate_count_arrays(counts)
+    largest_count = reduce(np.maximum, columns)
+    return largest_count, reduce(np.add, columns) - largest_count
 
 
-def _checked(counts: Sequence[object]) -> list[list[float]]:
+def _validate_count_lists(counts: Sequence[object]) -> list[list[float]]:
     """The posteriors of one HIT as plain floats, a new list for each class."""
     columns: list[list[float]] = [list(map(float, column)) for column in counts]  # type: ignore[call-overload]  # sequences
     if len({len(column) for column in columns}) > 1:
@@ -132,7 +132,7 @@ def _checked(counts: Sequence[object]) -> list[list[float]]:
     return columns
 
 
-def _positive(counts: Sequence[npt.ArrayLike]) -> list[Array]:
+def _validate_count_arrays(counts: Sequence[npt.ArrayLike]) -> list[Array]:
     columns = [np.asarray(column, dtype=np.float64) for column in counts]
     for column in columns:
         # Written so that NaN fails too.
@@ -145,43 +145,43 @@ def _positive(counts: Sequence[npt.ArrayLike]) -> list[Array]:
 class DirichletLaw(ItemLaw):
     """`dirichlet` for a number of classes; that of the registry is for two."""
 
-    def of_classes(self, count: int) -> "DirichletLaw":
+    def for_class_count(self, class_count: int) -> "DirichletLaw":
         """The law for so many classes, at least two."""
-        return of_classes(count)
+        return dirichlet_law(class_count)
 
-    def accepts(self, values: Array) -> npt.NDArray[np.bool_]:
+    def is_accepted(self, values: Array) -> npt.NDArray[np.bool_]:
         """The numbers of its classes."""
         return np.isin(values, np.arange(len(self.family.parameter_names)))
 
 
 @cache
-def of_classes(count: int) -> DirichletLaw:
+def dirichlet_law(class_count: int) -> DirichletLaw:
     """The law for so many classes. Raises ValueError for fewer than two."""
-    if count < 2:
-        raise ValueError(f"there must be two classes at least, not {count}")
+    if class_count < 2:
+        raise ValueError(f"there must be two classes at least, not {class_count}")
     return DirichletLaw(
         name="dirichlet",
         title="Dirichlet: labels are counted for each class",
         assumes="Each label adds to the count of its class in its item’s Dirichlet posterior; annotators are taken to "
         "be alike.",
-        family=Family(
+        family=PosteriorFamily(
             name="Dirichlet",
-            parameter_names=tuple(f"class_{k}" for k in range(1, count + 1)),
+            parameter_names=tuple(f"class_{k}" for k in range(1, class_count + 1)),
             score_name="share",
-            default_prior=(1.0 / count,) * count,
+            default_prior=(1.0 / class_count,) * class_count,
             support=(0.0, 1.0),
-            valid_prior=valid_prior,
+            is_valid_prior=is_valid_dirichlet_prior,
             score=score,
             variance=variance,
             interval=interval,
             density=density,
-            estimates=estimates,
+            scores_and_variances=dirichlet_scores_and_variances,
             counts_classes=True,
         ),
         reads="classes",
         update=update,
-        update_all=update_all,
+        update_in_place=count_labels_in_place,
     )
 
 
-LAW = of_classes(2)
+LAW = dirichlet_law(2)

@@ -8,14 +8,14 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.online import beta as beta_posterior
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, Parameters, checked_scores
+from app.inference.online.law import Columns, LawParameters, validate_hit_scores
 
 
 def update(
     alpha: Sequence[float],
     beta: Sequence[float],
     scores: Sequence[float],
-    parameters: Parameters,  # noqa: ARG001 - every law is called alike; this one has nothing to tune
+    parameters: LawParameters,  # noqa: ARG001 - every law is called alike; this one has nothing to tune
 ) -> Columns:
     """One HIT: alpha += s (24), beta += 1 - s (25), each item by its own score s in [0, 1].
 
@@ -24,15 +24,15 @@ def update(
     agree. Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0, 1],
     or an alpha or beta that is not finite and above 0.
     """
-    alphas, betas = beta_posterior.checked(alpha, beta)
-    floats = checked_scores(scores, len(alphas))
+    alphas, betas = beta_posterior.validate_beta_lists(alpha, beta)
+    floats = validate_hit_scores(scores, len(alphas))
     return (
         [a + s for a, s in zip(alphas, floats, strict=True)],
         [b + (1.0 - s) for b, s in zip(betas, floats, strict=True)],
     )
 
 
-def update_all(alpha: Array, beta: Array, items: npt.NDArray[np.intp], scores: Array) -> None:
+def add_scores_in_place(alpha: Array, beta: Array, items: npt.NDArray[np.intp], scores: Array) -> None:
     """(24) and (25) for all judgments of many HITs, in place; see `ItemLaw`."""
     # `at` adds one number after another, in order, so that sums round as they do in `update`.
     np.add.at(alpha, items, scores)
@@ -45,5 +45,5 @@ LAW = ItemLaw(
     assumes="Each score adds to the two counts of its item’s Beta posterior; annotators are taken to be alike.",
     family=beta_posterior.BETA,
     update=update,
-    update_all=update_all,
+    update_in_place=add_scores_in_place,
 )

@@ -8,7 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.inference.online.law import Change, Columns, Hit, Kept, Law, Parameters, Posteriors, Step, checked_items
+from app.inference.online.law import (
+    AnsweredHit,
+    Columns,
+    HitChange,
+    Law,
+    LawParameters,
+    LawState,
+    LawStep,
+    ReadPosteriors,
+    validate_hit_items,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,76 +35,78 @@ class ItemLaw(Law):
     """
 
     update: Callable[..., Columns]
-    update_all: Callable[..., None] | None = None
+    update_in_place: Callable[..., None] | None = None
 
-    def accepts(self, values: Array) -> npt.NDArray[np.bool_]:
+    def is_accepted(self, values: Array) -> npt.NDArray[np.bool_]:
         """Which of these values, (T,), `update` reads."""
         return (values >= 0.0) & (values <= 1.0)
 
-    def begin(self, priors: Sequence[npt.ArrayLike], parameters: Parameters, kept: Kept | None = None) -> "ItemBeliefs":  # noqa: ARG002  (it keeps none)
+    def initial_beliefs(
+        self, priors: Sequence[npt.ArrayLike], parameters: LawParameters, law_state: LawState | None = None
+    ) -> "ItemLawBeliefs":  # noqa: ARG002  (it keeps none)
         """Nothing is kept of a campaign but its posteriors."""
-        return ItemBeliefs(self, checked_priors(self, priors), parameters)
+        return ItemLawBeliefs(self, validate_priors(self, priors), parameters)
 
-    def step(self, hit: Hit, parameters: Parameters) -> Step:
+    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> LawStep:
         """The posteriors of the HIT's items, and no others. Raises what `update` raises."""
-        before: Columns = yield Posteriors(hit.items)
-        return Change(hit.items, self.update(*before, hit.values, parameters))
+        posteriors: Columns = yield ReadPosteriors(hit.items)
+        return HitChange(hit.items, self.update(*posteriors, hit.values, parameters))
 
 
 @dataclass(slots=True)
-class ItemBeliefs:
+class ItemLawBeliefs:
     """The posteriors of a campaign's items. state: their numbers, (numbers, N)."""
 
     law: ItemLaw
     state: Array
-    parameters: Parameters
+    parameters: LawParameters
 
     @property
     def nbytes(self) -> int:
         """Of the posteriors."""
         return self.state.nbytes
 
-    def copy(self) -> "ItemBeliefs":
+    def copy(self) -> "ItemLawBeliefs":
         """One that goes its own way."""
-        return ItemBeliefs(self.law, self.state.copy(), self.parameters)
+        return ItemLawBeliefs(self.law, self.state.copy(), self.parameters)
 
-    def kept(self) -> Kept:
+    def to_law_state(self) -> LawState:
         """Nothing."""
-        return Kept()
+        return LawState()
 
-    def take(self, hits: Sequence[Hit]) -> None:
+    def apply_hits(self, hits: Sequence[AnsweredHit]) -> None:
         """With `update_all` where there is one; what is wrong with a HIT is said by taking the HITs one by one."""
-        if self.law.update_all and (judgments := judgments_of(hits, self.state.shape[1], self.law)):
-            self.law.update_all(*self.state, *judgments)
+        if self.law.update_in_place and (judgments := flatten_hits(hits, self.state.shape[1], self.law)):
+            self.law.update_in_place(*self.state, *judgments)
             return
-        for _ in self._columns_after(hits):
+        for _ in self._iterate_updated_columns(hits):
             pass
 
-    def steps(self, hits: Sequence[Hit]) -> Iterator[Change]:
+    def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
         """Apply HITs one by one; `state` has them once all are taken."""
-        for hit, columns in zip(hits, self._columns_after(hits), strict=True):
-            yield Change(hit.items, columns)
+        for hit, columns in zip(hits, self._iterate_updated_columns(hits), strict=True):
+            yield HitChange(hit.items, columns)
 
-    def _columns_after(self, hits: Sequence[Hit]) -> Iterator[Columns]:
+    def _iterate_updated_columns(self, hits: Sequence[AnsweredHit]) -> Iterator[Columns]:
         """Of each HIT's items."""
         count = self.state.shape[1]
         for hit in hits:
-            checked_items(hit.items, count)
-        columns = self._columns(hits)
+            validate_hit_items(hit.items, count)
+        columns = self._read_touched_columns(hits)
         update, parameters = self.law.update, self.parameters
         for _, items, values in hits:
-            after = update(*[[column[item] for item in items] for column in columns], values, parameters)
-            for column, numbers in zip(columns, after, strict=True):
+            new_columns = update(*[[column[item] for item in items] for column in columns], values, parameters)
+            for column, numbers in zip(columns, new_columns, strict=True):
                 for place, item in enumerate(items):
                     column[item] = numbers[place]
-            yield after
+            yield new_columns
         for row, column in zip(self.state, columns, strict=True):
             if isinstance(column, dict):
                 row[list(column)] = list(column.values())
             else:
                 row[:] = column
 
-    def _columns(self, hits: Sequence[Hit]) -> Sequence[dict[int, float] | list[float]]:
+    def _read_touched_columns(self, hits: Sequence[AnsweredHit]) -> Sequence[dict[int, float] | list[float]]:
         """Each number of the state, by item: of the HITs' items alone where going through all would take longer.
 
         To read an element is several times faster than from an array, and gives plain floats.
@@ -106,7 +118,7 @@ class ItemBeliefs:
         return [dict(zip(touched, column, strict=True)) for column in self.state[:, touched].tolist()]
 
 
-def checked_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
+def validate_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
     """A copy of the priors, (numbers, N). Raises ValueError for what cannot be a prior."""
     columns = [np.array(column, dtype=np.float64) for column in priors]
     for column in columns:
@@ -120,7 +132,9 @@ def checked_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
     return np.array(columns)
 
 
-def judgments_of(hits: Sequence[Hit], count: int, law: ItemLaw) -> tuple[npt.NDArray[np.intp], Array] | None:
+def flatten_hits(
+    hits: Sequence[AnsweredHit], item_count: int, law: ItemLaw
+) -> tuple[npt.NDArray[np.intp], Array] | None:
     """Items and values of all HITs, (T,) each, in order; None if `steps` would refuse one of the HITs."""
     sizes = np.fromiter((len(hit.items) for hit in hits), np.intp, len(hits))
     if [len(hit.values) for hit in hits] != sizes.tolist() or not sizes.all():
@@ -128,6 +142,6 @@ def judgments_of(hits: Sequence[Hit], count: int, law: ItemLaw) -> tuple[npt.NDA
     total = int(sizes.sum())
     items = np.fromiter(chain.from_iterable(hit.items for hit in hits), np.intp, total)
     values = np.fromiter(chain.from_iterable(hit.values for hit in hits), np.float64, total)
-    possible = ((items >= 0) & (items < count) & law.accepts(values)).all()
-    in_hit = np.sort(np.repeat(np.arange(len(hits)), sizes) * count + items)
+    possible = ((items >= 0) & (items < item_count) & law.is_accepted(values)).all()
+    in_hit = np.sort(np.repeat(np.arange(len(hits)), sizes) * item_count + items)
     return (items, values) if possible and (np.diff(in_hit) > 0).all() else None

@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.observations.coarsening import Reads
-from app.inference.observations.said import Said
+from app.inference.observations.coarsening import JudgmentKind
+from app.inference.observations.said import LongJudgments
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import Moderated
+from app.inference.ratings.moderated import ModeratedMeans
 
 T = TypeVar("T")
-State = list[float]
+StateFloats = list[float]
 Columns = tuple[list[float], ...]
 """The numbers of n posteriors, one list of n floats for each number."""
 
 
-class Hit(NamedTuple):
+class AnsweredHit(NamedTuple):
     """One answered HIT, as a law takes it: who answered, the items' numbers as presented, and their values.
 
     values: of a law that reads classes, their numbers from 0 on; of others shares of the scale, in [0, 1], the better
@@ -34,7 +34,7 @@ class Hit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class LawParameters:
     """What the laws can be tuned with; the defaults are those of Sakaguchi & Van Durme 2018, section 5.
 
     gamma: "skill chain", the width of a judgment's noise on the scale of the scores; finite, > 0.
@@ -61,7 +61,7 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class LawState:
     """What a law knows besides posteriors: lists of floats that mean something to it alone.
 
     campaign: of the whole campaign, None for a law that knows nothing of the kind. annotators: by their numbers.
@@ -69,43 +69,43 @@ class Kept:
     it is as it was.
     """
 
-    campaign: State | None = None
-    annotators: Mapping[int, State] = field(default_factory=dict)
+    campaign: StateFloats | None = None
+    annotators: Mapping[int, StateFloats] = field(default_factory=dict)
     items: Mapping[int, tuple[Sequence[float], Array | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class HitChange:
     """What one HIT changed: the posteriors of these items, the HIT's first, as columns; and what the law keeps."""
 
     items: Sequence[int]
     state: Columns
-    kept: Kept = Kept()
+    law_state: LawState = LawState()
 
 
-class Posteriors(NamedTuple):
+class ReadPosteriors(NamedTuple):
     """Asks for the posteriors of these items, as columns."""
 
     items: Sequence[int]
 
 
-class Priors(NamedTuple):
+class ReadPriors(NamedTuple):
     """Asks for the states that these items began with, a tuple of floats each."""
 
     items: Sequence[int]
 
 
-class OfCampaign(NamedTuple):
+class ReadCampaignState(NamedTuple):
     """Asks for what is kept of the campaign: a list of floats."""
 
 
-class OfAnnotators(NamedTuple):
+class ReadAnnotatorStates(NamedTuple):
     """Asks for what is kept of these annotators, by number, without those of whom nothing is."""
 
     annotators: Sequence[int]
 
 
-class OfItems(NamedTuple):
+class ReadItemHeads(NamedTuple):
     """Asks for the short lists of these items and the lengths of their long ones, without those of which nothing is
     kept.
     """
@@ -113,13 +113,13 @@ class OfItems(NamedTuple):
     items: Sequence[int]
 
 
-class LongOfItems(NamedTuple):
+class ReadItemTails(NamedTuple):
     """Asks for the long lists of these items, without those of which nothing is kept."""
 
     items: Sequence[int]
 
 
-class ItemsAfter(NamedTuple):
+class ReadNextItems(NamedTuple):
     """Asks for the next `limit` items of which something is kept, from the one after number `last` on and around to it:
     number, short list, length of the long one.
     """
@@ -128,40 +128,49 @@ class ItemsAfter(NamedTuple):
     limit: int
 
 
-class TakesLong(NamedTuple):
+class RunInThread(NamedTuple):
     """Asks to go on where nobody waits: some milliseconds of mathematics follow."""
 
 
-Ask = TakesLong | Posteriors | Priors | OfCampaign | OfAnnotators | OfItems | LongOfItems | ItemsAfter
-Step = Generator[Ask, Any, Change]
+StateQuery = (
+    RunInThread
+    | ReadPosteriors
+    | ReadPriors
+    | ReadCampaignState
+    | ReadAnnotatorStates
+    | ReadItemHeads
+    | ReadItemTails
+    | ReadNextItems
+)
+LawStep = Generator[StateQuery, Any, HitChange]
 """One HIT under way: it yields what it must know, is sent the answers, and returns what has changed. Pure, so whoever
 keeps a campaign's state, in memory or in a database, takes the same steps to the same bits.
 """
 
-Counted = tuple[list[float], list[float]]
+JudgmentWeights = tuple[list[float], list[float]]
 """What each judgment of an item counts for, first to last: weights in [0, 1], and corrected values as the law reads
 them.
 """
 
 
-def advanced(asking: Generator[Ask, Any, T], told: Any) -> Ask | T:
+def resume_law_step(law_step: Generator[StateQuery, Any, T], answer: Any) -> StateQuery | T:
     """What is asked next, once the answer to what was asked before is told, or what came of it all."""
     try:
-        return asking.send(told)
+        return law_step.send(answer)
     except StopIteration as end:
-        found: T = end.value
-        return found
+        result: T = end.value
+        return result
 
 
-def answered(asking: Generator[Ask, Any, T], answer: Callable[[Ask], Any]) -> T:
+def run_law_step(law_step: Generator[StateQuery, Any, T], answer_query: Callable[[StateQuery], Any]) -> T:
     """What comes of it, for whoever has the answers to all that is asked at hand."""
-    got = advanced(asking, None)
-    while isinstance(got, Ask):
-        got = advanced(asking, answer(got))
-    return got
+    query_or_result = resume_law_step(law_step, None)
+    while isinstance(query_or_result, StateQuery):
+        query_or_result = resume_law_step(law_step, answer_query(query_or_result))
+    return query_or_result
 
 
-class Beliefs(Protocol):
+class LawBeliefs(Protocol):
     """All that a law believes of a campaign of N items, in memory, as HITs are applied in order.
 
     state: the posteriors' numbers, (numbers, N).
@@ -169,16 +178,16 @@ class Beliefs(Protocol):
 
     state: Array
 
-    def take(self, hits: Sequence[Hit]) -> None:
+    def apply_hits(self, hits: Sequence[AnsweredHit]) -> None:
         """Apply HITs. Raises ValueError for what cannot be one; start afresh then."""
 
-    def steps(self, hits: Sequence[Hit]) -> Iterator[Change]:
+    def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
         """Apply HITs one by one; what each changed."""
 
-    def copy(self) -> "Beliefs":
+    def copy(self) -> "LawBeliefs":
         """One that goes its own way."""
 
-    def kept(self) -> Kept:
+    def to_law_state(self) -> LawState:
         """What the law knows besides posteriors."""
 
     @property
@@ -187,7 +196,7 @@ class Beliefs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class PosteriorFamily:
     """A kind of distribution that a posterior is, and what its numbers, the state, say.
 
     name: as people write it before the numbers: "Beta" or "Normal".
@@ -215,27 +224,27 @@ class Family:
     score_name: str
     default_prior: tuple[float, ...]
     support: tuple[float, float]
-    valid_prior: Callable[..., bool]
+    is_valid_prior: Callable[..., bool]
     score: Callable[..., Array]
     variance: Callable[..., Array]
     interval: Callable[..., tuple[Array, Array]]
     density: Callable[..., Array]
-    estimates: Callable[..., tuple[list[float], list[float]]]
+    scores_and_variances: Callable[..., tuple[list[float], list[float]]]
     counts_classes: bool = False
 
-    def columns(self, states: Sequence[Sequence[float]]) -> Array:
+    def stack_states(self, states: Sequence[Sequence[float]]) -> Array:
         """States of n items, one by one, as columns, (numbers, n)."""
         return np.array(states, np.float64).reshape(-1, len(self.parameter_names)).T
 
-    def likeliest(self, state: Array) -> Integers:
+    def most_counted_class(self, state: Array) -> Integers:
         """Of posteriors that count classes, (K, N), the class of the largest count: (N,) of 0..K-1, -1 where others
         have as many.
         """
-        level = (state == state.max(axis=0)).sum(axis=0) > 1
-        return np.where(level, -1, state.argmax(axis=0))
+        is_tied = (state == state.max(axis=0)).sum(axis=0) > 1
+        return np.where(is_tied, -1, state.argmax(axis=0))
 
 
-class AnnotatorDescribed(NamedTuple):
+class AnnotatorDescription(NamedTuple):
     """What a law has learned of an annotator, NaN where nothing. at_random: the probability that they answer at random.
     reliability: 0 to 1, the expected correlation of their answers with what items are worth. bias: how much higher they
     score the same items, in scores.
@@ -262,11 +271,11 @@ class Law(ABC):
     name: str
     title: str
     assumes: str
-    family: Family
-    reads: Reads = "points"
+    family: PosteriorFamily
+    reads: JudgmentKind = "points"
     layout: int = 0
     quick: bool = True
-    fit: Callable[[Said, Tally], Moderated | None] | None = None
+    fit: Callable[[LongJudgments, Tally], ModeratedMeans | None] | None = None
 
     @property
     def short_title(self) -> str:
@@ -274,38 +283,42 @@ class Law(ABC):
         return self.title.partition(":")[0]
 
     @abstractmethod
-    def begin(self, priors: Sequence[npt.ArrayLike], parameters: Parameters, kept: Kept | None = None) -> Beliefs:
+    def initial_beliefs(
+        self, priors: Sequence[npt.ArrayLike], parameters: LawParameters, law_state: LawState | None = None
+    ) -> LawBeliefs:
         """Before the first HIT. priors: the columns of the items' first states, (N,) each. kept: what is stored of the
         campaign now, if anything: some laws begin as they did then. Raises ValueError for priors that cannot be.
         """
 
     @abstractmethod
-    def step(self, hit: Hit, parameters: Parameters) -> Step:
+    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> LawStep:
         """What one HIT changes, asking for what it needs to know."""
 
-    def of_classes(self, count: int) -> "Law":  # noqa: ARG002  (most laws read none)
+    def for_class_count(self, class_count: int) -> "Law":  # noqa: ARG002  (most laws read none)
         """The law for so many classes."""
         return self
 
-    def described(self, annotators: Mapping[int, State], campaign: State) -> dict[int, AnnotatorDescribed]:  # noqa: ARG002  (some read it)
+    def describe_annotators(
+        self, annotator_states: Mapping[int, StateFloats], campaign_state: StateFloats
+    ) -> dict[int, AnnotatorDescription]:  # noqa: ARG002  (some read it)
         """What the law has learned of each annotator, by number; nothing by most laws.
 
         annotators, campaign: what is kept of them.
         """
         return {}
 
-    def counted(self, item: int) -> Generator[Ask, Any, Counted] | None:  # noqa: ARG002  (most laws ask nothing)
+    def read_judgment_weights(self, item_number: int) -> Generator[StateQuery, Any, JudgmentWeights] | None:  # noqa: ARG002  (most laws ask nothing)
         """What each judgment of an item counts for now; None where all count alike."""
         return None
 
 
-def checked_scores(scores: Sequence[float], items: int) -> list[float]:
+def validate_hit_scores(scores: Sequence[float], item_count: int) -> list[float]:
     """The scores of one HIT of `items` items as plain floats, so that no NumPy scalar slows or leaks out.
 
     Raises ValueError if there are none, not `items` of them, or one is NaN or outside [0, 1].
     """
-    if not 0 < len(scores) == items:
-        raise ValueError(f"a HIT needs one score per item, but has {items} items and {len(scores)} scores")
+    if not 0 < len(scores) == item_count:
+        raise ValueError(f"a HIT needs one score per item, but has {item_count} items and {len(scores)} scores")
     floats = list(map(float, scores))
     for score in floats:
         if not 0.0 <= score <= 1.0:
@@ -313,10 +326,10 @@ def checked_scores(scores: Sequence[float], items: int) -> list[float]:
     return floats
 
 
-def checked_items(items: Sequence[int], count: int) -> None:
+def validate_hit_items(items: Sequence[int], item_count: int) -> None:
     """Raises ValueError unless the items of a HIT are different numbers from 0 to `count` - 1."""
     # Python would take -1 for the last item, and an item shown twice would keep only one of its updates.
     if len(set(items)) != len(items):
         raise ValueError(f"an item is twice in one HIT: {list(items)}")
-    if len(items) and not 0 <= min(items) <= max(items) < count:
-        raise ValueError(f"item numbers must lie between 0 and {count - 1}, not {list(items)}")
+    if len(items) and not 0 <= min(items) <= max(items) < item_count:
+        raise ValueError(f"item numbers must lie between 0 and {item_count - 1}, not {list(items)}")

@@ -3,5 +3,5 @@
 from app.inference.online import annotator_aware_law, bounded_ra, dirichlet, easl, log_normal, trueskill
 from app.inference.online.law import Law
 
-LAWS = (easl.LAW, bounded_ra.LAW, trueskill.LAW, annotator_aware_law.LAW, dirichlet.LAW, log_normal.LAW)
-ONLINE: dict[str, Law] = {law.name: law for law in LAWS}
+ALL_ONLINE_LAWS = (easl.LAW, bounded_ra.LAW, trueskill.LAW, annotator_aware_law.LAW, dirichlet.LAW, log_normal.LAW)
+ONLINE_LAWS: dict[str, Law] = {law.name: law for law in ALL_ONLINE_LAWS}

@@ -24,12 +24,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit, ndtri
 
-from app.inference.ground.arrays import Array, checked_level
+from app.inference.ground.arrays import Array, validate_interval_level
 from app.inference.online import normal
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, Family, Parameters, checked_scores
+from app.inference.online.law import Columns, LawParameters, PosteriorFamily, validate_hit_scores
 
-DEFAULT_PRIOR = (0.0, math.pi * math.pi / 3.0)
+LOG_NORMAL_DEFAULT_PRIOR = (0.0, math.pi * math.pi / 3.0)
 """As good as the reference, with the variance of a logistic distribution: the one whose shares are all as likely as any
 other. So it is nearly flat on the scale of the scores; 95 of 100 ratios lie between 1/35 and 35.
 """
@@ -37,24 +37,24 @@ other. So it is nearly flat on the scale of the scores; 95 of 100 ratios lie bet
 LOGARITHM_PER_SCORE = 4.0  # at the reference, where the logistic climbs by 1/4
 
 # Beyond these, scores are 0 or 1 to a float, and have no variance.
-_LARGEST_MU, _SMALLEST_SIGMA2, _LARGEST_SIGMA2 = 20.0, 1e-9, 100.0
+_MAX_LOG_NORMAL_MU, _MIN_LOG_NORMAL_SIGMA2, _MAX_LOG_NORMAL_SIGMA2 = 20.0, 1e-9, 100.0
 
 # The trapezoid rule over a Normal density, with nodes in standard deviations: for a function as smooth as the logistic
 # its error falls exponentially with the step (Trefethen & Weideman 2014). Up to sigma2 = 10, which is wider than the
 # default prior, four digits are right, and below 3 six.
-_NODES = [step / 2.0 for step in range(-13, 14)]
-_HEIGHTS = [math.exp(-0.5 * node * node) for node in _NODES]
-_WEIGHTS = [height / sum(_HEIGHTS) for height in _HEIGHTS]
+_TRAPEZOID_NODES = [step / 2.0 for step in range(-13, 14)]
+_TRAPEZOID_HEIGHTS = [math.exp(-0.5 * node * node) for node in _TRAPEZOID_NODES]
+_TRAPEZOID_WEIGHTS = [height / sum(_TRAPEZOID_HEIGHTS) for height in _TRAPEZOID_HEIGHTS]
 
 
-def valid_prior(mu: float, sigma2: float) -> bool:
+def is_valid_log_normal_prior(mu: float, sigma2: float) -> bool:
     """Whether Normal(mu, sigma2) may be a start: |mu| <= 20, a ratio of half a billion; sigma2 in [1e-9, 100]."""
-    return abs(mu) <= _LARGEST_MU and _SMALLEST_SIGMA2 <= sigma2 <= _LARGEST_SIGMA2
+    return abs(mu) <= _MAX_LOG_NORMAL_MU and _MIN_LOG_NORMAL_SIGMA2 <= sigma2 <= _MAX_LOG_NORMAL_SIGMA2
 
 
 def score(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     """The median of the share, the logistic of mu, in (0, 1): 1/2 is the reference."""
-    mu, _ = np.broadcast_arrays(*normal.possible(mu, sigma2))
+    mu, _ = np.broadcast_arrays(*normal.validate_normal_arrays(mu, sigma2))
     return np.asarray(expit(mu), np.float64)
 
 
@@ -63,10 +63,12 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 
     The usual (s (1 - s))^2 sigma2, right for a small sigma2, would be 2.3 times as large for the default prior.
     """
-    mu, sigma2 = normal.possible(mu, sigma2)
+    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
     sigma, middle = np.sqrt(sigma2), expit(mu)
     first = second = np.zeros(np.broadcast(mu, sigma2).shape)
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):  # one by one, so that sums round alike for few and many
+    for node, weight in zip(
+        _TRAPEZOID_NODES, _TRAPEZOID_WEIGHTS, strict=True
+    ):  # one by one, so that sums round alike for few and many
         away = expit(mu + node * sigma) - middle
         first, second = first + weight * away, second + weight * away * away
     return np.asarray(second - first * first, np.float64)
@@ -74,14 +76,14 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: the logistic of mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
-    mu, sigma2 = normal.possible(mu, sigma2)
-    reach = ndtri((1.0 + checked_level(level)) / 2.0) * np.sqrt(sigma2)
+    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
+    reach = ndtri((1.0 + validate_interval_level(level)) / 2.0) * np.sqrt(sigma2)
     return np.asarray(expit(mu - reach), np.float64), np.asarray(expit(mu + reach), np.float64)
 
 
 def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array:
     """The density of the share at x: that of the log-odds, times their slope 1 / (x (1 - x)); 0 outside (0, 1)."""
-    mu, sigma2 = normal.possible(mu, sigma2)
+    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
     x = np.asarray(x, dtype=np.float64)
     inside = (x > 0.0) & (x < 1.0)
     share = np.where(inside, x, 0.5)
@@ -90,24 +92,24 @@ def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array
     return np.where(inside, height / (share * (1.0 - share)), 0.0)
 
 
-def estimates(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
+def log_normal_scores_and_variances(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
     """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats, by the same operations."""
-    columns = normal.checked(mu, sigma2)
+    columns = normal.validate_normal_lists(mu, sigma2)
     return score(*columns).tolist(), variance(*columns).tolist()
 
 
-def update(mu: Sequence[float], sigma2: Sequence[float], shares: Sequence[float], parameters: Parameters) -> Columns:
+def update(mu: Sequence[float], sigma2: Sequence[float], shares: Sequence[float], parameters: LawParameters) -> Columns:
     """One HIT: (1) and (2), each item by its own share s of the scale.
 
     Sequences of n >= 1 floats in presentation order, shares in (0, 1); two new lists of n floats, sigma2 smaller than
     before and above 0. Raises ValueError for lengths that differ, an empty HIT, a share that is NaN or not in (0, 1),
     which no ratio has, a mu that is not finite or a sigma2 that is not finite and above 0.
     """
-    mus, sigma2s = normal.checked(mu, sigma2)
+    mus, sigma2s = normal.validate_normal_lists(mu, sigma2)
     noise = (LOGARITHM_PER_SCORE * parameters.gamma) ** 2
-    judged = [_log_odds(share) for share in checked_scores(shares, len(mus))]
+    log_ratios = [_log_odds(share) for share in validate_hit_scores(shares, len(mus))]
     return (
-        [(m * noise + x * s2) / (noise + s2) for m, s2, x in zip(mus, sigma2s, judged, strict=True)],
+        [(m * noise + x * s2) / (noise + s2) for m, s2, x in zip(mus, sigma2s, log_ratios, strict=True)],
         [s2 * noise / (noise + s2) for s2 in sigma2s],
     )
 
@@ -123,18 +125,18 @@ LAW = ItemLaw(
     title="Log-normal: ratios to the reference are averaged on the logarithm",
     assumes="Each value is the item’s ratio to the reference times an error, whose logarithm is Normal and of the same "
     "size everywhere; annotators are taken to be alike.",
-    family=Family(
+    family=PosteriorFamily(
         name="Log-normal",
         parameter_names=("mu", "sigma2"),
         score_name="median",
-        default_prior=DEFAULT_PRIOR,
+        default_prior=LOG_NORMAL_DEFAULT_PRIOR,
         support=(0.0, 1.0),
-        valid_prior=valid_prior,
+        is_valid_prior=is_valid_log_normal_prior,
         score=score,
         variance=variance,
         interval=interval,
         density=density,
-        estimates=estimates,
+        scores_and_variances=log_normal_scores_and_variances,
     ),
     reads="ratio",
     update=update,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 
 
-def checked(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
+def validate_normal_lists(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
     """Those of the items of one HIT, n floats each, as plain floats.
 
     Raises ValueError for lengths that differ, a mu that is not finite and a sigma2 that is not finite and above 0.
@@ -25,7 +25,7 @@ def checked(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], 
     return mus, sigma2s
 
 
-def possible(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
+def validate_normal_arrays(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
     """Those of any number of items as arrays of float64. Raises ValueError as `checked` does, but for their lengths."""
     mu, sigma2 = np.asarray(mu, dtype=np.float64), np.asarray(sigma2, dtype=np.float64)
     if not np.all(np.isfinite(mu)):

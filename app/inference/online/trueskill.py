@@ -11,56 +11,56 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from app.inference.ground.arrays import Array, checked_level
+from app.inference.ground.arrays import Array, validate_interval_level
 from app.inference.online import normal, truncated_normal
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, Family, Parameters, checked_scores
-from app.inference.online.pairs import Posterior, update_by_pairs
+from app.inference.online.law import Columns, LawParameters, PosteriorFamily, validate_hit_scores
+from app.inference.online.pairs import Posterior, apply_hit_pairs
 
-DEFAULT_PRIOR = (0.5, 1.0 / 12.0)
+TRUESKILL_DEFAULT_PRIOR = (0.5, 1.0 / 12.0)
 """Mean and variance of the flat Beta(1, 1), so that match quality starts on the scale of the bounded laws."""
 
 # Beyond these a float64 loses updates of the size that scores in [0, 1] and their noise can make.
-_LARGEST_MU, _SMALLEST_SIGMA2, _LARGEST_SIGMA2 = 1e9, 1e-12, 1e12
+_MAX_TRUESKILL_MU, _MIN_TRUESKILL_SIGMA2, _MAX_TRUESKILL_SIGMA2 = 1e9, 1e-12, 1e12
 
 
-def valid_prior(mu: float, sigma2: float) -> bool:
+def is_valid_trueskill_prior(mu: float, sigma2: float) -> bool:
     """Whether Normal(mu, sigma2) may be a start: |mu| <= 1e9, sigma2 in [1e-12, 1e12]."""
-    return abs(mu) <= _LARGEST_MU and _SMALLEST_SIGMA2 <= sigma2 <= _LARGEST_SIGMA2
+    return abs(mu) <= _MAX_TRUESKILL_MU and _MIN_TRUESKILL_SIGMA2 <= sigma2 <= _MAX_TRUESKILL_SIGMA2
 
 
 def score(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     """The mean mu, any real number."""
-    mu, sigma2 = normal.possible(mu, sigma2)
+    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
     return np.broadcast_arrays(mu, sigma2)[0].copy()
 
 
 def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     """The variance sigma2, above 0."""
-    mu, sigma2 = normal.possible(mu, sigma2)
+    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
     return np.broadcast_arrays(mu, sigma2)[1].copy()
 
 
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
-    mu, sigma2 = normal.possible(mu, sigma2)
-    reach = ndtri((1.0 + checked_level(level)) / 2.0) * np.sqrt(sigma2)
+    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
+    reach = ndtri((1.0 + validate_interval_level(level)) / 2.0) * np.sqrt(sigma2)
     return mu - reach, mu + reach
 
 
 def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array:
     """The density at x, any real number."""
-    mu, sigma2 = normal.possible(mu, sigma2)
+    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
     distance = np.asarray(x, dtype=np.float64) - mu
     return np.exp(-0.5 * distance * distance / sigma2) / np.sqrt(2.0 * np.pi * sigma2)
 
 
-def estimates(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
+def trueskill_scores_and_variances(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
     """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats: what they are."""
-    return normal.checked(mu, sigma2)
+    return normal.validate_normal_lists(mu, sigma2)
 
 
-def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float], parameters: Parameters) -> Columns:
+def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float], parameters: LawParameters) -> Columns:
     """One HIT: its pairs one after another, the higher score wins, (3) to (10).
 
     Sequences of n >= 1 floats in presentation order, scores in [0, 1]; two new lists of n floats, sigma2
@@ -68,22 +68,28 @@ def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float]
     that differ, an empty HIT, a score that is NaN or outside [0, 1], a mu that is not finite or a sigma2 that
     is not finite and above 0.
     """
-    columns = normal.checked(mu, sigma2)
-    return update_by_pairs(columns, checked_scores(scores, len(mu)), parameters, won=_won, tied=_tied)
+    columns = normal.validate_normal_lists(mu, sigma2)
+    return apply_hit_pairs(
+        columns,
+        validate_hit_scores(scores, len(mu)),
+        parameters,
+        apply_win=_apply_normal_win,
+        apply_tie=_apply_normal_tie,
+    )
 
 
-def _won(winner: Posterior, loser: Posterior, parameters: Parameters) -> tuple[Posterior, Posterior]:
-    return _judged(winner, loser, parameters, truncated_normal.win)
+def _apply_normal_win(winner: Posterior, loser: Posterior, parameters: LawParameters) -> tuple[Posterior, Posterior]:
+    return _apply_normal_outcome(winner, loser, parameters, truncated_normal.win_surprise)
 
 
-def _tied(i: Posterior, j: Posterior, parameters: Parameters) -> tuple[Posterior, Posterior]:
-    return _judged(i, j, parameters, truncated_normal.draw)
+def _apply_normal_tie(i: Posterior, j: Posterior, parameters: LawParameters) -> tuple[Posterior, Posterior]:
+    return _apply_normal_outcome(i, j, parameters, truncated_normal.tie_surprise)
 
 
-def _judged(
+def _apply_normal_outcome(
     i: Posterior,
     j: Posterior,
-    parameters: Parameters,
+    parameters: LawParameters,
     surprise: Callable[[float, float], tuple[float, float]],
 ) -> tuple[Posterior, Posterior]:
     """(3), (4), (7), (8), with v and w from `surprise` at t / c and epsilon / c."""
@@ -93,14 +99,14 @@ def _judged(
     c = math.sqrt(noise + (sigma2_i + sigma2_j))
     v, w = surprise((mu_i - mu_j) / c, parameters.epsilon / c)
     return (
-        (mu_i + sigma2_i / c * v, _shrunk(sigma2_i, noise + sigma2_j, w)),
-        (mu_j - sigma2_j / c * v, _shrunk(sigma2_j, noise + sigma2_i, w)),
+        (mu_i + sigma2_i / c * v, _shrink_variance(sigma2_i, noise + sigma2_j, w)),
+        (mu_j - sigma2_j / c * v, _shrink_variance(sigma2_j, noise + sigma2_i, w)),
     )
 
 
-def _shrunk(sigma2: float, rest: float, w: float) -> float:
+def _shrink_variance(sigma2: float, other_variance: float, w: float) -> float:
     """(7): sigma2 (1 - w sigma2 / c^2), rest = c^2 - sigma2, written as a quotient that cannot round to 0."""
-    return sigma2 * ((rest + sigma2 * (1.0 - w)) / (rest + sigma2))
+    return sigma2 * ((other_variance + sigma2 * (1.0 - w)) / (other_variance + sigma2))
 
 
 LAW = ItemLaw(
@@ -108,18 +114,18 @@ LAW = ItemLaw(
     title="TrueSkill: only the order counts, Gaussian",
     assumes="Only the order of the items of a HIT counts; each item has a skill that is seen with Normal noise of the "
     "same size everywhere.",
-    family=Family(
+    family=PosteriorFamily(
         name="Normal",
         parameter_names=("mu", "sigma2"),
         score_name="mean",
-        default_prior=DEFAULT_PRIOR,
+        default_prior=TRUESKILL_DEFAULT_PRIOR,
         support=(-math.inf, math.inf),
-        valid_prior=valid_prior,
+        is_valid_prior=is_valid_trueskill_prior,
         score=score,
         variance=variance,
         interval=interval,
         density=density,
-        estimates=estimates,
+        scores_and_variances=trueskill_scores_and_variances,
     ),
     reads="order",
     update=update,

@@ -17,7 +17,7 @@ _FRACTION_TERMS = 30
 
 # Positive nodes and weights of Gauss-Legendre quadrature with 8 points (Abramowitz & Stegun, table 25.4).
 # Written out because NumPy would find them with LAPACK, whose last bit depends on the machine.
-_NODES = (
+_GAUSS_LEGENDRE_NODES = (
     (0.1834346424956498, 0.3626837833783620),
     (0.5255324099163290, 0.3137066458778873),
     (0.7966664774136267, 0.2223810344533745),
@@ -25,38 +25,38 @@ _NODES = (
 )
 
 
-def win(t: float, epsilon: float) -> tuple[float, float]:
+def win_surprise(t: float, epsilon: float) -> tuple[float, float]:
     """Of a win, v (5) and w (9): v >= 0 and w in [0, 1], both falling as t - epsilon grows.
 
     t: how far the winner was ahead, and epsilon >= 0 the draw margin, both divided by c; any finite floats.
     """
-    hazard, excess = _hazard(epsilon - t)
+    hazard, excess = _hazard_and_excess(epsilon - t)
     return hazard, hazard * excess
 
 
-def draw(t: float, epsilon: float) -> tuple[float, float]:
+def tie_surprise(t: float, epsilon: float) -> tuple[float, float]:
     """Of a draw, v (6) and w (10): v has the sign of -t, w lies in [0, 1].
 
     t: how far the first was ahead, and epsilon >= 0 the draw margin, both divided by c; any finite floats.
     At epsilon = 0, where (6) and (10) are 0/0, their limits -t and 1.
     """
-    v, w = _draw_ahead(abs(t), epsilon)
+    v, w = _tie_surprise_when_ahead(abs(t), epsilon)
     return math.copysign(v, -t), min(w, 1.0)  # far out w may round to a little more than 1
 
 
-def _draw_ahead(t: float, epsilon: float) -> tuple[float, float]:
+def _tie_surprise_when_ahead(t: float, epsilon: float) -> tuple[float, float]:
     """|v| and w for t >= 0: mean and 1 - variance of a normal kept between t - epsilon and t + epsilon."""
     if epsilon <= 0.7 and t * epsilon <= 0.5:
-        return _narrow(t, epsilon)
+        return _tie_surprise_by_quadrature(t, epsilon)
     if t <= epsilon:
-        return _straddling(t, epsilon)
-    return _tail(t, epsilon)
+        return _tie_surprise_around_zero(t, epsilon)
+    return _tie_surprise_in_tail(t, epsilon)
 
 
-def _narrow(t: float, epsilon: float) -> tuple[float, float]:
+def _tie_surprise_by_quadrature(t: float, epsilon: float) -> tuple[float, float]:
     """A nearly flat density, where differences of tails cancel: quadrature over t + epsilon u, |u| <= 1."""
     total = first = second = 0.0
-    for node, weight in _NODES:
+    for node, weight in _GAUSS_LEGENDRE_NODES:
         height = weight * math.exp(-0.5 * (epsilon * node) ** 2)
         even = height * math.cosh(t * epsilon * node)
         total += even
@@ -66,7 +66,7 @@ def _narrow(t: float, epsilon: float) -> tuple[float, float]:
     return t + epsilon * mean, 1.0 - epsilon * epsilon * (second / total - mean * mean)
 
 
-def _straddling(t: float, epsilon: float) -> tuple[float, float]:
+def _tie_surprise_around_zero(t: float, epsilon: float) -> tuple[float, float]:
     """Zero lies inside the interval: (6) and (10) as they stand are sums of positive terms."""
     near, far = epsilon - t, epsilon + t
     mass = 0.5 * (math.erf(near * _SQRT_HALF) + math.erf(far * _SQRT_HALF))
@@ -75,18 +75,18 @@ def _straddling(t: float, epsilon: float) -> tuple[float, float]:
     return v, v * v + (near * at_near + far * at_far) / mass
 
 
-def _tail(t: float, epsilon: float) -> tuple[float, float]:
+def _tie_surprise_in_tail(t: float, epsilon: float) -> tuple[float, float]:
     """The interval lies wholly above zero: only its ratio of tails q = Q(far) / Q(near) < 0.4 is needed."""
     near, far = t - epsilon, t + epsilon
-    hazard_near, excess_near = _hazard(near)
-    hazard_far, excess_far = _hazard(far)
+    hazard_near, excess_near = _hazard_and_excess(near)
+    hazard_far, excess_far = _hazard_and_excess(far)
     q = math.exp(-2.0 * epsilon * t) * hazard_near / hazard_far
     beyond = (excess_near - (2.0 * epsilon + excess_far) * q) / (1.0 - q)  # the mean, less `near`
     mean = near + beyond
     return mean, mean * beyond + 2.0 * epsilon * hazard_far * q / (1.0 - q)
 
 
-def _hazard(y: float) -> tuple[float, float]:
+def _hazard_and_excess(y: float) -> tuple[float, float]:
     """h(y) = phi(y) / Q(y) and its excess over y, for any finite y."""
     if y < _FRACTION_FROM:
         hazard = _SQRT_2_BY_PI * math.exp(-0.5 * y * y) / math.erfc(y * _SQRT_HALF)

@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, finite, numbered, sums
-from app.inference.ground.notes import Note, mention
-from app.inference.observations.comparisons import Booleans
+from app.inference.ground.long_form import check_equal_length, sum_by_number, validate_finite, validate_numbers
+from app.inference.ground.notes import Note, make_mention
+from app.inference.observations.comparisons import BooleanArray
 from app.inference.observations.ties import TIE_SLACK
 
-COMPANY = Note(
+COMPANY_NOTE = Note(
     "counts_depend_on_company",
     "A count also says how strong the items were that an item happened to stand beside: it is fair where items meet at "
     "random, and too near to 0 where similar ones are asked about together. Bradley-Terry allows for that.",
@@ -31,7 +31,7 @@ class BestWorstCounts:
     score: Array
     standard_error: Array
     hits: Integers
-    estimable: Booleans
+    estimable: BooleanArray
     notes: tuple[Note, ...]
 
 
@@ -51,41 +51,44 @@ def fit(
     that was always the best is not certain to be. A HIT of one item says nothing.
     Raises ValueError as `long_form` does, and Inestimable (`nothing_side_by_side`) if no HIT has two items.
     """
-    hits, n_hits = numbered("hits", hits)
-    items, n_items = numbered("items", items, n_items)
-    scores = finite("scores", scores)
+    hits, n_hits = validate_numbers("hits", hits)
+    items, n_items = validate_numbers("items", items, n_items)
+    scores = validate_finite("scores", scores)
     check_equal_length(hits=hits, items=items, scores=scores)
     size = np.bincount(hits, minlength=n_hits)
-    beside = size[hits] > 1
-    if not beside.any():
+    has_company = size[hits] > 1
+    if not has_company.any():
         raise Inestimable("No two items were judged side by side, so none was the best.", code="nothing_side_by_side")
-    hits, items, scores = hits[beside], items[beside], scores[beside]
-    times = np.bincount(items, minlength=n_items)
-    best, worst = (sums(items, at_top(hits, signed, n_hits, tie_margin), n_items) for signed in (scores, -scores))
-    score, error = _mean_and_error(best, worst, sums(items, 1.0 / size[hits], n_items), times)
-    return BestWorstCounts(score, error, times, times > 0, (COMPANY, *_unseen(times)))
+    hits, items, scores = hits[has_company], items[has_company], scores[has_company]
+    appearances = np.bincount(items, minlength=n_items)
+    best, worst = (
+        sum_by_number(items, share_of_top_place(hits, signed, n_hits, tie_margin), n_items)
+        for signed in (scores, -scores)
+    )
+    score, error = _score_and_error(best, worst, sum_by_number(items, 1.0 / size[hits], n_items), appearances)
+    return BestWorstCounts(score, error, appearances, appearances > 0, (COMPANY_NOTE, *_uncounted_notes(appearances)))
 
 
-def at_top(hits: Integers, scores: Array, n_hits: int, tie_margin: float) -> Array:
+def share_of_top_place(hits: Integers, scores: Array, n_hits: int, tie_margin: float) -> Array:
     """(R,) the part that each has in the highest place of its HIT; those of a HIT add up to 1."""
     highest = np.full(n_hits, -np.inf)
     np.maximum.at(highest, hits, scores)
-    there = (scores >= highest[hits] - tie_margin - TIE_SLACK).astype(np.float64)
-    return there / sums(hits, there, n_hits)[hits]
+    is_top = (scores >= highest[hits] - tie_margin - TIE_SLACK).astype(np.float64)
+    return is_top / sum_by_number(hits, is_top, n_hits)[hits]
 
 
-def _mean_and_error(best: Array, worst: Array, by_chance: Array, times: Integers) -> tuple[Array, Array]:
+def _score_and_error(best: Array, worst: Array, by_chance: Array, appearances: Integers) -> tuple[Array, Array]:
     """From sums over each item's HITs, (n_items,): of its parts in the best place and the worst, and of those that it
     has by chance.
     """
-    count = np.where(times > 0, times, np.nan)
+    count = np.where(appearances > 0, appearances, np.nan)
     chance = by_chance / count
     likely_best, likely_worst = (best + chance) / (count + 1.0), (worst + chance) / (count + 1.0)
     variance = likely_best + likely_worst - (likely_best - likely_worst) ** 2
     return (best - worst) / count, np.sqrt(variance / count)
 
 
-def _unseen(times: Integers) -> tuple[Note, ...]:
-    unseen = np.flatnonzero(times == 0)
+def _uncounted_notes(appearances: Integers) -> tuple[Note, ...]:
+    uncounted = np.flatnonzero(appearances == 0)
     sentence = "There is no count for {0}: never beside another item."
-    return (Note("uncounted", sentence, mention("item", unseen)),) if unseen.size else ()
+    return (Note("uncounted", sentence, make_mention("item", uncounted)),) if uncounted.size else ()

@@ -8,8 +8,13 @@ from scipy.special import expit, log_expit
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.notes import Note
-from app.inference.observations.comparisons import Comparisons, counted
-from app.inference.preferences.pairwise_scores import WEAK_PRIOR, PairwiseScores, Slopes, most_likely
+from app.inference.observations.comparisons import PairOutcomeCounts, count_pair_outcomes
+from app.inference.preferences.pairwise_scores import (
+    WEAK_PRIOR,
+    LikelihoodDerivatives,
+    PairwiseScores,
+    fit_pairwise_scores,
+)
 
 
 def fit(
@@ -29,11 +34,13 @@ def fit(
     odds. 0 is plain maximum likelihood, where such an item has none; see `most_likely`, also for errors.
     tolerance: of the scores. O(J log J) and a few passes over the pairs that occur.
     """
-    comparisons = counted(first, second, outcomes, n_items=n_items)
-    return most_likely(comparisons, _half_wins, prior=prior, tolerance=tolerance, notes=tie_note(comparisons))
+    comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
+    return fit_pairwise_scores(
+        comparisons, _bradley_terry_likelihood, prior=prior, tolerance=tolerance, notes=tie_notes(comparisons)
+    )
 
 
-def rao_kupper(
+def fit_rao_kupper(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     outcomes: npt.ArrayLike,
@@ -48,43 +55,49 @@ def rao_kupper(
     a prior. Else as `fit`. Without any tie h is 0 and this is Bradley-Terry, which a note says. Raises Inestimable
     (code "all_ties") if nothing but ties is left to compare: then any zone of ties is wide enough.
     """
-    comparisons = counted(first, second, outcomes, n_items=n_items)
-    ties, all_judged = float(comparisons.tied.sum()), float(comparisons.judged.sum())
+    comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
+    ties, all_judged = float(comparisons.tied.sum()), float(comparisons.judgment_counts.sum())
     if not ties:
         note = Note("no_ties", "There are no ties, so this is Bradley-Terry with a zone of ties of width 0.")
-        plain = most_likely(comparisons, _half_wins, prior=prior, tolerance=tolerance, notes=(note,))
+        plain = fit_pairwise_scores(
+            comparisons, _bradley_terry_likelihood, prior=prior, tolerance=tolerance, notes=(note,)
+        )
         return replace(plain, threshold=0.0)
     # Below 1, so that the start is finite where all are ties; that is refused with the groups known.
     share = ties / (all_judged + 1.0)
     # Where all scores are equal, P(tie) = (theta - 1) / (theta + 1).
     start = float(np.log1p(share) - np.log1p(-share))
-    return most_likely(comparisons, ties_and_wins, prior=prior, tolerance=tolerance, threshold=start)
+    return fit_pairwise_scores(comparisons, rao_kupper_likelihood, prior=prior, tolerance=tolerance, threshold=start)
 
 
-def tie_note(comparisons: Comparisons) -> tuple[Note, ...]:
+def tie_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     """What is done with ties where they count half, if there are any."""
     ties = int(comparisons.tied.sum())
     if not ties:
         return ()
-    if ties == comparisons.judged.sum():
+    if ties == comparisons.judgment_counts.sum():
         return (Note("all_tied", "Every judgment is a tie, so all scores are equal."),)
     count = "tie counts" if ties == 1 else "ties count"
     return (Note("ties_count_half", f"{ties} {count} as half a win for each of the two items."),)
 
 
-def _half_wins(comparisons: Comparisons, difference: Array, _threshold: float, /) -> Slopes:
+def _bradley_terry_likelihood(
+    comparisons: PairOutcomeCounts, difference: Array, _threshold: float, /
+) -> LikelihoodDerivatives:
     """The log-likelihood: wins log P + losses log(1 - P), with P the logistic function of the difference."""
-    judged = comparisons.judged
+    judged = comparisons.judgment_counts
     wins = comparisons.low_won + 0.5 * comparisons.tied
     # One exponential serves everything: these three lines are most of the time of a large fit.
     odds = np.exp(-np.abs(difference))
     log_chance = np.minimum(difference, 0.0) - np.log1p(odds)
     chance = np.where(difference < 0.0, odds, 1.0) / (1.0 + odds)
     value = float(judged @ log_chance - (judged - wins) @ difference)
-    return Slopes(value, slope=wins - judged * chance, bend=judged * odds / (1.0 + odds) ** 2)
+    return LikelihoodDerivatives(value, slope=wins - judged * chance, bend=judged * odds / (1.0 + odds) ** 2)
 
 
-def ties_and_wins(comparisons: Comparisons, difference: Array, threshold: float, /) -> Slopes:
+def rao_kupper_likelihood(
+    comparisons: PairOutcomeCounts, difference: Array, threshold: float, /
+) -> LikelihoodDerivatives:
     """P(tie) = (e^2h - 1) P(first preferred) P(second preferred): (22) of Sakaguchi & Van Durme 2018, h = epsilon."""
     up, down = difference - threshold, -difference - threshold
     wins, losses = comparisons.low_won + comparisons.tied, comparisons.high_won + comparisons.tied
@@ -92,7 +105,7 @@ def ties_and_wins(comparisons: Comparisons, difference: Array, threshold: float,
     up_slope, down_slope = wins * expit(-up), losses * expit(-down)
     up_bend, down_bend = up_slope * expit(up), down_slope * expit(down)
     rest = -np.expm1(-2.0 * threshold)
-    return Slopes(
+    return LikelihoodDerivatives(
         value=float(wins @ log_expit(up) + losses @ log_expit(down)) + ties * (2.0 * threshold + np.log(rest)),
         slope=up_slope - down_slope,
         bend=up_bend + down_bend,

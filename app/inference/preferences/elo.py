@@ -6,12 +6,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from app.inference.ground.arrays import Array, Integers, checked_level
-from app.inference.ground.long_form import check_equal_length, numbered
-from app.inference.ground.notes import Note, mention
-from app.inference.observations.comparisons import Booleans, checked
+from app.inference.ground.arrays import Array, Integers, validate_interval_level
+from app.inference.ground.long_form import check_equal_length, validate_numbers
+from app.inference.ground.notes import Note, make_mention
+from app.inference.observations.comparisons import BooleanArray, validate_comparisons
 
-_STRENGTH = 4.0  # of the variance of all items, in degrees of freedom: the least that `moderated` takes
+_POOLED_DEGREES_OF_FREEDOM = (
+    4.0  # of the variance of all items, in degrees of freedom: the least that `moderated` takes
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class EloRatings:
     standard_error: Array
     low: Array
     high: Array
-    estimable: Booleans
+    estimable: BooleanArray
     notes: tuple[Note, ...]
 
 
@@ -38,7 +40,7 @@ def fit(
     k: float = 32.0,
     initial: float = 1500.0,
     scale: float = 400.0,
-    together: npt.ArrayLike | None = None,
+    dependence_blocks: npt.ArrayLike | None = None,
     resamples: int = 0,
     level: float = 0.95,
     rng: np.random.Generator | None = None,
@@ -61,51 +63,59 @@ def fit(
         raise ValueError("k and scale must be finite and above 0, and initial finite")
     if resamples and rng is None:
         raise ValueError("resamples are random: they need rng")
-    first, second, outcomes, n_items = checked(first, second, outcomes, n_items)
-    block, n_blocks = numbered("together", np.arange(first.size) if together is None else together)
+    first, second, outcomes, n_items = validate_comparisons(first, second, outcomes, n_items)
+    block, n_blocks = validate_numbers(
+        "together", np.arange(first.size) if dependence_blocks is None else dependence_blocks
+    )
     check_equal_length(first=first, together=block)
-    seen = np.bincount(first, minlength=n_items) + np.bincount(second, minlength=n_items) > 0
-    start = np.where(seen, initial, np.nan)
-    score = _played(first, second, outcomes, start, k=k, scale=scale)
+    is_judged = np.bincount(first, minlength=n_items) + np.bincount(second, minlength=n_items) > 0
+    start = np.where(is_judged, initial, np.nan)
+    score = _play_judgments(first, second, outcomes, start, k=k, scale=scale)
     error = np.full(n_items, np.nan)
     if rng is not None and resamples:
-        draws = (_drawn(block, n_blocks, rng) for _ in range(resamples))
-        samples = [_played(first[draw], second[draw], outcomes[draw], start, k=k, scale=scale) for draw in draws]
-        error = _moderated(np.var(samples, axis=0), _appearances(first, second, block, n_items))
-    reach = ndtri((1.0 + checked_level(level)) / 2.0) * error
-    return EloRatings(score, error, score - reach, score + reach, seen, _notes(seen))
+        draws = (_resample_judgments(block, n_blocks, rng) for _ in range(resamples))
+        samples = [
+            _play_judgments(first[draw], second[draw], outcomes[draw], start, k=k, scale=scale) for draw in draws
+        ]
+        error = _moderated_errors(np.var(samples, axis=0), _count_blocks_of_items(first, second, block, n_items))
+    reach = ndtri((1.0 + validate_interval_level(level)) / 2.0) * error
+    return EloRatings(score, error, score - reach, score + reach, is_judged, _elo_notes(is_judged))
 
 
-def _drawn(block: Integers, n_blocks: int, rng: np.random.Generator) -> Integers:
+def _resample_judgments(block: Integers, n_blocks: int, rng: np.random.Generator) -> Integers:
     """Judgments of as many blocks as there are, drawn with replacement, in the order in which they were drawn."""
     sizes, by_block = np.bincount(block, minlength=n_blocks), np.argsort(block, kind="stable")
-    drawn = rng.integers(n_blocks, size=n_blocks)
-    taken = sizes[drawn]
-    offset = np.repeat((np.cumsum(sizes) - sizes)[drawn] - (np.cumsum(taken) - taken), taken)
-    judgments: Integers = by_block[offset + np.arange(taken.sum())]
+    drawn_blocks = rng.integers(n_blocks, size=n_blocks)
+    drawn_sizes = sizes[drawn_blocks]
+    offset = np.repeat((np.cumsum(sizes) - sizes)[drawn_blocks] - (np.cumsum(drawn_sizes) - drawn_sizes), drawn_sizes)
+    judgments: Integers = by_block[offset + np.arange(drawn_sizes.sum())]
     return judgments
 
 
-def _appearances(first: Integers, second: Integers, block: Integers, n_items: int) -> Integers:
+def _count_blocks_of_items(first: Integers, second: Integers, block: Integers, n_items: int) -> Integers:
     """In how many blocks each item is, (n_items,)."""
     of_item = np.unique(np.concatenate([first, second]) + n_items * np.tile(block, 2)) % n_items
     return np.bincount(of_item, minlength=n_items)
 
 
-def _moderated(variance: Array, appearances: Integers) -> Array:
+def _moderated_errors(variance: Array, appearances: Integers) -> Array:
     """Standard errors, from each item's own variance with as many degrees of freedom as appearances less 1, and that
     of all items with `_STRENGTH`.
     """
     freedom = np.maximum(appearances - 1, 0)
-    seen = appearances > 0
-    pooled = np.average(variance[seen], weights=freedom[seen] if freedom.any() else None)
-    error: Array = np.sqrt((_STRENGTH * pooled + freedom * variance) / (_STRENGTH + freedom))
+    is_judged = appearances > 0
+    pooled = np.average(variance[is_judged], weights=freedom[is_judged] if freedom.any() else None)
+    error: Array = np.sqrt(
+        (_POOLED_DEGREES_OF_FREEDOM * pooled + freedom * variance) / (_POOLED_DEGREES_OF_FREEDOM + freedom)
+    )
     return error
 
 
-def _played(first: Integers, second: Integers, outcomes: Integers, start: Array, *, k: float, scale: float) -> Array:
+def _play_judgments(
+    first: Integers, second: Integers, outcomes: Integers, initial_ratings: Array, *, k: float, scale: float
+) -> Array:
     # Each judgment needs what the one before left, so this is a loop; on lists, which are faster than arrays at it.
-    rating: list[float] = start.tolist()
+    rating: list[float] = initial_ratings.tolist()
     for i, j, outcome in zip(first.tolist(), second.tolist(), outcomes.tolist(), strict=True):
         odds: float = 10.0 ** ((rating[j] - rating[i]) / scale)
         surprise = 0.5 * (outcome + 1) - 1.0 / (1.0 + odds)
@@ -114,10 +124,10 @@ def _played(first: Integers, second: Integers, outcomes: Integers, start: Array,
     return np.array(rating)
 
 
-def _notes(seen: Booleans) -> tuple[Note, ...]:
+def _elo_notes(is_judged: BooleanArray) -> tuple[Note, ...]:
     sentence = "Elo ratings depend on the order of the judgments; Bradley-Terry uses all of them alike."
-    order = Note("order_matters", sentence)
-    unseen = np.flatnonzero(~seen)
-    if not unseen.size:
-        return (order,)
-    return order, Note("unrated", "Nothing is known about {0}: no judgment.", mention("item", unseen))
+    order_note = Note("order_matters", sentence)
+    unjudged = np.flatnonzero(~is_judged)
+    if not unjudged.size:
+        return (order_note,)
+    return order_note, Note("unrated", "Nothing is known about {0}: no judgment.", make_mention("item", unjudged))

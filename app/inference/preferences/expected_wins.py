@@ -8,9 +8,14 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import sums
-from app.inference.ground.notes import Note, mention
-from app.inference.observations.comparisons import Booleans, Comparisons, counted, unseen_note
+from app.inference.ground.long_form import sum_by_number
+from app.inference.ground.notes import Note, make_mention
+from app.inference.observations.comparisons import (
+    BooleanArray,
+    PairOutcomeCounts,
+    count_pair_outcomes,
+    uncompared_notes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class ExpectedWins:
     score: Array
     standard_error: Array
     opponents: Integers
-    estimable: Booleans
+    estimable: BooleanArray
     notes: tuple[Note, ...]
 
 
@@ -46,46 +51,50 @@ def fit(
     opponent beaten once out of once is not certain. Raises ValueError as `comparisons.checked`, and Inestimable if
     there are no judgments or only ties.
     """
-    comparisons = counted(first, second, outcomes, n_items=n_items)
+    comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     tie_worth = {"ignored": 0.0, "half": 0.5}[ties]
     low_wins = comparisons.low_won + tie_worth * comparisons.tied
     high_wins = comparisons.high_won + tie_worth * comparisons.tied
-    met = low_wins + high_wins > 0.0
-    if not met.any():
+    is_decided = low_wins + high_wins > 0.0
+    if not is_decided.any():
         raise Inestimable("Every judgment is a tie, and ties do not count here.", code="all_ties")
-    low_wins, high_wins, kept = low_wins[met], high_wins[met], comparisons.only(met)
+    low_wins, high_wins, decided_pairs = (
+        low_wins[is_decided],
+        high_wins[is_decided],
+        comparisons.select_pairs(is_decided),
+    )
     total = low_wins + high_wins
     guess = (low_wins + 0.5) / (total + 1.0)
-    opponents = _at_both(kept, np.ones(total.size), np.ones(total.size))
-    beaten = _at_both(kept, low_wins / total, high_wins / total)
-    variance = _at_both(kept, guess * (1.0 - guess) / total, guess * (1.0 - guess) / total)
+    opponents = _sum_over_both_items(decided_pairs, np.ones(total.size), np.ones(total.size))
+    win_shares = _sum_over_both_items(decided_pairs, low_wins / total, high_wins / total)
+    variance = _sum_over_both_items(decided_pairs, guess * (1.0 - guess) / total, guess * (1.0 - guess) / total)
     estimable = opponents > 0
     divisor = np.where(estimable, opponents, np.nan)
     return ExpectedWins(
-        score=beaten / divisor,
+        score=win_shares / divisor,
         standard_error=np.sqrt(variance) / divisor,
         opponents=opponents.astype(np.intp),
         estimable=estimable,
-        notes=_notes(comparisons, opponents),
+        notes=_expected_wins_notes(comparisons, opponents),
     )
 
 
-def _at_both(comparisons: Comparisons, low: Array, high: Array) -> Array:
+def _sum_over_both_items(comparisons: PairOutcomeCounts, low: Array, high: Array) -> Array:
     n_items = comparisons.n_items
-    return sums(comparisons.low, low, n_items) + sums(comparisons.high, high, n_items)
+    return sum_by_number(comparisons.low, low, n_items) + sum_by_number(comparisons.high, high, n_items)
 
 
-def _notes(comparisons: Comparisons, opponents: Array) -> tuple[Note, ...]:
-    notes = list(unseen_note(comparisons))
-    only_ties = np.flatnonzero(comparisons.seen & (opponents == 0))
+def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tuple[Note, ...]:
+    notes = list(uncompared_notes(comparisons))
+    only_ties = np.flatnonzero(comparisons.is_compared & (opponents == 0))
     if only_ties.size:
         sentence = "There is no score for {0}: nothing but ties, and ties do not count here."
-        notes.append(Note("nothing_but_ties", sentence, mention("item", only_ties)))
-    possible = int(comparisons.seen.sum()) - 1
-    partly = np.flatnonzero((opponents > 0) & (opponents < possible))
-    if partly.size:
+        notes.append(Note("nothing_but_ties", sentence, make_mention("item", only_ties)))
+    possible = int(comparisons.is_compared.sum()) - 1
+    met_some = np.flatnonzero((opponents > 0) & (opponents < possible))
+    if met_some.size:
         sentence = (
-            f"Not all met all: {partly.size} of {possible + 1} items met only some of the others, so a score also "
+            f"Not all met all: {met_some.size} of {possible + 1} items met only some of the others, so a score also "
             "says how strong an item's opponents happened to be. Bradley-Terry allows for that."
         )
         notes.append(Note("not_all_met", sentence))

@@ -7,8 +7,8 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.comparisons import Comparisons, counted
-from app.inference.preferences.pairwise_scores import PairwiseScores, Slopes, most_likely
+from app.inference.observations.comparisons import PairOutcomeCounts, count_pair_outcomes
+from app.inference.preferences.pairwise_scores import LikelihoodDerivatives, PairwiseScores, fit_pairwise_scores
 
 _LOG_ROOT_2_PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -41,38 +41,38 @@ def fit(
     """
     if not (0.0 <= decision_radius < np.inf and ability_sd >= 0.0 < observation_sd < np.inf and ability_sd < np.inf):
         raise ValueError("decision_radius and ability_sd must be at least 0, observation_sd above 0, all finite")
-    comparisons = counted(first, second, outcomes, n_items=n_items)
+    comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     if decision_radius == 0.0 and comparisons.tied.any():
         raise ValueError("there are ties, and with a decision_radius of 0 there can be none")
     spread = float(np.sqrt(2.0 * (ability_sd**2 + observation_sd**2)))
-    link = partial(likelihood, radius=decision_radius / spread, spread=spread)
-    return most_likely(comparisons, link, prior=prior, tolerance=tolerance)
+    link = partial(hopkins_may_likelihood, radius=decision_radius / spread, spread=spread)
+    return fit_pairwise_scores(comparisons, link, prior=prior, tolerance=tolerance)
 
 
-def likelihood(
-    comparisons: Comparisons, difference: Array, _threshold: float, /, *, radius: float, spread: float
-) -> Slopes:
+def hopkins_may_likelihood(
+    comparisons: PairOutcomeCounts, difference: Array, _threshold: float, /, *, radius: float, spread: float
+) -> LikelihoodDerivatives:
     """The log-likelihood of the comparisons, and its slope and bend in each difference, (P,); radius: in spreads."""
     d = difference / spread
-    win, win_slope, win_bend = _win(d - radius)
-    loss, loss_slope, loss_bend = _win(-d - radius)
-    tie, tie_slope, tie_bend = _tie(d, radius) if comparisons.tied.any() else (0.0 * d,) * 3
+    win, win_slope, win_bend = _log_win_chance(d - radius)
+    loss, loss_slope, loss_bend = _log_win_chance(-d - radius)
+    tie, tie_slope, tie_bend = _log_tie_chance(d, radius) if comparisons.tied.any() else (0.0 * d,) * 3
     wins, losses, ties = comparisons.low_won, comparisons.high_won, comparisons.tied
-    return Slopes(
+    return LikelihoodDerivatives(
         value=float(wins @ win + losses @ loss + ties @ tie),
         slope=(wins * win_slope - losses * loss_slope + ties * tie_slope) / spread,
         bend=(wins * win_bend + losses * loss_bend + ties * tie_bend) / spread**2,
     )
 
 
-def _win(x: Array) -> tuple[Array, Array, Array]:
+def _log_win_chance(x: Array) -> tuple[Array, Array, Array]:
     """Logarithm of Phi(x), its slope, and minus its second derivative."""
     log_chance = log_ndtr(x)
     slope = np.exp(-0.5 * x**2 - _LOG_ROOT_2_PI - log_chance)
     return log_chance, slope, slope * (slope + x)
 
 
-def _tie(d: Array, radius: float) -> tuple[Array, Array, Array]:
+def _log_tie_chance(d: Array, radius: float) -> tuple[Array, Array, Array]:
     """Logarithm of Phi(radius - d) - Phi(-radius - d), and the same in d, on the side where both tails are small."""
     upper, lower = radius - np.abs(d), -radius - np.abs(d)
     log_upper = log_ndtr(upper)

@@ -27,13 +27,13 @@ from scipy.special import ndtri
 
 from app.inference.ground.arrays import Integers
 
-Outcome: TypeAlias = Literal[1, 0, -1]
+PairOutcome: TypeAlias = Literal[1, 0, -1]
 """Of a pair: the first is better, a tie, the second is better."""
 
-MOST_ITEMS = 8_192
+MAX_IMPLIED_ITEMS = 8_192
 """Items that came later imply nothing; two tables of so many take 16 MB."""
 
-Bits = npt.NDArray[np.uint8]
+BitTable = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +47,32 @@ class ImpliedCounts:
     answered: int = 0
     not_asked: int = 0
     asked_anyway: int = 0
-    otherwise: int = 0
-    reversed: int = 0
+    answered_otherwise: int = 0
+    answered_reversed: int = 0
 
     def __add__(self, other: "ImpliedCounts") -> "ImpliedCounts":
         return ImpliedCounts(
             self.answered + other.answered,
             self.not_asked + other.not_asked,
             self.asked_anyway + other.asked_anyway,
-            self.otherwise + other.otherwise,
-            self.reversed + other.reversed,
+            self.answered_otherwise + other.answered_otherwise,
+            self.answered_reversed + other.answered_reversed,
         )
 
-    def wrong(self, level: float = 0.95) -> tuple[float, float, float] | None:
+    def wrong_share_interval(self, level: float = 0.95) -> tuple[float, float, float] | None:
         """The share that was answered otherwise with Wilson's interval (1927); None where nothing was asked anyway.
 
         Pairs of one annotator share items, so the interval is rather too narrow.
         """
         if not self.asked_anyway:
             return None
-        n, share = self.asked_anyway, self.otherwise / self.asked_anyway
+        n, share = self.asked_anyway, self.answered_otherwise / self.asked_anyway
         z2 = float(ndtri((1 + level) / 2)) ** 2
         middle, half = share + z2 / (2 * n), math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
         return share, max(0.0, (middle - half) / (1 + z2 / n)), min(1.0, (middle + half) / (1 + z2 / n))
 
 
-def outcome_of(shares: Sequence[float]) -> Outcome:
+def pair_outcome(shares: Sequence[float]) -> PairOutcome:
     """Of two items' shares of a scale, the better the higher."""
     first, second = shares
     return 1 if first > second else -1 if second > first else 0
@@ -90,125 +90,131 @@ class Implications:
         self.tally = ImpliedCounts()
         self._row: dict[int, int] = {}
         self._items = np.zeros(0, np.int64)
-        self._below: Bits = np.zeros((0, 0), np.uint8)  # bit j of row i: item i is above item j
-        self._told: Bits = np.zeros((0, 0), np.uint8)  # bit j of row i: the pair was answered
+        self._below: BitTable = np.zeros((0, 0), np.uint8)  # bit j of row i: item i is above item j
+        self._told: BitTable = np.zeros((0, 0), np.uint8)  # bit j of row i: the pair was answered
 
     @property
     def nbytes(self) -> int:
         """Memory, about."""
         return 200 * len(self._row) + self._below.nbytes + self._told.nbytes
 
-    def hear(self, items: Sequence[int], shares: Sequence[float]) -> None:
+    def add_answer(self, items: Sequence[int], shares: Sequence[float]) -> None:
         """Take over an answer: items and their shares of a scale, the better the higher. It tells something where there
         are two, and both shares are known.
         """
         if len(items) == 2 and not any(map(math.isnan, shares)):
-            self.add(items[0], items[1], outcome_of(shares))
+            self.add_outcome(items[0], items[1], pair_outcome(shares))
 
-    def add(self, first: int, second: int, outcome: Outcome) -> Outcome | None:
+    def add_outcome(self, first: int, second: int, outcome: PairOutcome) -> PairOutcome | None:
         """Take over an answer; what was implied of its pair, if anything. A pair’s second answer changes nothing."""
-        a, b = self._row_of(first), self._row_of(second)
-        if a is None or b is None or _bit(self._told, a, b):
+        a, b = self._find_or_add_row(first), self._find_or_add_row(second)
+        if a is None or b is None or _get_bit(self._told, a, b):
             return None
-        implied = self.implied(first, second)
-        _set(self._told, a, b)
-        _set(self._told, b, a)
+        implied = self.implied_outcome(first, second)
+        _set_bit(self._told, a, b)
+        _set_bit(self._told, b, a)
         if implied is not None:
             self.tally += ImpliedCounts(1, -1, 1, outcome != implied, outcome == -implied)
         else:
-            self.tally += ImpliedCounts(1, self._put_above(*((a, b) if outcome > 0 else (b, a))) if outcome else 0)
+            self.tally += ImpliedCounts(
+                1, self._insert_preference(*((a, b) if outcome > 0 else (b, a))) if outcome else 0
+            )
         return implied
 
-    def implied(self, first: int, second: int) -> Outcome | None:
+    def implied_outcome(self, first: int, second: int) -> PairOutcome | None:
         """Which of two items is above the other, None if nothing tells."""
         a, b = self._row.get(first), self._row.get(second)
         if a is None or b is None:
             return None
-        return 1 if _bit(self._below, a, b) else -1 if _bit(self._below, b, a) else None
+        return 1 if _get_bit(self._below, a, b) else -1 if _get_bit(self._below, b, a) else None
 
-    def answered_beside(self, item: int) -> Integers:
+    def items_compared_with(self, item: int) -> Integers:
         """The items that it was compared with, in no particular order."""
         row = self._row.get(item)
-        return self._items[:0] if row is None else self._items_at(self._told[row])
+        return self._items[:0] if row is None else self._items_of_bits(self._told[row])
 
-    def implied_beside(self, item: int) -> Integers:
+    def items_implied_with(self, item: int) -> Integers:
         """The items of which its place is implied though they were not compared, in no particular order."""
         row = self._row.get(item)
         if row is None:
             return self._items[:0]
-        return self._items_at((self._below[row] | np.packbits(self._above(row))) & ~self._told[row])
+        return self._items_of_bits((self._below[row] | np.packbits(self._rows_above(row))) & ~self._told[row])
 
-    def items(self) -> list[int]:
+    def known_items(self) -> list[int]:
         """Those of which something is known, in the order in which they came."""
         return [*self._row]
 
-    def not_asked_below(self, item: int) -> Integers:
+    def implied_items_below(self, item: int) -> Integers:
         """The items below one of `items` where that is implied and was not answered, in the order of their numbers."""
         row = self._row[item]
-        return np.sort(self._items_at(self._below[row] & ~self._told[row]))
+        return np.sort(self._items_of_bits(self._below[row] & ~self._told[row]))
 
-    def _put_above(self, winner: int, loser: int) -> int:
+    def _insert_preference(self, winner_row: int, loser_row: int) -> int:
         """With all that is above the one and all that is below the other; whatever was above both knows the latter. How
         many pairs are implied by that, beyond those that were answered.
         """
-        rows = np.append(np.flatnonzero(self._above(winner) & ~self._above(loser)), winner)
-        lower = self._below[loser].copy()
-        lower[loser >> 3] |= _mask(loser)
+        rows = np.append(np.flatnonzero(self._rows_above(winner_row) & ~self._rows_above(loser_row)), winner_row)
+        lower = self._below[loser_row].copy()
+        lower[loser_row >> 3] |= _column_bit(loser_row)
         new = lower & ~self._below[rows]
         self._below[rows] |= new
         return int(np.bitwise_count(new & ~self._told[rows]).sum())
 
-    def _above(self, row: int) -> npt.NDArray[np.bool_]:
+    def _rows_above(self, row: int) -> npt.NDArray[np.bool_]:
         """Of all rows, which are above this one."""
-        return np.asarray((self._below[:, row >> 3] & _mask(row)) != 0)
+        return np.asarray((self._below[:, row >> 3] & _column_bit(row)) != 0)
 
-    def _items_at(self, bits: Bits) -> Integers:
+    def _items_of_bits(self, bits: BitTable) -> Integers:
         return self._items[np.flatnonzero(np.unpackbits(bits))]
 
-    def _row_of(self, item: int) -> int | None:
+    def _find_or_add_row(self, item: int) -> int | None:
         """A new one if it has none, as long as there may be more."""
         row = self._row.get(item)
-        if row is None and len(self._row) < MOST_ITEMS:
+        if row is None and len(self._row) < MAX_IMPLIED_ITEMS:
             row = self._row[item] = len(self._row)
             if row == len(self._items):
-                self._grow()
+                self._double_capacity()
             self._items[row] = item
         return row
 
-    def _grow(self) -> None:
+    def _double_capacity(self) -> None:
         """Twice the room."""
-        room = max(8, 2 * len(self._items))
-        self._items = np.resize(self._items, room) if len(self._items) else np.zeros(room, np.int64)
-        self._below, self._told = (_with_room(table, room) for table in (self._below, self._told))
+        capacity = max(8, 2 * len(self._items))
+        self._items = np.resize(self._items, capacity) if len(self._items) else np.zeros(capacity, np.int64)
+        self._below, self._told = (_enlarge_table(table, capacity) for table in (self._below, self._told))
 
 
-def _with_room(table: Bits, room: int) -> Bits:
-    larger = np.zeros((room, room // 8), np.uint8)
+def _enlarge_table(table: BitTable, capacity: int) -> BitTable:
+    larger = np.zeros((capacity, capacity // 8), np.uint8)
     larger[: table.shape[0], : table.shape[1]] = table
     return larger
 
 
-def _mask(column: int) -> int:
+def _column_bit(column: int) -> int:
     """The bit of a column in its byte, as `packbits` has it."""
     return 128 >> (column & 7)
 
 
-def _bit(table: Bits, row: int, column: int) -> bool:
-    return bool(table.item(row, column >> 3) & _mask(column))
+def _get_bit(table: BitTable, row: int, column: int) -> bool:
+    return bool(table.item(row, column >> 3) & _column_bit(column))
 
 
-def _set(table: Bits, row: int, column: int) -> None:
-    table[row, column >> 3] |= _mask(column)
+def _set_bit(table: BitTable, row: int, column: int) -> None:
+    table[row, column >> 3] |= _column_bit(column)
 
 
-def followed(
-    first: Iterable[int], second: Iterable[int], outcomes: Iterable[Outcome], annotators: Iterable[int]
-) -> tuple[dict[int, Implications], list[Outcome | None]]:
+def replay_implications(
+    first: Iterable[int], second: Iterable[int], outcomes: Iterable[PairOutcome], annotators: Iterable[int]
+) -> tuple[dict[int, Implications], list[PairOutcome | None]]:
     """What each annotator's answers imply, and what was implied of each pair before it was answered. (J,) each, in the
     order of time.
     """
-    found: dict[int, Implications] = {}
-    before = []
-    for one, other, outcome, annotator in zip(first, second, outcomes, annotators, strict=True):
-        before.append(found.setdefault(annotator, Implications()).add(one, other, outcome))
-    return found, before
+    implications_by_annotator: dict[int, Implications] = {}
+    implied_outcomes = []
+    for first_item, second_item, outcome, annotator in zip(first, second, outcomes, annotators, strict=True):
+        implied_outcomes.append(
+            implications_by_annotator.setdefault(annotator, Implications()).add_outcome(
+                first_item, second_item, outcome
+            )
+        )
+    return implications_by_annotator, implied_outcomes

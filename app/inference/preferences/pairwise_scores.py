@@ -18,14 +18,14 @@ from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.ground.long_form import sums
-from app.inference.ground.notes import Note, listed, mention
-from app.inference.observations.comparisons import Booleans, Comparisons, groups, unseen_note
+from app.inference.ground.long_form import sum_by_number
+from app.inference.ground.notes import Note, make_mention, mention_placeholders
+from app.inference.observations.comparisons import BooleanArray, PairOutcomeCounts, connected_groups, uncompared_notes
 
 WEAK_PRIOR = 0.1
 """Precision of the Normal prior on a score: as much as 0.4 of one comparison with an equal tells (Bradley-Terry)."""
 
-_NEWTON_LIMIT, _HALVINGS = 100, 40
+_NEWTON_LIMIT, _MAX_STEP_HALVINGS = 100, 40
 _DENSE_SOLVE, _DENSE_INVERSE, _SMALL_GROUP = 400, 2000, 100
 _CG_TOLERANCE, _CG_LIMIT = 1e-5, 400
 _NOT_CONVERGED = (
@@ -51,7 +51,7 @@ class PairwiseScores:
 
     score: Array
     standard_error: Array
-    estimable: Booleans
+    estimable: BooleanArray
     group: Integers
     threshold: float
     threshold_error: float
@@ -61,7 +61,7 @@ class PairwiseScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Slopes:
+class LikelihoodDerivatives:
     """The log-likelihood of P pairs at the differences d, (P,), of their scores, and its derivatives.
 
     value: their sum. slope, bend: (P,) first and minus second derivative in d. The same in the threshold h:
@@ -76,25 +76,25 @@ class Slopes:
     cross: Array = field(default_factory=lambda: np.zeros(0))
 
 
-class Link(Protocol):
+class PairLikelihood(Protocol):
     """How likely outcomes are: counts of P pairs, differences low - high of their scores, (P,), and a threshold."""
 
-    def __call__(self, comparisons: Comparisons, difference: Array, threshold: float, /) -> Slopes:
+    def __call__(self, comparisons: PairOutcomeCounts, difference: Array, threshold: float, /) -> LikelihoodDerivatives:
         """The log-likelihood with its derivatives."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
+class _NewtonPoint:
     score: Array
     threshold: float
-    slopes: Slopes
+    slopes: LikelihoodDerivatives
     value: float
 
 
-def most_likely(
-    comparisons: Comparisons,
-    link: Link,
+def fit_pairwise_scores(
+    comparisons: PairOutcomeCounts,
+    likelihood: PairLikelihood,
     *,
     prior: float,
     tolerance: float = 1e-9,
@@ -114,156 +114,165 @@ def most_likely(
         raise ValueError(f"prior must be a finite number of at least 0, not {prior}")
     if not 0.0 < tolerance < np.inf:
         raise ValueError(f"tolerance must be a finite number above 0, not {tolerance}")
-    group = groups(comparisons, both_ways=prior == 0.0)
+    group = connected_groups(comparisons, strongly_connected=prior == 0.0)
     members = np.flatnonzero(group >= 0)
     if not members.size:
         raise Inestimable(
             "Without a prior no score is finite: every comparison, or chain of comparisons, went one way.",
             code="one_way",
         )
-    within = _within_groups(comparisons, group, members)
-    if threshold is not None and not (within.low_won + within.high_won).any():
+    inner_comparisons = _comparisons_within_groups(comparisons, group, members)
+    if threshold is not None and not (inner_comparisons.low_won + inner_comparisons.high_won).any():
         raise Inestimable("Ties are all there is to compare, so no item can be told from another.", code="all_ties")
-    fit = _Fit(within, group[members], link, prior)
-    best, iterations = fit.climb(threshold, tolerance)
-    variance, threshold_error, more = fit.uncertainty(best, estimated=threshold is not None)
+    newton_fit = _NewtonFit(inner_comparisons, group[members], likelihood, prior)
+    best, iterations = newton_fit.maximise(threshold, tolerance)
+    variance, threshold_error, error_notes = newton_fit.uncertainty(best, estimate_threshold=threshold is not None)
     return PairwiseScores(
-        score=_spread(best.score, members, group.size),
-        standard_error=_spread(np.sqrt(variance), members, group.size),
+        score=_scatter_member_values(best.score, members, group.size),
+        standard_error=_scatter_member_values(np.sqrt(variance), members, group.size),
         estimable=group >= 0,
         group=group,
         threshold=float(best.threshold) if threshold is not None else np.nan,
         threshold_error=threshold_error,
         log_likelihood=best.slopes.value,
         iterations=iterations,
-        notes=(*notes, *unseen_note(comparisons), *_group_notes(comparisons, group, prior), *more),
+        notes=(*notes, *uncompared_notes(comparisons), *_group_notes(comparisons, group, prior), *error_notes),
     )
 
 
-def _within_groups(comparisons: Comparisons, group: Integers, members: Integers) -> Comparisons:
+def _comparisons_within_groups(comparisons: PairOutcomeCounts, group: Integers, members: Integers) -> PairOutcomeCounts:
     """The pairs inside a group, with the members of groups numbered from 0."""
-    kept = comparisons.only((group[comparisons.low] == group[comparisons.high]) & (group[comparisons.low] >= 0))
+    inner_pairs = comparisons.select_pairs(
+        (group[comparisons.low] == group[comparisons.high]) & (group[comparisons.low] >= 0)
+    )
     number = np.zeros(group.size, dtype=np.intp)
     number[members] = np.arange(members.size)
-    return Comparisons(
-        number[kept.low], number[kept.high], kept.low_won, kept.high_won, kept.tied, n_items=members.size
+    return PairOutcomeCounts(
+        number[inner_pairs.low],
+        number[inner_pairs.high],
+        inner_pairs.low_won,
+        inner_pairs.high_won,
+        inner_pairs.tied,
+        n_items=members.size,
     )
 
 
-def _spread(values: Array, members: Integers, n_items: int) -> Array:
-    spread = np.full(n_items, np.nan)
-    spread[members] = values
-    return spread
+def _scatter_member_values(values: Array, members: Integers, n_items: int) -> Array:
+    all_scores = np.full(n_items, np.nan)
+    all_scores[members] = values
+    return all_scores
 
 
-def _group_notes(comparisons: Comparisons, group: Integers, prior: float) -> tuple[Note, ...]:
+def _group_notes(comparisons: PairOutcomeCounts, group: Integers, prior: float) -> tuple[Note, ...]:
     notes = []
-    alone = np.flatnonzero(comparisons.seen & (group < 0))
-    if alone.size:
+    ungrouped = np.flatnonzero(comparisons.is_compared & (group < 0))
+    if ungrouped.size:
         sentence = (
             "Without a prior there is no finite score for {0}: between such an item and any other, all comparisons, "
             "or all chains of comparisons, went one way."
         )
-        notes.append(Note("no_finite_score", sentence, mention("item", alone)))
+        notes.append(Note("no_finite_score", sentence, make_mention("item", ungrouped)))
     if group.max() > 0:
         sizes = np.bincount(group[group >= 0])
-        members = [mention("item", group == number) for number in range(min(sizes.size, 4))]
+        members = [make_mention("item", group == number) for number in range(min(sizes.size, 4))]
         others = f", and {sizes.size - 4} other groups" if sizes.size > 4 else ""
-        never_met = prior > 0.0 or groups(comparisons, both_ways=False).max() == group.max()
+        never_met = prior > 0.0 or connected_groups(comparisons, strongly_connected=False).max() == group.max()
         why = "were never compared with each other" if never_met else "did not beat or tie each other both ways round"
         sentence = (
             f"The items form {sizes.size} groups that {why}, so scores can be compared only within a group: "
-            f"{listed(len(members))}{others}."
+            f"{mention_placeholders(len(members))}{others}."
         )
         notes.append(Note("groups_of_items", sentence, *members))
     return tuple(notes)
 
 
-class _Fit:
+class _NewtonFit:
     """Newton's method on the scores of items that all hang together in some group."""
 
-    def __init__(self, comparisons: Comparisons, group: Integers, link: Link, prior: float) -> None:
-        self.comparisons, self.link, self.prior, self.n = comparisons, link, prior, comparisons.n_items
+    def __init__(
+        self, comparisons: PairOutcomeCounts, group: Integers, likelihood: PairLikelihood, prior: float
+    ) -> None:
+        self.comparisons, self.link, self.prior, self.n = comparisons, likelihood, prior, comparisons.n_items
         # Groups that exist here, from 0 without gaps.
         self.group = np.unique(group, return_inverse=True)[1]
         self.size = np.bincount(self.group).astype(np.float64)
         self.row_starts = np.searchsorted(comparisons.low, np.arange(self.n + 1))
 
-    def climb(self, threshold: float | None, tolerance: float) -> tuple[_Point, int]:
-        point = self.at(np.zeros(self.n), threshold or 0.0)
+    def maximise(self, start_threshold: float | None, tolerance: float) -> tuple[_NewtonPoint, int]:
+        point = self.evaluate(np.zeros(self.n), start_threshold or 0.0)
         for iteration in range(1, _NEWTON_LIMIT + 1):
             try:
-                step, threshold_step = self.newton_step(point, estimated=threshold is not None)
+                step, threshold_step = self.newton_step(point, estimate_threshold=start_threshold is not None)
             except LinAlgError:  # so far out that the curvature is lost in rounding
                 break
             if max(np.abs(step).max(), abs(threshold_step)) <= tolerance:
                 # What is left after this step is of the order of its square, so the derivatives stay as they are.
-                last = replace(
-                    point, score=self.centred(point.score + step), threshold=point.threshold + threshold_step
+                maximum = replace(
+                    point, score=self.centre_scores(point.score + step), threshold=point.threshold + threshold_step
                 )
-                return last, iteration
-            point = self.uphill(point, step, threshold_step)
+                return maximum, iteration
+            point = self.search_uphill(point, step, threshold_step)
         raise NotConverged(_NOT_CONVERGED, code="not_converged")
 
-    def at(self, score: Array, threshold: float) -> _Point:
+    def evaluate(self, score: Array, threshold: float) -> _NewtonPoint:
         slopes = self.link(self.comparisons, score[self.comparisons.low] - score[self.comparisons.high], threshold)
-        return _Point(score, threshold, slopes, slopes.value - 0.5 * self.prior * float(score @ score))
+        return _NewtonPoint(score, threshold, slopes, slopes.value - 0.5 * self.prior * float(score @ score))
 
-    def uphill(self, start: _Point, step: Array, threshold_step: float) -> _Point:
+    def search_uphill(self, start: _NewtonPoint, score_step: Array, threshold_step: float) -> _NewtonPoint:
         """The first point along the step, halved as often as needed, that is not lower (up to rounding)."""
         slack = 1e-12 * (1.0 + abs(start.value))
-        for share in 0.5 ** np.arange(_HALVINGS):
+        for share in 0.5 ** np.arange(_MAX_STEP_HALVINGS):
             threshold = start.threshold + share * threshold_step
             if start.threshold > 0.0 >= threshold:
                 continue
-            point = self.at(self.centred(start.score + share * step), threshold)
+            point = self.evaluate(self.centre_scores(start.score + share * score_step), threshold)
             if point.value >= start.value - slack:
                 return point
         raise NotConverged(_NOT_CONVERGED, code="not_converged")
 
-    def newton_step(self, point: _Point, *, estimated: bool) -> tuple[Array, float]:
+    def newton_step(self, point: _NewtonPoint, *, estimate_threshold: bool) -> tuple[Array, float]:
         curvature = self.curvature(point)
-        step = curvature.solve(self.at_items(point.slopes.slope) - self.prior * point.score)
-        if not estimated:
+        step = curvature.solve(self.gradient_by_item(point.slopes.slope) - self.prior * point.score)
+        if not estimate_threshold:
             return step, 0.0
-        along, left = self.threshold_direction(curvature, point)
-        cross = self.at_items(point.slopes.cross)
-        threshold_step = (point.slopes.threshold_slope - float(cross @ step)) / left
-        return step - along * threshold_step, threshold_step
+        direction, threshold_curvature = self.threshold_direction(curvature, point)
+        cross = self.gradient_by_item(point.slopes.cross)
+        threshold_step = (point.slopes.threshold_slope - float(cross @ step)) / threshold_curvature
+        return step - direction * threshold_step, threshold_step
 
-    def uncertainty(self, point: _Point, *, estimated: bool) -> tuple[Array, float, tuple[Note, ...]]:
+    def uncertainty(self, point: _NewtonPoint, *, estimate_threshold: bool) -> tuple[Array, float, tuple[Note, ...]]:
         """Variances of the scores, the standard error of the threshold, and notes."""
         curvature = self.curvature(point)
         variance, notes = curvature.inverse_diagonal()
-        if not estimated:
+        if not estimate_threshold:
             return variance, np.nan, notes
-        along, left = self.threshold_direction(curvature, point)
-        return variance + along**2 / left, float(1.0 / np.sqrt(left)), notes
+        direction, threshold_curvature = self.threshold_direction(curvature, point)
+        return variance + direction**2 / threshold_curvature, float(1.0 / np.sqrt(threshold_curvature)), notes
 
-    def threshold_direction(self, curvature: "_Curvature", point: _Point) -> tuple[Array, float]:
+    def threshold_direction(self, curvature: "_Curvature", point: _NewtonPoint) -> tuple[Array, float]:
         """How the scores move with the threshold, and the curvature left for it: the Schur complement."""
-        cross = self.at_items(point.slopes.cross)
-        along = curvature.solve(cross)
-        left = point.slopes.threshold_bend - float(cross @ along)
-        if not left > 1e-12 * point.slopes.threshold_bend:
+        cross = self.gradient_by_item(point.slopes.cross)
+        direction = curvature.solve(cross)
+        threshold_curvature = point.slopes.threshold_bend - float(cross @ direction)
+        if not threshold_curvature > 1e-12 * point.slopes.threshold_bend:
             raise LinAlgError("no curvature is left")
-        return along, left
+        return direction, threshold_curvature
 
-    def curvature(self, point: _Point) -> "_Curvature":
+    def curvature(self, point: _NewtonPoint) -> "_Curvature":
         shape = (self.n, self.n)
         upper = csr_array((point.slopes.bend, self.comparisons.high, self.row_starts), shape=shape)
         return _Curvature(upper, self.prior, self.group, self.size)
 
-    def at_items(self, slope: Array) -> Array:
+    def gradient_by_item(self, slope: Array) -> Array:
         """Derivatives in the differences, (P,), -> in the scores, (n,)."""
-        return sums(self.comparisons.low, slope, self.n) - sums(self.comparisons.high, slope, self.n)
+        return sum_by_number(self.comparisons.low, slope, self.n) - sum_by_number(self.comparisons.high, slope, self.n)
 
-    def centred(self, score: Array) -> Array:
-        return _centred(score, self.group, self.size)
+    def centre_scores(self, score: Array) -> Array:
+        return _centre_in_groups(score, self.group, self.size)
 
 
-def _centred(score: Array, group: Integers, size: Array) -> Array:
-    return score - (sums(group, score, size.size) / size)[group]
+def _centre_in_groups(score: Array, group: Integers, size: Array) -> Array:
+    return score - (sum_by_number(group, score, size.size) / size)[group]
 
 
 class _Curvature:
@@ -278,21 +287,23 @@ class _Curvature:
         self.diagonal: Array = np.asarray(upper.sum(axis=1) + upper.sum(axis=0) + prior, dtype=np.float64)
 
     def solve(self, right: Array) -> Array:
-        right = _centred(right, self.group, self.size)
+        right = _centre_in_groups(right, self.group, self.size)
         if self.n <= _DENSE_SOLVE:
-            return cho_solve(cho_factor(self.dense(), overwrite_a=True), right)
-        solution, failed = cg(self.operator(), right, M=self.scaling(), rtol=_CG_TOLERANCE, maxiter=_CG_LIMIT)
+            return cho_solve(cho_factor(self.to_dense(), overwrite_a=True), right)
+        solution, failed = cg(
+            self.linear_operator(), right, M=self.preconditioner(), rtol=_CG_TOLERANCE, maxiter=_CG_LIMIT
+        )
         # A long chain of items is slow this way, and just then a sparse factorisation is quick.
-        return _centred(self.factorised(right) if failed else solution, self.group, self.size)
+        return _centre_in_groups(self.solve_by_factorisation(right) if failed else solution, self.group, self.size)
 
-    def operator(self) -> LinearOperator:
+    def linear_operator(self) -> LinearOperator:
         shape = (self.n, self.n)
         return LinearOperator(shape, lambda x: self.diagonal * x - self.upper @ x - self.lower @ x, dtype=np.float64)
 
-    def scaling(self) -> LinearOperator:
+    def preconditioner(self) -> LinearOperator:
         return LinearOperator((self.n, self.n), lambda x: x / self.diagonal, dtype=np.float64)
 
-    def dense(self) -> Array:
+    def to_dense(self) -> Array:
         """With constants, which are no answer, made to cost something: then it can be inverted."""
         matrix = np.where(self.group[:, None] == self.group, self.diagonal.mean() / self.size[self.group], 0.0)
         upper = self.upper.toarray()
@@ -301,7 +312,7 @@ class _Curvature:
         matrix[np.diag_indices(self.n)] += self.diagonal
         return matrix
 
-    def factorised(self, right: Array) -> Array:
+    def solve_by_factorisation(self, right: Array) -> Array:
         diagonal = self.diagonal.copy()
         if self.prior == 0.0:  # holds the first item of each group at 0
             diagonal[np.unique(self.group, return_index=True)[1]] *= 2.0
@@ -310,20 +321,20 @@ class _Curvature:
     def inverse_diagonal(self) -> tuple[Array, tuple[Note, ...]]:
         """The variances that go with the curvature, (n,): exact in groups of up to 2,000 items, else estimated."""
         if self.size.size == 1:
-            return self.inverse_diagonal_at_once()
+            return self.inverse_diagonal_undivided()
         variance, notes = np.empty(self.n), list[Note]()
         order = np.argsort(self.group, kind="stable")
         weights = (self.upper + self.lower)[order][:, order].tocsr()
-        for groups_here, items_here in self.batches():
+        for groups_here, items_here in self.iterate_batches():
             group = self.group[order[items_here]]
             # Halves, so that upper and lower make the whole again.
             upper = weights[items_here, items_here] / 2.0
             block = _Curvature(upper, self.prior, group - groups_here.start, self.size[groups_here])
-            variance[order[items_here]], more = block.inverse_diagonal_at_once()
-            notes += more
+            variance[order[items_here]], block_notes = block.inverse_diagonal_undivided()
+            notes += block_notes
         return variance, tuple(notes)
 
-    def batches(self) -> Iterator[tuple[slice, slice]]:
+    def iterate_batches(self) -> Iterator[tuple[slice, slice]]:
         """Groups, the largest first, and their items in order of groups: each large one alone, small ones together."""
         ends = np.cumsum(self.size).astype(np.intp)
         batch = np.where(self.size > _SMALL_GROUP, -1 - np.arange(ends.size), ends // _SMALL_GROUP)
@@ -331,31 +342,31 @@ class _Curvature:
         for start, stop in pairwise([0, *cuts.tolist()]):
             yield slice(start, stop), slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1]))
 
-    def inverse_diagonal_at_once(self) -> tuple[Array, tuple[Note, ...]]:
+    def inverse_diagonal_undivided(self) -> tuple[Array, tuple[Note, ...]]:
         if self.n <= _DENSE_INVERSE:
             return self.exact_inverse_diagonal(), ()
-        variance, note = self.probed_inverse_diagonal()
+        variance, note = self.estimate_inverse_diagonal()
         return variance, (note,)
 
     def exact_inverse_diagonal(self) -> Array:
         # A = L L', so the diagonal of A^-1 is the sum of squares down each column of L^-1.
-        factor = cholesky(self.dense(), lower=True, overwrite_a=True, check_finite=False)
+        factor = cholesky(self.to_dense(), lower=True, overwrite_a=True, check_finite=False)
         inverse: Array = dtrtri(factor, lower=1, overwrite_c=1)[0]
         # Takes back what `dense` added, and the constants' share where there is a prior.
         added = float(self.diagonal.mean()) + self.prior
         variance: Array = np.square(inverse).sum(axis=0) - 1.0 / (added * self.size[self.group])
         return variance
 
-    def probed_inverse_diagonal(self) -> tuple[Array, Note]:
+    def estimate_inverse_diagonal(self) -> tuple[Array, Note]:
         """Hutchinson's estimate: the mean of z times inverse z over vectors z of random signs, the same each time."""
         rng = np.random.default_rng(_PROBE_SEED)
         probes = rng.choice([-1.0, 1.0], (_PROBES, self.n))
         samples = np.array([probe * self.solve(probe) for probe in probes])
         mean, error = samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(_PROBES)
-        poor = error > _PROBE_ERROR * mean
+        is_imprecise = error > _PROBE_ERROR * mean
         note = f"In a group of {self.n} items, standard errors are estimates from {_PROBES} random probes"
-        if not poor.any():
+        if not is_imprecise.any():
             near = f", within about {50 * float((error / mean).max()):.1f} % of the exact ones."
             return mean, Note("errors_by_probes", note + near)
-        left = f"; they are left out for {int(poor.sum())} items where those are not within about 10 %."
-        return np.where(poor, np.nan, mean), Note("errors_left_out", note + left)
+        left = f"; they are left out for {int(is_imprecise.sum())} items where those are not within about 10 %."
+        return np.where(is_imprecise, np.nan, mean), Note("errors_left_out", note + left)

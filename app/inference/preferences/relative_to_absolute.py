@@ -7,8 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.notes import Note, mention
-from app.inference.observations.comparisons import Booleans, Comparisons, counted, unseen_note
+from app.inference.ground.notes import Note, make_mention
+from app.inference.observations.comparisons import (
+    BooleanArray,
+    PairOutcomeCounts,
+    count_pair_outcomes,
+    uncompared_notes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +25,7 @@ class AbsoluteScores:
     """
 
     score: Array
-    estimable: Booleans
+    estimable: BooleanArray
     cycle: tuple[int, ...]
     notes: tuple[Note, ...]
 
@@ -35,55 +40,57 @@ def fit(
     (x R y if and only if f(x) >= f(y)) just if R is complete and transitive over the items judged. If a pair is missing
     or there is a cycle, no item has a score, and notes and cycle say so. O(J log J). Errors as `comparisons.checked`.
     """
-    comparisons = counted(first, second, outcomes, n_items=n_items)
-    seen = np.flatnonzero(comparisons.seen)
-    notes = unseen_note(comparisons)
+    comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
+    compared_items = np.flatnonzero(comparisons.is_compared)
+    notes = uncompared_notes(comparisons)
     nothing = np.full(comparisons.n_items, np.nan)
-    if comparisons.low.size < seen.size * (seen.size - 1) // 2:
-        return AbsoluteScores(nothing, np.isfinite(nothing), (), (*notes, _missing_note(comparisons, seen)))
-    relation = _relation(comparisons, seen)
+    if comparisons.low.size < compared_items.size * (compared_items.size - 1) // 2:
+        return AbsoluteScores(
+            nothing, np.isfinite(nothing), (), (*notes, _missing_pairs_note(comparisons, compared_items))
+        )
+    relation = _preference_relation(comparisons, compared_items)
     f = relation.sum(axis=1) - 1  # each item is as good as itself, which f does not count
-    cycle = tuple(int(seen[item]) for item in _cycle(relation, f))
+    cycle = tuple(int(compared_items[item]) for item in _find_cycle(relation, f))
     if cycle:
         sentence = (
             "There is no scale that mirrors these preferences: {0} is at least as good as {1}, {1} as {2}, and yet {2} "
             "is better than {0}."
         )
-        reason = Note("cycle", sentence, *(mention("item", [item]) for item in cycle))
+        reason = Note("cycle", sentence, *(make_mention("item", [item]) for item in cycle))
         return AbsoluteScores(nothing, np.isfinite(nothing), cycle, (*notes, reason))
     score = nothing
-    score[seen] = f
-    return AbsoluteScores(score, comparisons.seen, (), notes)
+    score[compared_items] = f
+    return AbsoluteScores(score, comparisons.is_compared, (), notes)
 
 
-def _missing_note(comparisons: Comparisons, seen: Integers) -> Note:
+def _missing_pairs_note(comparisons: PairOutcomeCounts, compared_items: Integers) -> Note:
     """How many pairs were judged, and one that was not."""
-    judged = set(zip(comparisons.low.tolist(), comparisons.high.tolist(), strict=True))
-    items = seen.tolist()
-    low, high = next(pair for pair in combinations(items, 2) if pair not in judged)
+    compared_pairs = set(zip(comparisons.low.tolist(), comparisons.high.tolist(), strict=True))
+    items = compared_items.tolist()
+    low, high = next(pair for pair in combinations(items, 2) if pair not in compared_pairs)
     sentence = (
-        f"There is no scale: {len(judged):,} of {len(items) * (len(items) - 1) // 2:,} pairs of items were compared; "
+        f"There is no scale: {len(compared_pairs):,} of {len(items) * (len(items) - 1) // 2:,} pairs of items were compared; "
         "every pair would have to be. Not compared, for example: {0}."
     )
-    return Note("pairs_missing", sentence, mention("item", [low, high]))
+    return Note("pairs_missing", sentence, make_mention("item", [low, high]))
 
 
-def _relation(comparisons: Comparisons, seen: Integers) -> Booleans:
+def _preference_relation(comparisons: PairOutcomeCounts, compared_items: Integers) -> BooleanArray:
     """R as a matrix over the items seen; every pair is there."""
-    low, high = np.searchsorted(seen, comparisons.low), np.searchsorted(seen, comparisons.high)
-    relation = np.eye(seen.size, dtype=np.bool_)
+    low, high = np.searchsorted(compared_items, comparisons.low), np.searchsorted(compared_items, comparisons.high)
+    relation = np.eye(compared_items.size, dtype=np.bool_)
     relation[low, high] = comparisons.low_won >= comparisons.high_won
     relation[high, low] = comparisons.high_won >= comparisons.low_won
     return relation
 
 
-def _cycle(relation: Booleans, f: Integers) -> tuple[int, ...]:
+def _find_cycle(relation: BooleanArray, scores: Integers) -> tuple[int, ...]:
     """Three items that break transitivity, or none; R is complete.
 
     Where f does not mirror R, there are x and y with y R x although f says no more of y than of x (y better) or
     less (a tie). Counting what each is at least as good as leaves a third item between them, which closes the cycle.
     """
-    wrong = np.argwhere(relation != (f[:, None] >= f))
+    wrong = np.argwhere(relation != (scores[:, None] >= scores))
     if not wrong.size:
         return ()
     x, y = wrong[0].tolist()

@@ -5,9 +5,14 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.comparisons import Comparisons, counted
-from app.inference.preferences.bradley_terry import tie_note
-from app.inference.preferences.pairwise_scores import WEAK_PRIOR, PairwiseScores, Slopes, most_likely
+from app.inference.observations.comparisons import PairOutcomeCounts, count_pair_outcomes
+from app.inference.preferences.bradley_terry import tie_notes
+from app.inference.preferences.pairwise_scores import (
+    WEAK_PRIOR,
+    LikelihoodDerivatives,
+    PairwiseScores,
+    fit_pairwise_scores,
+)
 
 
 def fit(
@@ -26,18 +31,22 @@ def fit(
     and pairs that nobody judged need no patching. Arguments, result and errors as `bradley_terry.fit`; scores
     are about 0.6 times those.
     """
-    comparisons = counted(first, second, outcomes, n_items=n_items)
-    return most_likely(comparisons, _half_wins, prior=prior, tolerance=tolerance, notes=tie_note(comparisons))
+    comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
+    return fit_pairwise_scores(
+        comparisons, _thurstone_likelihood, prior=prior, tolerance=tolerance, notes=tie_notes(comparisons)
+    )
 
 
-def _half_wins(comparisons: Comparisons, difference: Array, _threshold: float, /) -> Slopes:
+def _thurstone_likelihood(
+    comparisons: PairOutcomeCounts, difference: Array, _threshold: float, /
+) -> LikelihoodDerivatives:
     wins = comparisons.low_won + 0.5 * comparisons.tied
     losses = comparisons.high_won + 0.5 * comparisons.tied
     log_win, log_loss = log_ndtr(difference), log_ndtr(-difference)
     log_density = -0.5 * difference**2 - 0.5 * np.log(2.0 * np.pi)
     # Density over probability, the slope of log Phi; its own slope is -ratio (ratio + argument).
     win, loss = np.exp(log_density - log_win), np.exp(log_density - log_loss)
-    return Slopes(
+    return LikelihoodDerivatives(
         value=float(wins @ log_win + losses @ log_loss),
         slope=wins * win - losses * loss,
         bend=wins * win * (win + difference) + losses * loss * (loss - difference),

@@ -8,13 +8,18 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, numbered
+from app.inference.ground.long_form import check_equal_length, validate_numbers
 from app.inference.ground.notes import Note
-from app.inference.observations.comparisons import Booleans, checked, followers, left_in_run
+from app.inference.observations.comparisons import (
+    BooleanArray,
+    count_equal_followers,
+    follower_pairs,
+    validate_comparisons,
+)
 
-CHANCE = 13 / 27
+CHANCE_OF_TRANSITIVE_TRIAD = 13 / 27
 """Share of transitive triads if each of three pairs is preferred, reversed or tied with equal chance."""
-CHANCE_WITHOUT_TIES = 6 / 8
+CHANCE_OF_TRANSITIVE_TRIAD_WITHOUT_TIES = 6 / 8
 
 _WEDGES_AT_ONCE = 4_000_000
 
@@ -40,7 +45,7 @@ class Transitivity:
     transitive_without_ties: Integers
     pooled_kappa: float
     pooled_kappa_without_ties: float
-    estimable: Booleans
+    estimable: BooleanArray
     notes: tuple[Note, ...]
 
 
@@ -62,13 +67,15 @@ def fit(
     Time grows with the judgments and the triads looked at, not with the number of items. Raises ValueError as
     `comparisons.checked`, and Inestimable if there is no triad (code "no_triads") or no judgment.
     """
-    first, second, outcomes, n_items = checked(first, second, outcomes)
-    annotators, n_annotators = numbered("annotators", annotators, n_annotators)
-    hits, _ = (np.arange(first.size), 0) if hits is None else numbered("hits", hits)
+    first, second, outcomes, n_items = validate_comparisons(first, second, outcomes)
+    annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)
+    hits, _ = (np.arange(first.size), 0) if hits is None else validate_numbers("hits", hits)
     check_equal_length(first=first, annotators=annotators, hits=hits)
     counts = np.zeros((4, n_annotators), dtype=np.intp)
-    edges = _edges(annotators * n_items + first, annotators * n_items + second, outcomes, annotators, hits)
-    for annotator, transitive, without_ties in _triads(edges):
+    edges = _make_comparison_edges(
+        annotators * n_items + first, annotators * n_items + second, outcomes, annotators, hits
+    )
+    for annotator, transitive, without_ties in _iterate_triads(edges):
         kinds = (np.ones_like(transitive), transitive, without_ties, transitive & without_ties)
         counts += [np.bincount(annotator[kind], minlength=n_annotators) for kind in kinds]
     if not counts.any():
@@ -80,42 +87,46 @@ def fit(
         )
     totals = counts.sum(axis=1)
     return Transitivity(
-        kappa=kappa(counts[1], counts[0], CHANCE),
+        kappa=transitivity_kappa(counts[1], counts[0], CHANCE_OF_TRANSITIVE_TRIAD),
         triads=counts[0],
         transitive=counts[1],
-        kappa_without_ties=kappa(counts[3], counts[2], CHANCE_WITHOUT_TIES),
+        kappa_without_ties=transitivity_kappa(counts[3], counts[2], CHANCE_OF_TRANSITIVE_TRIAD_WITHOUT_TIES),
         triads_without_ties=counts[2],
         transitive_without_ties=counts[3],
-        pooled_kappa=float(kappa(totals[1], totals[0], CHANCE)),
-        pooled_kappa_without_ties=float(kappa(totals[3], totals[2], CHANCE_WITHOUT_TIES)),
+        pooled_kappa=float(transitivity_kappa(totals[1], totals[0], CHANCE_OF_TRANSITIVE_TRIAD)),
+        pooled_kappa_without_ties=float(
+            transitivity_kappa(totals[3], totals[2], CHANCE_OF_TRANSITIVE_TRIAD_WITHOUT_TIES)
+        ),
         estimable=counts[0] > 0,
-        notes=_notes(counts, np.unique(annotators)),
+        notes=_transitivity_notes(counts, np.unique(annotators)),
     )
 
 
-def kappa(transitive: npt.ArrayLike, triads: npt.ArrayLike, chance: float = CHANCE) -> Array:
+def transitivity_kappa(
+    transitive: npt.ArrayLike, triads: npt.ArrayLike, chance: float = CHANCE_OF_TRANSITIVE_TRIAD
+) -> Array:
     """(P(A) - P(E)) / (1 - P(E)), P(A) = transitive / triads; NaN where there are no triads. Arrays that broadcast."""
     transitive, triads = np.asarray(transitive, dtype=np.float64), np.asarray(triads, dtype=np.float64)
     share = transitive / np.where(triads > 0, triads, np.nan)
     return np.asarray((share - chance) / (1.0 - chance))
 
 
-def _notes(counts: Integers, present: Integers) -> tuple[Note, ...]:
+def _transitivity_notes(triad_counts: Integers, annotator_numbers: Integers) -> tuple[Note, ...]:
     notes = []
-    without = int((counts[0, present] == 0).sum())
-    if without:
+    without_triad = int((triad_counts[0, annotator_numbers] == 0).sum())
+    if without_triad:
         sentence = (
-            f"{without} of {present.size} annotators have no triad whose pairs they judged in three different HITs, "
+            f"{without_triad} of {annotator_numbers.size} annotators have no triad whose pairs they judged in three different HITs, "
             "and so no kappa."
         )
         notes.append(Note("no_triad", sentence))
-    if not counts[2].any():
+    if not triad_counts[2].any():
         notes.append(Note("ties_in_every_triad", "Every triad contains a tie, so there is no kappa without ties."))
     return tuple(notes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Edges:
+class _ComparisonEdges:
     """One annotator's judgment of a pair each, (E,): nodes are an annotator's items; sorted by source, then target."""
 
     source: Integers
@@ -126,7 +137,9 @@ class _Edges:
     n_nodes: int
 
 
-def _edges(first: Integers, second: Integers, outcomes: Integers, annotators: Integers, hits: Integers) -> _Edges:
+def _make_comparison_edges(
+    first: Integers, second: Integers, outcomes: Integers, annotators: Integers, hits: Integers
+) -> _ComparisonEdges:
     """The graph of who was compared with whom, each edge from the node with fewer edges to that with more.
 
     So a node has at most sqrt(2 E) edges out of it, which bounds the work (Chiba & Nishizeki 1985). first and second
@@ -135,28 +148,30 @@ def _edges(first: Integers, second: Integers, outcomes: Integers, annotators: In
     _, node, degree = np.unique(np.concatenate([first, second]), return_inverse=True, return_counts=True)
     rank = np.empty(degree.size, dtype=np.intp)
     rank[np.argsort(degree, kind="stable")] = np.arange(degree.size)
-    one, other = rank[node[: first.size]], rank[node[first.size :]]
-    source, target = np.minimum(one, other), np.maximum(one, other)
-    outcome = np.where(one < other, outcomes, -outcomes)
+    first_rank, second_rank = rank[node[: first.size]], rank[node[first.size :]]
+    source, target = np.minimum(first_rank, second_rank), np.maximum(first_rank, second_rank)
+    outcome = np.where(first_rank < second_rank, outcomes, -outcomes)
     keys = source * degree.size + target
     order = np.argsort(keys, kind="stable")
     order = order[np.diff(keys[order], prepend=-1) > 0]  # the first judgment of each pair
-    return _Edges(source[order], target[order], outcome[order], annotators[order], hits[order], degree.size)
+    return _ComparisonEdges(source[order], target[order], outcome[order], annotators[order], hits[order], degree.size)
 
 
-def _triads(edges: _Edges) -> Iterator[tuple[Integers, Booleans, Booleans]]:
+def _iterate_triads(edges: _ComparisonEdges) -> Iterator[tuple[Integers, BooleanArray, BooleanArray]]:
     """All triads, a few million candidates at a time: annotator, whether transitive, whether free of ties."""
     keys = edges.source * edges.n_nodes + edges.target
-    left = left_in_run(edges.source)
-    cuts = (np.flatnonzero(np.diff(np.cumsum(left) // _WEDGES_AT_ONCE, append=-1)) + 1).tolist()
+    follower_counts = count_equal_followers(edges.source)
+    cuts = (np.flatnonzero(np.diff(np.cumsum(follower_counts) // _WEDGES_AT_ONCE, append=-1)) + 1).tolist()
     for start, stop in zip([0, *cuts[:-1]], cuts, strict=True):
-        ab, ac = followers(left, start, stop)
-        wanted = edges.target[ab] * edges.n_nodes + edges.target[ac]
-        bc = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-        closed = keys[bc] == wanted
-        ab, bc, ac = ab[closed], bc[closed], ac[closed]
-        apart = (edges.hit[ab] != edges.hit[bc]) & (edges.hit[bc] != edges.hit[ac]) & (edges.hit[ab] != edges.hit[ac])
-        ab, bc, ac = ab[apart], bc[apart], ac[apart]
+        ab, ac = follower_pairs(follower_counts, start, stop)
+        wanted_keys = edges.target[ab] * edges.n_nodes + edges.target[ac]
+        bc = np.minimum(np.searchsorted(keys, wanted_keys), keys.size - 1)
+        is_closed = keys[bc] == wanted_keys
+        ab, bc, ac = ab[is_closed], bc[is_closed], ac[is_closed]
+        in_different_hits = (
+            (edges.hit[ab] != edges.hit[bc]) & (edges.hit[bc] != edges.hit[ac]) & (edges.hit[ab] != edges.hit[ac])
+        )
+        ab, bc, ac = ab[in_different_hits], bc[in_different_hits], ac[in_different_hits]
         x, y, z = edges.outcome[ab], edges.outcome[bc], edges.outcome[ac]
         # a to b and b to c settle a to c, unless one goes up and the other down: 7 + 2 * 3 = 13 of the 27.
         yield edges.annotator[ab], (x * y < 0) | (z == np.sign(x + y)), x * y * z != 0

@@ -11,18 +11,24 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, finite, numbered
+from app.inference.ground.long_form import check_equal_length, validate_finite, validate_numbers
 from app.inference.ground.notes import Note
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import Crowd
-from app.inference.ratings.annotator_evidence import COMPARED, COMPARED_AT_LEAST, Judged, N, evidence_of
-from app.inference.ratings.annotator_fixed_point import FixedPoint, settled
+from app.inference.ratings.annotator_evidence import (
+    COMPARED,
+    MIN_EVIDENCE_JUDGMENTS,
+    N,
+    ScoredJudgments,
+    collect_evidence,
+)
+from app.inference.ratings.annotator_fixed_point import FixedPoint, find_fixed_point
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotatorAware:
+class AnnotatorAwareScores:
     """Scores of N items and what was learned of J annotators; NaN where nothing was, with notes that say so.
 
     score: (N,) in [0, 1], the weighted mean of corrected scores; the plain mean if `trust` is 0.
@@ -67,7 +73,7 @@ def fit(
     trust: float | None = None,
     max_iterations: int = 1000,
     tolerance: float = 1e-7,
-) -> AnnotatorAware:
+) -> AnnotatorAwareScores:
     """Everything from all judgments at once; time per iteration and memory are linear in their number.
 
     items, annotators: (T,) integers from 0; scores: (T,) in [0, 1]. `trust`: how far to act on the weights and biases
@@ -78,120 +84,129 @@ def fit(
     """
     if trust is not None and not 0.0 <= trust < 1.0:
         raise ValueError(f"trust must be at least 0 and less than 1, but is {trust}")
-    judged = checked(items, annotators, scores, n_items, n_annotators)
-    end = settled(judged, max_rounds=max_iterations, tolerance=tolerance)
-    evidence = evidence_of(judged, learning.others(judged, end.known, end.common))
-    typical = float(evidence[:, N] @ end.known.information / len(judged.scores))
-    common = learning.crowd(learning.contributions(evidence, end.known, typical).sum(axis=0))
+    judgments = validate_scored_judgments(items, annotators, scores, n_items, n_annotators)
+    fixed_point = find_fixed_point(judgments, max_rounds=max_iterations, tolerance=tolerance)
+    evidence = collect_evidence(judgments, learning.summarise_others(judgments, fixed_point.beliefs, fixed_point.crowd))
+    typical_information = float(evidence[:, N] @ fixed_point.beliefs.information / len(judgments.scores))
+    crowd = learning.crowd_from_totals(
+        learning.annotator_contributions(evidence, fixed_point.beliefs, typical_information).sum(axis=0)
+    )
     if trust is not None:
-        common = replace(common, trust=trust)
-    return _result(judged, end, common, evidence, tolerance)
+        crowd = replace(crowd, trust=trust)
+    return _summarise_fixed_point(judgments, fixed_point, crowd, evidence, tolerance)
 
 
-def checked(
+def validate_scored_judgments(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
     n_items: int | None,
     n_annotators: int | None,
-) -> Judged:
+) -> ScoredJudgments:
     """The judgments as arrays; raises ValueError for what cannot be one, `Inestimable` if there are none."""
-    items, item_count = numbered("items", items, n_items)
-    annotators, annotator_count = numbered("annotators", annotators, n_annotators)
-    values = finite("scores", scores)
+    items, item_count = validate_numbers("items", items, n_items)
+    annotators, annotator_count = validate_numbers("annotators", annotators, n_annotators)
+    values = validate_finite("scores", scores)
     check_equal_length(items=items, annotators=annotators, scores=values)
     if not len(values):
         raise Inestimable("There are no judgments yet, so nothing can be estimated.", code="no_judgments")
     if values.min() < 0.0 or values.max() > 1.0:
         raise ValueError(f"scores must lie between 0 and 1, but {values.min()} to {values.max()} occur")
-    return Judged.of(items, annotators, values, item_count, annotator_count)
+    return ScoredJudgments.from_arrays(items, annotators, values, item_count, annotator_count)
 
 
-def _result(judged: Judged, end: FixedPoint, common: Crowd, evidence: Array, tolerance: float) -> AnnotatorAware:
-    known = end.known
-    weight, score = learning.corrected(judged, known, common, trust=common.trust, scale_trust=common.scale_trust)
+def _summarise_fixed_point(
+    judgments: ScoredJudgments, fixed_point: FixedPoint, crowd: Crowd, evidence: Array, tolerance: float
+) -> AnnotatorAwareScores:
+    beliefs = fixed_point.beliefs
+    weight, score = learning.correct_scores(judgments, beliefs, crowd, trust=crowd.trust, scale_trust=crowd.scale_trust)
     # Two sums, as the online law keeps them: an item that everyone put at 1 has exactly the score 1.
-    above, below = judged.by_item(weight * score), judged.by_item(weight * (1.0 - score))
-    total = judged.by_item(weight)
-    seen = total > 0.0
-    mean = np.where(seen, above, np.nan) / np.where(seen, above + below, 1.0)
-    answered = evidence[:, COMPARED] >= COMPARED_AT_LEAST
-    told = learning.described(evidence, common)
-    own_weight = 1.0 + common.trust * (np.minimum(known.information / common.typical, 1.0) - 1.0)
+    above, below = judgments.sum_by_item(weight * score), judgments.sum_by_item(weight * (1.0 - score))
+    total = judgments.sum_by_item(weight)
+    is_judged = total > 0.0
+    mean = np.where(is_judged, above, np.nan) / np.where(is_judged, above + below, 1.0)
+    is_compared = evidence[:, COMPARED] >= MIN_EVIDENCE_JUDGMENTS
+    displayed = learning.beliefs_for_display(evidence, crowd)
+    own_weight = 1.0 + crowd.trust * (np.minimum(beliefs.information / crowd.typical_information, 1.0) - 1.0)
 
-    def where(values: Array) -> Array:
-        return np.where(answered, values, np.nan)
+    def nan_unless_compared(values: Array) -> Array:
+        return np.where(is_compared, values, np.nan)
 
-    return AnnotatorAware(
+    return AnnotatorAwareScores(
         score=mean,
-        standard_error=_standard_error(judged, weight, score, mean, total),
+        standard_error=_item_standard_errors(judgments, weight, score, mean, total),
         weight=total,
-        estimable=seen,
-        reliability=where(told.reliability),
-        random=where(told.classes[:, 0]),
-        annotator_weight=where(own_weight),
-        bias=where(told.bias * common.spread),
-        scale=where(np.exp(told.log_scale)),
-        annotator_estimable=answered,
-        trust=common.trust,
-        scale_trust=common.scale_trust,
-        iterations=end.rounds,
-        converged=end.residual <= tolerance,
-        notes=(*_unsettled(end, tolerance), *_notes(seen, evidence, answered, common)),
+        estimable=is_judged,
+        reliability=nan_unless_compared(displayed.expected_reliability),
+        random=nan_unless_compared(displayed.classes[:, 0]),
+        annotator_weight=nan_unless_compared(own_weight),
+        bias=nan_unless_compared(displayed.bias * crowd.spread),
+        scale=nan_unless_compared(np.exp(displayed.log_scale)),
+        annotator_estimable=is_compared,
+        trust=crowd.trust,
+        scale_trust=crowd.scale_trust,
+        iterations=fixed_point.rounds,
+        converged=fixed_point.residual <= tolerance,
+        notes=(
+            *_convergence_notes(fixed_point, tolerance),
+            *_annotator_aware_notes(is_judged, evidence, is_compared, crowd),
+        ),
     )
 
 
-def _standard_error(judged: Judged, weight: Array, score: Array, mean: Array, total: Array) -> Array:
+def _item_standard_errors(
+    judgments: ScoredJudgments, weight: Array, score: Array, mean: Array, total_weight: Array
+) -> Array:
     """sqrt(s^2 / weight), s^2 the mean square of judgments around their items' scores; NaN if no item has two."""
-    freedom = len(weight) - np.count_nonzero(total > 0.0)
+    freedom = len(weight) - np.count_nonzero(total_weight > 0.0)
     if freedom <= 0:
-        return np.full(judged.n_items, np.nan)
-    square = weight @ (score - mean[judged.items]) ** 2 / (weight.mean() * freedom)
-    error: Array = np.sqrt(square / np.where(total > 0.0, total, np.nan))
+        return np.full(judgments.n_items, np.nan)
+    square = weight @ (score - mean[judgments.items]) ** 2 / (weight.mean() * freedom)
+    error: Array = np.sqrt(square / np.where(total_weight > 0.0, total_weight, np.nan))
     return error
 
 
-def _unsettled(end: FixedPoint, tolerance: float) -> tuple[Note, ...]:
-    if end.residual <= tolerance:
+def _convergence_notes(fixed_point: FixedPoint, tolerance: float) -> tuple[Note, ...]:
+    if fixed_point.residual <= tolerance:
         return ()
     sentence = (
-        f"What is believed of annotators had not settled after {end.rounds:,} rounds: one more would still have "
-        f"changed something by {end.residual:.1%} of itself. Shown is what came nearest; do not rely on small "
+        f"What is believed of annotators had not settled after {fixed_point.rounds:,} rounds: one more would still have "
+        f"changed something by {fixed_point.residual:.1%} of itself. Shown is what came nearest; do not rely on small "
         "differences."
     )
     return (Note("not_settled", sentence),)
 
 
-FIT = "In this fit, which reads all judgments at once,"
-OTHER_FIT = "Scores that a campaign has learned answer by answer are of another fit, and can differ from it."
+FIT_PHRASE = "In this fit, which reads all judgments at once,"
+OTHER_FIT_SENTENCE = "Scores that a campaign has learned answer by answer are of another fit, and can differ from it."
 
 
-def _notes(seen: Mask, evidence: Array, answered: Mask, common: Crowd) -> tuple[Note, ...]:
+def _annotator_aware_notes(is_judged: Mask, evidence: Array, is_compared: Mask, crowd: Crowd) -> tuple[Note, ...]:
     notes = []
-    if unseen := int(np.count_nonzero(~seen)):
-        notes.append(Note("items_unseen", f"{unseen:,} of {len(seen):,} items have no judgment and no score."))
-    gave = evidence[:, N] > 0.0
-    if np.count_nonzero(gave) == 1:
+    if unjudged := int(np.count_nonzero(~is_judged)):
+        notes.append(Note("items_unseen", f"{unjudged:,} of {len(is_judged):,} items have no judgment and no score."))
+    has_judgments = evidence[:, N] > 0.0
+    if np.count_nonzero(has_judgments) == 1:
         sentence = "One annotator gave all judgments, so there is nobody to compare them with; scores are plain means."
         notes.append(Note("nobody_to_compare", sentence))
-    elif alone := int(np.count_nonzero(gave & ~answered)):
+    elif uncompared := int(np.count_nonzero(has_judgments & ~is_compared)):
         sentence = (
-            f"{alone:,} of {np.count_nonzero(gave):,} annotators judged fewer than {COMPARED_AT_LEAST} items "
+            f"{uncompared:,} of {np.count_nonzero(has_judgments):,} annotators judged fewer than {MIN_EVIDENCE_JUDGMENTS} items "
             "that others have judged too, so nothing is said of them; they are taken for what most annotators are."
         )
         notes.append(Note("taken_for_most", sentence))
-    if common.trust == 0.0:
+    if crowd.trust == 0.0:
         sentence = (
-            f"{FIT} there is no sure sign that annotators agree better when the others are weighted and corrected than "
+            f"{FIT_PHRASE} there is no sure sign that annotators agree better when the others are weighted and corrected than "
             "when they are averaged, so it takes plain means, and every judgment counts the same in it. "
-            f"{OTHER_FIT}"
+            f"{OTHER_FIT_SENTENCE}"
         )
         notes.append(Note("plain_means", sentence))
     else:
         sentence = (
-            f"{FIT} annotators agree better when the others are weighted and corrected than when they are averaged. So "
-            f"far as that is sure, it uses {common.trust:.0%} of the weights and biases learned, and "
-            f"{common.trust * common.scale_trust:.0%} of the widths. {OTHER_FIT}"
+            f"{FIT_PHRASE} annotators agree better when the others are weighted and corrected than when they are averaged. So "
+            f"far as that is sure, it uses {crowd.trust:.0%} of the weights and biases learned, and "
+            f"{crowd.trust * crowd.scale_trust:.0%} of the widths. {OTHER_FIT_SENTENCE}"
         )
         notes.append(Note("weighted_and_corrected", sentence))
     return tuple(notes)

@@ -35,22 +35,22 @@ from typing import Final
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
-from app.inference.ground.arrays import Array, exp, log
+from app.inference.ground.arrays import Array, portable_exp, portable_log
 from app.inference.ratings.annotator_evidence import (
-    BIAS_CORRECTED,
+    BIAS_CORRECTED_MEAN,
     COMPARED,
-    COMPARED_AT_LEAST,
-    CORRECTED,
-    PLAIN,
-    WAYS,
+    CORRECTED_MEAN,
+    MEAN_KIND_COUNT,
+    MIN_EVIDENCE_JUDGMENTS,
+    PLAIN_MEAN,
     YY,
-    Judged,
     N,
+    ScoredJudgments,
     Y,
-    agreement,
+    agreement_with_others,
 )
 
-RELIABILITY: Final = np.array(
+RELIABILITIES: Final = np.array(
     [
         0.0,
         0.197375320224904,
@@ -66,34 +66,36 @@ RELIABILITY: Final = np.array(
 """The reliabilities that are told apart; the first is that of answers at random. They are the hyperbolic tangents of 0,
 .2, .4, .6, .8, 1, 1.25, 1.5 and 1.8, written out because processors differ in the last bit of some.
 """
-CLASSES: Final = len(RELIABILITY)
-INFORMATION: Final = RELIABILITY**2 / (1.0 - RELIABILITY**2)
+RELIABILITY_COUNT: Final = len(RELIABILITIES)
+INFORMATION_BY_RELIABILITY: Final = RELIABILITIES**2 / (1.0 - RELIABILITIES**2)
 """What one judgment adds to the precision of t, by reliability."""
 _HALF_STEPS = np.array([0.08, 0.18, 0.32, 0.55, 1.0])
 _STEPS: Final = np.r_[-_HALF_STEPS[::-1], 0.0, _HALF_STEPS]
 # Narrow where scales are alike, so that a small scale_sd is not taken for none.
 _STEP_WIDTHS: Final = np.gradient(_STEPS)
 _RANDOM_STRETCH, _RANDOM_BIAS_SD = 2.0, 0.3
-_ODD, _ODD_SCALE_SD = 0.1, 1.0
-LOG_SCALE: Final = np.vstack([_RANDOM_STRETCH * _STEPS, np.tile(_STEPS, (CLASSES - 1, 1))])
+_ODD_SHARE, _ODD_SCALE_SD = 0.1, 1.0
+LOG_SCALE_GRID: Final = np.vstack([_RANDOM_STRETCH * _STEPS, np.tile(_STEPS, (RELIABILITY_COUNT - 1, 1))])
 """log scale_j, (CLASSES, S): random answers may be spread more or less than careful ones, within a wider range."""
 
 # What everyone is taken for before anybody has answered: so many made-up annotators or judgments of that kind.
 _PRIOR_RANDOM, _PRIOR_CAREFUL, _PRIOR_SD, _PRIOR_JUDGMENTS = 0.25, 2.0, 0.1, 2.0
-_PRIOR_SHARES: Final = np.r_[_PRIOR_RANDOM, np.full(CLASSES - 1, _PRIOR_CAREFUL / (CLASSES - 1))]
+_PRIOR_SHARES: Final = np.r_[_PRIOR_RANDOM, np.full(RELIABILITY_COUNT - 1, _PRIOR_CAREFUL / (RELIABILITY_COUNT - 1))]
 _PRIOR_CENTRE, _PRIOR_SPREAD, _PRIOR_HEADROOM = 0.5, 0.25, 0.15
 
 _CAUTION = 2.0  # times the squared standard error of a gain must be outdone before it is trusted at all
-_TOO_FEW = 4.0  # annotators, to tell whether correcting them helps
-_WIDEST_BIAS = 4.0  # in logits: a slider of 101 steps tells no more apart
-_BLOCK = 4096  # annotators, whose grids are held at once
-_NOBODY = 1e-9  # a sum of weights that is but the rounding of a difference
+_MIN_EFFECTIVE_ANNOTATORS = 4.0  # annotators, to tell whether correcting them helps
+_MAX_LOGIT_BIAS = 4.0  # in logits: a slider of 101 steps tells no more apart
+_ANNOTATORS_PER_BLOCK = 4096  # annotators, whose grids are held at once
+_ZERO_WEIGHT = 1e-9  # a sum of weights that is but the rounding of a difference
 
 # Columns of the totals over annotators, after those of the classes.
-JUDGMENTS, SUM, SQUARES, OWN_SQUARES, ACTIVE, BIAS2, SCALE2, TOLD = range(CLASSES, CLASSES + 8)
-HEARD, HEARD2, VOICES, VOICES2 = range(CLASSES + 8, CLASSES + 12)
-GAINS: Final = CLASSES + 12
-TOTALS: Final = GAINS + 6
+JUDGMENT_TOTAL, SCORE_TOTAL, SCORE_SQUARES, OWN_SQUARES, ACTIVE_TOTAL, BIAS2, SCALE2, INFORMATION_TOTAL = range(
+    RELIABILITY_COUNT, RELIABILITY_COUNT + 8
+)
+COMPARED_TOTAL, COMPARED_SQUARES, VOICE_TOTAL, VOICE_SQUARES = range(RELIABILITY_COUNT + 8, RELIABILITY_COUNT + 12)
+GAINS: Final = RELIABILITY_COUNT + 12
+TOTALS_SIZE: Final = GAINS + 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class Crowd:
     shares: Array
     bias_sd: float
     scale_sd: float
-    typical: float
+    typical_information: float
     headroom: float
     trust: float
     scale_trust: float
@@ -139,228 +141,253 @@ class AnnotatorBeliefs:
     bias2: Array
     scale2: Array
 
-    def rows(self) -> Array:
+    def to_rows(self) -> Array:
         """One row per annotator, (A, CLASSES + 7)."""
         rest = (self.information, self.slope, self.offset, self.bias, self.log_scale, self.bias2, self.scale2)
         return np.column_stack([self.classes, *rest])
 
     @classmethod
-    def of(cls, rows: Array) -> "AnnotatorBeliefs":
+    def from_rows(cls, rows: Array) -> "AnnotatorBeliefs":
         """From `rows()`."""
-        return cls(rows[:, :CLASSES], *rows[:, CLASSES:].T)
+        return cls(rows[:, :RELIABILITY_COUNT], *rows[:, RELIABILITY_COUNT:].T)
 
     @property
-    def reliability(self) -> Array:
+    def expected_reliability(self) -> Array:
         """The expected correlation of an annotator's answers with what items are worth, 0 to 1."""
-        reliability: Array = (self.classes * RELIABILITY).sum(axis=1)
+        reliability: Array = (self.classes * RELIABILITIES).sum(axis=1)
         return reliability
 
 
-def crowd(totals: Array) -> Crowd:
+def crowd_from_totals(totals: Array) -> Crowd:
     """What all annotators have in common, from the sum (TOTALS,) of all `contributions`; zeros before any answer."""
-    judgments = totals[JUDGMENTS] + _PRIOR_JUDGMENTS
-    shares = totals[:CLASSES] + _PRIOR_SHARES
+    judgments = totals[JUDGMENT_TOTAL] + _PRIOR_JUDGMENTS
+    shares = totals[:RELIABILITY_COUNT] + _PRIOR_SHARES
     shares = np.maximum(shares, 1e-9)  # sums that were added to and taken from can end a hair below 0
-    careful = max(float(totals[1:CLASSES].sum()), 0.0) + _PRIOR_CAREFUL
-    within = max(totals[SQUARES] - totals[OWN_SQUARES], 0.0) + _PRIOR_JUDGMENTS * _PRIOR_SPREAD**2
+    careful = max(float(totals[1:RELIABILITY_COUNT].sum()), 0.0) + _PRIOR_CAREFUL
+    within = max(totals[SCORE_SQUARES] - totals[OWN_SQUARES], 0.0) + _PRIOR_JUDGMENTS * _PRIOR_SPREAD**2
     prior_square = _PRIOR_CAREFUL * _PRIOR_SD**2
-    headroom = totals[SUM] - totals[SQUARES] + _PRIOR_JUDGMENTS * _PRIOR_HEADROOM
-    told = totals[TOLD] / totals[JUDGMENTS] if totals[JUDGMENTS] else 0.0
+    headroom = totals[SCORE_TOTAL] - totals[SCORE_SQUARES] + _PRIOR_JUDGMENTS * _PRIOR_HEADROOM
+    mean_information = totals[INFORMATION_TOTAL] / totals[JUDGMENT_TOTAL] if totals[JUDGMENT_TOTAL] else 0.0
     return Crowd(
-        centre=float((totals[SUM] + _PRIOR_JUDGMENTS * _PRIOR_CENTRE) / judgments),
-        spread=float(np.sqrt(within / max(judgments - totals[ACTIVE], 1.0))),
+        centre=float((totals[SCORE_TOTAL] + _PRIOR_JUDGMENTS * _PRIOR_CENTRE) / judgments),
+        spread=float(np.sqrt(within / max(judgments - totals[ACTIVE_TOTAL], 1.0))),
         shares=shares / shares.sum(),
         bias_sd=float(np.sqrt((max(totals[BIAS2], 0.0) + prior_square) / careful)),
         scale_sd=float(np.sqrt((max(totals[SCALE2], 0.0) + prior_square) / careful)),
-        typical=float(max(told, 1e-9)),
+        typical_information=float(max(mean_information, 1e-9)),
         headroom=float(max(headroom / judgments, 0.01)),
-        trust=_trust(totals, 0),
-        scale_trust=_trust(totals, 1),
+        trust=_trust_in_gain(totals, 0),
+        scale_trust=_trust_in_gain(totals, 1),
     )
 
 
-def _trust(totals: Array, gain: int) -> float:
+def _trust_in_gain(totals: Array, gain_number: int) -> float:
     """The positive part of James & Stein's factor for one of the two mean gains; 0 if four annotators are nearly all.
 
     The standard error of a mean over few annotators may be far too small by chance, so its square is taken times
     k / (k - 4), k the effective number of annotators by their judgments.
     """
-    voices, voices2 = totals[VOICES], totals[VOICES2]
-    first, second, square = totals[GAINS + 3 * gain : GAINS + 3 * gain + 3]
-    effective = totals[HEARD] ** 2 / totals[HEARD2] if totals[HEARD2] > 0.0 else 0.0
-    if effective <= _TOO_FEW or first <= 0.0 or voices2 > 0.99 * voices * voices:
+    voices, voices2 = totals[VOICE_TOTAL], totals[VOICE_SQUARES]
+    first, second, square = totals[GAINS + 3 * gain_number : GAINS + 3 * gain_number + 3]
+    effective = totals[COMPARED_TOTAL] ** 2 / totals[COMPARED_SQUARES] if totals[COMPARED_SQUARES] > 0.0 else 0.0
+    if effective <= _MIN_EFFECTIVE_ANNOTATORS or first <= 0.0 or voices2 > 0.99 * voices * voices:
         return 0.0
     mean = first / voices
     variance = max(square - 2.0 * mean * second + mean * mean * voices2, 0.0) / (voices * voices - voices2)
-    return float(max(0.0, 1.0 - _CAUTION * variance * effective / (effective - _TOO_FEW) / (mean * mean)))
+    return float(
+        max(0.0, 1.0 - _CAUTION * variance * effective / (effective - _MIN_EFFECTIVE_ANNOTATORS) / (mean * mean))
+    )
 
 
-def beliefs(evidence: Array, common: Crowd) -> AnnotatorBeliefs:
+def estimate_beliefs(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
     """What `evidence` (A, EVIDENCE or its first COMPARED columns) says of each annotator; without evidence, what the
     crowd is like.
     """
-    return _in_blocks(evidence, lambda block: _summary(*_joint(block, common), LOG_SCALE))
+    return _estimate_in_blocks(
+        evidence, lambda block: _beliefs_from_grid(*_log_weight_grid(block, crowd), LOG_SCALE_GRID)
+    )
 
 
-def log_probability(evidence: Array, common: Crowd) -> float:
+def log_probability_of_answers(evidence: Array, crowd: Crowd) -> float:
     """Of each annotator's answers given the others', the logarithm, added up over those who answered."""
     answered = evidence[evidence[:, N] > 0.0]
-    blocks = (_joint(answered[k : k + _BLOCK], common)[0] for k in range(0, len(answered), _BLOCK))
+    blocks = (
+        _log_weight_grid(answered[k : k + _ANNOTATORS_PER_BLOCK], crowd)[0]
+        for k in range(0, len(answered), _ANNOTATORS_PER_BLOCK)
+    )
     return float(sum(logsumexp(block, axis=(1, 2)).sum() for block in blocks))
 
 
-def described(evidence: Array, common: Crowd) -> AnnotatorBeliefs:
+def beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
     """As `beliefs`, for people to read: a few careful annotators may be as far from the others as random ones are.
 
     Somebody who is very strict but goes with the others is odd and not random. Scores are made without odd annotators:
     where agreement is weak, random ones would pass for them, and estimates would not settle.
     """
-    anywhere = replace(common, bias_sd=_RANDOM_BIAS_SD / common.spread, scale_sd=_ODD_SCALE_SD)
+    wide_crowd = replace(crowd, bias_sd=_RANDOM_BIAS_SD / crowd.spread, scale_sd=_ODD_SCALE_SD)
 
-    def block_described(block: Array) -> AnnotatorBeliefs:
-        (alike, *more), (odd, *odd_more) = _joint(block, common), _joint(block, anywhere)
-        log_weight = np.concatenate([alike + math.log(1.0 - _ODD), odd + math.log(_ODD)], axis=2)
+    def describe_block(block: Array) -> AnnotatorBeliefs:
+        (alike, *more), (odd, *odd_more) = _log_weight_grid(block, crowd), _log_weight_grid(block, wide_crowd)
+        log_weight = np.concatenate([alike + math.log(1.0 - _ODD_SHARE), odd + math.log(_ODD_SHARE)], axis=2)
         bias, bias_variance = (np.concatenate(pair, axis=2) for pair in zip(more, odd_more, strict=True))
-        return _summary(log_weight, bias, bias_variance, np.tile(LOG_SCALE, 2))
+        return _beliefs_from_grid(log_weight, bias, bias_variance, np.tile(LOG_SCALE_GRID, 2))
 
-    return _in_blocks(evidence, block_described)
+    return _estimate_in_blocks(evidence, describe_block)
 
 
-def _in_blocks(evidence: Array, believed: Callable[[Array], AnnotatorBeliefs]) -> AnnotatorBeliefs:
+def _estimate_in_blocks(evidence: Array, estimate: Callable[[Array], AnnotatorBeliefs]) -> AnnotatorBeliefs:
     """`believed` of so many annotators at a time that the grids of all of them need not be held at once."""
-    blocks = [believed(evidence[k : k + _BLOCK]) for k in range(0, max(len(evidence), 1), _BLOCK)]
-    return AnnotatorBeliefs.of(np.concatenate([block.rows() for block in blocks]))
+    blocks = [
+        estimate(evidence[k : k + _ANNOTATORS_PER_BLOCK])
+        for k in range(0, max(len(evidence), 1), _ANNOTATORS_PER_BLOCK)
+    ]
+    return AnnotatorBeliefs.from_rows(np.concatenate([block.to_rows() for block in blocks]))
 
 
-def _joint(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
+def _log_weight_grid(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
     """Log-probabilities of answers, reliability and scale, up to a constant, and mean and variance of the bias, which
     is integrated out exactly; each (A, CLASSES, S).
     """
-    log_likelihood, bias, bias_variance = likelihood(evidence, common)
-    return log_likelihood + log(common.shares)[:, None] + _scale_prior(common.scale_sd), bias, bias_variance
+    log_likelihood, bias, bias_variance = answer_likelihood(evidence, crowd)
+    return log_likelihood + portable_log(crowd.shares)[:, None] + _log_scale_prior(crowd.scale_sd), bias, bias_variance
 
 
-def _summary(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array) -> AnnotatorBeliefs:
+def _beliefs_from_grid(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array) -> AnnotatorBeliefs:
     """The posterior over a grid of reliability and scale; log_scale (CLASSES, S), the others (A, CLASSES, S)."""
-    weight = exp(log_weight - log_weight.max(axis=(1, 2), keepdims=True))
+    weight = portable_exp(log_weight - log_weight.max(axis=(1, 2), keepdims=True))
     weight /= weight.sum(axis=(1, 2), keepdims=True)
-    careful = weight[:, 1:]
-    as_careful = careful / np.maximum(careful.sum(axis=(1, 2), keepdims=True), 1e-300)
+    careful_weight = weight[:, 1:]
+    as_careful = careful_weight / np.maximum(careful_weight.sum(axis=(1, 2), keepdims=True), 1e-300)
     classes = weight.sum(axis=2)
-    telling = weight * (RELIABILITY / (1.0 - RELIABILITY**2))[:, None] / exp(log_scale)
+    slope_weight = weight * (RELIABILITIES / (1.0 - RELIABILITIES**2))[:, None] / portable_exp(log_scale)
     return AnnotatorBeliefs(
         classes=classes,
-        information=(classes * INFORMATION).sum(axis=1),
-        slope=telling.sum(axis=(1, 2)),
-        offset=(telling * bias).sum(axis=(1, 2)),
+        information=(classes * INFORMATION_BY_RELIABILITY).sum(axis=1),
+        slope=slope_weight.sum(axis=(1, 2)),
+        offset=(slope_weight * bias).sum(axis=(1, 2)),
         bias=(as_careful * bias[:, 1:]).sum(axis=(1, 2)),
         log_scale=(as_careful * log_scale[1:]).sum(axis=(1, 2)),
-        bias2=(careful * (bias[:, 1:] ** 2 + bias_variance[:, 1:])).sum(axis=(1, 2)),
-        scale2=(careful * log_scale[1:] ** 2).sum(axis=(1, 2)),
+        bias2=(careful_weight * (bias[:, 1:] ** 2 + bias_variance[:, 1:])).sum(axis=(1, 2)),
+        scale2=(careful_weight * log_scale[1:] ** 2).sum(axis=(1, 2)),
     )
 
 
-def likelihood(evidence: Array, common: Crowd) -> tuple[Array, Array, Array]:
+def answer_likelihood(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
     """The log-likelihood of the answers given m and v, and the mean and variance of the bias; each (A, CLASSES, S).
 
     Given the others, y has mean bias + scale r m and variance scale^2 (1 - r^2 (1 - v)), v taken at its mean.
     """
     n, y, yy, m, mm, my, v = (evidence[:, column, None, None] for column in range(7))
-    d = (y - n * common.centre) / common.spread
-    dd = (yy - 2.0 * common.centre * y + n * common.centre**2) / common.spread**2
-    dm = (my - common.centre * m) / common.spread
-    r = RELIABILITY[:, None]
+    d = (y - n * crowd.centre) / crowd.spread
+    dd = (yy - 2.0 * crowd.centre * y + n * crowd.centre**2) / crowd.spread**2
+    dm = (my - crowd.centre * m) / crowd.spread
+    r = RELIABILITIES[:, None]
     precision = 1.0 / (1.0 - r * r * (1.0 - v / np.maximum(n, 1.0)))
-    scale = exp(LOG_SCALE)
+    scale = portable_exp(LOG_SCALE_GRID)
     slope = scale * r
     residual = d - slope * m
     residual2 = np.maximum(dd - 2.0 * slope * dm + slope * slope * mm, 0.0)
-    prior_sd = np.r_[_RANDOM_BIAS_SD / common.spread, np.full(CLASSES - 1, common.bias_sd)][:, None]
+    prior_sd = np.r_[_RANDOM_BIAS_SD / crowd.spread, np.full(RELIABILITY_COUNT - 1, crowd.bias_sd)][:, None]
     prior_precision = np.array([math.pow(sd, -2) for sd in prior_sd[:, 0]])[:, None]
     bias_precision = precision * n / scale**2 + prior_precision
     bias = precision * residual / scale**2 / bias_precision
     log_likelihood = (
-        n * (0.5 * log(precision) - LOG_SCALE)
+        n * (0.5 * portable_log(precision) - LOG_SCALE_GRID)
         - 0.5 * precision * residual2 / scale**2
         + 0.5 * bias * bias * bias_precision
-        - 0.5 * log(bias_precision * prior_sd**2)
+        - 0.5 * portable_log(bias_precision * prior_sd**2)
     )
     return log_likelihood, bias, 1.0 / bias_precision
 
 
-def _scale_prior(scale_sd: float) -> Array:
+def _log_scale_prior(scale_sd: float) -> Array:
     """Log-probabilities of LOG_SCALE: even for random answers, normal around 0 for careful ones."""
-    log_density = np.where(np.arange(CLASSES)[:, None] == 0, 0.0, -0.5 * (LOG_SCALE / scale_sd) ** 2)
-    log_prior = log_density + log(_STEP_WIDTHS)
-    normalised: Array = log_prior - log(exp(log_prior).sum(axis=1, keepdims=True))
+    log_density = np.where(np.arange(RELIABILITY_COUNT)[:, None] == 0, 0.0, -0.5 * (LOG_SCALE_GRID / scale_sd) ** 2)
+    log_prior = log_density + portable_log(_STEP_WIDTHS)
+    normalised: Array = log_prior - portable_log(portable_exp(log_prior).sum(axis=1, keepdims=True))
     return normalised
 
 
-def corrected(
-    judged: Judged, known: AnnotatorBeliefs, common: Crowd, *, trust: float, scale_trust: float
+def correct_scores(
+    judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd, *, trust: float, scale_trust: float
 ) -> tuple[Array, Array]:
     """Each judgment's weight in (0, 1] and corrected score in [0, 1], the corrections taken to the part `trust`,
     that of scale to the part `trust * scale_trust`.
     """
-    weight = 1.0 + trust * (np.minimum(known.information / common.typical, 1.0) - 1.0)
+    weight = 1.0 + trust * (np.minimum(beliefs.information / crowd.typical_information, 1.0) - 1.0)
     if trust == 0.0:  # the scores are to be the very scores, not their logits turned back
-        return weight[judged.annotators], judged.scores
-    bias = trust * logit_bias(known, common)
-    scale = exp(trust * scale_trust * known.log_scale)
-    shift = bias + logit(common.centre) * (1.0 - scale)
-    inside = (judged.scores > 0.0) & (judged.scores < 1.0)
-    moved = (logit(np.where(inside, judged.scores, 0.5)) - shift[judged.annotators]) / scale[judged.annotators]
-    return weight[judged.annotators], np.where(inside, expit(moved), judged.scores)
+        return weight[judgments.annotators], judgments.scores
+    bias = trust * logit_bias(beliefs, crowd)
+    scale = portable_exp(trust * scale_trust * beliefs.log_scale)
+    shift = bias + logit(crowd.centre) * (1.0 - scale)
+    inside = (judgments.scores > 0.0) & (judgments.scores < 1.0)
+    corrected_logits = (logit(np.where(inside, judgments.scores, 0.5)) - shift[judgments.annotators]) / scale[
+        judgments.annotators
+    ]
+    return weight[judgments.annotators], np.where(inside, expit(corrected_logits), judgments.scores)
 
 
-def logit_bias(known: AnnotatorBeliefs, common: Crowd) -> Array:
+def logit_bias(beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
     """Each annotator's bias on the logit scale, where it moves a score by bias * y (1 - y); (A,)."""
-    return np.clip(known.bias * common.spread / common.headroom, -_WIDEST_BIAS, _WIDEST_BIAS)
+    return np.clip(beliefs.bias * crowd.spread / crowd.headroom, -_MAX_LOGIT_BIAS, _MAX_LOGIT_BIAS)
 
 
-def others(judged: Judged, known: AnnotatorBeliefs, common: Crowd) -> Array:
+def summarise_others(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
     """What the other annotators' judgments of the same item say, for each judgment; (OTHERS, J).
 
     m and v are mean and variance of t; then the mean score and its weight, plain, corrected for bias, and for scale
     too. With nobody else: m = 0, v = 1, mean score and weight 0.
     """
-    columns = [*consensus(judged, known, common)]
+    columns = [*consensus_of_others(judgments, beliefs, crowd)]
     for trust, scale_trust in ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)):
-        weight, score = corrected(judged, known, common, trust=trust, scale_trust=scale_trust)
-        total = judged.of_others(weight)
-        heard = total > _NOBODY
-        mean = judged.of_others(weight * score) / np.where(heard, total, 1.0)
-        columns += [np.where(heard, mean, 0.0), np.where(heard, total, 0.0)]
+        weight, score = correct_scores(judgments, beliefs, crowd, trust=trust, scale_trust=scale_trust)
+        total = judgments.sum_of_others(weight)
+        has_others = total > _ZERO_WEIGHT
+        mean = judgments.sum_of_others(weight * score) / np.where(has_others, total, 1.0)
+        columns += [np.where(has_others, mean, 0.0), np.where(has_others, total, 0.0)]
     return np.array(columns)
 
 
-def consensus(judged: Judged, known: AnnotatorBeliefs, common: Crowd) -> tuple[Array, Array]:
+def consensus_of_others(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd) -> tuple[Array, Array]:
     """Mean and variance of t by the other annotators' judgments of the same item, for each judgment; (J,) each."""
-    standing = (judged.scores - common.centre) / common.spread
-    told = known.slope[judged.annotators] * standing - known.offset[judged.annotators]
-    precision = 1.0 + np.maximum(judged.of_others(known.information[judged.annotators]), 0.0)
-    return judged.of_others(told) / precision, 1.0 / precision
+    standardised_scores = (judgments.scores - crowd.centre) / crowd.spread
+    weighted_votes = beliefs.slope[judgments.annotators] * standardised_scores - beliefs.offset[judgments.annotators]
+    precision = 1.0 + np.maximum(judgments.sum_of_others(beliefs.information[judgments.annotators]), 0.0)
+    return judgments.sum_of_others(weighted_votes) / precision, 1.0 / precision
 
 
-def contributions(evidence: Array, known: AnnotatorBeliefs, typical: float) -> Array:
+def annotator_contributions(evidence: Array, beliefs: AnnotatorBeliefs, typical_information: float) -> Array:
     """What each annotator adds to the totals, (A, TOTALS); `typical`: the mean information of a judgment so far.
 
     An annotator without judgments adds nothing.
     """
-    enough = evidence[:, COMPARED] >= COMPARED_AT_LEAST
-    heard = np.where(enough, evidence[:, COMPARED], 0.0)
-    voice = heard * np.minimum(known.information / typical, 1.0)
-    agreed = [agreement(moments) for moments in np.split(evidence[:, COMPARED + 1 :], WAYS, axis=1)]
-    columns = [heard, heard * heard, voice, voice * voice]
-    for before, after in ((PLAIN, BIAS_CORRECTED), (BIAS_CORRECTED, CORRECTED)):
-        gain = agreed[after] - agreed[before]
+    enough = evidence[:, COMPARED] >= MIN_EVIDENCE_JUDGMENTS
+    compared_count = np.where(enough, evidence[:, COMPARED], 0.0)
+    voice = compared_count * np.minimum(beliefs.information / typical_information, 1.0)
+    agreements = [
+        agreement_with_others(moments) for moments in np.split(evidence[:, COMPARED + 1 :], MEAN_KIND_COUNT, axis=1)
+    ]
+    columns = [compared_count, compared_count * compared_count, voice, voice * voice]
+    for before, after in ((PLAIN_MEAN, BIAS_CORRECTED_MEAN), (BIAS_CORRECTED_MEAN, CORRECTED_MEAN)):
+        gain = agreements[after] - agreements[before]
         columns += [voice * gain, voice * voice * gain, voice * voice * gain * gain]
-    return np.column_stack([own_ways(evidence, known), np.column_stack(columns) * (evidence[:, N, None] > 0.0)])
+    return np.column_stack(
+        [crowd_contributions(evidence, beliefs), np.column_stack(columns) * (evidence[:, N, None] > 0.0)]
+    )
 
 
-def own_ways(evidence: Array, known: AnnotatorBeliefs) -> Array:
+def crowd_contributions(evidence: Array, beliefs: AnnotatorBeliefs) -> Array:
     """The `contributions` of each annotator that tell what the crowd is like, (A, HEARD), without how they agree."""
     n, y, yy = (evidence[:, column] for column in (N, Y, YY))
-    answered = n > 0.0
-    columns = [n, y, yy, y**2 / np.maximum(n, 1.0), answered, known.bias2, known.scale2, n * known.information]
-    return np.column_stack([known.classes, *columns]) * answered[:, None]
+    has_answered = n > 0.0
+    columns = [
+        n,
+        y,
+        yy,
+        y**2 / np.maximum(n, 1.0),
+        has_answered,
+        beliefs.bias2,
+        beliefs.scale2,
+        n * beliefs.information,
+    ]
+    return np.column_stack([beliefs.classes, *columns]) * has_answered[:, None]

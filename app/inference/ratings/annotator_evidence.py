@@ -9,25 +9,25 @@ from typing import Final
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.long_form import sums
+from app.inference.ground.long_form import sum_by_number
 
-COMPARED_AT_LEAST: Final = 3
+MIN_EVIDENCE_JUDGMENTS: Final = 3
 """Judgments on items which others have judged too, before an annotator's agreement means anything."""
 
 # Columns of the evidence on an annotator, sums over their judgments: of y and the others' consensus (m, v) on t ...
 N, Y, YY, M, MM, MY, V, COMPARED = range(8)
 # ... and for the three ways to form the others' mean score c, its weight w and the moments of y and c under w.
-WAYS: Final = 3
-PLAIN, BIAS_CORRECTED, CORRECTED = range(WAYS)
-MOMENTS: Final = 6
-EVIDENCE: Final = 8 + WAYS * MOMENTS
+MEAN_KIND_COUNT: Final = 3
+PLAIN_MEAN, BIAS_CORRECTED_MEAN, CORRECTED_MEAN = range(MEAN_KIND_COUNT)
+MOMENT_COUNT: Final = 6
+EVIDENCE_SIZE: Final = 8 + MEAN_KIND_COUNT * MOMENT_COUNT
 
 # Columns of what others say about the item of one judgment: m, v, then c and w for each of the ways.
-OTHERS: Final = 2 + 2 * WAYS
+OTHERS_SIZE: Final = 2 + 2 * MEAN_KIND_COUNT
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ScoredJudgments:
     """Judgments in long form: J of them, of n_items items by n_annotators annotators, scores in [0, 1].
 
     same: (J,) alike for two judgments of the same item by the same annotator, which are not compared with each other;
@@ -42,43 +42,45 @@ class Judged:
     n_annotators: int
 
     @classmethod
-    def of(cls, items: Integers, annotators: Integers, scores: Array, n_items: int, n_annotators: int) -> "Judged":
+    def from_arrays(
+        cls, items: Integers, annotators: Integers, scores: Array, n_items: int, n_annotators: int
+    ) -> "ScoredJudgments":
         """With `same` found by sorting."""
         pairs, same = np.unique(items * max(n_annotators, 1) + annotators, return_inverse=True)
         return cls(items, annotators, scores, same if len(pairs) < len(same) else None, n_items, n_annotators)
 
-    def by_item(self, values: Array) -> Array:
+    def sum_by_item(self, values: Array) -> Array:
         """Sums over each item's judgments, (n_items,)."""
-        return sums(self.items, values, self.n_items)
+        return sum_by_number(self.items, values, self.n_items)
 
-    def by_annotator(self, values: Array) -> Array:
+    def sum_by_annotator(self, values: Array) -> Array:
         """Sums over each annotator's judgments, (n_annotators,)."""
-        return sums(self.annotators, values, self.n_annotators)
+        return sum_by_number(self.annotators, values, self.n_annotators)
 
-    def of_others(self, values: Array) -> Array:
+    def sum_of_others(self, values: Array) -> Array:
         """For each judgment, the sum over the judgments of its item by other annotators, (J,)."""
-        own = values if self.same is None else sums(self.same, values, len(values))[self.same]
-        return self.by_item(values)[self.items] - own
+        own = values if self.same is None else sum_by_number(self.same, values, len(values))[self.same]
+        return self.sum_by_item(values)[self.items] - own
 
 
-def answers_beside(judged: Judged, m: Array, v: Array) -> Array:
+def answer_moments(judgments: ScoredJudgments, m: Array, v: Array) -> Array:
     """The evidence (n_annotators, COMPARED) that beliefs rest on: answers, and the others' `consensus` beside them."""
-    y = judged.scores
+    y = judgments.scores
     columns = (np.ones(len(y)), y, y * y, m, m * m, m * y, v)
-    return np.column_stack([judged.by_annotator(column) for column in columns])
+    return np.column_stack([judgments.sum_by_annotator(column) for column in columns])
 
 
-def evidence_of(judged: Judged, heard: Array) -> Array:
+def collect_evidence(judgments: ScoredJudgments, others: Array) -> Array:
     """The evidence (n_annotators, EVIDENCE) in judgments and in what the `others` (OTHERS, J) say."""
-    y = judged.scores
-    columns = [(heard[3] > 0.0) * 1.0]
-    for way in range(WAYS):
-        c, w = heard[2 + 2 * way : 4 + 2 * way]
+    y = judgments.scores
+    columns = [(others[3] > 0.0) * 1.0]
+    for mean_kind in range(MEAN_KIND_COUNT):
+        c, w = others[2 + 2 * mean_kind : 4 + 2 * mean_kind]
         columns += [w, w * y, w * y * y, w * c, w * c * c, w * y * c]
-    return np.column_stack([answers_beside(judged, *heard[:2]), *map(judged.by_annotator, columns)])
+    return np.column_stack([answer_moments(judgments, *others[:2]), *map(judgments.sum_by_annotator, columns)])
 
 
-def agreement(moments: Array) -> Array:
+def agreement_with_others(moments: Array) -> Array:
     """The weighted correlation of an annotator's scores with the mean of the others; 0 if either does not vary."""
     w, y, yy, c, cc, yc = moments.T
     w = np.where(w > 0.0, w, 1.0)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.ground.arrays import Array, Integers, checked_level
+from app.inference.ground.arrays import Array, Integers, validate_interval_level
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, finite, numbered
+from app.inference.ground.long_form import check_equal_length, validate_finite, validate_numbers
 from app.inference.ground.notes import Note
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import Moderated, Scale, moderated
+from app.inference.ratings.moderated import ModeratedMeans, ScoreBounds, moderate_means
 
 Mask = npt.NDArray[np.bool_]
 
@@ -55,7 +55,7 @@ class MeanAndMedian:
 
 
 @dataclass(frozen=True, slots=True)
-class Standardised:
+class StandardisedScores:
     """`scores`: direct assessment of z-scores, in standard deviations of an annotator.
 
     annotator_mean, annotator_sd: of each annotator's judgments, (J,), NaN where there are none, the deviation also
@@ -75,7 +75,7 @@ def fit(
     *,
     n_items: int | None = None,
     n_annotators: int | None = None,
-    scale: Scale | None = None,
+    scale: ScoreBounds | None = None,
     level: float = 0.95,
 ) -> DirectAssessment:
     """Mean, standard error and interval per item; all judgments count alike, whoever gave them.
@@ -84,11 +84,11 @@ def fit(
     there can be, None if there are no bounds; intervals are cut to it. Time and memory are linear in T.
     Raises ValueError for arrays that cannot be or a level outside (0, 1), `Inestimable` (`no_judgments`).
     """
-    items, annotators, values, count, _ = _checked(items, annotators, scores, n_items, n_annotators)
-    return _assessed(items, annotators, values, count, scale=scale, level=level)[0]
+    items, annotators, values, count, _ = _validate_assessment_arrays(items, annotators, scores, n_items, n_annotators)
+    return _assess_items(items, annotators, values, count, scale=scale, level=level)[0]
 
 
-def ordinal(
+def assess_labels(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     labels: npt.ArrayLike,
@@ -99,16 +99,19 @@ def ordinal(
     level: float = 0.95,
 ) -> MeanAndMedian:
     """Mean and median label per item. labels: (T,) integers 0..n_labels - 1, from lowest to highest; else as `fit`."""
-    labels, label_count = numbered("labels", labels, n_labels)
-    items, annotators, values, count, _ = _checked(items, annotators, labels, n_items, n_annotators)
+    labels, label_count = validate_numbers("labels", labels, n_labels)
+    items, annotators, values, count, _ = _validate_assessment_arrays(items, annotators, labels, n_items, n_annotators)
     scale = (0.0, label_count - 1.0) if label_count > 1 else None
-    mean, found = _assessed(items, annotators, values, count, scale=scale, level=level)
-    median, error = _medians(items, labels, mean.judgments), found.standard_error * _wider(mean.judgments)
-    low, high = replace(found, mean=median, standard_error=error).interval(level)
+    mean, means = _assess_items(items, annotators, values, count, scale=scale, level=level)
+    median, error = (
+        _item_medians(items, labels, mean.judgments),
+        means.standard_error * _median_error_ratio(mean.judgments),
+    )
+    low, high = replace(means, mean=median, standard_error=error).interval(level)
     return MeanAndMedian(mean, median, error, low, high)
 
 
-def standardised(
+def assess_standardised_scores(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
@@ -116,7 +119,7 @@ def standardised(
     n_items: int | None = None,
     n_annotators: int | None = None,
     level: float = 0.95,
-) -> Standardised:
+) -> StandardisedScores:
     """Direct assessment of z = (score - annotator's mean) / annotator's standard deviation (Graham et al. 2013, WMT).
 
     The deviation has m - 1 degrees of freedom. An annotator with one judgment, or who always gave the same score, has
@@ -125,21 +128,31 @@ def standardised(
     give in z-scores; an error in one annotator's mean is part of how far annotators differ. Arrays and errors as for
     `fit`; also `Inestimable` (`nothing_varies`) if nobody has z-scores.
     """
-    items, annotators, values, count, annotator_count = _checked(items, annotators, scores, n_items, n_annotators)
-    mean, sd, given = _spread(annotators, values, annotator_count)
+    items, annotators, values, count, annotator_count = _validate_assessment_arrays(
+        items, annotators, scores, n_items, n_annotators
+    )
+    mean, sd, judgment_counts = _group_mean_and_deviation(annotators, values, annotator_count)
     usable = np.nan_to_num(sd) > 0.0
     if len(items) and not usable.any():
         raise Inestimable(
             "No annotator has two different scores, so no scores can be standardised.", code="nothing_varies"
         )
-    kept = usable[annotators]
-    who = annotators[kept]
-    z = (values[kept] - mean[who]) / sd[who]
-    scored, _ = _assessed(items[kept], who, z, count, scale=None, level=level, notes=_left_out(given, usable))
-    return Standardised(scored, mean, sd, usable)
+    is_kept = usable[annotators]
+    kept_annotators = annotators[is_kept]
+    z = (values[is_kept] - mean[kept_annotators]) / sd[kept_annotators]
+    scored, _ = _assess_items(
+        items[is_kept],
+        kept_annotators,
+        z,
+        count,
+        scale=None,
+        level=level,
+        notes=_unstandardised_notes(judgment_counts, usable),
+    )
+    return StandardisedScores(scored, mean, sd, usable)
 
 
-def _checked(
+def _validate_assessment_arrays(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
@@ -147,63 +160,63 @@ def _checked(
     n_annotators: int | None,
 ) -> tuple[Integers, Integers, Array, int, int]:
     """The judgments as arrays, and how many items and annotators there are."""
-    items, item_count = numbered("items", items, n_items)
-    annotators, annotator_count = numbered("annotators", annotators, n_annotators)
-    values = finite("scores", scores)
+    items, item_count = validate_numbers("items", items, n_items)
+    annotators, annotator_count = validate_numbers("annotators", annotators, n_annotators)
+    values = validate_finite("scores", scores)
     check_equal_length(items=items, annotators=annotators, scores=values)
     return items, annotators, values, item_count, annotator_count
 
 
-def _assessed(
+def _assess_items(
     items: Integers,
     annotators: Integers,
     values: Array,
-    count: int,
+    item_count: int,
     *,
-    scale: Scale | None,
+    scale: ScoreBounds | None,
     level: float,
     notes: tuple[Note, ...] = (),
-) -> tuple[DirectAssessment, Moderated]:
-    checked_level(level)
+) -> tuple[DirectAssessment, ModeratedMeans]:
+    validate_interval_level(level)
     if not len(items):
         raise Inestimable("There are no judgments yet.", code="no_judgments")
-    mean, _, judgments = _spread(items, values, count)
-    tally = Tally.nothing(count).after(items, annotators, values)
-    found = replace(moderated(tally, scale), mean=mean)
-    low, high = found.interval(level)
-    notes = (*notes, *_notes(tally, found))
-    return DirectAssessment(mean, found.standard_error, low, high, judgments, judgments > 0, notes), found
+    mean, _, judgments = _group_mean_and_deviation(items, values, item_count)
+    tally = Tally.empty(item_count).add_judgments(items, annotators, values)
+    means = replace(moderate_means(tally, scale), mean=mean)
+    low, high = means.interval(level)
+    notes = (*notes, *_assessment_notes(tally, means))
+    return DirectAssessment(mean, means.standard_error, low, high, judgments, judgments > 0, notes), means
 
 
-def _spread(groups: Integers, values: Array, count: int) -> tuple[Array, Array, Integers]:
+def _group_mean_and_deviation(groups: Integers, values: Array, group_count: int) -> tuple[Array, Array, Integers]:
     """Mean, standard deviation and number of the values of each of `count` groups, NaN where there is none."""
-    numbers = np.bincount(groups, minlength=count)
-    least = np.full(count, np.inf)
-    np.minimum.at(least, groups, values)
+    numbers = np.bincount(groups, minlength=group_count)
+    lowest = np.full(group_count, np.inf)
+    np.minimum.at(lowest, groups, values)
     # Differences from a group's lowest value: so equal values have a deviation of 0, not one of rounding.
-    above = values - least[groups]
-    mean = _per(np.bincount(groups, weights=above, minlength=count), numbers)
-    squares = np.bincount(groups, weights=(above - mean[groups]) ** 2, minlength=count)
-    mean_of_values = np.where(numbers > 0, least + mean, np.nan)
-    return mean_of_values, np.sqrt(_per(squares, numbers - 1)), numbers
+    above_lowest = values - lowest[groups]
+    mean = _divide_by_positive(np.bincount(groups, weights=above_lowest, minlength=group_count), numbers)
+    squares = np.bincount(groups, weights=(above_lowest - mean[groups]) ** 2, minlength=group_count)
+    mean_of_values = np.where(numbers > 0, lowest + mean, np.nan)
+    return mean_of_values, np.sqrt(_divide_by_positive(squares, numbers - 1)), numbers
 
 
-def _per(totals: npt.NDArray[Any], numbers: Integers) -> Array:
+def _divide_by_positive(totals: npt.NDArray[Any], numbers: Integers) -> Array:
     """The quotient, NaN where the number is not above 0."""
     quotient: Array = np.divide(totals, numbers, out=np.full(len(totals), np.nan), where=numbers > 0)
     return quotient
 
 
-def _medians(items: Integers, labels: Integers, judgments: Integers) -> Array:
+def _item_medians(items: Integers, labels: Integers, judgments: Integers) -> Array:
     ordered = labels[np.lexsort((labels, items))]
-    first, seen = np.cumsum(judgments) - judgments, judgments > 0
+    first, is_judged = np.cumsum(judgments) - judgments, judgments > 0
     median = np.full(len(judgments), np.nan)
     lower, upper = first + (judgments - 1) // 2, first + judgments // 2
-    median[seen] = (ordered[lower[seen]] + ordered[upper[seen]]) / 2.0
+    median[is_judged] = (ordered[lower[is_judged]] + ordered[upper[is_judged]]) / 2.0
     return median
 
 
-def _wider(judgments: Integers) -> Array:
+def _median_error_ratio(judgments: Integers) -> Array:
     """The standard error of the median of n Normal judgments, as a ratio to that of their mean: 1 for n of 1 and 2,
     then, to 1 %, sqrt(pi / 2 n / (n + h)), h being 1/2 for an odd number and 6/5 for an even one.
     """
@@ -212,41 +225,49 @@ def _wider(judgments: Integers) -> Array:
     return np.where(n <= 2, 1.0, ratio)
 
 
-def _notes(tally: Tally, found: Moderated) -> tuple[Note, ...]:
-    unseen, single = int((tally.judgments == 0).sum()), int((tally.judgments == 1).sum())
-    again = int((tally.judgments > tally.annotators).sum())
+def _assessment_notes(tally: Tally, means: ModeratedMeans) -> tuple[Note, ...]:
+    unjudged, single = int((tally.judgments == 0).sum()), int((tally.judgments == 1).sum())
+    judged_again = int((tally.judgments > tally.annotators).sum())
     notes = []
-    if unseen:
-        notes.append(Note("no_score", f"{_items(unseen, 'has', 'have')} no judgment, and so no score."))
-    if np.isnan(found.standard_error).all():
-        notes.append(_nothing_told(tally))
+    if unjudged:
+        notes.append(Note("no_score", f"{_count_items_text(unjudged, 'has', 'have')} no judgment, and so no score."))
+    if np.isnan(means.standard_error).all():
+        notes.append(_no_intervals_note(tally))
     elif single:
-        sentence = f"{_items(single, 'has', 'have')} one judgment: how far off it may be is taken from the others."
+        sentence = (
+            f"{_count_items_text(single, 'has', 'have')} one judgment: how far off it may be is taken from the others."
+        )
         notes.append(Note("one_judgment", sentence))
-    if again:
-        sentence = f"{_items(again, 'was', 'were')} judged again by the same annotator, which narrows no interval."
+    if judged_again:
+        sentence = f"{_count_items_text(judged_again, 'was', 'were')} judged again by the same annotator, which narrows no interval."
         notes.append(Note("judged_again", sentence))
     return tuple(notes)
 
 
-def _nothing_told(tally: Tally) -> Note:
+def _no_intervals_note(tally: Tally) -> Note:
     """Why no item has an interval."""
     alone = tally.annotators.max() < 2
     why = "No item was judged by two annotators" if alone else "Annotators never gave an item different scores"
     return Note("no_intervals", f"{why}, so nothing tells how far they differ: there are no intervals.")
 
 
-def _items(count: int, one: str, more: str) -> str:
-    return f"1 item {one}" if count == 1 else f"{count:,} items {more}"
+def _count_items_text(count: int, singular_verb: str, plural_verb: str) -> str:
+    return f"1 item {singular_verb}" if count == 1 else f"{count:,} items {plural_verb}"
 
 
-def _left_out(given: Integers, usable: Mask) -> tuple[Note, ...]:
+def _unstandardised_notes(judgment_counts: Integers, usable: Mask) -> tuple[Note, ...]:
     """What is said of annotators without z-scores, given how many judgments each gave."""
     notes = []
-    for left, why in ((given == 1, "gave one judgment"), ((given > 1) & ~usable, "always gave the same score")):
-        if annotators := int(left.sum()):
-            who, lost = f"{annotators:,} annotator" + "s" * (annotators > 1), int(given[left].sum())
-            judgments = f"{lost:,} judgment" + "s" * (lost > 1)
-            sentence = f"{who} {why}, which cannot be standardised: {judgments} left out."
+    for is_left_out, why in (
+        (judgment_counts == 1, "gave one judgment"),
+        ((judgment_counts > 1) & ~usable, "always gave the same score"),
+    ):
+        if annotators := int(is_left_out.sum()):
+            annotators_text, lost_judgments = (
+                f"{annotators:,} annotator" + "s" * (annotators > 1),
+                int(judgment_counts[is_left_out].sum()),
+            )
+            judgments = f"{lost_judgments:,} judgment" + "s" * (lost_judgments > 1)
+            sentence = f"{annotators_text} {why}, which cannot be standardised: {judgments} left out."
             notes.append(Note("not_standardised", sentence))
     return tuple(notes)

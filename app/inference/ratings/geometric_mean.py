@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.ground.long_form import finite
+from app.inference.ground.long_form import validate_finite
 from app.inference.ratings import direct_assessment
 from app.inference.ratings.direct_assessment import DirectAssessment
 
@@ -31,12 +31,18 @@ def fit(
     above the mean than below it. Raises ValueError for arrays that cannot be or a level outside (0, 1), `Inestimable`
     (`no_judgments`).
     """
-    values = finite("ratios", ratios)
+    values = validate_finite("ratios", ratios)
     if not (values > 0.0).all():
         raise ValueError("ratios must be above 0")
-    logs = direct_assessment.fit(
+    log_assessment = direct_assessment.fit(
         items, annotators, np.log(values), n_items=n_items, n_annotators=n_annotators, level=level
     )
-    score = np.exp(logs.score)
-    error = score * logs.standard_error
-    return replace(logs, score=score, standard_error=error, low=np.exp(logs.low), high=np.exp(logs.high))
+    score = np.exp(log_assessment.score)
+    error = score * log_assessment.standard_error
+    return replace(
+        log_assessment,
+        score=score,
+        standard_error=error,
+        low=np.exp(log_assessment.low),
+        high=np.exp(log_assessment.high),
+    )

@@ -22,18 +22,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from app.inference.ground.arrays import Array, Integers, checked_level
+from app.inference.ground.arrays import Array, Integers, validate_interval_level
 from app.inference.observations.tally import Tally
 
-Scale = tuple[float, float]
+ScoreBounds = tuple[float, float]
 
-_LEAST_CV2, _MOST_STRENGTH = 0.001, 1000.0
-_LEAST_KEPT = 1e-6  # of a difference between items, so that an error stays above 0
-_ROUNDING = 1e-12  # less disagreement than this part of the squared scores is rounding of equal scores
+_MIN_CV2, _MAX_PRIOR_STRENGTH = 0.001, 1000.0
+_MIN_KEPT_SHARE = 1e-6  # of a difference between items, so that an error stays above 0
+_ROUNDING_SHARE = 1e-12  # less disagreement than this part of the squared scores is rounding of equal scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moderated:
+class ModeratedMeans:
     """Of N items: mean and standard error, in scores, and degrees of freedom, (N,) each; NaN where there is none.
 
     The error is NaN without a judgment, and everywhere if no two annotators gave an item different scores: then nothing
@@ -44,23 +44,26 @@ class Moderated:
     mean: Array
     standard_error: Array
     freedom: Array
-    scale: Scale | None
-    together: float = np.inf
+    scale: ScoreBounds | None
+    degrees_of_freedom_limit: float = np.inf
 
-    def of(self, items: npt.ArrayLike) -> "Moderated":
+    def select_items(self, items: npt.ArrayLike) -> "ModeratedMeans":
         """Those of some items, by their numbers, in this order."""
-        chosen = np.asarray(items, np.intp)
+        item_numbers = np.asarray(items, np.intp)
         return replace(
-            self, mean=self.mean[chosen], standard_error=self.standard_error[chosen], freedom=self.freedom[chosen]
+            self,
+            mean=self.mean[item_numbers],
+            standard_error=self.standard_error[item_numbers],
+            freedom=self.freedom[item_numbers],
         )
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """(4): low and high, (N,) each."""
-        reach = stdtrit(self.freedom, (1.0 + checked_level(level)) / 2.0) * self.standard_error
+        reach = stdtrit(self.freedom, (1.0 + validate_interval_level(level)) / 2.0) * self.standard_error
         low, high = self.mean - reach, self.mean + reach
         return (low, high) if self.scale is None else (np.maximum(low, self.scale[0]), np.minimum(high, self.scale[1]))
 
-    def beside(self, low: Array, high: Array) -> tuple[float, float]:
+    def compare_intervals(self, low: Array, high: Array) -> tuple[float, float]:
         """How other intervals, low to high, (N,) each, compare: the share of them that is expected to hold the true
         mean, and how many times as wide the median one is; NaN if no item has both.
 
@@ -72,99 +75,114 @@ class Moderated:
         an annotator's scores does: how strict they are moves the means, but no order. So its share is too low where
         annotators' biases differ.
         """
-        known = np.isfinite(self.standard_error)
-        if not known.any():
+        has_error = np.isfinite(self.standard_error)
+        if not has_error.any():
             return np.nan, np.nan
-        own = self.of(np.flatnonzero(known))
-        _, kept, centre = drawn_together(own.mean, own.standard_error**2)
-        error = np.sqrt(kept) * own.standard_error
+        known_means = self.select_items(np.flatnonzero(has_error))
+        _, kept, centre = shrink_means(known_means.mean, known_means.standard_error**2)
+        error = np.sqrt(kept) * known_means.standard_error
 
-        def below(ends: npt.ArrayLike) -> Array:
+        def probability_below(ends: npt.ArrayLike) -> Array:
             inside = np.asarray(ends, dtype=np.float64)
-            if own.scale is not None:
-                inside = np.clip(inside, *own.scale)
-            share: Array = stdtr(own.freedom, (inside - centre) / error)
+            if known_means.scale is not None:
+                inside = np.clip(inside, *known_means.scale)
+            share: Array = stdtr(known_means.freedom, (inside - centre) / error)
             return share
 
-        on_scale = 1.0 if own.scale is None else below(own.scale[1]) - below(own.scale[0])
-        own_low, own_high = own.interval()
-        held = (below(high[known]) - below(low[known])) / on_scale
-        return float(held.mean()), float(np.median((high - low)[known] / (own_high - own_low)))
+        on_scale = (
+            1.0
+            if known_means.scale is None
+            else probability_below(known_means.scale[1]) - probability_below(known_means.scale[0])
+        )
+        own_low, own_high = known_means.interval()
+        coverage = (probability_below(high[has_error]) - probability_below(low[has_error])) / on_scale
+        return float(coverage.mean()), float(np.median((high - low)[has_error] / (own_high - own_low)))
 
 
-def moderated(tally: Tally, scale: Scale | None = (0.0, 1.0)) -> Moderated:
+def moderate_means(tally: Tally, scale: ScoreBounds | None = (0.0, 1.0)) -> ModeratedMeans:
     """(1) to (4) for all items; linear in their number.
 
     scale: where scores can lie; None for no bounds, and then (1) is the pooled variance.
     """
     n = tally.annotators
-    squares, freedom = squares_within(tally), np.maximum(n - 1, 0)
+    squares, freedom = squares_within_items(tally), np.maximum(n - 1, 0)
     error = np.full(len(n), np.nan)
     if not squares.any():
-        return Moderated(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
-    prior = expected_variance(tally, squares, freedom, scale)
-    strength = _strength(squares, freedom, prior)
+        return ModeratedMeans(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
+    prior = expected_item_variances(tally, squares, freedom, scale)
+    strength = _prior_strength(squares, freedom, prior)
     all_freedom = strength + freedom
     judged = n > 0
     variance = (strength * prior + squares) / all_freedom
     error[judged] = np.sqrt(variance[judged] * tally.repeats[judged]) / tally.judgments[judged]
-    together = float(freedom.sum())
-    return Moderated(tally.mean, error, np.minimum(all_freedom, together).astype(np.float64), scale, together)
+    all_within_freedom = float(freedom.sum())
+    return ModeratedMeans(
+        tally.mean, error, np.minimum(all_freedom, all_within_freedom).astype(np.float64), scale, all_within_freedom
+    )
 
 
-def between_items(mean: Array, noise: Array) -> float:
+def variance_between_items(means: Array, error_variances: Array) -> float:
     """The variance of true means: what their errors' variances, (n,), leave of that of the means, (n,); not above 0
     where they leave nothing, and 0 of one item.
     """
-    return float(mean.var(ddof=1) - noise.mean()) if len(mean) > 1 else 0.0
+    return float(means.var(ddof=1) - error_variances.mean()) if len(means) > 1 else 0.0
 
 
-def drawn_together(mean: Array, noise: Array) -> tuple[float, Array, Array]:
+def shrink_means(means: Array, error_variances: Array) -> tuple[float, Array, Array]:
     """What other items say of each: a Normal prior of the variance `between_items` (Efron & Morris 1975).
 
     mean, noise: (n,), n > 0, the variances of errors > 0. Returns where the prior lies, weighed as in a random-effects
     analysis; how much of each item's difference from there is kept, (n,), above 0 and at most 1; and what that makes of
     its mean, (n,).
     """
-    between = max(between_items(mean, noise), 0.0)
-    weight = 1 / (between + noise)
-    middle = float(weight @ mean / weight.sum())
-    kept = np.maximum(between * weight, _LEAST_KEPT)
-    return middle, kept, middle + kept * (mean - middle)
+    between = max(variance_between_items(means, error_variances), 0.0)
+    weight = 1 / (between + error_variances)
+    middle = float(weight @ means / weight.sum())
+    kept_share = np.maximum(between * weight, _MIN_KEPT_SHARE)
+    return middle, kept_share, middle + kept_share * (means - middle)
 
 
-def squares_within(tally: Tally) -> Array:
+def squares_within_items(tally: Tally) -> Array:
     """SS, (N,): of the first scores of an item's annotators around their mean."""
     squares = tally.first_squares - tally.first_total**2 / np.maximum(tally.annotators, 1)
-    return np.where(squares > _ROUNDING * tally.first_squares, squares, 0.0)
+    return np.where(squares > _ROUNDING_SHARE * tally.first_squares, squares, 0.0)
 
 
-def expected_variance(tally: Tally, squares: Array, freedom: Integers, scale: Scale | None) -> Array:
+def expected_item_variances(
+    tally: Tally, squares: Array, degrees_of_freedom: Integers, scale: ScoreBounds | None
+) -> Array:
     """(1), (N,), where some two annotators gave an item different scores; freedom: (N,), n - 1, at least 0."""
-    pooled = squares.sum() / freedom.sum()
+    pooled = squares.sum() / degrees_of_freedom.sum()
     if scale is None:
         return np.full(len(squares), pooled)
     low, width = scale[0], scale[1] - scale[0]
     share = ((tally.first_total - low * tally.annotators) / width + 0.5) / (tally.annotators + 1.0)
-    room = share * (1.0 - share)
-    phi = squares.sum() / (freedom @ room)
-    prior: Array = (pooled + phi * room) / 2.0
+    binomial_variance = share * (1.0 - share)
+    phi = squares.sum() / (degrees_of_freedom @ binomial_variance)
+    prior: Array = (pooled + phi * binomial_variance) / 2.0
     return prior
 
 
-def spread_beyond_chance(squares: Array, freedom: Integers, prior: Array) -> tuple[float, float]:
+def variance_spread_beyond_chance(
+    squares: Array, degrees_of_freedom: Integers, expected_variances: Array
+) -> tuple[float, float]:
     """The squared spread of items' variances around (1), as a share of it, beyond that which chance alone gives, and
     the latter, 2 / freedom. Items count by their degrees of freedom; arrays (N,).
     """
-    weight = freedom / freedom.sum()
-    ratio = np.divide(squares, freedom * prior, out=np.zeros(len(prior)), where=freedom > 0)
+    weight = degrees_of_freedom / degrees_of_freedom.sum()
+    ratio = np.divide(
+        squares,
+        degrees_of_freedom * expected_variances,
+        out=np.zeros(len(expected_variances)),
+        where=degrees_of_freedom > 0,
+    )
     mean = weight @ ratio
-    chance = float(2.0 * np.count_nonzero(freedom) / freedom.sum())
+    chance = float(2.0 * np.count_nonzero(degrees_of_freedom) / degrees_of_freedom.sum())
     return float(weight @ (ratio - mean) ** 2 / mean**2) - chance, chance
 
 
-def _strength(squares: Array, freedom: Integers, prior: Array) -> float:
+def _prior_strength(squares: Array, degrees_of_freedom: Integers, expected_variances: Array) -> float:
     """(2): d0."""
-    beyond, chance = spread_beyond_chance(squares, freedom, prior)
-    cv2 = max(beyond / (1.0 + chance), _LEAST_CV2)
-    return float(min(4.0 + 2.0 / cv2, _MOST_STRENGTH))
+    beyond, chance = variance_spread_beyond_chance(squares, degrees_of_freedom, expected_variances)
+    cv2 = max(beyond / (1.0 + chance), _MIN_CV2)
+    return float(min(4.0 + 2.0 / cv2, _MAX_PRIOR_STRENGTH))

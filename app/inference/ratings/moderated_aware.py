@@ -7,28 +7,30 @@ error is that of n^2 / sum n_j^2 judgments, and they tell of the variance but on
 
 import numpy as np
 
-from app.inference.observations.said import Said
+from app.inference.observations.said import LongJudgments
 from app.inference.observations.tally import Tally
 from app.inference.ratings import annotator_aware
-from app.inference.ratings.moderated import Moderated, moderated
+from app.inference.ratings.moderated import ModeratedMeans, moderate_means
 
-FEWEST = 20  # degrees of freedom: with fewer, how far annotators differ is mostly chance
-MOST_ROUNDS, TOLERANCE = 200, 1e-4  # of beliefs about annotators, on a logarithmic scale
+MIN_AWARE_DEGREES_OF_FREEDOM = 20  # degrees of freedom: with fewer, how far annotators differ is mostly chance
+MAX_BELIEF_ROUNDS, BELIEF_TOLERANCE = 200, 1e-4  # of beliefs about annotators, on a logarithmic scale
 
 
-def moderated_aware(said: Said, tally: Tally) -> Moderated | None:
+def moderate_aware_means(judgments: LongJudgments, tally: Tally) -> ModeratedMeans | None:
     """Of all items, on 0 to 1; None where nothing tells how far annotators differ, or the fit does not settle. tally:
     what the same judgments add up to.
     """
-    if moderated(tally).together < FEWEST:
+    if moderate_means(tally).degrees_of_freedom_limit < MIN_AWARE_DEGREES_OF_FREEDOM:
         return None
-    numbers = np.unique(said.annotators, return_inverse=True)[1]
-    three = said.items, numbers, said.scores
-    found = annotator_aware.fit(*three, n_items=said.n_items, max_iterations=MOST_ROUNDS, tolerance=TOLERANCE)
-    if not found.converged:
+    annotator_numbers = np.unique(judgments.annotators, return_inverse=True)[1]
+    columns = judgments.items, annotator_numbers, judgments.scores
+    aware_scores = annotator_aware.fit(
+        *columns, n_items=judgments.n_items, max_iterations=MAX_BELIEF_ROUNDS, tolerance=BELIEF_TOLERANCE
+    )
+    if not aware_scores.converged:
         return None
-    error = found.standard_error.copy()
-    error[found.estimable] *= np.sqrt(tally.repeats / np.maximum(tally.judgments, 1))[found.estimable]
-    counted = min(float(found.weight.sum()), float(tally.annotators.sum()))
-    freedom = max(1.0, counted - np.count_nonzero(found.estimable))
-    return Moderated(found.score, error, np.full(len(error), freedom), (0.0, 1.0), freedom)
+    error = aware_scores.standard_error.copy()
+    error[aware_scores.estimable] *= np.sqrt(tally.repeats / np.maximum(tally.judgments, 1))[aware_scores.estimable]
+    judgment_worth = min(float(aware_scores.weight.sum()), float(tally.annotators.sum()))
+    freedom = max(1.0, judgment_worth - np.count_nonzero(aware_scores.estimable))
+    return ModeratedMeans(aware_scores.score, error, np.full(len(error), freedom), (0.0, 1.0), freedom)

@@ -13,37 +13,37 @@ import numpy as np
 from scipy.special import expit
 
 from app.inference.ground.arrays import Array
-from app.inference.ratings.annotator_evidence import Judged
+from app.inference.ratings.annotator_evidence import ScoredJudgments
 
-_ROUNDS = 50
-MADE_UP = 1.0, 9.0  # annotators at random, and who look, before anybody has answered
-_LEAST = 1e-4  # a variance, on 0 to 1: a slider's step
-_SUREST = 1 - 1e-6  # so that something is left to weigh where everybody answers at random
+_EM_ROUNDS = 50
+PRIOR_KIND_COUNTS = 1.0, 9.0  # annotators at random, and who look, before anybody has answered
+_MIN_VARIANCE = 1e-4  # a variance, on 0 to 1: a slider's step
+_MAX_RANDOM_PROBABILITY = 1 - 1e-6  # so that something is left to weigh where everybody answers at random
 
 
 @dataclass(frozen=True, slots=True)
-class WhoLooks:
+class AttentionMixture:
     """at_random: the probability that an annotator does not look, (J,). noise: s, on 0 to 1."""
 
     at_random: Array
     noise: float
 
 
-def fit(judged: Judged) -> WhoLooks:
+def fit(judgments: ScoredJudgments) -> AttentionMixture:
     """From one judgment or more; time is linear in their number."""
-    y, random = judged.scores, np.zeros(judged.n_annotators)
-    share, variance = MADE_UP[0] / sum(MADE_UP), max(_LEAST, float(y.var()) / 2)
-    for _ in range(_ROUNDS):
-        looks = (1 - random)[judged.annotators]
-        centre = looks @ y / looks.sum()
-        between = max(_LEAST, float(looks @ (y - centre) ** 2 / looks.sum()) - variance)
-        precision = 1 / between + judged.of_others(looks) / variance
-        expected = (centre / between + judged.of_others(looks * y) / variance) / precision
+    y, at_random = judgments.scores, np.zeros(judgments.n_annotators)
+    share, variance = PRIOR_KIND_COUNTS[0] / sum(PRIOR_KIND_COUNTS), max(_MIN_VARIANCE, float(y.var()) / 2)
+    for _ in range(_EM_ROUNDS):
+        attentive = (1 - at_random)[judgments.annotators]
+        centre = attentive @ y / attentive.sum()
+        between = max(_MIN_VARIANCE, float(attentive @ (y - centre) ** 2 / attentive.sum()) - variance)
+        precision = 1 / between + judgments.sum_of_others(attentive) / variance
+        expected = (centre / between + judgments.sum_of_others(attentive * y) / variance) / precision
         spread = variance + 1 / precision
         square = (y - expected) ** 2 / spread
-        told = judged.by_annotator(-0.5 * (square + np.log(2 * np.pi * spread)))
-        random = np.minimum(expit(np.log(share / (1 - share)) - told), _SUREST)
-        share = (MADE_UP[0] + random.sum()) / (sum(MADE_UP) + len(random))
-        looks = (1 - random)[judged.annotators]
-        variance = max(_LEAST, variance * float(looks @ square / looks.sum()))
-    return WhoLooks(random, float(np.sqrt(variance)))
+        log_likelihood = judgments.sum_by_annotator(-0.5 * (square + np.log(2 * np.pi * spread)))
+        at_random = np.minimum(expit(np.log(share / (1 - share)) - log_likelihood), _MAX_RANDOM_PROBABILITY)
+        share = (PRIOR_KIND_COUNTS[0] + at_random.sum()) / (sum(PRIOR_KIND_COUNTS) + len(at_random))
+        attentive = (1 - at_random)[judgments.annotators]
+        variance = max(_MIN_VARIANCE, variance * float(attentive @ square / attentive.sum()))
+    return AttentionMixture(at_random, float(np.sqrt(variance)))

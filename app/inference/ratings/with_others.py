@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.long_form import sums
+from app.inference.ground.long_form import sum_by_number
 
-MIN_SHARED = 3
+MIN_SHARED_JUDGMENTS = 3
 """Judgments on items that others have judged too, below which a correlation says nothing."""
 
 
@@ -40,15 +40,19 @@ def fit(
     """
     same = np.unique(item * n_annotators + annotator, return_inverse=True)[1]
     total, count = (
-        sums(item, values, n_items)[item] - sums(same, values, len(same))[same]
+        sum_by_number(item, values, n_items)[item] - sum_by_number(same, values, len(same))[same]
         for values in (score, np.ones(len(score)))
     )
-    heard = count > 0.5
-    who, x, y = annotator[heard], score[heard], total[heard] / count[heard]
-    shared = np.bincount(who, minlength=n_annotators)
-    n = np.where(shared >= MIN_SHARED, shared, np.nan)
-    x, y = (values - (sums(who, values, n_annotators) / n)[who] for values in (x, y))
-    spread = np.sqrt(sums(who, x * x, n_annotators) * sums(who, y * y, n_annotators))
+    has_others = count > 0.5
+    shared_annotators, x, y = annotator[has_others], score[has_others], total[has_others] / count[has_others]
+    shared = np.bincount(shared_annotators, minlength=n_annotators)
+    n = np.where(shared >= MIN_SHARED_JUDGMENTS, shared, np.nan)
+    x, y = (
+        values - (sum_by_number(shared_annotators, values, n_annotators) / n)[shared_annotators] for values in (x, y)
+    )
+    spread = np.sqrt(
+        sum_by_number(shared_annotators, x * x, n_annotators) * sum_by_number(shared_annotators, y * y, n_annotators)
+    )
     # Scores have steps of .01 or so; a spread below this is rounding.
-    found = sums(who, x * y, n_annotators) / np.where(spread > 1e-9, spread, np.nan)
-    return CorrelationsWithOthers(found, shared)
+    correlation = sum_by_number(shared_annotators, x * y, n_annotators) / np.where(spread > 1e-9, spread, np.nan)
+    return CorrelationsWithOthers(correlation, shared)

@@ -17,12 +17,12 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.bootstrap import DRAWS, resampled
+from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, draw_resample_counts
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Mention, Note
 
-CELLS = 4_000_000  # numbers held at once
-ROUNDING = 1e-9  # of eigenvalues that are nothing but that
+CELLS_PER_BLOCK = 4_000_000  # numbers held at once
+EIGENVALUE_ROUNDING = 1e-9  # of eigenvalues that are nothing but that
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def fit(
     *,
     n_systems: int,
     level: float = 0.95,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_DRAWS,
     rng: np.random.Generator,
 ) -> SystemClusters:
     """hit, system, value: (J,), the HIT of each judgment, from 0 without gaps, its system, 0 to n_systems - 1, and a
@@ -57,109 +57,109 @@ def fit(
     Raises `Inestimable`: `too_few_systems` for fewer than two with judgments, `systems_unconnected` where some were
     never compared with the others, however indirectly.
     """
-    judged = np.flatnonzero(np.bincount(system, minlength=n_systems))
-    if len(judged) < 2:
+    judged_systems = np.flatnonzero(np.bincount(system, minlength=n_systems))
+    if len(judged_systems) < 2:
         raise Inestimable("Fewer than two systems have judgments, so there is nothing to rank.", code="too_few_systems")
-    place = np.zeros(n_systems, np.intp)
-    place[judged] = np.arange(len(judged))
-    normal, sums = equations(hit, place[system], value, len(judged))
+    position = np.zeros(n_systems, np.intp)
+    position[judged_systems] = np.arange(len(judged_systems))
+    normal, sums = normal_equations(hit, position[system], value, len(judged_systems))
     middle, tails = float(value.mean()), [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-    once = np.ones((1, normal.shape[0]))
-    score = middle + solved(once @ normal, once @ sums)[0]
-    drawn = middle + bootstrapped(normal, sums, draws, rng)
+    unit_weights = np.ones((1, normal.shape[0]))
+    score = middle + solve_effects(unit_weights @ normal, unit_weights @ sums)[0]
+    drawn = middle + bootstrap_effects(normal, sums, draws, rng)
     low, high = np.quantile(drawn, tails, axis=0)
-    rank, (best, worst) = ranks(score[None])[0], rank_range(ranks(drawn), tails)
+    rank, (best, worst) = rank_scores(score[None])[0], rank_ranges(rank_scores(drawn), tails)
     best, worst = np.minimum(best, rank), np.maximum(worst, rank)
-    of_all = [np.full((3, n_systems), np.nan), np.zeros((4, n_systems), np.intp)]
-    of_all[0][:, judged] = score, low, high
-    of_all[1][:, judged] = rank, best, worst, clusters(rank, best, worst)
-    (score, low, high), (rank, best, worst, cluster) = of_all
-    notes = notes_on(np.setdiff1d(np.arange(n_systems), judged))
+    all_systems = [np.full((3, n_systems), np.nan), np.zeros((4, n_systems), np.intp)]
+    all_systems[0][:, judged_systems] = score, low, high
+    all_systems[1][:, judged_systems] = rank, best, worst, cluster_ranks(rank, best, worst)
+    (score, low, high), (rank, best, worst, cluster) = all_systems
+    notes = unjudged_system_notes(np.setdiff1d(np.arange(n_systems), judged_systems))
     return SystemClusters(score, low, high, rank, best, worst, cluster, notes)
 
 
-def ranks(score: Array) -> Integers:
+def rank_scores(score: Array) -> Integers:
     """(D, n) 1 for the highest in each row."""
     places: Integers = (-score).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable") + 1
     return places
 
 
-def rank_range(drawn: Integers, tails: Sequence[float]) -> Integers:
+def rank_ranges(drawn_ranks: Integers, tails: Sequence[float]) -> Integers:
     """(2, n) ranks between which so many of the draws, (D, n), lie."""
-    ends: Integers = np.quantile(drawn, tails, axis=0, method="closest_observation").astype(np.intp)
-    return ends
+    range_ends: Integers = np.quantile(drawn_ranks, tails, axis=0, method="closest_observation").astype(np.intp)
+    return range_ends
 
 
-def clusters(rank: Integers, low: Integers, high: Integers) -> Integers:
+def cluster_ranks(rank: Integers, rank_low: Integers, rank_high: Integers) -> Integers:
     """(N,) 1 for the cluster of the highest: a new one begins at each rank above which no range of a higher one reaches
     and from which on no range reaches above it.
     """
     order = rank.argsort()
-    furthest = np.maximum.accumulate(high[order])
-    nearest = np.minimum.accumulate(low[order][::-1])[::-1]
+    furthest = np.maximum.accumulate(rank_high[order])
+    nearest = np.minimum.accumulate(rank_low[order][::-1])[::-1]
     begins = np.append(True, nearest[1:] > furthest[:-1])
     cluster = np.empty(len(rank), np.intp)
     cluster[order] = np.cumsum(begins)
     return cluster
 
 
-def equations(hit: Integers, system: Integers, value: Array, n: int) -> tuple["csr_array", "csr_array"]:
+def normal_equations(hit: Integers, system: Integers, value: Array, n_systems: int) -> tuple["csr_array", "csr_array"]:
     """Of each of H HITs its share in the normal equations: (H, n * n) and (H, n).
 
     Raises `Inestimable` (`systems_unconnected`).
     """
     size = np.bincount(hit)
-    alone = bool((size == 1).all())
+    one_system_each = bool((size == 1).all())
     count = len(size)
-    shares = coo_array((np.ones(len(hit)), (hit, system)), shape=(count, n)).tocsr()
-    if not alone and connected_components(shares.T @ shares)[0] > 1:
+    shares = coo_array((np.ones(len(hit)), (hit, system)), shape=(count, n_systems)).tocsr()
+    if not one_system_each and connected_components(shares.T @ shares)[0] > 1:
         raise Inestimable(
             "Some systems were never in a HIT with others, nor with any that were, so they cannot be ranked together.",
             code="systems_unconnected",
         )
-    block = np.zeros(count) if alone else np.bincount(hit, value) / size
-    centre = value.mean() if alone else block[hit]
-    sums = coo_array((value - centre, (hit, system)), shape=(count, n)).tocsr()
-    first, second, of = pairs(hit, system, size)
-    off = np.zeros(len(of)) if alone else -1.0 / size[of]
-    cells = np.concatenate([system * n + system, first * n + second])
-    rows, data = np.concatenate([hit, of]), np.concatenate([np.ones(len(hit)), off])
-    return coo_array((data, (rows, cells)), shape=(count, n * n)).tocsr(), sums
+    block = np.zeros(count) if one_system_each else np.bincount(hit, value) / size
+    centre = value.mean() if one_system_each else block[hit]
+    sums = coo_array((value - centre, (hit, system)), shape=(count, n_systems)).tocsr()
+    first, second, pair_hits = system_pairs(hit, system, size)
+    off = np.zeros(len(pair_hits)) if one_system_each else -1.0 / size[pair_hits]
+    cells = np.concatenate([system * n_systems + system, first * n_systems + second])
+    rows, data = np.concatenate([hit, pair_hits]), np.concatenate([np.ones(len(hit)), off])
+    return coo_array((data, (rows, cells)), shape=(count, n_systems * n_systems)).tocsr(), sums
 
 
-def pairs(hit: Integers, system: Integers, size: Integers) -> tuple[Integers, Integers, Integers]:
+def system_pairs(hit: Integers, system: Integers, hit_sizes: Integers) -> tuple[Integers, Integers, Integers]:
     """All ordered pairs of systems of each HIT, each also with itself, and the HITs that they are of."""
     order = hit.argsort(kind="stable")
     hit, system = hit[order], system[order]
-    begin = np.cumsum(size) - size
-    repeats = size[hit]
+    begin = np.cumsum(hit_sizes) - hit_sizes
+    repeats = hit_sizes[hit]
     first = np.repeat(system, repeats)
-    within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    second = system[np.repeat(begin[hit], repeats) + within]
+    offset = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    second = system[np.repeat(begin[hit], repeats) + offset]
     return first, second, np.repeat(hit, repeats)
 
 
-def solved(normal: Array, sums: Array) -> Array:
+def solve_effects(matrices_flat: Array, sums: Array) -> Array:
     """(D, n) the effects that solve (D, n * n) equations, with mean 0."""
     n = sums.shape[1]
-    matrices = normal.reshape(-1, n, n)
-    effects: Array = (np.linalg.pinv(matrices, rcond=ROUNDING, hermitian=True) @ sums[:, :, None])[:, :, 0]
+    matrices = matrices_flat.reshape(-1, n, n)
+    effects: Array = (np.linalg.pinv(matrices, rcond=EIGENVALUE_ROUNDING, hermitian=True) @ sums[:, :, None])[:, :, 0]
     return effects
 
 
-def bootstrapped(normal: "csr_array", sums: "csr_array", draws: int, rng: np.random.Generator) -> Array:
+def bootstrap_effects(normal: "csr_array", sums: "csr_array", draws: int, rng: np.random.Generator) -> Array:
     """(draws, n) the effects in HITs drawn again, with replacement."""
     count, n = sums.shape
-    block = max(1, CELLS // max(count, n * n))
-    found = []
+    block = max(1, CELLS_PER_BLOCK // max(count, n * n))
+    effects = []
     for start in range(0, draws, block):
-        weights = resampled(count, min(block, draws - start), rng)
-        found.append(solved(weights @ normal, weights @ sums))
-    return np.concatenate(found)
+        weights = draw_resample_counts(count, min(block, draws - start), rng)
+        effects.append(solve_effects(weights @ normal, weights @ sums))
+    return np.concatenate(effects)
 
 
-def notes_on(unjudged: Integers) -> tuple[Note, ...]:
+def unjudged_system_notes(unjudged_systems: Integers) -> tuple[Note, ...]:
     """What there is to say of systems without judgments."""
-    if not len(unjudged):
+    if not len(unjudged_systems):
         return ()
-    return (Note("not_judged", "Nobody has judged {0} yet.", Mention("system", unjudged.tolist())),)
+    return (Note("not_judged", "Nobody has judged {0} yet.", Mention("system", unjudged_systems.tolist())),)

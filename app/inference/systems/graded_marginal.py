@@ -17,15 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.long_form import sums
+from app.inference.ground.long_form import sum_by_number
 
 _TERMS_AT_ONCE = 8192
 """So many terms, times the nodes, stay in the processor's cache."""
 
-_FLOATS_AT_ONCE = 2**24
+_FLOATS_PER_BLOCK = 2**24
 """The largest array of the curvature beside the matrix itself: 128 MiB."""
 
-_MOST_STEPS = 200
+_MAX_NEWTON_STEPS = 200
 """Newton needs about 5; where it leaves the bracket, halving any bracket to the last bit needs about 100."""
 
 
@@ -55,7 +55,7 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LogisticTerms:
     """The logistic terms of all judgments, equal ones counted together, sorted by system.
 
     system, judge: (M,); threshold: (M,), segment for b_1 and n_segments + segment for b_2; sign: (M,), +1.0 or -1.0;
@@ -77,14 +77,14 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class QuadratureNodes:
     """Gauss-Hermite for every system: theta and log weight (the prior's density within), both (n_systems, T)."""
 
     theta: Array
     log_weight: Array
 
 
-def terms_of(systems: Integers, judges: Integers, segments: Integers, outcomes: Integers) -> Terms:
+def logistic_terms(systems: Integers, judges: Integers, segments: Integers, outcomes: Integers) -> LogisticTerms:
     """The terms of judgments (n,), outcomes +1 the system is preferred, 0 a tie, -1 the baseline. All numbers from 0
     to the largest are in use.
     """
@@ -95,15 +95,15 @@ def terms_of(systems: Integers, judges: Integers, segments: Integers, outcomes: 
     rows = np.concatenate([first, second])
     threshold = np.concatenate([segments[first], n_segments + segments[second]])
     positive = np.concatenate([tied[first], ~tied[second]]).astype(np.intp)
-    (system, judge, bound, won), count = _counted(
+    (system, judge, bound, is_positive), count = _count_tuples(
         (systems[rows], judges[rows], threshold, positive), (n_systems, n_judges, 2 * n_segments, 2)
     )
-    (tie_judge, tie_segment), tie_count = _counted((judges[tied], segments[tied]), (n_judges, n_segments))
-    return Terms(
+    (tie_judge, tie_segment), tie_count = _count_tuples((judges[tied], segments[tied]), (n_judges, n_segments))
+    return LogisticTerms(
         system=system,
         judge=judge,
         threshold=bound,
-        sign=np.where(won == 1, 1.0, -1.0),
+        sign=np.where(is_positive == 1, 1.0, -1.0),
         count=count,
         tie_judge=tie_judge,
         tie_segment=tie_segment,
@@ -114,13 +114,15 @@ def terms_of(systems: Integers, judges: Integers, segments: Integers, outcomes: 
     )
 
 
-def _counted(columns: tuple[Integers, ...], sizes: tuple[int, ...]) -> tuple[list[Integers], Array]:
+def _count_tuples(columns: tuple[Integers, ...], sizes: tuple[int, ...]) -> tuple[list[Integers], Array]:
     """The distinct tuples of numbers, sorted, and how often each occurs."""
     key, count = np.unique(np.ravel_multi_index(columns, sizes), return_counts=True)
     return list(np.unravel_index(key, sizes)), count.astype(np.float64)
 
 
-def modes(terms: Terms, prior: Prior, log_a: Array, b: Array, start: Array | None = None) -> tuple[Array, Array]:
+def posterior_modes(
+    terms: LogisticTerms, prior: Prior, log_a: Array, b: Array, start: Array | None = None
+) -> tuple[Array, Array]:
     """The theta (n_systems,) of highest posterior density given log_a (n_judges,) and b (2 n_segments,), section 5.2,
     and the curvature there, -d2/dtheta2 of the log density, (n_systems,), > 0.
 
@@ -129,12 +131,12 @@ def modes(terms: Terms, prior: Prior, log_a: Array, b: Array, start: Array | Non
     slope = terms.sign * np.exp(log_a)[terms.judge]
     offset = slope * b[terms.threshold]
     # Where the derivative is 0, theta = tau^2 sum(slope * S(-z)), which is at most this.
-    high = prior.tau**2 * sums(terms.system, terms.count * np.abs(slope), terms.n_systems)
+    high = prior.tau**2 * sum_by_number(terms.system, terms.count * np.abs(slope), terms.n_systems)
     low = -high
     theta = np.zeros(terms.n_systems) if start is None else np.clip(start, low, high)
     curvature = theta
-    for _ in range(_MOST_STEPS):
-        gradient, curvature = _slope_and_curvature(terms, prior, slope, offset, theta)
+    for _ in range(_MAX_NEWTON_STEPS):
+        gradient, curvature = _log_posterior_slope_and_curvature(terms, prior, slope, offset, theta)
         low, high = np.where(gradient > 0.0, theta, low), np.where(gradient < 0.0, theta, high)
         step = gradient / curvature
         near = np.abs(step) <= 1e-6 * curvature**-0.5
@@ -144,45 +146,49 @@ def modes(terms: Terms, prior: Prior, log_a: Array, b: Array, start: Array | Non
     return theta, curvature
 
 
-def _slope_and_curvature(terms: Terms, prior: Prior, slope: Array, offset: Array, theta: Array) -> tuple[Array, Array]:
+def _log_posterior_slope_and_curvature(
+    terms: LogisticTerms, prior: Prior, slope: Array, offset: Array, theta: Array
+) -> tuple[Array, Array]:
     """First and minus second derivative in theta, (n_systems,) each."""
     z = slope * theta[terms.system] - offset
     rest = _logistic_of_minus(z, np.exp(-np.abs(z)))
-    first = sums(terms.system, terms.count * slope * rest, terms.n_systems)
-    second = sums(terms.system, terms.count * slope * slope * rest * (1.0 - rest), terms.n_systems)
+    first = sum_by_number(terms.system, terms.count * slope * rest, terms.n_systems)
+    second = sum_by_number(terms.system, terms.count * slope * slope * rest * (1.0 - rest), terms.n_systems)
     return first - theta / prior.tau**2, second + 1.0 / prior.tau**2
 
 
-def adapted_nodes(mode: Array, curvature: Array, prior: Prior, count: int) -> Nodes:
+def quadrature_nodes(mode: Array, curvature: Array, prior: Prior, node_count: int) -> QuadratureNodes:
     """`count` nodes for each system around its mode, as wide as its curvature says; (n_systems,) each.
 
     mode = 0 and curvature = 1 / tau^2 give the nodes of the prior.
     """
-    x, weight = np.polynomial.hermite.hermgauss(count)
+    x, weight = np.polynomial.hermite.hermgauss(node_count)
     scale = np.sqrt(2.0 / curvature)[:, None]
     theta = mode[:, None] + scale * x
     log_density = -0.5 * (theta / prior.tau) ** 2 - 0.5 * np.log(2.0 * np.pi) - np.log(prior.tau)
-    return Nodes(theta, np.log(weight) + x * x + np.log(scale) + log_density)
+    return QuadratureNodes(theta, np.log(weight) + x * x + np.log(scale) + log_density)
 
 
-def log_marginal(terms: Terms, prior: Prior, log_a: Array, b: Array, nodes: Nodes) -> tuple[float, Array, Array]:
+def log_marginal_and_gradient(
+    terms: LogisticTerms, prior: Prior, log_a: Array, b: Array, nodes: QuadratureNodes
+) -> tuple[float, Array, Array]:
     """The logarithm of P(U, a, b) of section 5.1 with the barrier, and its gradient in log_a (n_judges,) and
     b (2 n_segments,).
 
     The gradient holds the nodes where they are. Where they follow the modes it is still that of the integral, which
     does not depend on where its nodes lie, up to the error of the quadrature.
     """
-    value, by_log_a, by_b = _log_prior(prior, log_a, b)
-    of_ties = _ties(terms, log_a, b)
-    value += of_ties[0]
-    by_log_a += of_ties[1]
-    by_b += of_ties[2]
-    for at in _expectations(terms, log_a, b, nodes):
-        value += at.log_integral.sum()
-        rest = at.count * np.einsum("mt,mt->m", at.rest, at.weight)
-        rest_z = at.count * np.einsum("mt,mt,mt->m", at.rest, at.weight, at.z)
-        by_log_a += sums(at.judge, rest_z, len(log_a))
-        by_b -= sums(at.threshold, at.slope * rest, len(b))
+    value, by_log_a, by_b = _log_prior_and_gradient(prior, log_a, b)
+    tie_terms = _tie_log_likelihood_and_gradient(terms, log_a, b)
+    value += tie_terms[0]
+    by_log_a += tie_terms[1]
+    by_b += tie_terms[2]
+    for expectation in _iterate_expectations(terms, log_a, b, nodes):
+        value += expectation.log_integral.sum()
+        rest = expectation.count * np.einsum("mt,mt->m", expectation.rest, expectation.weight)
+        rest_z = expectation.count * np.einsum("mt,mt,mt->m", expectation.rest, expectation.weight, expectation.z)
+        by_log_a += sum_by_number(expectation.judge, rest_z, len(log_a))
+        by_b -= sum_by_number(expectation.threshold, expectation.slope * rest, len(b))
     return value, by_log_a, by_b
 
 
@@ -204,19 +210,19 @@ class _Expectation:
     log_integral: Array
 
 
-def _expectations(
-    terms: Terms, log_a: Array, b: Array, nodes: Nodes, most_systems: int = _TERMS_AT_ONCE
+def _iterate_expectations(
+    terms: LogisticTerms, log_a: Array, b: Array, nodes: QuadratureNodes, max_systems: int = _TERMS_AT_ONCE
 ) -> Iterator[_Expectation]:
     slope = terms.sign * np.exp(log_a)[terms.judge]
     starts = np.searchsorted(terms.system, np.arange(terms.n_systems + 1))
-    for low, high in _blocks(starts, most_systems):
+    for low, high in _iterate_system_blocks(starts, max_systems):
         rows = slice(starts[low], starts[high])
         local, count = terms.system[rows] - low, terms.count[rows]
         z = slope[rows, None] * (nodes.theta[low:high][local] - b[terms.threshold[rows], None])
         fraction = np.exp(-np.abs(z))
         log_likelihood = count[:, None] * (np.minimum(z, 0.0) - np.log1p(fraction))
         joint = np.add.reduceat(log_likelihood, starts[low:high] - starts[low]) + nodes.log_weight[low:high]
-        share, log_integral = _normalised(joint)
+        share, log_integral = _normalise_log_weights(joint)
         yield _Expectation(
             judge=terms.judge[rows],
             threshold=terms.threshold[rows],
@@ -231,7 +237,7 @@ def _expectations(
         )
 
 
-def _normalised(log_weight: Array) -> tuple[Array, Array]:
+def _normalise_log_weights(log_weight: Array) -> tuple[Array, Array]:
     """The weights of each row, (n, T), with the sum 1, and the logarithm of their sum before, (n,)."""
     largest = log_weight.max(axis=1, keepdims=True)
     weight = np.exp(log_weight - largest)
@@ -239,12 +245,12 @@ def _normalised(log_weight: Array) -> tuple[Array, Array]:
     return weight / total, (largest + np.log(total))[:, 0]
 
 
-def _blocks(starts: Integers, most_systems: int) -> Iterator[tuple[int, int]]:
+def _iterate_system_blocks(starts: Integers, max_systems: int) -> Iterator[tuple[int, int]]:
     """Neighbouring systems (from, to) with few enough terms together; one alone where it has more."""
     low = 0
     while low < len(starts) - 1:
-        fitting = int(np.searchsorted(starts, starts[low] + _TERMS_AT_ONCE, side="right")) - 1
-        high = max(min(fitting, low + most_systems), low + 1)
+        last_fitting = int(np.searchsorted(starts, starts[low] + _TERMS_AT_ONCE, side="right")) - 1
+        high = max(min(last_fitting, low + max_systems), low + 1)
         yield low, high
         low = high
 
@@ -254,7 +260,7 @@ def _logistic_of_minus(z: Array, fraction: Array) -> Array:
     return np.where(z >= 0.0, fraction, 1.0) / (1.0 + fraction)
 
 
-def _log_prior(prior: Prior, log_a: Array, b: Array) -> tuple[float, Array, Array]:
+def _log_prior_and_gradient(prior: Prior, log_a: Array, b: Array) -> tuple[float, Array, Array]:
     """The log density up to a constant, with the barrier, and its gradient."""
     lower, upper = b.reshape(2, -1)
     from_a = (log_a - prior.mu_a) / prior.sigma_a
@@ -265,7 +271,7 @@ def _log_prior(prior: Prior, log_a: Array, b: Array) -> tuple[float, Array, Arra
     return value, -from_a / prior.sigma_a, np.concatenate([-pull, pull]) - from_b / prior.sigma_b
 
 
-def _ties(terms: Terms, log_a: Array, b: Array) -> tuple[float, Array, Array]:
+def _tie_log_likelihood_and_gradient(terms: LogisticTerms, log_a: Array, b: Array) -> tuple[float, Array, Array]:
     """The sum of log(1 - exp(-a_k (b_j2 - b_j1))) over the ties, and its gradient."""
     lower, upper = b.reshape(2, -1)
     a = np.exp(log_a)[terms.tie_judge]
@@ -273,51 +279,58 @@ def _ties(terms: Terms, log_a: Array, b: Array) -> tuple[float, Array, Array]:
     value = float(terms.tie_count @ np.log(-np.expm1(-distance)))
     with np.errstate(over="ignore"):
         pull = terms.tie_count / np.expm1(distance)
-    by_log_a = sums(terms.tie_judge, pull * distance, len(log_a))
-    by_width = sums(terms.tie_segment, pull * a, len(lower))
+    by_log_a = sum_by_number(terms.tie_judge, pull * distance, len(log_a))
+    by_width = sum_by_number(terms.tie_segment, pull * a, len(lower))
     return value, by_log_a, np.concatenate([-by_width, by_width])
 
 
-def information(terms: Terms, prior: Prior, log_a: Array, b: Array, nodes: Nodes) -> Array:
+def observed_information(terms: LogisticTerms, prior: Prior, log_a: Array, b: Array, nodes: QuadratureNodes) -> Array:
     """Minus the second derivatives of `log_marginal` in (log_a, b_1, b_2), (P, P), P = n_judges + 2 n_segments.
 
     Of the integral they are the expectation of the second derivatives plus the variance of the first (Louis 1982).
     """
     judges, size = len(log_a), len(log_a) + len(b)
     matrix = np.zeros((size, size))
-    _add_prior(matrix, prior, judges, b)
-    _add_ties(matrix, terms, log_a, b)
-    most_systems = max(1, _FLOATS_AT_ONCE // (size * nodes.theta.shape[1]))
-    for at in _expectations(terms, log_a, b, nodes, most_systems):
-        rest, bend = at.rest * at.weight, at.rest * (1.0 - at.rest) * at.weight
-        by_both = -at.slope * np.sum(bend * at.z - rest, axis=1)
-        threshold = judges + at.threshold
-        np.add.at(matrix, (at.judge, at.judge), at.count * np.sum(at.z * (bend * at.z - rest), axis=1))
-        np.add.at(matrix, (at.judge, threshold), at.count * by_both)
-        np.add.at(matrix, (threshold, at.judge), at.count * by_both)
-        np.add.at(matrix, (threshold, threshold), at.count * at.slope**2 * bend.sum(axis=1))
-        deviation = _scores(at, judges, size)
+    _add_prior_information(matrix, prior, judges, b)
+    _add_tie_information(matrix, terms, log_a, b)
+    max_systems = max(1, _FLOATS_PER_BLOCK // (size * nodes.theta.shape[1]))
+    for expectation in _iterate_expectations(terms, log_a, b, nodes, max_systems):
+        rest, bend = (
+            expectation.rest * expectation.weight,
+            expectation.rest * (1.0 - expectation.rest) * expectation.weight,
+        )
+        by_both = -expectation.slope * np.sum(bend * expectation.z - rest, axis=1)
+        threshold = judges + expectation.threshold
+        np.add.at(
+            matrix,
+            (expectation.judge, expectation.judge),
+            expectation.count * np.sum(expectation.z * (bend * expectation.z - rest), axis=1),
+        )
+        np.add.at(matrix, (expectation.judge, threshold), expectation.count * by_both)
+        np.add.at(matrix, (threshold, expectation.judge), expectation.count * by_both)
+        np.add.at(matrix, (threshold, threshold), expectation.count * expectation.slope**2 * bend.sum(axis=1))
+        deviation = _centred_node_gradients(expectation, judges, size)
         matrix -= deviation @ deviation.T
     return matrix
 
 
-def _add_prior(matrix: Array, prior: Prior, judges: int, b: Array) -> None:
+def _add_prior_information(matrix: Array, prior: Prior, judge_count: int, b: Array) -> None:
     lower, upper = b.reshape(2, -1)
     diagonal = np.arange(len(matrix))
-    matrix[diagonal[:judges], diagonal[:judges]] += prior.sigma_a**-2
-    matrix[diagonal[judges:], diagonal[judges:]] += prior.sigma_b**-2
-    _add_width(matrix, judges, prior.barrier / (upper - lower) ** 2)
+    matrix[diagonal[:judge_count], diagonal[:judge_count]] += prior.sigma_a**-2
+    matrix[diagonal[judge_count:], diagonal[judge_count:]] += prior.sigma_b**-2
+    _add_width_information(matrix, judge_count, prior.barrier / (upper - lower) ** 2)
 
 
-def _add_width(matrix: Array, judges: int, bend: Array) -> None:
+def _add_width_information(matrix: Array, judge_count: int, width_information: Array) -> None:
     """`bend` (n_segments,) is minus the second derivative in b_2 - b_1."""
-    lower = judges + np.arange(len(bend))
-    upper = lower + len(bend)
+    lower = judge_count + np.arange(len(width_information))
+    upper = lower + len(width_information)
     for row, column, sign in ((lower, lower, 1.0), (upper, upper, 1.0), (lower, upper, -1.0), (upper, lower, -1.0)):
-        matrix[row, column] += sign * bend
+        matrix[row, column] += sign * width_information
 
 
-def _add_ties(matrix: Array, terms: Terms, log_a: Array, b: Array) -> None:
+def _add_tie_information(matrix: Array, terms: LogisticTerms, log_a: Array, b: Array) -> None:
     """With d = a (b_2 - b_1): the first derivative in d is 1 / (e^d - 1), minus the second 1 / (4 sinh^2(d / 2))."""
     lower, upper = b.reshape(2, -1)
     judges, segments = len(log_a), len(lower)
@@ -326,8 +339,8 @@ def _add_ties(matrix: Array, terms: Terms, log_a: Array, b: Array) -> None:
     with np.errstate(over="ignore"):
         first = terms.tie_count / np.expm1(distance)
         bend = terms.tie_count / (4.0 * np.sinh(distance / 2.0) ** 2)
-    by_width = sums(terms.tie_segment, bend * a * a, segments)
-    _add_width(matrix, judges, by_width)
+    by_width = sum_by_number(terms.tie_segment, bend * a * a, segments)
+    _add_width_information(matrix, judges, by_width)
     np.add.at(matrix, (terms.tie_judge, terms.tie_judge), distance * (bend * distance - first))
     by_both = a * (bend * distance - first)
     for column, sign in ((judges + terms.tie_segment, -1.0), (judges + segments + terms.tie_segment, 1.0)):
@@ -335,20 +348,20 @@ def _add_ties(matrix: Array, terms: Terms, log_a: Array, b: Array) -> None:
         np.add.at(matrix, (column, terms.tie_judge), sign * by_both)
 
 
-def _scores(at: _Expectation, judges: int, size: int) -> Array:
+def _centred_node_gradients(expectation: _Expectation, judge_count: int, parameter_count: int) -> Array:
     """The gradient at each node of each system less its mean over the nodes, times the root of the node's share:
     (P, systems * T).
     """
-    nodes = at.share.shape[1]
-    rest = at.count[:, None] * at.rest
-    by_parameter = np.concatenate([rest * at.z, -at.slope[:, None] * rest])
-    row = np.concatenate([at.judge, judges + at.threshold])
-    local = np.concatenate([at.local, at.local])
-    key, position = np.unique(row * len(at.share) + local, return_inverse=True)
+    nodes = expectation.share.shape[1]
+    rest = expectation.count[:, None] * expectation.rest
+    by_parameter = np.concatenate([rest * expectation.z, -expectation.slope[:, None] * rest])
+    row = np.concatenate([expectation.judge, judge_count + expectation.threshold])
+    local = np.concatenate([expectation.local, expectation.local])
+    key, position = np.unique(row * len(expectation.share) + local, return_inverse=True)
     summed = np.zeros((len(key), nodes))
     np.add.at(summed, position, by_parameter)
-    share = at.share[key % len(at.share)]
+    share = expectation.share[key % len(expectation.share)]
     centred = (summed - np.sum(share * summed, axis=1, keepdims=True)) * np.sqrt(share)
-    dense = np.zeros((size, len(at.share), nodes))
-    dense[key // len(at.share), key % len(at.share)] = centred
-    return dense.reshape(size, -1)
+    dense = np.zeros((parameter_count, len(expectation.share), nodes))
+    dense[key // len(expectation.share), key % len(expectation.share)] = centred
+    return dense.reshape(parameter_count, -1)

@@ -18,17 +18,23 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.ground.notes import Note, mention
-from app.inference.observations.baseline import Mask, checked, notes_on, refuse_what_tells_nothing, unseen
+from app.inference.ground.notes import Note, make_mention
+from app.inference.observations.baseline import (
+    Mask,
+    baseline_judgment_notes,
+    refuse_uninformative_outcomes,
+    unjudged_notes,
+    validate_baseline_judgments,
+)
 from app.inference.systems.graded_marginal import (
-    Nodes,
+    LogisticTerms,
     Prior,
-    Terms,
-    adapted_nodes,
-    information,
-    log_marginal,
-    modes,
-    terms_of,
+    QuadratureNodes,
+    log_marginal_and_gradient,
+    logistic_terms,
+    observed_information,
+    posterior_modes,
+    quadrature_nodes,
 )
 
 __all__ = [
@@ -40,7 +46,7 @@ __all__ = [
     "place",
 ]
 
-MOST_PARAMETERS = 6000
+MAX_PARAMETERS_FOR_ERRORS = 6000
 """Standard errors of a and b need the inverse of a square matrix of this size at most (0.3 GB, some ten seconds)."""
 
 
@@ -91,10 +97,10 @@ def fit(
     n_annotators: int | None = None,
     n_segments: int | None = None,
     prior: Prior | None = None,
-    nodes: int = 21,
+    node_count: int = 21,
     adaptive: bool = True,
-    errors: bool = True,
-    most_iterations: int = 2000,
+    with_errors: bool = True,
+    max_iterations: int = 2000,
 ) -> GradedResponse:
     """Sensitivities, difficulties and performances from judgments against the baseline.
 
@@ -107,31 +113,31 @@ def fit(
     n_annotators + 2 n_segments. Raises `Inestimable` ("no_judgments", "one_outcome") and `NotConverged`
     ("not_converged", "no_single_answer"); ValueError for arrays that are not as above.
     """
-    columns = checked(
+    columns = validate_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
-    refuse_what_tells_nothing(columns.outcomes)
+    refuse_uninformative_outcomes(columns.outcomes)
     prior = prior or Prior()
-    terms = terms_of(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
-    found = _maximise(terms, prior, nodes, most_iterations, adaptive=adaptive)
-    theta, curvature = modes(terms, prior, found.log_a, found.b)
-    a_error, b_error, error_notes = _errors(terms, prior, found, wanted=errors)
+    terms = logistic_terms(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
+    maximum = _maximise_posterior(terms, prior, node_count, max_iterations, adaptive=adaptive)
+    theta, curvature = posterior_modes(terms, prior, maximum.log_a, maximum.b)
+    a_error, b_error, error_notes = _parameter_errors(terms, prior, maximum, with_errors=with_errors)
     return GradedResponse(
-        score=columns.items.spread(theta),
-        standard_error=columns.items.spread(curvature**-0.5),
-        estimable=columns.items.seen,
-        sensitivity=columns.annotators.spread(np.exp(found.log_a)),
-        sensitivity_standard_error=columns.annotators.spread(np.exp(found.log_a) * a_error),
-        difficulty=columns.segments.spread(found.b.reshape(2, -1).T),
-        difficulty_standard_error=columns.segments.spread(b_error.reshape(2, -1).T),
-        log_marginal=found.value,
-        iterations=found.iterations,
+        score=columns.items.scatter(theta),
+        standard_error=columns.items.scatter(curvature**-0.5),
+        estimable=columns.items.is_judged,
+        sensitivity=columns.annotators.scatter(np.exp(maximum.log_a)),
+        sensitivity_standard_error=columns.annotators.scatter(np.exp(maximum.log_a) * a_error),
+        difficulty=columns.segments.scatter(maximum.b.reshape(2, -1).T),
+        difficulty_standard_error=columns.segments.scatter(b_error.reshape(2, -1).T),
+        log_marginal=maximum.value,
+        iterations=maximum.iterations,
         prior=prior,
-        notes=(*notes_on(columns), *error_notes),
+        notes=(*baseline_judgment_notes(columns), *error_notes),
     )
 
 
-def place(
+def place_new_systems(
     fitted: GradedResponse,
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
@@ -147,30 +153,32 @@ def place(
     judge or segment without a fit counts as the prior's median, and a note says so. Raises `Inestimable`
     ("no_judgments") and ValueError.
     """
-    judges, places = len(fitted.sensitivity), len(fitted.difficulty)
-    columns = checked(items, annotators, segments, outcomes, n_items=n_items, n_annotators=judges, n_segments=places)
+    judge_count, segment_count = len(fitted.sensitivity), len(fitted.difficulty)
+    columns = validate_baseline_judgments(
+        items, annotators, segments, outcomes, n_items=n_items, n_annotators=judge_count, n_segments=segment_count
+    )
     if not len(columns.outcomes):
         raise Inestimable("There are no judgments of the new systems.", code="no_judgments")
     a, b = fitted.sensitivity[columns.annotators.used], fitted.difficulty[columns.segments.used]
     new_judges, new_segments = np.isnan(a), np.isnan(b[:, 0])
     a = np.where(new_judges, np.exp(fitted.prior.mu_a), a)
     b = np.where(new_segments[:, None], fitted.prior.mu_b, b)
-    terms = terms_of(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
-    theta, curvature = modes(terms, fitted.prior, np.log(a), b.T.ravel())
+    terms = logistic_terms(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
+    theta, curvature = posterior_modes(terms, fitted.prior, np.log(a), b.T.ravel())
     notes = [
         Note(
             "counted_as_typical",
             "{0} had no judgment in the fit and counted as typical.",
-            mention(name, group.used[new]),
+            make_mention(name, group.used[new]),
         )
         for name, group, new in (("judge", columns.annotators, new_judges), ("segment", columns.segments, new_segments))
         if new.any()
     ]
     return Placement(
-        columns.items.spread(theta),
-        columns.items.spread(curvature**-0.5),
-        columns.items.seen,
-        (*unseen("system", columns.items), *notes),
+        columns.items.scatter(theta),
+        columns.items.scatter(curvature**-0.5),
+        columns.items.is_judged,
+        (*unjudged_notes("system", columns.items), *notes),
     )
 
 
@@ -197,68 +205,74 @@ class _Maximum:
     b: Array
     value: float
     iterations: int
-    nodes: Nodes
+    nodes: QuadratureNodes
 
 
-def _maximise(terms: Terms, prior: Prior, nodes: int, most_iterations: int, *, adaptive: bool) -> _Maximum:
+def _maximise_posterior(
+    terms: LogisticTerms, prior: Prior, node_count: int, max_iterations: int, *, adaptive: bool
+) -> _Maximum:
     """L-BFGS on (log a, centre of b, log width of b), which need no constraints."""
     from scipy.optimize import minimize  # it takes long to import, and few campaigns have systems
 
-    judges, segments = terms.n_judges, terms.n_segments
+    judge_count, segment_count = terms.n_judges, terms.n_segments
     mode, curvature = np.zeros(terms.n_systems), np.full(terms.n_systems, prior.tau**-2)
 
-    def nodes_at(log_a: Array, b: Array) -> Nodes:
+    def nodes_at(log_a: Array, b: Array) -> QuadratureNodes:
         nonlocal mode, curvature
         if adaptive:
-            mode, curvature = modes(terms, prior, log_a, b, mode)
-        return adapted_nodes(mode, curvature, prior, nodes)
+            mode, curvature = posterior_modes(terms, prior, log_a, b, mode)
+        return quadrature_nodes(mode, curvature, prior, node_count)
 
     def loss(point: Array) -> tuple[float, Array]:
-        log_a, b = _parameters(point, judges)
-        value, by_log_a, by_b = log_marginal(terms, prior, log_a, b, nodes_at(log_a, b))
+        log_a, b = _unpack_parameters(point, judge_count)
+        value, by_log_a, by_b = log_marginal_and_gradient(terms, prior, log_a, b, nodes_at(log_a, b))
         lower, upper = by_b.reshape(2, -1)
-        half_width = np.exp(point[judges + segments :]) / 2.0
+        half_width = np.exp(point[judge_count + segment_count :]) / 2.0
         return -value, -np.concatenate([by_log_a, lower + upper, (upper - lower) * half_width])
 
     low, high = prior.mu_b
-    start = np.repeat([prior.mu_a, (low + high) / 2.0, np.log(high - low)], [judges, segments, segments])
+    start = np.repeat([prior.mu_a, (low + high) / 2.0, np.log(high - low)], [judge_count, segment_count, segment_count])
     result = minimize(
         loss,
         start,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": most_iterations, "maxfun": 2 * most_iterations, "maxcor": 50, "gtol": 1e-5, "ftol": 1e-10},
+        options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "maxcor": 50, "gtol": 1e-5, "ftol": 1e-10},
     )
     if not result.success:
         raise NotConverged(f"The fit did not settle within {result.nit} steps.", code="not_converged")
-    log_a, b = _parameters(result.x, judges)
+    log_a, b = _unpack_parameters(result.x, judge_count)
     return _Maximum(log_a, b, -float(result.fun), int(result.nit), nodes_at(log_a, b))
 
 
-def _parameters(point: Array, judges: int) -> tuple[Array, Array]:
+def _unpack_parameters(point: Array, judge_count: int) -> tuple[Array, Array]:
     """log_a (n_judges,) and b (2 n_segments,) from (log a, centre of b, log width of b)."""
-    centre, log_width = point[judges:].reshape(2, -1)
+    centre, log_width = point[judge_count:].reshape(2, -1)
     half_width = np.exp(log_width) / 2.0
-    return point[:judges], np.concatenate([centre - half_width, centre + half_width])
+    return point[:judge_count], np.concatenate([centre - half_width, centre + half_width])
 
 
-def _errors(terms: Terms, prior: Prior, found: _Maximum, *, wanted: bool) -> tuple[Array, Array, tuple[Note, ...]]:
+def _parameter_errors(
+    terms: LogisticTerms, prior: Prior, maximum: _Maximum, *, with_errors: bool
+) -> tuple[Array, Array, tuple[Note, ...]]:
     """Standard errors of log a and b, from the inverse of the information, or NaN and why."""
-    size = len(found.log_a) + len(found.b)
-    unknown_a, unknown_b = np.full(len(found.log_a), np.nan), np.full(len(found.b), np.nan)
-    if not wanted:
+    size = len(maximum.log_a) + len(maximum.b)
+    unknown_a, unknown_b = np.full(len(maximum.log_a), np.nan), np.full(len(maximum.b), np.nan)
+    if not with_errors:
         return unknown_a, unknown_b, ()
-    if size > MOST_PARAMETERS:
+    if size > MAX_PARAMETERS_FOR_ERRORS:
         sentence = (
             f"{terms.n_judges:,} judges and {terms.n_segments:,} segments are too many for standard errors of"
             " sensitivities and difficulties; those of the scores are not affected."
         )
         return unknown_a, unknown_b, (Note("too_many_for_errors", sentence),)
-    error = np.sqrt(_inverse_diagonal(information(terms, prior, found.log_a, found.b, found.nodes)))
+    error = np.sqrt(
+        _inverse_information_diagonal(observed_information(terms, prior, maximum.log_a, maximum.b, maximum.nodes))
+    )
     return error[: terms.n_judges], error[terms.n_judges :], ()
 
 
-def _inverse_diagonal(matrix: Array) -> Array:
+def _inverse_information_diagonal(matrix: Array) -> Array:
     try:
         factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
     except LinAlgError as error:

@@ -8,16 +8,22 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from app.drawing import written
+from app.drawing import format_with_places
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import Reads
-from app.quality.conduct import Conduct
-from app.quality.evidence import correlation, interval, min_in_a_row, too_often, typical
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed, percent
+from app.inference.observations.coarsening import JudgmentKind
+from app.quality.conduct import AnnotatorBehaviour
+from app.quality.evidence import (
+    is_share_exceeded,
+    median_of_others,
+    min_consecutive_events,
+    pearson_correlation_or_zero,
+    sequential_correlation_interval,
+)
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 
-FEWEST = 20  # judgments beside others', so that agreement is compared at all
-LEAST_TO_LOSE = 0.1  # between how often people agree and how often chance does, of classes
-LEAST_USUAL = 0.1  # correlation of the others with each other, below which nobody can be told from chance
+MIN_COMPARED_JUDGMENTS = 20  # judgments beside others', so that agreement is compared at all
+MIN_AGREEMENT_ABOVE_CHANCE = 0.1  # between how often people agree and how often chance does, of classes
+MIN_USUAL_CORRELATION = 0.1  # correlation of the others with each other, below which nobody can be told from chance
 
 
 class AgreementWithOthers(QualityRule):
@@ -25,7 +31,7 @@ class AgreementWithOthers(QualityRule):
 
     name: ClassVar[str] = "agreement"
     title: ClassVar[str] = "Does not go with the others"
-    tells: ClassVar[str] = (
+    explanation: ClassVar[str] = (
         "How far answers go with the mean of the others’ (correlation; of labels how often they are the others’ most "
         "frequent one), with an interval that holds for all looks together. Found is only whose whole interval is "
         "below what is asked. Being strict or kind does not matter. It cannot tell who is wrong: somebody alone may be "
@@ -42,62 +48,76 @@ class AgreementWithOthers(QualityRule):
         description="Items with fewer are not compared.",
     )  # fmt: skip
 
-    def compared(self, conduct: Conduct) -> npt.NDArray[np.bool_]:
+    def comparable_judgments(self, behaviour: AnnotatorBehaviour) -> npt.NDArray[np.bool_]:
         """Which judgments are."""
-        return conduct.company >= self.fewest_others
+        return behaviour.company >= self.fewest_others
 
-    def measure(self, conduct: Conduct) -> float:
+    def measure(self, behaviour: AnnotatorBehaviour) -> float:
         """The correlation with the others' means; of labels the share of their most frequent ones."""
-        which = self.compared(conduct)
-        if which.sum() < FEWEST:
+        comparable = self.comparable_judgments(behaviour)
+        if comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return nan
-        if conduct.yields == "classes":
-            return float((conduct.share == conduct.others)[which].mean())
-        return correlation(conduct.share[which], conduct.others[which])
+        if behaviour.yields == "classes":
+            return float((behaviour.share == behaviour.others)[comparable].mean())
+        return pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others[comparable])
 
-    def needs(self, yields: Reads, alarm: float) -> RuleNeed:
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """So many by which somebody who answers at random is found, where the others go with each other perfectly."""
-        asked = self.share_percent / 100
-        if yields == "classes":
-            return RuleNeed(max(FEWEST, min_in_a_row(1.0 - asked, alarm)), "judgment", FEWEST)
-        enough = (n for n in count(FEWEST) if interval(0.0, n, 2 * alarm)[1] < asked)
-        return RuleNeed(next(enough), "judgment", FEWEST, "anybody who answers at random")
+        min_share = self.share_percent / 100
+        if answer_kind == "classes":
+            return RuleRequirement(
+                max(MIN_COMPARED_JUDGMENTS, min_consecutive_events(1.0 - min_share, false_alarm_rate)),
+                "judgment",
+                MIN_COMPARED_JUDGMENTS,
+            )
+        enough = (
+            n
+            for n in count(MIN_COMPARED_JUDGMENTS)
+            if sequential_correlation_interval(0.0, n, 2 * false_alarm_rate)[1] < min_share
+        )
+        return RuleRequirement(next(enough), "judgment", MIN_COMPARED_JUDGMENTS, "anybody who answers at random")
 
-    def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
+    def evaluate(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleFinding | None:
         """Where even the upper end of the interval is too low."""
-        usual, which = typical(others), self.compared(conduct)
-        if np.isnan(usual) or which.sum() < FEWEST:
+        usual, comparable = median_of_others(other_measures), self.comparable_judgments(behaviour)
+        if np.isnan(usual) or comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return None
-        return (self.of_labels if conduct.yields == "classes" else self.of_scores)(conduct, which, usual, alarm)
+        return (self.evaluate_labels if behaviour.yields == "classes" else self.evaluate_scores)(
+            behaviour, comparable, usual, false_alarm_rate
+        )
 
-    def of_scores(
-        self, conduct: Conduct, which: npt.NDArray[np.bool_], usual: float, alarm: float
+    def evaluate_scores(
+        self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
     ) -> RuleFinding | None:
         """By the correlation. Of places in a HIT of n items n - 1 are free."""
-        free = int(which.sum())
-        if conduct.yields == "order":
-            free -= len(np.unique(conduct.hit[which]))
-        found = correlation(conduct.share[which], conduct.others[which])
-        low, high = interval(found, free, 2 * alarm)  # only its upper end can raise an alarm
-        if usual < LEAST_USUAL or high >= self.share_percent / 100 * usual:
+        degrees_of_freedom = int(comparable.sum())
+        if behaviour.yields == "order":
+            degrees_of_freedom -= len(np.unique(behaviour.hit[comparable]))
+        agreement = pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others[comparable])
+        low, high = sequential_correlation_interval(
+            agreement, degrees_of_freedom, 2 * false_alarm_rate
+        )  # only its upper end can raise an alarm
+        if usual < MIN_USUAL_CORRELATION or high >= self.share_percent / 100 * usual:
             return None
-        said = (
-            f"Goes with the others at {written(found, 2)} ({written(low, 2)} to {written(high, 2)}) over {which.sum()} "
-            f"judgments of items that {self.fewest_others} or more others judged; usual is {written(usual, 2)}."
+        sentence = (
+            f"Goes with the others at {format_with_places(agreement, 2)} ({format_with_places(low, 2)} to {format_with_places(high, 2)}) over {comparable.sum()} "
+            f"judgments of items that {self.fewest_others} or more others judged; usual is {format_with_places(usual, 2)}."
         )
-        return RuleFinding({"agreement": found, "low": low, "high": high, "usual": usual}, said)
+        return RuleFinding({"agreement": agreement, "low": low, "high": high, "usual": usual}, sentence)
 
-    def of_labels(
-        self, conduct: Conduct, which: npt.NDArray[np.bool_], usual: float, alarm: float
+    def evaluate_labels(
+        self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
     ) -> RuleFinding | None:
         """By how often it is another label than the others'. By chance it is theirs as often as they use each."""
-        said = np.unique(conduct.others[which], return_counts=True)[1] / which.sum()
-        chance = float(said @ said)
-        if usual - chance < LEAST_TO_LOSE:
+        label_shares = np.unique(behaviour.others[comparable], return_counts=True)[1] / comparable.sum()
+        chance = float(label_shares @ label_shares)
+        if usual - chance < MIN_AGREEMENT_ABOVE_CHANCE:
             return None
-        asked = chance + self.share_percent / 100 * (usual - chance)
-        differs, of = int((conduct.share != conduct.others)[which].sum()), int(which.sum())
-        if not too_often(differs, of, 1.0 - asked, alarm):
+        min_agreement = chance + self.share_percent / 100 * (usual - chance)
+        differs, judgments = int((behaviour.share != behaviour.others)[comparable].sum()), int(comparable.sum())
+        if not is_share_exceeded(differs, judgments, 1.0 - min_agreement, false_alarm_rate):
             return None
-        words = f"Gave another label than most others in {differs} of {of} judgments; usual is {percent(1 - usual)}."
-        return RuleFinding({"differs": differs, "judgments": of, "usual": usual}, words)
+        sentence = f"Gave another label than most others in {differs} of {judgments} judgments; usual is {format_share(1 - usual)}."
+        return RuleFinding({"differs": differs, "judgments": judgments, "usual": usual}, sentence)

@@ -6,9 +6,9 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import Reads
-from app.quality.conduct import Conduct
-from app.quality.rule import QualityRule, RuleFinding, RuleNeed, percent
+from app.inference.observations.coarsening import JudgmentKind
+from app.quality.conduct import AnnotatorBehaviour
+from app.quality.rule import QualityRule, RuleFinding, RuleRequirement, format_share
 
 
 class AtRandom(QualityRule):
@@ -16,7 +16,7 @@ class AtRandom(QualityRule):
 
     name: ClassVar[str] = "at_random"
     title: ClassVar[str] = "Answers at random"
-    tells: ClassVar[str] = (
+    explanation: ClassVar[str] = (
         "The probability that the update law `easl-aware` gives to answers at random; other laws learn none. It "
         "compares with the others and asks how far their answers go together, so what holds for agreement holds here."
     )
@@ -29,16 +29,20 @@ class AtRandom(QualityRule):
         default=40, ge=1, le=100_000, title="Judgments, at least", description="Before anybody is judged."
     )
 
-    def needs(self, yields: Reads, alarm: float) -> RuleNeed:  # noqa: ARG002  (the law decides)
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (the law decides)
         """As many as are asked for."""
-        return RuleNeed(self.fewest_judgments, "judgment")
+        return RuleRequirement(self.fewest_judgments, "judgment")
 
-    def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:  # noqa: ARG002  (the law has compared)
+    def evaluate(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleFinding | None:  # noqa: ARG002  (the law has compared)
         """Where the law is nearly sure, at any look. Of careful people a share of (1 - p) / p times the odds of
         answering at random before anything is known ever reach a probability p: the law's own prior keeps alarms rare.
         """
-        unknown = np.isnan(conduct.at_random) or len(conduct.share) < self.fewest_judgments
-        if unknown or conduct.at_random < self.least_probability:
+        unknown = np.isnan(behaviour.random_answer_probability) or len(behaviour.share) < self.fewest_judgments
+        if unknown or behaviour.random_answer_probability < self.least_probability:
             return None
-        said = f"Answers at random with a probability of {percent(conduct.at_random)}, says the update law."
-        return RuleFinding({"probability": conduct.at_random, "judgments": len(conduct.share)}, said)
+        sentence = f"Answers at random with a probability of {format_share(behaviour.random_answer_probability)}, says the update law."
+        return RuleFinding(
+            {"probability": behaviour.random_answer_probability, "judgments": len(behaviour.share)}, sentence
+        )

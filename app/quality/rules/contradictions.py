@@ -8,14 +8,14 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import Reads
-from app.inference.preferences.implied import Implications, outcome_of
-from app.quality.conduct import Conduct
-from app.quality.evidence import min_in_a_row, too_often, typical
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed, percent
+from app.inference.observations.coarsening import JudgmentKind
+from app.inference.preferences.implied import Implications, pair_outcome
+from app.quality.conduct import AnnotatorBehaviour
+from app.quality.evidence import is_share_exceeded, median_of_others, min_consecutive_events
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 
-FEWEST = 10  # answers about pairs that others imply
-CHANCE = 0.5
+MIN_IMPLIED_PAIRS = 10  # answers about pairs that others imply
+CHANCE_OF_CONTRADICTION = 0.5
 
 
 class Contradictions(QualityRule):
@@ -23,7 +23,7 @@ class Contradictions(QualityRule):
 
     name: ClassVar[str] = "contradictions"
     title: ClassVar[str] = "Contradicts their own answers"
-    tells: ClassVar[str] = (
+    explanation: ClassVar[str] = (
         "Of pairs whose order follows from somebody’s earlier answers, how many they then put the other way round; by "
         "chance it is half. It needs many answers of one person about the same items, and tells nothing of who is "
         "consistently wrong. Where close items are compared, careful people contradict themselves, too."
@@ -34,48 +34,54 @@ class Contradictions(QualityRule):
         description="Of implied pairs put the other way round, below which nobody is found, whatever others do.",
     )  # fmt: skip
 
-    def measure(self, conduct: Conduct) -> float:
+    def measure(self, behaviour: AnnotatorBehaviour) -> float:
         """The share of implied pairs that were put the other way round."""
-        times, of = contradicted(conduct)
-        return times / of if of >= FEWEST else nan
+        contradictions, implied_pairs = count_contradictions(behaviour)
+        return contradictions / implied_pairs if implied_pairs >= MIN_IMPLIED_PAIRS else nan
 
-    def reads(self, yields: Reads, classes: int) -> bool:  # noqa: ARG002  (no labels are read)
+    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:  # noqa: ARG002  (no labels are read)
         """Orders of items."""
-        return yields == "order"
+        return answer_kind == "order"
 
-    def needs(self, yields: Reads, alarm: float) -> RuleNeed:  # noqa: ARG002  (of orders alone)
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (of orders alone)
         """So many that were all put the other way round."""
-        return RuleNeed(min_in_a_row(max(self.least_percent / 100, CHANCE / 2), alarm), "implied pair", FEWEST)
+        return RuleRequirement(
+            min_consecutive_events(max(self.least_percent / 100, CHANCE_OF_CONTRADICTION / 2), false_alarm_rate),
+            "implied pair",
+            MIN_IMPLIED_PAIRS,
+        )
 
-    def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
+    def evaluate(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleFinding | None:
         """Beyond the middle between what is usual and chance."""
-        usual = typical(others)
-        times, of = contradicted(conduct)
-        most = max(self.least_percent / 100, (CHANCE + usual) / 2)
-        if np.isnan(usual) or not too_often(times, of, most, alarm):
+        usual = median_of_others(other_measures)
+        contradictions, implied_pairs = count_contradictions(behaviour)
+        max_share = max(self.least_percent / 100, (CHANCE_OF_CONTRADICTION + usual) / 2)
+        if np.isnan(usual) or not is_share_exceeded(contradictions, implied_pairs, max_share, false_alarm_rate):
             return None
-        said = f"Put {times} of {of} pairs the other way round than earlier answers imply; usual is {percent(usual)}."
-        return RuleFinding({"contradicted": times, "implied": of, "usual": usual}, said)
+        sentence = f"Put {contradictions} of {implied_pairs} pairs the other way round than earlier answers imply; usual is {format_share(usual)}."
+        return RuleFinding({"contradicted": contradictions, "implied": implied_pairs, "usual": usual}, sentence)
 
 
-def contradicted(conduct: Conduct) -> tuple[int, int]:
+def count_contradictions(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """How many pairs that were implied were put the other way round, and how many were asked: of each HIT the first
     such pair, since the others follow from each other.
     """
-    if conduct.yields != "order":
+    if behaviour.yields != "order":
         return 0, 0
-    known, times, of = Implications(), 0, 0
-    for start, end in zip(conduct.starts, conduct.starts[1:], strict=False):
-        items, shares = conduct.item[start:end].tolist(), conduct.share[start:end].tolist()
+    implications, contradictions, implied_pairs = Implications(), 0, 0
+    for start, end in zip(behaviour.hit_starts, behaviour.hit_starts[1:], strict=False):
+        items, shares = behaviour.item[start:end].tolist(), behaviour.share[start:end].tolist()
         pairs = [
-            (items[a], items[b], outcome_of((shares[a], shares[b])))
+            (items[a], items[b], pair_outcome((shares[a], shares[b])))
             for a, b in combinations(range(len(items)), 2)
-            if conduct.ties or shares[a] != shares[b]
+            if behaviour.ties or shares[a] != shares[b]
         ]
-        implied = [(known.implied(a, b), outcome) for a, b, outcome in pairs]
+        implied = [(implications.implied_outcome(a, b), outcome) for a, b, outcome in pairs]
         first = next(((before, outcome) for before, outcome in implied if before is not None), None)
         if first is not None:
-            times, of = times + (first[1] == -first[0]), of + 1
+            contradictions, implied_pairs = contradictions + (first[1] == -first[0]), implied_pairs + 1
         for pair in pairs:
-            known.add(*pair)
-    return times, of
+            implications.add_outcome(*pair)
+    return contradictions, implied_pairs

@@ -9,17 +9,17 @@ import numpy.typing as npt
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import Reads
-from app.quality.conduct import Conduct
-from app.quality.evidence import min_in_a_row, too_often, typical
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed, percent
-from app.quality.rules.straight_lining import FEWEST, between
+from app.inference.observations.coarsening import JudgmentKind
+from app.quality.conduct import AnnotatorBehaviour
+from app.quality.evidence import is_share_exceeded, median_of_others, min_consecutive_events
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.rules.straight_lining import MIN_REPEATABLE_ANSWERS, halfway_to_always
 
-NEAR = 0.05  # of the scale
-LEAST_POINTS = 4  # of a scale of labelled points, of which fewer are nearly all ends and middle
+REGION_TOLERANCE = 0.05  # of the scale
+MIN_SCALE_POINTS = 4  # of a scale of labelled points, of which fewer are nearly all ends and middle
 
 
-class Region(QualityRule):
+class ScaleRegionRule(QualityRule):
     """Keeps to one part of the scale."""
 
     least_percent: Percent = Field(
@@ -27,72 +27,84 @@ class Region(QualityRule):
         description="Of all answers, below which nobody is found, whatever others do.",
     )  # fmt: skip
 
-    place: ClassVar[str]
+    region_text: ClassVar[str]
 
     @abstractmethod
-    def inside(self, share: Array) -> npt.NDArray[np.bool_]:
+    def inside_mask(self, shares: Array) -> npt.NDArray[np.bool_]:
         """Which answers are there."""
 
-    def measure(self, conduct: Conduct) -> float:
+    def measure(self, behaviour: AnnotatorBehaviour) -> float:
         """The share of answers that are there."""
-        return float(self.inside(conduct.share).mean()) if applies(conduct) and len(conduct.share) >= FEWEST else nan
+        return (
+            float(self.inside_mask(behaviour.share).mean())
+            if has_scale_region(behaviour) and len(behaviour.share) >= MIN_REPEATABLE_ANSWERS
+            else nan
+        )
 
-    def reads(self, yields: Reads, classes: int) -> bool:
+    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:
         """Those of a scale with ends and a middle."""
-        return has_ends(yields, classes)
+        return has_ends_and_middle(answer_kind, class_count)
 
-    def needs(self, yields: Reads, alarm: float) -> RuleNeed:  # noqa: ARG002  (of all that it reads)
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (of all that it reads)
         """So many that are all there, where nobody else is."""
-        return RuleNeed(min_in_a_row(between(0.0, self.least_percent), alarm), "judgment", FEWEST)
+        return RuleRequirement(
+            min_consecutive_events(halfway_to_always(0.0, self.least_percent), false_alarm_rate),
+            "judgment",
+            MIN_REPEATABLE_ANSWERS,
+        )
 
-    def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
+    def evaluate(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleFinding | None:
         """Beyond the middle between what is usual and always."""
-        usual = typical(others)
-        if np.isnan(usual) or not applies(conduct):
+        usual = median_of_others(other_measures)
+        if np.isnan(usual) or not has_scale_region(behaviour):
             return None
-        times, of = int(self.inside(conduct.share).sum()), len(conduct.share)
-        if not too_often(times, of, between(usual, self.least_percent), alarm):
+        inside_count, answer_count = int(self.inside_mask(behaviour.share).sum()), len(behaviour.share)
+        if not is_share_exceeded(
+            inside_count, answer_count, halfway_to_always(usual, self.least_percent), false_alarm_rate
+        ):
             return None
-        said = f"{times} of {of} answers are {self.place} ({percent(times / of)}); usual is {percent(usual)}."
-        return RuleFinding({"there": times, "answers": of, "usual": usual}, said)
+        sentence = f"{inside_count} of {answer_count} answers are {self.region_text} ({format_share(inside_count / answer_count)}); usual is {format_share(usual)}."
+        return RuleFinding({"there": inside_count, "answers": answer_count, "usual": usual}, sentence)
 
 
-class Ends(Region):
+class ScaleEndsRule(ScaleRegionRule):
     """Uses little but the two ends of the scale."""
 
     name: ClassVar[str] = "ends"
     title: ClassVar[str] = "Always the ends of the scale"
-    tells: ClassVar[str] = (
+    explanation: ClassVar[str] = (
         "Who answers at one of the two ends (a twentieth of the scale each) far more often than others. Some people do "
         "see things in black and white, and some items are; their order can still be right."
     )
-    place: ClassVar[str] = "at the ends of the scale"
+    region_text: ClassVar[str] = "at the ends of the scale"
 
-    def inside(self, share: Array) -> npt.NDArray[np.bool_]:
+    def inside_mask(self, shares: Array) -> npt.NDArray[np.bool_]:
         """Within a twentieth of an end."""
-        return (share <= NEAR) | (share >= 1.0 - NEAR)
+        return (shares <= REGION_TOLERANCE) | (shares >= 1.0 - REGION_TOLERANCE)
 
 
-class Middle(Region):
+class ScaleMiddleRule(ScaleRegionRule):
     """Uses little but the middle of the scale."""
 
     name: ClassVar[str] = "middle"
     title: ClassVar[str] = "Always the middle of the scale"
-    tells: ClassVar[str] = (
+    explanation: ClassVar[str] = (
         "Who answers in the middle (a twentieth to each side) far more often than others. It is also what somebody "
         "does who is honestly unsure; offer “cannot be judged” for that."
     )
-    place: ClassVar[str] = "in the middle of the scale"
+    region_text: ClassVar[str] = "in the middle of the scale"
 
-    def inside(self, share: Array) -> npt.NDArray[np.bool_]:
+    def inside_mask(self, shares: Array) -> npt.NDArray[np.bool_]:
         """Within a twentieth of the middle."""
-        return np.abs(share - 0.5) <= NEAR
+        return np.abs(shares - 0.5) <= REGION_TOLERANCE
 
 
-def applies(conduct: Conduct) -> bool:
+def has_scale_region(behaviour: AnnotatorBehaviour) -> bool:
     """Whether the way of asking has a scale with ends and a middle."""
-    return has_ends(conduct.yields, conduct.classes)
+    return has_ends_and_middle(behaviour.yields, behaviour.classes)
 
 
-def has_ends(yields: Reads, classes: int) -> bool:
-    return yields == "points" or (yields == "ordered_classes" and classes >= LEAST_POINTS)
+def has_ends_and_middle(answer_kind: JudgmentKind, class_count: int) -> bool:
+    return answer_kind == "points" or (answer_kind == "ordered_classes" and class_count >= MIN_SCALE_POINTS)

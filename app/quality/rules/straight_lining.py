@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import Reads
-from app.quality.conduct import Conduct
-from app.quality.evidence import min_in_a_row, too_often, typical
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed, percent
+from app.inference.observations.coarsening import JudgmentKind
+from app.quality.conduct import AnnotatorBehaviour
+from app.quality.evidence import is_share_exceeded, median_of_others, min_consecutive_events
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 
-NEAR = 0.025  # of the scale
-FEWEST = 10  # answers that could be like the one before, so that a share of them means anything
+SAME_VALUE_TOLERANCE = 0.025  # of the scale
+MIN_REPEATABLE_ANSWERS = 10  # answers that could be like the one before, so that a share of them means anything
 
 
 class StraightLining(QualityRule):
@@ -22,7 +22,7 @@ class StraightLining(QualityRule):
 
     name: ClassVar[str] = "straight_lining"
     title: ClassVar[str] = "Gives the same answer again"
-    tells: ClassVar[str] = (
+    explanation: ClassVar[str] = (
         "Who gives nearly the same values as just before, or as in the HIT before (of labels: at the same place; of "
         "places: the same order), far more often than others do. Items that are alike get the same answers from "
         "careful people, too: that is why they are compared with others."
@@ -33,59 +33,65 @@ class StraightLining(QualityRule):
         description="Of answers like the one before, below which nobody is found, whatever others do.",
     )  # fmt: skip
 
-    def measure(self, conduct: Conduct) -> float:
+    def measure(self, behaviour: AnnotatorBehaviour) -> float:
         """The share of answers that are like the one before."""
-        times, of = alike(conduct)
-        return times / of if of >= FEWEST else nan
+        repeats, repeatable = count_repeats(behaviour)
+        return repeats / repeatable if repeatable >= MIN_REPEATABLE_ANSWERS else nan
 
-    def needs(self, yields: Reads, alarm: float) -> RuleNeed:
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """So many that are like the one before, where nobody else does that; the first has none before it."""
-        alike_in_a_row = min_in_a_row(between(0.0, self.least_percent), alarm)
-        return RuleNeed(1 + alike_in_a_row, "HIT" if yields == "order" else "judgment", 1 + FEWEST)
+        consecutive_repeats = min_consecutive_events(halfway_to_always(0.0, self.least_percent), false_alarm_rate)
+        return RuleRequirement(
+            1 + consecutive_repeats, "HIT" if answer_kind == "order" else "judgment", 1 + MIN_REPEATABLE_ANSWERS
+        )
 
-    def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
+    def evaluate(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleFinding | None:
         """Beyond the middle between what is usual and always."""
-        usual = typical(others)
-        times, of = alike(conduct)
-        if np.isnan(usual) or not too_often(times, of, between(usual, self.least_percent), alarm):
+        usual = median_of_others(other_measures)
+        repeats, repeatable = count_repeats(behaviour)
+        if np.isnan(usual) or not is_share_exceeded(
+            repeats, repeatable, halfway_to_always(usual, self.least_percent), false_alarm_rate
+        ):
             return None
-        said = f"{times} of {of} answers are like the one before ({percent(times / of)}); usual is {percent(usual)}."
-        return RuleFinding({"alike": times, "answers": of, "usual": usual}, said)
+        sentence = f"{repeats} of {repeatable} answers are like the one before ({format_share(repeats / repeatable)}); usual is {format_share(usual)}."
+        return RuleFinding({"alike": repeats, "answers": repeatable, "usual": usual}, sentence)
 
 
-def between(usual: float, least_percent: float) -> float:
+def halfway_to_always(usual_share: float, least_percent: float) -> float:
     """The share half-way from what is usual to always, but no less than a least one."""
-    return min(max(least_percent / 100, (1.0 + usual) / 2.0), 0.99)
+    return min(max(least_percent / 100, (1.0 + usual_share) / 2.0), 0.99)
 
 
-def alike(conduct: Conduct) -> tuple[int, int]:
+def count_repeats(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """How many answers are like the one before, and how many could be."""
-    return same_orders(conduct) if conduct.yields == "order" else same_values(conduct)
+    return count_same_orders(behaviour) if behaviour.yields == "order" else count_same_values(behaviour)
 
 
-def same_orders(conduct: Conduct) -> tuple[int, int]:
+def count_same_orders(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """Of HITs that show as many items as the one before, those with the same order."""
-    rows = np.split(conduct.share, conduct.starts[1:-1])
-    pairs = [(one, other) for one, other in pairwise(rows) if len(one) == len(other)]
+    hit_shares = np.split(behaviour.share, behaviour.hit_starts[1:-1])
+    pairs = [(one, other) for one, other in pairwise(hit_shares) if len(one) == len(other)]
     return sum(np.array_equal(one, other) for one, other in pairs), len(pairs)
 
 
-def same_values(conduct: Conduct) -> tuple[int, int]:
+def count_same_values(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """Of judgments after the first, those near the one before or, in the HIT before, one of points or ratios, the one
     at the same place of classes: these are few, so most answers are also somewhere in the HIT before.
     """
-    share, starts = conduct.share, conduct.starts
+    share, starts = behaviour.share, behaviour.hit_starts
     if len(share) < 2:
         return 0, 0
     sizes = np.diff(starts)
-    which = np.repeat(np.arange(len(sizes)), sizes)
-    before, size = starts[which - 1], np.where(which > 0, sizes[which - 1], 0)
-    own = np.arange(len(share)) - starts[which]
-    of_points = conduct.yields in ("points", "ratio")
-    near, places = (NEAR, np.arange(sizes.max())) if of_points else (0.0, np.zeros(1, np.intp))
-    like = np.abs(share - np.roll(share, 1)) <= near
+    hit_index = np.repeat(np.arange(len(sizes)), sizes)
+    before, size = starts[hit_index - 1], np.where(hit_index > 0, sizes[hit_index - 1], 0)
+    own_places = np.arange(len(share)) - starts[hit_index]
+    of_points = behaviour.yields in ("points", "ratio")
+    near, places = (SAME_VALUE_TOLERANCE, np.arange(sizes.max())) if of_points else (0.0, np.zeros(1, np.intp))
+    is_repeated = np.abs(share - np.roll(share, 1)) <= near
     for place in places:
-        there = np.full_like(own, place) if of_points else own
-        comparable = there < size
-        like |= comparable & (np.abs(share - share[np.where(comparable, before + there, 0)]) <= near)
-    return int(like[1:].sum()), len(share) - 1
+        place_before = np.full_like(own_places, place) if of_points else own_places
+        comparable = place_before < size
+        is_repeated |= comparable & (np.abs(share - share[np.where(comparable, before + place_before, 0)]) <= near)
+    return int(is_repeated[1:].sum()), len(share) - 1

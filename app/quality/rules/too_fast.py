@@ -7,21 +7,21 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import Reads
-from app.quality.conduct import Conduct
-from app.quality.evidence import min_in_a_row, too_often, typical
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleNeed
+from app.inference.observations.coarsening import JudgmentKind
+from app.quality.conduct import AnnotatorBehaviour
+from app.quality.evidence import is_share_exceeded, median_of_others, min_consecutive_events
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
 
-HALF = 0.5
+MAX_FAST_SHARE = 0.5
 
 
 class TooFast(QualityRule):
     """Answers most HITs in a small part of the time that others take."""
 
     name: ClassVar[str] = "too_fast"
-    of_values: ClassVar[bool] = False
+    reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Answers too fast"
-    tells: ClassVar[str] = (
+    explanation: ClassVar[str] = (
         "Who needs a small part of what is usual: the median of the other annotators’ own medians. Some people are "
         "quick and good; whether the answers are any worse it cannot tell. Slow answers say nothing: people take "
         "breaks."
@@ -37,23 +37,25 @@ class TooFast(QualityRule):
         description="Annotators with fewer do not count for what is usual.",
     )  # fmt: skip
 
-    def measure(self, conduct: Conduct) -> float:
+    def measure(self, behaviour: AnnotatorBehaviour) -> float:
         """The median of the seconds per HIT."""
-        known = conduct.seconds[~np.isnan(conduct.seconds)]
-        return float(np.median(known)) if len(known) >= self.fewest_hits else nan
+        known_seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
+        return float(np.median(known_seconds)) if len(known_seconds) >= self.fewest_hits else nan
 
-    def needs(self, yields: Reads, alarm: float) -> RuleNeed:  # noqa: ARG002  (of all kinds of answers)
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (of all kinds of answers)
         """So many that were all too fast."""
-        return RuleNeed(min_in_a_row(HALF, alarm), "HIT", self.fewest_hits)
+        return RuleRequirement(min_consecutive_events(MAX_FAST_SHARE, false_alarm_rate), "HIT", self.fewest_hits)
 
-    def look(self, conduct: Conduct, others: Array, alarm: float) -> RuleFinding | None:
+    def evaluate(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleFinding | None:
         """Where more than half of the HITs are too fast; who is as quick as that in every second one is not found."""
-        usual = typical(others)
-        known = conduct.seconds[~np.isnan(conduct.seconds)]
-        fast = int((known < self.share_percent / 100 * usual).sum())
-        if not too_often(fast, len(known), HALF, alarm):
+        usual = median_of_others(other_measures)
+        known_seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
+        fast_hits = int((known_seconds < self.share_percent / 100 * usual).sum())
+        if not is_share_exceeded(fast_hits, len(known_seconds), MAX_FAST_SHARE, false_alarm_rate):
             return None
-        median = float(np.median(known))
-        said = f"Answered {fast} of {len(known)} HITs in less than {self.share_percent:g} %"
-        said += f" of the usual {usual:.1f} s; the median is {median:.1f} s."
-        return RuleFinding({"fast": fast, "hits": len(known), "median": median, "usual": usual}, said)
+        median = float(np.median(known_seconds))
+        sentence = f"Answered {fast_hits} of {len(known_seconds)} HITs in less than {self.share_percent:g} %"
+        sentence += f" of the usual {usual:.1f} s; the median is {median:.1f} s."
+        return RuleFinding({"fast": fast_hits, "hits": len(known_seconds), "median": median, "usual": usual}, sentence)
