@@ -16,7 +16,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from app.crowd.annotators import AssignmentId, WorkerTokens, arrive, check_arrival, is_known
+from app.crowd.annotators import (
+    AssignmentId,
+    WorkerToken,
+    WorkerTokens,
+    arrive,
+    check_arrival,
+    is_known,
+    refuse_old_token,
+)
 from app.crowd.doors import Doors, Visitor
 from app.crowd.platform import Arrival, Platform
 from app.crowd.registry import PLATFORMS, with_pages
@@ -109,13 +117,15 @@ def tokens(request: Request) -> WorkerTokens:
     return worker_tokens
 
 
-async def assignment_shown(
-    request: Request, connection: Driver, token: str, platform: str, link_key: str
-) -> AssignmentId:
-    """The assignment that a token opens. Raises what `WorkerTokens.read` and `check_arrival` raise."""
-    held = tokens(request).read(token, platform, link_key)
-    await check_arrival(connection, held)
-    return held.assignment
+async def read_token(request: Request, connection: Driver, token: str, platform: str, link_key: str) -> WorkerToken:
+    """Return the content of a token. Whether it is older than its assignment is for `refuse_old_token` to check.
+
+    Raises what `WorkerTokens.read` raises, and `Gone` (`token_expired`).
+    """
+    worker_token = tokens(request).read(token, platform, link_key)
+    if worker_token.assignment.arrived_at is None:  # an earlier version issued it, and `ARRIVED_THEN` cannot tell
+        await check_arrival(connection, worker_token)
+    return worker_token
 
 
 def visitor(request: Request) -> Visitor:
@@ -130,8 +140,9 @@ async def show(
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
-        assignment = await assignment_shown(request, connection, token, platform.name, link_key)
-        return await show_work(request, connection, assignment, Shown(), now=now)
+        worker_token = await read_token(request, connection, token, platform.name, link_key)
+        reply = show_work(request, connection, worker_token.assignment, Shown(), now=now)
+        return await refuse_old_token(connection, worker_token, reply)
     arrival = platform.arrival(request.query_params.multi_items(), request.app.state.settings)
     if arrival is None and platform.starts_here:
         return await show_door(request, platform, link_key, connection, now=now)
@@ -156,13 +167,21 @@ async def post(
     form = texts_in(await request.form())
     if platform.starts_here and "token" not in form:
         return await start(request, platform, link_key, connection, form, now=now)
-    assignment = await assignment_shown(request, connection, form.get("token", ""), platform.name, link_key)
+    token = await read_token(request, connection, form.get("token", ""), platform.name, link_key)
+    return await refuse_old_token(connection, token, take_form(request, connection, token, form, now=now))
+
+
+async def take_form(
+    request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
+) -> Response:
+    """Store what an annotator sent, and show what is next. For an old token nothing is stored."""
+    assignment = token.assignment
     if "step" in form:
         return await take_step(request, connection, assignment, form, now=now)
     if "finish" in form:
         return await show_work(request, connection, assignment, Shown(leaving=True), now=now)
     if "broken" in form:
-        return await report(request, connection, assignment, form, now=now)
+        return await report(request, connection, token, form, now=now)
     if "undo" in form:
         return await show_again(request, connection, assignment, now=now)
     return await take_answer(request, connection, assignment, form, now=now)
@@ -187,13 +206,15 @@ async def take_answer(
 
 
 async def report(
-    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
+    request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
 ) -> Response:
-    """Somebody cannot open what an item shows; they go on with what they entered."""
-    hit = whole_id(form.get("hit"))
+    """Note that an annotator cannot open what an item shows; they go on with what they entered."""
+    assignment, hit = token.assignment, whole_id(form.get("hit"))
     item = item_by_name(form["broken"], await shown_numbers(connection, assignment, hit))
     if item is not None:
         await broken.report(connection, assignment, hit, item, now=now)
+    else:
+        await check_arrival(connection, token)
     if fetched(request):
         return Response(status_code=204)
     return await show_work(request, connection, assignment, Shown(reported=True, form=form), now=now)
@@ -314,10 +335,12 @@ async def keep_draft(
     request: Request, platform_name: str, link_key: str, connection: ServingConnection, draft: Annotated[Draft, Body()]
 ) -> None:
     """Keep what was entered so far, so that a reload shows it again."""
-    assignment = await assignment_shown(request, connection, draft.token, platform_name, link_key)
-    if len(str(draft.entries)) > LARGEST_DRAFT:
+    token = await read_token(request, connection, draft.token, platform_name, link_key)
+    too_large = len(str(draft.entries)) > LARGEST_DRAFT
+    if too_large or not await drafts.save_draft(connection, token.assignment, draft.hit, draft.entries):
+        await check_arrival(connection, token)
+    if too_large:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
-    await drafts.save_draft(connection, assignment, draft.hit, draft.entries)
 
 
 async def show_work(

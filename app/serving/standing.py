@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
-from app.crowd.annotators import AssignmentId
+from app.crowd.annotators import ARRIVED_THEN, AssignmentId
 from app.crowd.doors import Visitor
 from app.crowd.registry import PLATFORMS
 from app.database.session import Driver, columns, fetch_one
@@ -34,7 +34,7 @@ ONE_HIT = f"""platform = ANY('{{{",".join(name for name, it in PLATFORMS.items()
 # The HIT is for :assignment to answer.
 THEIRS = f"""
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
-            WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = h.annotator_id
+            WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = h.annotator_id
             AND (s.id = h.assignment_id OR NOT {ONE_HIT}))"""  # noqa: S608  (constants)
 
 # One of each answered HIT, however often it was changed.
@@ -228,9 +228,9 @@ def standing_where(condition: str, *, more: bool) -> TextClause:
     """)  # noqa: S608  (made of constants)
 
 
-BY_ID = """
-    s.campaign_id = :campaign AND s.id = :assignment
-    AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""
+BY_ID = f"""
+    s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN}
+    AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""  # noqa: S608  (constants)
 STANDING_BY_ID = standing_where(BY_ID, more=False)
 MORE_BY_ID = standing_where(BY_ID, more=True)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.crowd.annotators import AssignmentId
+from app.crowd.annotators import ARRIVED_THEN, AssignmentId
 from app.database.session import Driver, Record, columns, execute, fetch, fetch_one
 from app.designs.answer import Answer, telemetry
 from app.designs.beside import extra
@@ -87,7 +87,7 @@ LAST = text(f"""
     LATERAL (SELECT * FROM responses r WHERE r.campaign_id = s.campaign_id AND r.annotator_id = a.id
              ORDER BY r.seq DESC LIMIT 1) AS r
     JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id
-    WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = (
+    WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = (
         SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
     AND c.undo AND c.status IN {GOING_ON} AND a.barred IS NULL AND NOT a.{ONE_HIT} AND r.source <> 'import'
     AND 'exclude' <> coalesce((
@@ -97,10 +97,11 @@ LAST = text(f"""
 
 OF_HIT = {False: text(SHOWN), True: text(SHOWN_OUTPUTS)}  # by whether it shows outputs of systems
 
-ITS_ANNOTATOR = text("""
-    SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit
-    AND annotator_id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
-""")
+ITS_ANNOTATOR = text(f"""
+    SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit AND annotator_id = (
+        SELECT annotator_id FROM assignments s
+        WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN})
+""")  # noqa: S608  (made of constants)
 
 IN_PLACE = text("""
     SELECT seq FROM responses WHERE campaign_id = :campaign AND hit_id = :hit AND coalesce(replaces, 0) = :replaces

@@ -225,9 +225,8 @@ async def test_who_is_not_good_enough_returns_by_the_code_for_that(client, engin
     assert "Return to Prolific" in page
 
 
-READ_BY_STEPS = "EXPLAIN (ANALYZE, FORMAT JSON) " + progress.FIND.text.replace(":campaign", "{c}").replace(
-    ":assignment", "{a}"
-)
+FIND_STEPS = progress.FIND.text.replace(":campaign", "{c}").replace(":assignment", "{a}").replace(":arrived_at", "NULL")
+READ_BY_STEPS = f"EXPLAIN (ANALYZE, FORMAT JSON) {FIND_STEPS}"
 
 
 def rows_of(plan, table):
