@@ -179,6 +179,11 @@ for (const criteria of document.querySelectorAll("details.criteria")) {
   fit();
 }
 
+const FILE_CHANGED = "The file was changed or moved after it was chosen. Nothing was imported; choose it again.";
+
+/** Return whether the browser still reads a chosen file; it does not once the file has changed on the disk. */
+const isReadable = async (file) => !file || file.slice(0, 1).arrayBuffer().then(() => true, () => false);
+
 // The upload forms: items are shown before they are imported; of items and responses it is said how far the import is.
 for (const form of document.querySelectorAll("form[data-upload]")) {
   const part = (name) => form.querySelector(`[data-${name}]`);
@@ -239,13 +244,17 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
       if (reply.ok) put(text);
       else say(JSON.parse(text).error.message);
     } catch {
-      if (mine === asked) say("The file could not be sent. Nothing was imported; check the connection and choose it again.");
+      const problem = await isReadable(file.files[0])
+        ? "The file could not be sent. Nothing was imported; check the connection and choose it again." : FILE_CHANGED;
+      if (mine === asked) say(problem);
     } finally {
       if (mine === asked) show(null);
     }
   };
 
-  file.addEventListener("change", async () => {
+  let looked; // the file that was looked at last
+  const look = async () => {
+    looked = file.files[0];
     say();
     asked++;
     show(null);
@@ -258,7 +267,10 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     body.append("file", file.files[0]);
     if (form.elements.replace?.checked) body.append("replace", "on");
     await describe(body, (html) => { preview.innerHTML = html; offer(); });
-  });
+  };
+  file.addEventListener("change", look);
+  // Choosing the same file again, perhaps after mending it, is no change for Chromium: it sends `cancel` with a new file.
+  file.addEventListener("cancel", () => { if (file.files[0] !== looked) look(); });
 
   form.addEventListener("input", (event) => {
     if (event.target.name === "template" && form.elements.show_by) form.elements.show_by.value = "template";
@@ -313,10 +325,12 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     if (tooLarge()) { refuseLarge(); return; }
     const request = new XMLHttpRequest();
     const rows = Number(preview?.querySelector("[data-rows]")?.dataset.rows ?? 0);
-    const failed = () => {
+    const failed = async () => {
+      const readable = await isReadable(file.files[0]);
       busy(false);
       show(null);
-      say(what === "items" ? "The connection was lost. Either all items were imported or none: reload this page to see."
+      if (!readable) say(FILE_CHANGED);
+      else say(what === "items" ? "The connection was lost. Either all items were imported or none: reload this page to see."
         : "The connection was lost. What was imported so far stays: import the same file again, and the rest follows.");
     };
     const read = () => {

@@ -89,6 +89,7 @@ function drawWords() {
   $("progress").value = state.done;
   $("done-at").hidden = !state.done_at;
   if (state.done_at) write($("done-at").querySelector("time"), doneWords(new Date(state.done_at * 1000)));
+  if ($("without-crowd")) $("without-crowd").hidden = !state.crowd_gone;
   $("begin").hidden = state.answered;
   $("figures").hidden = !state.answered;
   write($("bar-minutes"), String(state.pace.minutes));

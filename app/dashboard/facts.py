@@ -11,6 +11,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.listing import made_up_hits
+from app.campaigns.rehearsed import crowd_is_gone
 from app.dashboard.course import Course
 from app.dashboard.follow import Followers
 from app.dashboard.halo import HaloSoFar, can_tell
@@ -73,6 +74,7 @@ class Facts:
     implied: Implied | None
     halo: HaloSoFar | None
     changed: Sequence[Row[Any]]  # of the campaign since its launch, as the audit log has it
+    crowd_gone: bool  # it is a rehearsal, and no process leads its crowd any more
 
     @property
     def drawn(self) -> Counts:
@@ -134,9 +136,10 @@ async def newest_facts(
     first = for_criterion(campaign, 0)
     halo = (await followers.halos.newest(connection, first)).past if can_tell(campaign) else None
     changed = await since_launch(connection, campaign.id)
+    crowd_gone = await crowd_is_gone(connection, campaign)
     arrays = *scores, judgments, gone, settled
     pasts = known.past, course, orders, halo
-    return Facts(campaign, until, hits, counts, made_up, minutes, names, *arrays, *pasts, changed)
+    return Facts(campaign, until, hits, counts, made_up, minutes, names, *arrays, *pasts, changed, crowd_gone)
 
 
 async def scores_of(connection: Driver, campaign: Any, index: Index) -> tuple[Array, Array]:

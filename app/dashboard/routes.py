@@ -105,15 +105,14 @@ async def show(request: Request, database: Database, who: Who, *, slug: str, vie
         not_judged = await unjudged.listed(connection, campaign)
         left = await left_over.listed(connection, campaign)
         unseen = await alerts.listed(connection, campaign.id)
-        warnings = await warnings_of(connection, campaign, now=now)
+        turned_away = await doors.lately_refused(connection, campaign.id, now=now)
         changed = await audit_log.since_launch(connection, campaign.id)
         people_found = await findings.people_found(connection, campaign.id)
         rehearsal = None if state.figures["answered"] else await rehearsed.offer(connection, campaign)
     allow_links(request, campaign)
     base, done_at = base_url(request), state.figures["done_at"]
     link = public_link(*experiment_arms.where_people_come(base, campaign, arm))
-    context = of_criterion(campaign) | warnings
-    context |= {
+    context = of_criterion(campaign) | {
         "law": law_of(campaign),
         "design": design_of(campaign),
         "unit": design_of(campaign).unit_of(law_of(campaign)),
@@ -136,18 +135,11 @@ async def show(request: Request, database: Database, who: Who, *, slug: str, vie
         "code": qr_code(link),
         "only_here": base if is_loopback(base) else None,
         "rehearsal": rehearsal,
+        "turned_away": turned_away,
         "experiment": arm,
         "pace_rows": figures.pace_rows(state.figures),
     }
     return page(request, "admin/_dashboard_parts.html" if fetched(request) else "admin/campaign.html", context)
-
-
-async def warnings_of(connection: Any, campaign: Any, *, now: datetime) -> dict[str, Any]:
-    """Return the facts that the page warns of: a rehearsal without its crowd, and visits that were turned away."""
-    return {
-        "crowd_gone": await rehearsed.crowd_is_gone(connection, campaign),
-        "turned_away": await doors.lately_refused(connection, campaign.id, now=now),
-    }
 
 
 async def chosen(database: Database, campaign: Any, view: table.ItemsView, state: State) -> item.ItemPage:

@@ -109,6 +109,7 @@ def draw(facts: Facts) -> State:
     figures = {
         "status": campaign.status,
         "answered": facts.hits > 0,
+        "crowd_gone": facts.crowd_gone,
         "done": facts.wanted - facts.left,
         "wanted": facts.wanted,
         "done_at": done_at(facts),

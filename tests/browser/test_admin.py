@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -312,6 +313,38 @@ async def test_a_file_is_dropped_and_its_columns_are_matched(enter: Enter) -> No
     await expect(page.locator(".items tbody tr")).to_have_text([re.compile("1.*river"), re.compile("2.*money")])
 
 
+async def test_a_mended_file_is_looked_at_when_it_is_chosen_again(enter: Enter, tmp_path: Path) -> None:
+    page = await enter()
+    await create(page, "Mended")
+    words = tmp_path / "words.csv"
+    words.write_text("id,word\nw1,bank\nw1,river\n")
+    await page.get_by_label("File", exact=True).set_input_files(words)
+    await page.get_by_role("alert").get_by_text("1 row with an id of a row above: line 3").wait_for()
+    words.write_text("id,word\nw1,bank\nw2,river\n")
+    await page.get_by_label("File", exact=True).set_input_files(words)  # the same path: Chromium reports no change
+    await page.get_by_text("All rows can be imported").wait_for()
+    await page.get_by_label("Id", exact=True).select_option("none: number the rows")
+    await page.get_by_label("File", exact=True).dispatch_event("cancel")  # the dialog was closed: nothing is read again
+    await expect(page.get_by_label("Id", exact=True)).to_have_value(":row numbers:")
+    await page.get_by_role("button", name="Import 2 items").click()
+    await page.wait_for_url("**/items?done=imported")
+
+
+async def test_a_file_that_changes_after_it_was_chosen_must_be_chosen_again(enter: Enter, tmp_path: Path) -> None:
+    page = await enter()
+    await create(page, "Changed on the disk")
+    words = tmp_path / "words.csv"
+    words.write_text("id,word\nw1,bank\n")
+    await page.get_by_label("File", exact=True).set_input_files(words)
+    await page.get_by_role("button", name="Import 1 item").wait_for()
+    words.write_text("id,word\nw1,bank\nw2,river\n")
+    await page.get_by_role("button", name="Import 1 item").click()
+    await page.get_by_text("The file was changed or moved after it was chosen").wait_for()
+    await page.get_by_label("File", exact=True).set_input_files(words)
+    await page.get_by_role("button", name="Import 2 items").click()
+    await page.wait_for_url("**/items?done=imported")
+
+
 async def test_a_file_is_looked_at_and_then_imported_without_javascript(enter: Enter) -> None:
     page = await enter(java_script_enabled=False)
     await create(page, "Looked at without scripts")
@@ -322,6 +355,30 @@ async def test_a_file_is_looked_at_and_then_imported_without_javascript(enter: E
     await page.get_by_role("button", name="Import items").click()
     await page.wait_for_url("**/items?done=imported")
     await expect(page.locator(".items tbody tr")).to_have_count(50)
+
+
+PADDED = "title => parseFloat(getComputedStyle(title.parentElement).paddingInlineStart) > 0"
+
+
+async def test_an_open_page_says_when_the_crowd_of_a_rehearsal_is_gone(
+    enter: Enter, task: Callable[..., Any], served: AsyncEngine
+) -> None:
+    page = await enter()
+    running = await task(name="Abandoned")
+    copy = await task(name="Abandoned copy")
+    await copy.set(f"rehearsal_of = {running.row.id}")
+    led_until = "now() + interval '2 seconds'"
+    await copy.execute(
+        f"INSERT INTO crowds (campaign_id, described, led_until) VALUES (:campaign, '{{}}', {led_until})"
+    )
+    await page.goto(f"{copy.origin}/admin/campaigns/{copy.row.slug}")
+    gone = page.get_by_role("heading", name="The made-up crowd is gone")
+    await expect(gone).to_be_hidden()
+    await gone.wait_for()
+    assert await violations(page) == ""
+    assert await page.locator("#crowd-gone").evaluate(PADDED)
+    await copy.execute("UPDATE crowds SET led_until = now() + interval '1 minute' WHERE campaign_id = :campaign")
+    await expect(gone).to_be_hidden()
 
 
 async def test_a_rehearsal_is_watched_live_and_removed(enter: Enter, task: Callable[..., Any]) -> None:
