@@ -24,6 +24,7 @@ EXPORTED = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
     *("drawn_because", "leader_probability", "left_out", "left_out_reason", "left_out_at", "barred", "revision"),
     *("first_touch_ms", "changes", "input_kind", "viewport", "shown_as", "criterion_position"),
+    *("flag", "comment", "hit_flag", "hit_comment"),
 )
 ASKED = "asked_"  # begins the columns of an export that say what its annotator answered to a question asked once
 OF_LISTS = {"items": "item", "values": "value"}  # in JSONL, where a row is a whole HIT

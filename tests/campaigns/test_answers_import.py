@@ -14,9 +14,19 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.export import Format, export
+from app.analysis.responses_export import (
+    CRITERION,
+    CRITERION_POSITION,
+    LABEL,
+    OF_SEGMENTS,
+    REASON,
+    REMARKS,
+    RESPONSE_COLUMNS,
+)
 from app.campaigns import responses_import
 from app.crowd.answer_files import read_answers
 from app.crowd.answered import ResultRow
+from app.crowd.files import check_known
 from app.crowd.reading import ReadingNotes, ReadingOptions
 from app.database.session import statements
 from app.designs.answer import Answer
@@ -281,6 +291,23 @@ async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, forma
     assert await is_clean(engine, copy.slug)
     for known in (campaign, copy):
         assert (await refused(engine, known, exported, f"responses.{format_}")).code == "assignment_known"
+
+
+@pytest.mark.parametrize("format_", ["csv", "jsonl"])
+async def test_an_export_with_comments_flags_and_reasons_is_read(engine, format_):
+    settings: dict[str, Any] = {"items_per_hit": 3, "cannot_be_judged": True, "comment_on": "HIT", "flag_on": "both"}
+    campaign, copy = [await launched(engine, name=name, **settings) for name in ("First", "Second")]
+    me = await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me), scores=[10.0, 20.0, 30.0])
+    exported = await text_of(engine, campaign.slug, "responses", format_)
+    assert "hit_comment" in exported
+    assert (await import_results(engine, copy, exported, f"responses.{format_}")).responses == 1
+    assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
+
+
+def test_every_column_of_an_export_is_known():
+    optional = (*OF_SEGMENTS, CRITERION, CRITERION_POSITION, LABEL, REASON, *REMARKS)
+    assert check_known(1, (*RESPONSE_COLUMNS, *optional))
 
 
 async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):
