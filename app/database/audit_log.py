@@ -182,11 +182,17 @@ def changes(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
     return [(name.replace("_", " "), in_short(before, name), in_short(after, name)) for name in names]
 
 
+def list_in_words(values: Sequence[Any]) -> str:
+    """Return the values of a list one after another: sentences as they are, others with semicolons between them."""
+    words = [str(value) for value in values]
+    return (" " if all(word.endswith(".") for word in words) else "; ").join(words)
+
+
 def in_short(facts: Mapping[str, Any], name: str) -> str | None:
     if name not in facts:
         return None
     value = facts[name]
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = "nothing" if value in (None, "", [], {}) else str(value)
+    text = "nothing" if value in (None, "", [], {}) else list_in_words(value) if isinstance(value, list) else str(value)
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"

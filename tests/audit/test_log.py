@@ -3,13 +3,16 @@
 import csv
 import io
 import json
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from sqlalchemy import Row
 from sqlalchemy.exc import DBAPIError
 
 from app.auth import tokens, users
 from app.campaigns import lifecycle
-from app.database.audit_log import ACTING, ACTIONS, KINDS, Actor, differences, note
+from app.database.audit_log import ACTING, ACTIONS, KINDS, Actor, changes, differences, note
 from app.errors import Conflict
 from tests.campaigns.drafts import draft, lead
 from tests.serving.campaigns import NOW, execute, running, value, values
@@ -96,6 +99,16 @@ def test_only_what_differs_is_told():
 
 async def searched(researcher, query=""):
     return (await researcher.get(f"/admin/log.jsonl?{query}")).text.splitlines()
+
+
+def test_lists_are_told_in_words():
+    after = {"notes": ["Read as UTF-16.", "Ids are numbers."], "reasons": ["torn", "in Thai"], "prior": [1.0, 2.5]}
+    line = SimpleNamespace(before={"reasons": []}, after=after)
+    assert changes(cast("Row[Any]", line)) == [
+        ("reasons", "nothing", "torn; in Thai"),
+        ("notes", None, "Read as UTF-16. Ids are numbers."),
+        ("prior", None, "1.0; 2.5"),
+    ]
 
 
 async def test_the_log_is_searched_by_person_kind_words_and_day(engine, researcher):
