@@ -197,7 +197,7 @@ def refuse_encoding(problem: UnicodeDecodeError, line: int, encoded: Encoded) ->
     refuse(
         "not_utf8",
         number,
-        f"this is not UTF-8 text. It looks like {title}: “{sample}” To read it so, choose this encoding (on the "
+        f"this is not UTF-8 text. It looks like {title}: “{sample}”. To read it so, choose this encoding (on the "
         f"command line --encoding {name}, in the API encoding={name}), or save the file as UTF-8.",
         encodings=[offer._asdict() for offer in offers],
     )
