@@ -14,7 +14,7 @@ from app.designs.answer import Form
 from app.designs.criteria import answer_of, criteria_of, parts_of
 from app.designs.design import Design
 from app.designs.registry import design_of
-from app.errors import Invalid, listed
+from app.errors import Invalid, listed, plural
 from app.fields import is_blank
 from app.quality.expected import ExpectedAnswer, Feedback, feedback, from_cells
 from app.upload import LONGEST_SHOWN, UploadedRow, as_text, read
@@ -113,7 +113,8 @@ def refuse_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> None
         if len(items) not in design.items_per_hit:
             takes = f"{fewest} to {most}" if most > fewest else f"{fewest}"
             raise Invalid(
-                f"Set {number} has {len(items)} items; “{design.title}” takes {takes} at once.", code="hit_size"
+                f"Set {number} has {plural(len(items), 'item')}; “{design.title}” takes {takes} at once.",
+                code="hit_size",
             )
 
 
