@@ -443,7 +443,9 @@ def launch(slug: str, *, yes: bool) -> None:
     link = public_link(*experiment_arms.where_people_come(base_of(), row, arm))
     click.echo(f"{slug} is {row.status}.\nAnnotators: {link} (while Easel is running)")
     if row.checks_percent and not row.has_checks:
-        click.echo(f"{row.checks_percent:g} of a hundred HITs are to show a check, and there is none: mark some items.")
+        click.echo(
+            f"{row.checks_percent:g} of a hundred HITs are to show a check, and there is none: add items with some."
+        )
 
 
 @campaign.command()
