@@ -89,7 +89,6 @@ function drawWords() {
   $("progress").value = state.done;
   $("done-at").hidden = !state.done_at;
   if (state.done_at) write($("done-at").querySelector("time"), doneWords(new Date(state.done_at * 1000)));
-  if ($("without-crowd")) $("without-crowd").hidden = !state.crowd_gone;
   $("begin").hidden = state.answered;
   $("figures").hidden = !state.answered;
   write($("bar-minutes"), String(state.pace.minutes));
@@ -269,7 +268,7 @@ async function refresh({ live = false } = {}) {
   const fresh = document.createElement("template");
   fresh.innerHTML = await reply.text();
   if (mine !== refreshes) return;
-  for (const part of [".campaign-head", ".by-criterion", "#left-over", "#scores", "#item", "#unjudged"]) swap(part, fresh.content, live);
+  for (const part of [".campaign-head", ".by-criterion", "#without-crowd", "#left-over", "#scores", "#item", "#unjudged"]) swap(part, fresh.content, live);
   drawItem();
 }
 

@@ -14,6 +14,7 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.rehearsed import crowd_is_gone
 from app.dashboard import classes, implied
 from app.dashboard import halo as halos
 from app.dashboard.course import Course
@@ -73,14 +74,17 @@ class State:
 
 @dataclass(frozen=True)
 class Marker:
-    """Differs from the one before when an answer came in, a HIT was leased or ran out, or the campaign's status or
-    revision changed. looks: how many of those before it, one after another, found answers.
+    """Differs from the one before when an answer came in, a HIT was leased or ran out, the campaign's status or
+    revision changed, or a rehearsal lost its crowd or got it back.
+
+    looks: how many of those before it, one after another, found answers.
     """
 
     status: str
     revision: int
     open_hits: int
     looks: int
+    crowd_gone: bool
     watermark: Watermark = field(compare=False)
 
 
@@ -89,7 +93,8 @@ async def marker(connection: AsyncConnection, campaign: Any, before: Marker | No
     found = await look(connection, campaign.id, before.watermark if before else None)
     open_hits = (await connection.execute(text(OPEN_HITS), {"campaign": campaign.id, "now": now})).scalar_one()
     looks = (before.looks if before else 0) + (found.first is not None)
-    return Marker(campaign.status, found.watermark.revision, open_hits, looks, found.watermark)
+    gone = await crowd_is_gone(connection, campaign)
+    return Marker(campaign.status, found.watermark.revision, open_hits, looks, gone, found.watermark)
 
 
 async def newest_state(
