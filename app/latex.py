@@ -16,6 +16,7 @@ from markupsafe import Markup
 LONGEST_FORMULA = 2_000  # characters; a longer one is shown as its source
 CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$"}
 DISPLAYED = ("\\[", "$$")
+ESCAPED_DOLLAR = "\\$"
 TOKEN = re.compile(r"\\[\s\S]|\$\$?")
 MARKDOWN_TOKEN = re.compile(r"\\[\s\S]|\$\$?|`+|~~~+")  # formulas are none in code
 PLACE = "\ue000{}\ue001"  # stands for a formula while Markdown is drawn
@@ -35,8 +36,8 @@ class Formula(NamedTuple):
     is_displayed: bool
 
 
-def formulas(text: str, pattern: re.Pattern[str] = TOKEN) -> Iterator[Formula]:
-    r"""Return the formulas of a text: `$...$`, `$$...$$`, `\(...\)` and `\[...\]`.
+def formulas(text: str, pattern: re.Pattern[str] = TOKEN, *, escaped_dollars: bool = False) -> Iterator[Formula]:
+    r"""Return the formulas of a text: `$...$`, `$$...$$`, `\(...\)` and `\[...\]`; on demand each `\$` between them.
 
     A dollar begins a formula only before something else than a space, and ends it only behind something else than a
     space and not before a digit, so that prices are none. A backslash before a dollar makes it a dollar.
@@ -50,6 +51,8 @@ def formulas(text: str, pattern: re.Pattern[str] = TOKEN) -> Iterator[Formula]:
         token = tokens[at]
         closing = following(places.get(CLOSES.get(token[0], token[0] if token[0][0] in "`~" else ""), []), at)
         if closing is None:
+            if escaped_dollars and token[0] == ESCAPED_DOLLAR:
+                yield Formula(token.start(), token.end(), token[0], is_displayed=False)
             at += 1
         elif token[0] not in CLOSES:  # code
             at = closing + 1
@@ -76,7 +79,9 @@ def is_formula(text: str, start: int, end: int, sign: int) -> bool:
 
 
 def marked(formula: Formula) -> Markup:
-    """Return a formula as the browser finds it."""
+    r"""Return a formula as the browser finds it, and `\$` as a dollar."""
+    if formula.source == ESCAPED_DOLLAR:
+        return Markup("$")
     return Markup('<span class="math{}">{}</span>').format(" display" if formula.is_displayed else "", formula.source)
 
 
@@ -114,8 +119,8 @@ def depth_after(tag: str, depth: int) -> int:
 
 
 def hide_formulas(markdown: str) -> tuple[str, list[Formula]]:
-    """Return Markdown with a place for each formula, which Markdown leaves alone; and the formulas."""
-    found = [*formulas(markdown, MARKDOWN_TOKEN)]
+    r"""Return Markdown with a place for each formula and each `\$`, which Markdown leaves alone; and what is there."""
+    found = [*formulas(markdown, MARKDOWN_TOKEN, escaped_dollars=True)]
     ends = [0, *(formula.end for formula in found)]
     starts = [*(formula.start for formula in found), len(markdown)]
     words = [markdown[start:end] for start, end in zip(ends, starts, strict=True)]

@@ -13,7 +13,6 @@ import nh3
 from jinja2 import Environment, FileSystemLoader
 from jinja2.ext import Extension
 from jinja2.utils import htmlsafe_json_dumps
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from app.drawing import true_minus, written
@@ -22,6 +21,7 @@ from app.languages.catalogue import ENGLISH, LANGUAGES, counted, decimal, direct
 from app.languages.refusals import in_words
 from app.languages.templates import translated
 from app.latex import hide_formulas, mark_formulas, show_formulas
+from app.markdown import markdown_parser
 from app.result_cache import remembered
 from app.settings import easel_command
 
@@ -132,7 +132,7 @@ def noun(campaign: Any) -> str:
     return "system" if campaign.segment_count else "item"
 
 
-MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+MARKDOWN = markdown_parser("table")
 
 
 @remembered

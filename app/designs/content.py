@@ -15,13 +15,13 @@ from unicodedata import normalize
 from urllib.parse import unquote
 
 import nh3
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from app.designs.differences import differences
 from app.designs.item_names import ItemName, item_names
 from app.fields import is_blank
 from app.latex import hide_formulas, mark_formulas, show_formulas
+from app.markdown import markdown_parser
 from app.result_cache import remembered
 
 LONGEST_FILE_NAME = 200
@@ -304,7 +304,7 @@ def media(kind: str, title: str, many: str) -> Kind:
     return Kind(title, many, draw, files, is_file=True)
 
 
-MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+MARKDOWN = markdown_parser("table", "strikethrough")
 
 
 @remembered
