@@ -3,6 +3,7 @@
 import re
 
 from tests.campaigns.test_routes import create, upload
+from tests.serving.campaigns import values
 
 GERMAN = "id,text\ns1,Der Hund schläft.\ns2,Grüße aus Köln.\n".encode("cp1252")
 STRAY = 'id,text\ns1,"Well begun\ns2,Plain.\ns3,Ends here"\ns4,ok\n'
@@ -62,7 +63,8 @@ async def test_columns_with_a_meaning_are_told_with_boxes_and_a_receipt(research
     assert "5 items begin with priors of their own" in (await researcher.get(f"{address}/launch/confirm")).text
 
 
-async def test_a_form_without_boxes_takes_no_priors(researcher):
+async def test_a_form_without_boxes_takes_no_priors(researcher, engine):
     address = await create(researcher)
     await upload(researcher, address, EXPORTED, shown="text")
+    assert await values(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
     assert "priors of their own" not in (await researcher.get(f"{address}/launch/confirm")).text

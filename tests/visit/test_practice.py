@@ -296,7 +296,7 @@ async def test_a_round_reads_as_much_whatever_was_tried_before(client, engine):
         await execute(engine, "DELETE FROM visits WHERE version > 2")
         await pretend_tries(engine, rounds)
         read.append(await rows_read(engine))
-    assert read == [progress.ROWS_OF_STEP] * 3
+    assert read[0] == read[1] == read[2] > 0
 
 
 async def test_tries_from_before_they_were_counted_go_on(client, engine):
