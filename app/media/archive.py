@@ -18,6 +18,7 @@ from app.designs.content import LONGEST_FILE_NAME
 from app.errors import Invalid, TooLarge, shortened
 from app.media.file_names import NamesOfPaths, match_names
 from app.media.signatures import content_type
+from app.upload.containers import check_density
 
 MB = 2**20
 PIECE_BYTES = 2**18
@@ -26,8 +27,6 @@ MOST_FILES = 20_000
 LARGEST_DIRECTORY = 2**23  # bytes: `zipfile` reads all of it, whatever it says
 END, END_BYTES = b"PK\x05\x06", 22  # of a zip: signature and length without its comment, which is 64 KB at most
 WIDE_END, WIDE_END_BYTES = b"PK\x06\x07", 20  # stands before it where there are more files than we take
-DENSE_BYTES = 2**23  # up to this size a table may be packed as densely as it likes
-MAX_DENSITY = 200  # bytes of a table for each byte of its packed form; tables of texts have 3 to 20
 LEFT_BY_SYSTEMS = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 ENCRYPTED = 1  # a bit of a file's flags
 PACKED_BY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others take memory as their headers please
@@ -254,15 +253,10 @@ def unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, number:
 def unpacked_file(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BinaryIO:
     """Return a file of a zip as a temporary file on disk, open at its beginning: a small zip can hold a large one.
 
-    Raises `TooLarge` (`zip_too_dense`) for one that is packed more densely than tables are.
+    Raises `TooLarge` (`zip_too_dense`).
     """
-    if info.file_size > DENSE_BYTES and info.file_size > MAX_DENSITY * info.compress_size:
-        raise TooLarge(
-            f"“{shortened(info.filename)}” in the zip is more than {MAX_DENSITY} times as large as its packed form, as "
-            "no usual table is. Nothing was imported. Send the table without packing it.",
-            code="zip_too_dense",
-            file=shortened(info.filename),
-        )
+    name = shortened(info.filename)
+    check_density(info.file_size, info.compress_size, f"“{name}” in the zip", "zip_too_dense", file=name)
     with ExitStack() as stack, archive.open(info) as opened:
         file: IO[bytes] = stack.enter_context(TemporaryFile())
         while data := opened.read(PIECE_BYTES):

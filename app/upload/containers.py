@@ -22,6 +22,8 @@ MOST_FILES_IN_ZIP, LARGEST_DIRECTORY = 10_000, 2**21
 END, END_BYTES = b"PK\x05\x06", 22  # of a zip, without its comment
 LEFT_BY_SYSTEMS = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
 ENCRYPTED = 1  # a bit of a file's flags
+DENSE_BYTES = 2**23  # up to this size a table may be packed as densely as it likes
+MAX_DENSITY = 200  # bytes of a table for each byte of its packed form; tables of texts have 3 to 20
 
 SAVE_AS_CSV = "Save the table as CSV in UTF-8 and upload that."
 IN_EXCEL = "In Excel, save it as CSV UTF-8 and upload that."
@@ -111,6 +113,17 @@ class UnpackedTable(NamedTuple):
     note: str | None = None
 
 
+class ArchiveCodes(NamedTuple):
+    """Codes of refusals of an archive around a table."""
+
+    damaged: str
+    dense: str
+
+
+OF_GZIP = ArchiveCodes("gzip_unreadable", "gzip_too_dense")
+OF_ZIP = ArchiveCodes("zip_unreadable", "zip_too_dense")
+
+
 def refuse_container(container: Container) -> NoReturn:
     code = "excel_workbook" if container in (EXCEL, OLD_EXCEL) else "not_a_table"
     raise Invalid(f"This is {container.name}. {container.advice} Nothing was imported.", code=code)
@@ -120,7 +133,8 @@ def unpacked(file: BinaryIO, name: str, *, max_mb: int) -> UnpackedTable:
     """The table in a file: the file itself, or the one that a gzip or zip holds.
 
     Raises `Invalid` (`excel_workbook`, `not_a_table`, `gzip_unreadable`, `zip_unreadable`, `zip_encrypted`,
-    `zip_not_one_table`) and, while an unpacked table is read, `TooLarge` (`file_too_large`).
+    `zip_not_one_table`) and, while an unpacked table is read, `TooLarge` (`file_too_large`, `gzip_too_dense`,
+    `zip_too_dense`).
     """
     start = first_bytes_of(file)
     if start.startswith(GZIP):
@@ -174,10 +188,22 @@ def in_ole(file: BinaryIO, start: bytes) -> Container:
 
 
 class UnpackedFile(io.RawIOBase):
-    """A file in an archive, unpacked while it is read, up to a limit; it can be read again from its beginning."""
+    """A file in an archive, unpacked while it is read, up to a limit and to `MAX_DENSITY`; it can be read again from
+    its beginning.
 
-    def __init__(self, stream: IO[bytes], max_mb: int, code: str, keep: object = None) -> None:
-        self.stream, self.max_mb, self.code, self.keep = stream, max_mb, code, keep
+    Args:
+        stream: Its unpacked bytes.
+        max_mb: The limit, in MB.
+        packed_bytes: Size of its packed form.
+        codes: Of an archive that is damaged, and of one that is too dense.
+        keep: Must live as long as the stream.
+
+    """
+
+    def __init__(
+        self, stream: IO[bytes], max_mb: int, packed_bytes: int, codes: ArchiveCodes, keep: object = None
+    ) -> None:
+        self.stream, self.max_mb, self.packed_bytes, self.codes, self.keep = stream, max_mb, packed_bytes, codes, keep
         self.position = 0
 
     def readable(self) -> bool:
@@ -198,7 +224,7 @@ class UnpackedFile(io.RawIOBase):
         try:
             data = self.stream.read(len(view))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
-            refuse_damaged(self.code)
+            refuse_damaged(self.codes.damaged)
         self.position += len(data)
         if self.position > self.max_mb * MB:
             raise TooLarge(
@@ -206,8 +232,32 @@ class UnpackedFile(io.RawIOBase):
                 "Split it, or raise EASEL_MAX_UPLOAD_MB.",
                 code="file_too_large",
             )
+        check_density(self.position, self.packed_bytes, "This table", self.codes.dense)
         view[: len(data)] = data
         return len(data)
+
+
+def check_density(unpacked_bytes: int, packed_bytes: int, table: str, code: str, **details: Any) -> None:
+    """Refuse a table that is packed more densely than tables are: a small archive can hold a large file.
+
+    Args:
+        unpacked_bytes: Size of the table, or of what was unpacked of it so far.
+        packed_bytes: Size of its packed form.
+        table: What the message calls it.
+        code: Code of the refusal.
+        details: Further facts of the refusal.
+
+    Raises:
+        TooLarge: With this code.
+
+    """
+    if unpacked_bytes > DENSE_BYTES and unpacked_bytes > MAX_DENSITY * packed_bytes:
+        raise TooLarge(
+            f"{table} is more than {MAX_DENSITY} times as large as its packed form, as no usual table is. Nothing was "
+            "imported. Send the table without packing it.",
+            code=code,
+            **details,
+        )
 
 
 def refuse_damaged(code: str) -> NoReturn:
@@ -216,15 +266,17 @@ def refuse_damaged(code: str) -> NoReturn:
     raise Invalid(words, code=code) from None
 
 
-def opened(stream: IO[bytes], max_mb: int, code: str, keep: object = None) -> BinaryIO:
-    raw = UnpackedFile(stream, max_mb, code, keep)
+def buffered(raw: UnpackedFile) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(raw, READ_AT_ONCE))
 
 
 def gzipped(file: BinaryIO, name: str, max_mb: int) -> UnpackedTable:
     inner = name[:-3] if name.lower().endswith(".gz") else name
     stream = cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
-    return UnpackedTable(opened(stream, max_mb, "gzip_unreadable"), inner, "The file was unpacked (gzip).")
+    packed_bytes = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    raw = UnpackedFile(stream, max_mb, packed_bytes, OF_GZIP)
+    return UnpackedTable(buffered(raw), inner, "The file was unpacked (gzip).")
 
 
 def zipped(file: BinaryIO, max_mb: int) -> UnpackedTable:
@@ -247,7 +299,8 @@ def zipped(file: BinaryIO, max_mb: int) -> UnpackedTable:
         refuse_damaged("zip_unreadable")
     inner = PurePath(info.filename.replace("\\", "/")).name
     note = f"“{shortened(inner)}” was unpacked from the zip."
-    return UnpackedTable(opened(stream, max_mb, "zip_unreadable", archive), inner, note)
+    raw = UnpackedFile(stream, max_mb, info.compress_size, OF_ZIP, archive)
+    return UnpackedTable(buffered(raw), inner, note)
 
 
 def check_directory(file: BinaryIO) -> None:
