@@ -133,7 +133,9 @@ async def import_results(
     async with engine.connect() as connection:
         campaign = await launched(connection, slug)
     values = WrittenByCriterion(campaign)
-    platform, rows, notes = await asyncio.to_thread(read_answers, file, name, values, max_mb=max_mb, options=options)
+    platform, rows, notes = await asyncio.to_thread(
+        read_answers, file, name, values, now=now, max_mb=max_mb, options=options
+    )
     async with engine.connect() as connection:
         notes.by_text = await name_items_by_text(connection, campaign.id, rows) if notes.columns else 0
         hits = await numbered(connection, campaign, rows)

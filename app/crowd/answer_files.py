@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import BinaryIO
 
 from app.crowd import files as own_files
@@ -24,7 +25,7 @@ NUMBERED = re.compile(rf"({'|'.join(map(re.escape, FAMILIES))})([1-9]\d{{0,3}})"
 
 
 def read_answers(
-    file: BinaryIO, name: str, values: ReadsValues, *, max_mb: int, options: ReadingOptions
+    file: BinaryIO, name: str, values: ReadsValues, *, now: datetime, max_mb: int, options: ReadingOptions
 ) -> tuple[Platform, list[ResultRow], ReadingNotes]:
     """Return the platform that a file's annotators come from, their HITs, and what there is to tell of the reading.
 
@@ -40,14 +41,14 @@ def read_answers(
     check_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     file.seek(0)
-    reader = CellReader(options)
+    reader = CellReader(now, options)
     try:
         return (*rows_in(file, name, values, digest, max_mb=max_mb, reader=reader), reader.notes)
     except FormatsUnknownError:
         file.seek(0)
-    seen = CellReader(options)
+    seen = CellReader(now, options)
     _, shape, upload = shape_answers(file, name, max_mb=max_mb, reader=seen)
-    reader = CellReader(options, find_formats(shape.written_cells(upload), options))
+    reader = CellReader(now, options, find_formats(shape.written_cells(upload), options))
     file.seek(0)
     return (*rows_in(file, name, values, digest, max_mb=max_mb, reader=reader), reader.notes)
 

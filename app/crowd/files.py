@@ -68,7 +68,7 @@ def judged_in(upload: Upload, _digest: str, values: ReadsValues, reader: CellRea
     Raises `Invalid`: `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
     `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`,
     `score_out_of_range`, `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `segment_differs`,
-    `time_unreadable`, `criterion_unknown`, `file_empty`.
+    `time_unreadable`, `time_in_future`, `criterion_unknown`, `file_empty`.
     """
     hits: dict[tuple[str, str, str, str], list[JudgedItem]] = {}
     replaced: set[tuple[str, str]] = set()  # annotators, and numbers of their answers
@@ -256,7 +256,7 @@ def position_of(line: int, cell: str) -> int | None:
 
 
 def time_of(line: int, column: str, cells: dict[str, str], reader: CellReader) -> datetime | None:
-    """Raises `Invalid` (`time_unreadable`)."""
+    """Raises `Invalid` (`time_unreadable`, `time_in_future`)."""
     cell = cells.get(column, "")
     moment = reader.moment(line, column, cell) if cell else None
     return moment.at if moment else None

@@ -5,7 +5,7 @@ file tells of them. Pure.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -22,6 +22,7 @@ POINT_DECIMAL = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?")
 PLAIN = re.compile(r"[0-9]+(\.[0-9]+)?")
 EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234 is a little more than one, or more than a thousand
 PERCENT = re.compile(r"(.*\S)\s*%")
+CLOCK_SKEW = timedelta(days=1)  # how far ahead of ours another machine's clock may be, with its time zone unknown
 
 
 class FormatsUnknownError(Exception):
@@ -97,12 +98,14 @@ class CellReader:
     """Reads cells by what is known of their file. Without `formats` it may raise `FormatsUnknownError`.
 
     Attributes:
+        now: The time of the import, after which no answer was given.
         options: How the uploader wants the file read.
         formats: How its numbers and dates are written, once that is known.
         notes: What there is to tell of the reading.
 
     """
 
+    now: datetime
     options: ReadingOptions = field(default_factory=ReadingOptions)
     formats: CellFormats | None = None
     notes: ReadingNotes = field(default_factory=ReadingNotes)
@@ -135,7 +138,10 @@ class CellReader:
         return bare if "," not in bare and "." not in bare else cell
 
     def moment(self, line: int, column: str, cell: str) -> ReadMoment | None:
-        """Return the time in a cell, None if it is missing. Raises `Invalid` (`time_unreadable`)."""
+        """Return the time in a cell, None if it is missing.
+
+        Raises `Invalid` (`time_unreadable`, `time_in_future`).
+        """
         if cell.lower() in MISSING:
             return None
         day_first = self.formats.day_first if self.formats else None
@@ -148,11 +154,20 @@ class CellReader:
         if moment is None:
             said = f"{column} is “{shortened(cell)}”, not a time such as 2026-01-31T15:04:05Z."
             refuse("time_unreadable", line, said, column=column)
+        self.check_passed(line, column, cell, moment.at)
         if moment.naive:
             self.notes.time_zone = self.options.time_zone
         if day_first is not None:
             self.notes.date_order = "day_first" if day_first else "month_first"
         return moment
+
+    def check_passed(self, line: int, column: str, cell: str, at: datetime) -> None:
+        """Raise `Invalid` (`time_in_future`) for a time more than `CLOCK_SKEW` after now."""
+        if at > self.now + CLOCK_SKEW:
+            said = (
+                f"{column} is “{shortened(cell)}”, a time that has not come yet. Check the year, the day and the month."
+            )
+            refuse("time_in_future", line, said, column=column)
 
 
 def is_missing(cell: str, labels: Iterable[str]) -> bool:

@@ -3,7 +3,7 @@
 import io
 import json
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -29,6 +29,7 @@ STORED = (
     " JOIN items i ON i.campaign_id = r.campaign_id AND i.number = u.n ORDER BY k), r.values"
     " FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id ORDER BY r.seq"
 )
+LATER = NOW + timedelta(days=365)  # than all times in these files
 RECEIVED = "SELECT received_at FROM responses ORDER BY seq"
 SCALE = {"design": "ordinal", "design_settings": {"labels": ["1", "2", "3", "4", "5"]}}
 
@@ -36,7 +37,9 @@ SCALE = {"design": "ordinal", "design_settings": {"labels": ["1", "2", "3", "4",
 async def imported(engine, campaign, content, name="answers.csv", **options):
     reading = AnswerFileOptions.model_validate(options).reading
     file = io.BytesIO(content.encode())
-    return await responses_import.import_results(engine, campaign.slug, file, name, now=NOW, max_mb=1, options=reading)
+    return await responses_import.import_results(
+        engine, campaign.slug, file, name, now=LATER, max_mb=1, options=reading
+    )
 
 
 async def refused(engine, campaign, content, name="answers.csv", **options):
@@ -504,7 +507,7 @@ def test_whatever_stands_in_a_file_of_another_tool_it_is_read_or_refused_in_word
     sent = io.BytesIO("\n".join(map(json.dumps, rows)).encode())
     reading = AnswerFileOptions.model_validate(options).reading
     with suppress(Refusal):
-        _, hits, _ = read_answers(sent, "a.jsonl", Written(Slider()), max_mb=1, options=reading)
+        _, hits, _ = read_answers(sent, "a.jsonl", Written(Slider()), now=NOW, max_mb=1, options=reading)
         assert all(len(hit.items) == len(hit.scores) for hit in hits)
 
 

@@ -117,8 +117,8 @@ def judged(record: UploadedRow, count: int, digest: str, values: ReadsValues, re
         assignment_id=id_in(cells, "AssignmentId", record.line) or f"{NAMELESS}{digest}-{record.line}",
         items=tuple(given),
         scores=tuple(given.values()),
-        accepted_at=time_of(cells.get("AcceptTime", "")),
-        submitted_at=time_of(cells.get("SubmitTime", "")),
+        accepted_at=passed_time(record.line, "AcceptTime", cells, reader),
+        submitted_at=passed_time(record.line, "SubmitTime", cells, reader),
         details={name: cells[name] for name in KEPT if cells.get(name)},
         nameless=not worker_id,
     )
@@ -166,12 +166,23 @@ FIRST_YEAR = 2005  # of Mechanical Turk
 
 
 def time_of(cell: str) -> datetime | None:
-    """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since a time is no reason to refuse an answer."""
+    """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since such a cell is no reason to refuse an
+    answer.
+    """
     try:
         moment = read_unix_time(cell)
     except ValueError:
         return None
     return moment if moment and moment.year >= FIRST_YEAR else None
+
+
+def passed_time(line: int, column: str, cells: Mapping[str, str], reader: CellReader) -> datetime | None:
+    """Return the time in a column. Raises `Invalid` (`time_in_future`)."""
+    cell = cells.get(column, "")
+    moment = time_of(cell)
+    if moment is not None:
+        reader.check_passed(line, column, cell, moment)
+    return moment
 
 
 FILES = ResultFiles(recognises, reads, judged_in, written_cells)
