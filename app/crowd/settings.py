@@ -3,9 +3,9 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
-from app.fields import OPEN, OneLine
+from app.fields import OPEN, InputModel, OneLine
 
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
@@ -33,7 +33,7 @@ def code_or_address(way: str) -> str:
 WayBack = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(code_or_address)]
 
 
-class CrowdSettings(BaseModel):
+class CrowdSettings(InputModel):
     """A column of a campaign for each."""
 
     minutes_per_hit: Minutes | None = Field(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
+from pydantic import BeforeValidator, ConfigDict, field_validator
 
 from app.designs.answer import Answer, Form, Given, touches_in
 from app.designs.item_names import form_by_position, item_names
@@ -19,7 +19,7 @@ from app.designs.unit import LIKELIEST, Unit, by_order
 from app.designs.unit import POINTS as IN_POINTS
 from app.designs.unjudged import unjudged_in
 from app.errors import Conflict, Invalid, Refusal, listed, shortened, some_of
-from app.fields import refuse_blank
+from app.fields import InputModel, refuse_blank
 from app.inference.ground.arrays import Array
 from app.inference.observations.coarsening import Reads
 from app.inference.online.law import Law
@@ -51,7 +51,7 @@ def plain_text(value: object) -> object:
     return value
 
 
-class Design(BaseModel, ABC):
+class Design(InputModel, ABC):
     """A way of asking, with a campaign's settings of it, which are its fields: each has a title, a description and a
     default. `templates/designs/NAME.html` is what an annotator sees of it, a form that works as it stands.
 

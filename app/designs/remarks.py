@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from app.errors import Invalid, listed
-from app.fields import OPEN, OneLine
+from app.fields import OPEN, InputModel, OneLine
 
 RemarkOn = Literal["none", "HIT", "items", "both"]
 FlagReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
@@ -26,7 +26,7 @@ LONGEST_COMMENT = 500  # characters
 USUAL_FLAGS = ["It is broken or incomplete", "It is offensive", "It tells who somebody is", "Another reason"]
 
 
-class RemarkSettings(BaseModel):
+class RemarkSettings(InputModel):
     """A column of a campaign for each."""
 
     comment_on: RemarkOn = Field(

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from app.designs.registry import design_of
 from app.errors import plural
-from app.fields import OPEN
+from app.fields import OPEN, InputModel
 
 Goal = Literal["none", "best", "threshold", "order", "intervals", "halves"]
 WhenReached = Literal["tell", "pause", "finish", "release"]
@@ -33,7 +33,7 @@ TAKES_FEWER = "takes a third to a half of the judgments that other rules take"  
 OF_EACH: tuple[Goal, ...] = ("none", "best", "threshold", "intervals")  # that can be settled of an item by itself
 
 
-class GoalSettings(BaseModel):
+class GoalSettings(InputModel):
     """A column of a campaign for each; they change no meaning of an answer."""
 
     goal: Goal = Field(

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, Field, StringConstraints, ValidationError, field_validator
+from pydantic import Field, StringConstraints, ValidationError, field_validator
 
-from app.fields import OPEN
+from app.fields import OPEN, InputModel
 from app.quality.registry import RULES
 from app.quality.rule import Action, QualityRule
 
@@ -24,7 +24,7 @@ class Chosen(NamedTuple):
     action: Action
 
 
-class QualitySettings(BaseModel):
+class QualitySettings(InputModel):
     """Those of a campaign's settings that say how annotators are watched."""
 
     quality_preset: Preset = Field(

@@ -32,7 +32,7 @@ from app.designs.registry import design_of
 from app.designs.remarks import HIT, LONGEST_COMMENT, Remark, RemarkOn
 from app.designs.scale import POINTS
 from app.errors import Invalid, NotFound, listed, shortened, some_of
-from app.fields import LARGEST_ID, plain_id
+from app.fields import LARGEST_ID, InputModel, plain_id
 from app.serving import leases, outside, submission, undo
 from app.visit import consent, progress
 from app.web import Now, RowId, ServingConnection, address_of, get_now, refusals
@@ -85,7 +85,7 @@ async def connection_for_hit(request: Request, hit: HitShownBefore) -> AsyncIter
         yield connection
 
 
-class WhoAsks(BaseModel):
+class WhoAsks(InputModel):
     annotator: Annotator = Field(description="Your own id of the person (or program) that answers.")
 
 
@@ -216,7 +216,7 @@ async def agree(
 Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 
 
-class TouchSent(BaseModel):
+class TouchSent(InputModel):
     """How one score came about, as far as the program knows."""
 
     first_touch_ms: Count | None = Field(default=None, description="After the HIT was shown.")
@@ -257,7 +257,7 @@ Telemetry = Annotated[
 ]
 
 
-class Response(BaseModel):
+class Response(InputModel):
     annotator: Annotator
     scores: dict[ItemId, Score | None] | list[Score | None] | None = Field(
         default=None,

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.crowd.annotators import (
@@ -35,7 +35,7 @@ from app.designs.criteria import asked_of
 from app.designs.item_names import form_by_position, item_by_name
 from app.designs.registry import design_of
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
-from app.fields import LARGEST_ID, plain_id
+from app.fields import LARGEST_ID, InputModel, plain_id
 from app.media.shown import drawn
 from app.serving import broken, drafts, ending, gold, leases, submission, undo
 from app.serving.entrance import campaign_by_link, sample
@@ -93,7 +93,7 @@ class Shown:
 Short = Annotated[str, StringConstraints(max_length=1000)]
 
 
-class Draft(BaseModel):
+class Draft(InputModel):
     """What was entered so far, by item number: score, first_touch_ms, changes, input_kind."""
 
     token: Short
