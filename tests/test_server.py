@@ -261,6 +261,7 @@ def test_a_worker_that_is_stopped_is_replaced_soon(monkeypatch):
         workers.config.timeout_worker_healthcheck = PATIENT
         workers.keep_subprocess_alive()  # each has answered once
         stopped, other = workers.processes
+        assert stopped.pid
         os.kill(stopped.pid, signal.SIGSTOP)
         began = time.monotonic()
         try:
@@ -300,6 +301,7 @@ def test_a_worker_that_has_not_answered_yet_is_given_time_to_start(monkeypatch):
     with two_workers(monkeypatch) as workers:
         workers.config.timeout_worker_healthcheck = PATIENT
         starting = workers.processes[0]
+        assert starting.pid
         os.kill(starting.pid, signal.SIGSTOP)
         threading.Timer(1, os.kill, [starting.pid, signal.SIGCONT]).start()
         workers.keep_subprocess_alive()

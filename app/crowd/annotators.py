@@ -13,7 +13,7 @@ from sqlalchemy import text
 from app.crowd.doors import Visitor
 from app.crowd.platform import Arrival
 from app.database.session import Driver, Id, Record, fetch, fetch_one
-from app.errors import Gone, Invalid, Refusal
+from app.errors import Gone, Invalid, Refusal, TooManyVisits
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -118,9 +118,14 @@ async def arrive(
         "admitted": admitted,
     }
     found = await fetch_one(connection, FIND, parameters, MadeAssignment)
-    if found is None:
-        if visitor is not None:
+    if found is None and visitor is not None:
+        try:
             await visitor.come_in(connection, campaign_id, now=now)
+        except TooManyVisits:
+            found = await fetch_one(connection, FIND, parameters, MadeAssignment)
+            if found is None:  # nor has a concurrent request of theirs come in
+                raise
+    if found is None:
         (found,) = await fetch(connection, ARRIVE, parameters, MadeAssignment)
     return AssignmentId(campaign_id, found.id, found.arrived_at)
 

@@ -4,7 +4,6 @@ GET shows the HIT (or why there is none), POST takes an answer and shows the nex
 per campaign and platform does it all, so framing can be allowed on one address alone, and no cookie is needed.
 """
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,7 +25,7 @@ from app.crowd.annotators import (
     refuse_old_token,
 )
 from app.crowd.doors import Doors, Visitor
-from app.crowd.platform import Arrival, Platform
+from app.crowd.platform import Platform
 from app.crowd.registry import PLATFORMS, with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
@@ -42,7 +41,7 @@ from app.serving.entrance import campaign_by_link, sample
 from app.serving.shown_numbers import shown_numbers
 from app.serving.standing import ServedCampaign, Standing, by_id, standing
 from app.templating import CHOSEN, markdown_to_html
-from app.visit import passphrase, people, progress
+from app.visit import passphrase, people, progress, start_form
 from app.visit.steps import STEPS
 from app.web import (
     Now,
@@ -266,6 +265,7 @@ async def welcome_page(
         "drawn": items,
         "token_hours": request.app.state.settings.worker_token_hours,
         "instructions": instructions,
+        "start_token": start_form.new_token(),
     }
     return page(request, "welcome.html", context | more)
 
@@ -290,10 +290,9 @@ async def start(
         await passphrase.let_in(connection, campaign, said, visitor(request), now=now)
     except Refusal as refusal:
         return kept_out(request, platform, await campaign_by_link(connection, link_key), refusal, said)
-    someone = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
-    admitted = progress.admitted_at_once(campaign, platform)
-    assignment = await arrive(
-        connection, campaign.id, platform.name, someone, now=now, visitor=visitor(request), admitted=admitted
+    token, admitted = form.get(start_form.FIELD), progress.admitted_at_once(campaign, platform)
+    assignment = await start_form.begin_visit(
+        connection, campaign.id, platform.name, token, now=now, visitor=visitor(request), admitted=admitted
     )
     query = {"t": tokens(request).issue(platform.name, link_key, assignment)}
     if chosen := request.query_params.get(CHOSEN):
