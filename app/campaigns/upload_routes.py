@@ -35,7 +35,7 @@ from app.media.archive import Packed
 from app.record.law import law_of
 from app.settings import Settings
 from app.templating import sanitised
-from app.upload import ENCODINGS, MOST_ROWS, ReadAs
+from app.upload import ENCODINGS, MOST_ROWS, ReadAs, can_be_read
 from app.web import AppSettings, Database, Entered, Now, Transaction, allow_links, fetched, page
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(researcher)], include_in_schema=False)
@@ -177,8 +177,8 @@ async def preview(request: Request, database: Database, settings: AppSettings, s
 
 
 async def preview_file(described: Callable[..., Description], form_data: FormData, file: UploadFile) -> dict[str, Any]:
-    """Return the description of a file, as `described`; or the encodings in which it may be, as `offers`, and the
-    refusal.
+    """Return the description of a file, as `described`; or as `unreadable` the refusal of one that can be read if it
+    is said how.
     """
     identifier, shown, template = (text_in(form_data, name) for name in ("identifier", "shown", "template"))
     chosen = ChosenColumns(identifier, shown, template, *meanings_in(form_data))
@@ -187,10 +187,9 @@ async def preview_file(described: Callable[..., Description], form_data: FormDat
             described, file.file, file.filename or "", chosen, read_as=read_as_in(form_data)
         )
     except Invalid as refusal:
-        ways = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
-        if not refusal.details.get(ways.get(refusal.code, "")):
+        if not can_be_read(refusal):
             raise
-        return {"unreadable": refusal, "offers": refusal.details.get("encodings", [])}
+        return {"unreadable": refusal}
     return {"described": found, "encodings": ENCODINGS}
 
 

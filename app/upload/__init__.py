@@ -43,6 +43,7 @@ __all__ = [
     "UploadedRow",
     "as_number",
     "as_text",
+    "can_be_read",
     "check_size",
     "limited",
     "read",
@@ -94,6 +95,14 @@ def read(file: BinaryIO, name: str, *, max_mb: int, read_as: ReadAs = UNICODE) -
         tuple(note for note in notes if note),
         upload.quotes,
     )
+
+
+def can_be_read(refusal: Invalid) -> bool:
+    """Return whether the table that was refused can be read if a person says how: in which encoding, or what its
+    quotation marks are for.
+    """
+    ways = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
+    return bool(refusal.details.get(ways.get(refusal.code, "")))
 
 
 def begins_as_json(text: str) -> bool:

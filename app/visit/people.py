@@ -14,7 +14,7 @@ from app.crowd.platform import Arrival
 from app.database.audit_log import note
 from app.database.session import Driver, Record, fetch_one
 from app.errors import Conflict, Invalid, NotFound, TooLarge, plural
-from app.upload import as_text, read
+from app.upload import UNICODE, ReadAs, as_text, read
 
 MOST = 10_000
 LONGEST_NAME = 200
@@ -71,12 +71,12 @@ async def known(connection: Driver, campaign_id: int, arrival: Arrival) -> Arriv
     return replace(arrival, worker_id=str(row.number))
 
 
-def names_in(file: BinaryIO, name: str, column: str | None, *, max_mb: int) -> list[str]:
+def names_in(file: BinaryIO, name: str, column: str | None, *, max_mb: int, read_as: ReadAs = UNICODE) -> list[str]:
     """The people in a table: what stands in a column, or in the one that is likeliest to name them.
 
     Raises what `upload.read` raises, and `Invalid` (`column_unknown`).
     """
-    upload = read(file, name, max_mb=max_mb)
+    upload = read(file, name, max_mb=max_mb, read_as=read_as)
     by_name = {known.casefold(): known for known in reversed(upload.columns)}
     chosen = column or next((by_name[usual] for usual in USUAL_COLUMNS if usual in by_name), upload.columns[0])
     if chosen not in upload.columns:

@@ -12,8 +12,9 @@ from starlette.datastructures import UploadFile
 from app.auth.guards import researcher
 from app.database.audit_log import note
 from app.database.campaign import campaign_of_page
-from app.errors import Refusal
+from app.errors import Invalid, Refusal
 from app.spreadsheets import guarded
+from app.upload import ReadAs, can_be_read
 from app.visit import people
 from app.web import AppSettings, Database, Now, Transaction, base_url, download_headers, page
 
@@ -45,6 +46,7 @@ async def shown(
     links = [people.link_of(base, campaign.link_key, row.link) for row in rows]
     context = {"campaign": campaign, "people": list(zip(rows, links, strict=True)), "count": count, "used": used}
     context |= {"number": number, "pages": pages, "per_page": SHOWN, "refusal": refusal, "most": people.MOST}
+    context |= {"asks_how": isinstance(refusal, Invalid) and can_be_read(refusal)}
     return page(request, "admin/people.html", context, status=refusal.status if refusal else 200)
 
 
@@ -57,7 +59,8 @@ async def add_people(request: Request, database: Database, settings: AppSettings
         names: Iterable[str] = [line.strip() for line in typed.splitlines()]
         if isinstance(file, UploadFile) and file.filename:
             content = BytesIO(await file.read())
-            names = people.names_in(content, file.filename, None, max_mb=settings.max_upload_mb)
+            read_as = ReadAs(str(form.get("encoding") or "") or None, str(form.get("quotes") or "") or None)
+            names = people.names_in(content, file.filename, None, max_mb=settings.max_upload_mb, read_as=read_as)
         async with database.begin() as connection:
             await people.add(connection, await campaign_of_page(connection, slug), names, now=now)
     except Refusal as refusal:
