@@ -83,7 +83,7 @@ class FirstRow:
 @dataclass(frozen=True)
 class Description:
     """What is in a file, as its columns are matched; how many rows are checks; of a table of systems' outputs, how many
-    systems and segments.
+    systems and segments. files: the names of those that rows name.
     """
 
     format: str
@@ -101,6 +101,7 @@ class Description:
     meanings: tuple[Meaning, ...] = ()
     read_as: ReadAs = UNICODE
     quotes: str | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,12 @@ def described_items(
     reader.shown.check_found()
     meanings = meanings_of_items(upload.columns, reader.named.content, reader.law, matching, checks)
     told = upload.format, upload.columns, matching, reader.rows, shown, list(problems.values())
-    return Description(*told, checks=checks if takes_checks else 0, meanings=tuple(meanings))
+    files = files_named(reader.named)
+    return Description(*told, checks=checks if takes_checks else 0, meanings=tuple(meanings), files=files)
+
+
+def files_named(named: NamedMedia) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(file.name for file in named.lines))
 
 
 def item_or_check(reader: ItemReader, design: Design, record: UploadedRow) -> NewItem | NewCheck:
@@ -182,7 +188,8 @@ def described_outputs(upload: Upload, previewed: int, content: Content, said: Ma
     told = upload.format, upload.columns, Matching(None), count, shown, list(problems.values())
     meanings = tuple(meanings_of_outputs(upload.columns, said.ignored))
     systems, segments = len(found.systems), len(found.segments)
-    return Description(*told, of_systems=True, systems=systems, segments=segments, meanings=meanings)
+    files = files_named(found.named)
+    return Description(*told, of_systems=True, systems=systems, segments=segments, meanings=meanings, files=files)
 
 
 def read_or_note(read_row: Callable[[UploadedRow], T], record: UploadedRow, problems: dict[str, WrongRows]) -> T | None:

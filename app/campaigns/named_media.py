@@ -1,7 +1,7 @@
 """Files that items name: they must be there, be what the items take them for, and all that come must be named."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.content import Cells, Content, NamedFile
-from app.errors import Conflict, listed, shortened
+from app.errors import Conflict, listed, plural, shortened
 from app.media import archive, store
 from app.media.file_names import folded_path
 from app.media.signatures import suits
@@ -82,6 +82,39 @@ class NamedMedia:
         for file, line in self.lines.items():
             if trouble := trouble_with(file, types):
                 refuse(trouble.code, line, trouble.words, file=shortened(file.name))
+
+
+class FileReport(NamedTuple):
+    """Sentences about the files that rows name: those for which an import would be refused, and others."""
+
+    problems: list[str]
+    notes: list[str]
+
+
+def report_files(wanted: Collection[str], packed: archive.Packed | None, taken: Collection[str]) -> FileReport:
+    """Return what an import would say of the files that rows name, with the zip that is sent or without one.
+
+    Args:
+        wanted: The names in the rows.
+        packed: The zip; its list of files, at its end, is enough.
+        taken: Names of the files that the campaign has.
+
+    Raises:
+        Invalid, TooLarge: What `archive.compare_names` raises.
+
+    """
+    if packed is None:
+        missing = [name for name in wanted if name not in taken]
+        are = "is not here yet" if len(missing) == 1 else "are not here yet"
+        problem = f"{plural(len(missing), 'file')} that rows name {are}: {listed(missing)}. Choose a zip with them."
+        return FileReport([problem] if missing else [], [])
+    missing, unnamed = archive.compare_names(packed, wanted, taken)
+    problems = [f"The zip lacks {plural(len(missing), 'file')} that rows name: {listed(missing)}."] if missing else []
+    if unnamed and packed.skip_unnamed:
+        are = "names is" if len(unnamed) == 1 else "names are"
+        return FileReport(problems, [f"{plural(len(unnamed), 'file')} that no row {are} left out: {listed(unnamed)}."])
+    surplus = f"It has {plural(len(unnamed), 'file')} that no row names: {listed(unnamed)}."
+    return FileReport([*problems, *([surplus] if unnamed else [])], [])
 
 
 def too_long(cells: Cells) -> Trouble | None:

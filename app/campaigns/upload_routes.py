@@ -20,6 +20,7 @@ from app.campaigns import items, lifecycle, listing, marking, responses_import
 from app.campaigns.answer_options import AnswerFileOptions
 from app.campaigns.columns import PRIORS, ROW_NUMBERS, Matching, column_of_ids
 from app.campaigns.described import ChosenColumns, Description, describe
+from app.campaigns.named_media import report_files
 from app.campaigns.progress import Job, progress_lines
 from app.campaigns.routes import CAMPAIGN, Slots, address, see_other, uploaded
 from app.campaigns.segment_table import segments_page
@@ -31,6 +32,7 @@ from app.designs.numbers import whole_number
 from app.designs.registry import design_of
 from app.designs.written import WrittenByCriterion
 from app.errors import Invalid, Refusal
+from app.media import store
 from app.media.archive import Packed
 from app.record.law import law_of
 from app.settings import Settings
@@ -158,6 +160,7 @@ async def preview(request: Request, database: Database, settings: AppSettings, s
     async with database.begin() as connection:
         campaign = await lifecycle.find(connection, slug)
         taken = set() if "replace" in form_data else (await items.already_there(connection, campaign.id))[0]
+        files_here = (await store.known_files(connection, campaign.id)).types
     small = file.file.read() if file.size is not None and file.size <= MOST_CARRIED else b""
     described = partial(
         describe,
@@ -167,8 +170,11 @@ async def preview(request: Request, database: Database, settings: AppSettings, s
         taken=taken,
         max_mb=settings.max_upload_mb,
     )
-    async with slots.hold(file.file):
+    media = packed(form_data, settings)
+    async with slots.hold(file.file, *([media.file] if media else [])):
         found = await preview_file(described, form_data, file)
+        if "described" in found:
+            found["files"] = await asyncio.to_thread(report_files, found["described"].files, media, files_here)
     if fetched(request):
         return page(request, "admin/_preview.html", found | {"row_numbers": ROW_NUMBERS})
     carried = {"name": file.filename, "content": b64encode(small).decode()} if small else None

@@ -154,9 +154,7 @@ def named(
     Items call a file by its path below the folder; where there is none, by its path, or by that below the one folder
     that was packed whole.
     """
-    folder = packed.folder
-    whole = packed_whole(paths) if folder is None else folder
-    ways = {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
+    ways = ways_to_name(paths, packed.folder)
     found = match_names(ways, wanted, taken)
     for path, names in found.names.items():
         own = ways[path][-1]
@@ -173,6 +171,31 @@ def named(
         twice = next(path for path, names in found.names.items() if several.count(names[0]) > 1)
         refuse("media_twice", "is there twice, or the campaign has a file of that name already.", twice)
     return [(name, path) for path, names in found.names.items() for name in names], found.respelled
+
+
+def ways_to_name(paths: Collection[str], folder: str | None) -> dict[str, list[str]]:
+    """Return by path the names that items may use for it exactly; folder: as in `Packed`."""
+    whole = packed_whole(paths) if folder is None else folder
+    return {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
+
+
+class ComparedNames(NamedTuple):
+    """The names that items use and a zip lacks, and the paths in it that no item names."""
+
+    missing: list[str]
+    unnamed: list[str]
+
+
+def compare_names(packed: Packed, wanted: Collection[str], taken: Collection[str]) -> ComparedNames:
+    """Compare the files of a zip with those that items name, by its list of files alone; what lies before that may be
+    cut off. Raises what `members` and `opened` raise.
+    """
+    with opened(packed.file) as archive:
+        paths = members(archive)
+    found = match_names(ways_to_name(paths, packed.folder), wanted, taken)
+    used = {name for names in found.names.values() for name in names}
+    missing = [name for name in wanted if name not in used and name not in taken]
+    return ComparedNames(missing, [path for path, names in found.names.items() if not names])
 
 
 def refuse_unnamed(unnamed: Sequence[str], found: NamesOfPaths, missing: Sequence[str]) -> NoReturn:
