@@ -68,11 +68,11 @@ async def test_each_page_begins_a_visit_of_its_own(client, engine, link):
     assert len({*places}) == await people(engine) == 2
 
 
-async def test_a_page_that_was_left_open_begins_the_visit_of_the_next_person(app, client, engine, link):
+async def test_a_page_that_was_left_open_begins_the_visit_of_the_next_person(app, client, engine, link, monkeypatch):
     form = await form_of(client, link)
     first = await place_after(client, link, form)
     later = web.now() + start_form.SAME_PRESS + timedelta(seconds=1)
-    app.dependency_overrides[web.get_now] = lambda: later
+    monkeypatch.setitem(app.dependency_overrides, web.get_now, lambda: later)
     assert await place_after(client, link, form) != first
     assert await people(engine) == 2
 
