@@ -1,13 +1,15 @@
 """What fields of settings share: what one says of itself beside its type and its words, as its `json_schema_extra`, and
-texts on one line. Whether a text has anything to see.
+texts on one line. Whether a text has anything to see, and what is no number.
 """
 
 import re
 from typing import Any
 from unicodedata import category
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticKnownError
+from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
 MAX_ROW_ID = 2**63 - 1  # of a row: what a column holds
 ROW_ID_PATTERN = re.compile(r"[1-9][0-9]{0,18}")
@@ -93,3 +95,48 @@ def parse_row_id(raw: str) -> int | None:
         return None
     number = int(raw)
     return number if number <= MAX_ROW_ID else None
+
+
+def whole_number_only(value: object) -> object:
+    """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
+    if isinstance(value, bool):
+        raise PydanticKnownError("int_type")
+    return value
+
+
+def number_only(value: object) -> object:
+    """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
+    if isinstance(value, bool):
+        raise PydanticKnownError("float_type")
+    return value
+
+
+REFUSE_TRUTH_VALUE = {"int": whole_number_only, "float": number_only}
+NO_SCHEMAS = ("metadata", "default", "serialization")  # parts of a schema that hold none
+
+
+def without_truth_values(part: Any) -> Any:
+    """Return a part of a schema of Pydantic in which no number is a truth value."""
+    if isinstance(part, list | tuple):
+        return type(part)(map(without_truth_values, part))
+    if not isinstance(part, dict):
+        return part
+    kind = part.get("type")
+    if not isinstance(kind, str):  # no schema, but several by their names
+        return {name: without_truth_values(inner) for name, inner in part.items()}
+    if kind in REFUSE_TRUTH_VALUE:
+        return no_info_before_validator_function(REFUSE_TRUTH_VALUE[kind], part)
+    if kind == "function-before" and part["function"]["function"] in REFUSE_TRUTH_VALUE.values():
+        return part  # a model in this one has done it
+    return {name: inner if name in NO_SCHEMAS else without_truth_values(inner) for name, inner in part.items()}
+
+
+class InputModel(BaseModel):
+    """Base of models of what people and programs send. For a number Pydantic would take `true` and `false` as 1 and 0;
+    here they are refused. Texts, as forms send them, are read as numbers.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema: CoreSchema = without_truth_values(handler(source))
+        return schema

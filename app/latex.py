@@ -16,6 +16,7 @@ from markupsafe import Markup
 MAX_FORMULA_CHARACTERS = 2_000  # characters; a longer one is shown as its source
 CLOSING_SIGNS = {"\\(": "\\)", "\\[": "\\]", "$$": "$$", "$": "$"}
 DISPLAY_SIGNS = ("\\[", "$$")
+ESCAPED_DOLLAR = "\\$"
 FORMULA_TOKEN = re.compile(r"\\[\s\S]|\$\$?")
 MARKDOWN_FORMULA_TOKEN = re.compile(r"\\[\s\S]|\$\$?|`+|~~~+")  # formulas are none in code
 FORMULA_PLACEHOLDER = "\ue000{}\ue001"  # stands for a formula while Markdown is drawn
@@ -35,8 +36,10 @@ class Formula(NamedTuple):
     is_displayed: bool
 
 
-def find_formulas(text: str, pattern: re.Pattern[str] = FORMULA_TOKEN) -> Iterator[Formula]:
-    r"""Return the formulas of a text: `$...$`, `$$...$$`, `\(...\)` and `\[...\]`.
+def find_formulas(
+    text: str, pattern: re.Pattern[str] = FORMULA_TOKEN, *, escaped_dollars: bool = False
+) -> Iterator[Formula]:
+    r"""Return the formulas of a text: `$...$`, `$$...$$`, `\(...\)` and `\[...\]`; on demand each `\$` between them.
 
     A dollar begins a formula only before something else than a space, and ends it only behind something else than a
     space and not before a digit, so that prices are none. A backslash before a dollar makes it a dollar.
@@ -52,6 +55,8 @@ def find_formulas(text: str, pattern: re.Pattern[str] = FORMULA_TOKEN) -> Iterat
             indices_by_token.get(CLOSING_SIGNS.get(token[0], token[0] if token[0][0] in "`~" else ""), []), token_index
         )
         if closing_index is None:
+            if escaped_dollars and token[0] == ESCAPED_DOLLAR:
+                yield Formula(token.start(), token.end(), token[0], is_displayed=False)
             token_index += 1
         elif token[0] not in CLOSING_SIGNS:  # code
             token_index = closing_index + 1
@@ -78,7 +83,9 @@ def is_formula_source(text: str, start: int, end: int, sign_length: int) -> bool
 
 
 def formula_markup(formula: Formula) -> Markup:
-    """Return a formula as the browser finds it."""
+    r"""Return a formula as the browser finds it, and `\$` as a dollar."""
+    if formula.source == ESCAPED_DOLLAR:
+        return Markup("$")
     return Markup('<span class="math{}">{}</span>').format(" display" if formula.is_displayed else "", formula.source)
 
 
@@ -120,8 +127,8 @@ def code_depth_after_tag(tag: str, depth: int) -> int:
 
 
 def replace_formulas_by_placeholders(markdown: str) -> tuple[str, list[Formula]]:
-    """Return Markdown with a place for each formula, which Markdown leaves alone; and the formulas."""
-    formula_list = [*find_formulas(markdown, MARKDOWN_FORMULA_TOKEN)]
+    r"""Return Markdown with a place for each formula and each `\$`, which Markdown leaves alone; and what is there."""
+    formula_list = [*find_formulas(markdown, MARKDOWN_FORMULA_TOKEN, escaped_dollars=True)]
     ends = [0, *(formula.end for formula in formula_list)]
     starts = [*(formula.start for formula in formula_list), len(markdown)]
     words = [markdown[start:end] for start, end in zip(ends, starts, strict=True)]

@@ -13,7 +13,6 @@ import nh3
 from jinja2 import Environment, FileSystemLoader
 from jinja2.ext import Extension
 from jinja2.utils import htmlsafe_json_dumps
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from app.drawing import format_with_places, use_minus_sign
@@ -32,6 +31,7 @@ from app.languages.catalogue import (
 from app.languages.refusals import translate_refusal
 from app.languages.templates import translate_template_source
 from app.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
+from app.markdown import markdown_parser
 from app.result_cache import cache_results_by_size
 from app.settings import easel_command_line
 
@@ -146,7 +146,7 @@ def item_noun(campaign: Any) -> str:
     return "system" if campaign.segment_count else "item"
 
 
-MARKDOWN_RENDERER = MarkdownIt("commonmark", {"html": False}).enable("table")
+MARKDOWN_RENDERER = markdown_parser("table")
 
 
 @cache_results_by_size

@@ -14,6 +14,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 WORKER_SILENCE_SECONDS = (
     60  # then a worker is replaced; on a busy machine one needs more than uvicorn's 5 s just to start
 )
+HANGING_SECONDS = 15  # then one that has answered before is replaced if it uses no CPU, so that it cannot be busy
+IDLE_SHARE = 0.003  # of a core: threads that wait for Python's lock use less, and a process that runs more
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SHUTDOWN_GRACE_SECONDS = 5  # for requests under way, and for browsers that hold a live page open
 
@@ -128,6 +131,23 @@ def drop_new_connections(listener: socket.socket) -> None:
 class WorkerProcess(Process):
     """uvicorn's worker, with our server in it."""
 
+    has_answered = False
+
+    def is_alive(self, timeout: float = WORKER_SILENCE_SECONDS) -> bool:
+        """Return whether the worker answers within `timeout` seconds. One that is stopped or deadlocked is given up
+        sooner; one that starts, or is slow because the machine is busy, is not.
+        """
+        if not self.process.is_alive():
+            return False
+        used = cpu_seconds(self.pid)
+        if not self.ping(HANGING_SECONDS):
+            used_now = cpu_seconds(self.pid)
+            idle = used is not None and used_now is not None and used_now - used < IDLE_SHARE * HANGING_SECONDS
+            if (self.has_answered and idle) or not self.ping(timeout - HANGING_SECONDS):
+                return False
+        self.has_answered = True
+        return True
+
     def target(self, sockets: list[socket.socket] | None = None) -> None:
         self._server = OrderlyServer(self.config)  # in the main thread, before another one asks for it
         super().target(sockets)
@@ -181,6 +201,15 @@ class WorkerSupervisor(Multiprocess):
 
     def handle_ttou(self) -> None:
         """One worker fewer would leave its visitors waiting."""
+
+
+def cpu_seconds(pid: int | None) -> float | None:
+    """Return the CPU time that all threads of a process have used, where the system tells."""
+    if sys.platform != "linux" or pid is None:
+        return None
+    with suppress(OSError):
+        return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3); Python has no name for it
+    return None
 
 
 def socket_sharing_port(listener: socket.socket) -> socket.socket:

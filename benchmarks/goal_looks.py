@@ -48,7 +48,7 @@ def fitting(judgments: int) -> float:
     shown, who = np.repeat(np.arange(items), EACH), rng.integers(people, size=items * EACH)
     careful = rng.beta(2, 2, items)[shown] + 0.1 * rng.standard_normal(len(shown))
     values = np.where(who % 3, np.clip(careful, 0, 1), rng.random(len(shown)))
-    of = GoalEvidence.empty(ONLINE_LAWS["easl-aware"], items).with_judgments(shown, who, values)
+    of = GoalEvidence.empty(ONLINE_LAWS["easl-aware"], items).add_judgments(shown, who, values)
     begun = time.process_time()
     assert of.law_estimates is not None
     return time.process_time() - begun

@@ -128,7 +128,7 @@ def with_answers(known: Known, hits: Sequence[AnsweredHit]) -> Known:
     """With these answers too."""
     items = [item for hit in hits for item in hit.items]
     who = [hit.annotator for hit in hits for _ in hit.items]
-    return known.after(items, who, [value for hit in hits for value in hit.values])
+    return known.add_judgments(items, who, [value for hit in hits for value in hit.values])
 
 
 def line_of(row: Row, found: list[Planned]) -> str:

@@ -63,7 +63,7 @@ def ended(goal: str, at_random: float, seed: int) -> list[End]:
     hits = mine.generate_hits(people)
     list(islice(hits, ITEMS // N))
     while NEVER in ends and list(islice(hits, ITEMS // N)):
-        said = GoalEvidence.empty(mine.law, ITEMS).with_judgments(*columns(mine.hits))
+        said = GoalEvidence.empty(mine.law, ITEMS).add_judgments(*columns(mine.hits))
         for way, end in enumerate(ends):
             if end is NEVER:
                 known = WAYS_OF[way](said)

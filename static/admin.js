@@ -179,6 +179,11 @@ for (const criteria of document.querySelectorAll("details.criteria")) {
   fit();
 }
 
+const FILE_CHANGED = "The file was changed or moved after it was chosen. Nothing was imported; choose it again.";
+
+/** Return whether the browser still reads a chosen file; it does not once the file has changed on the disk. */
+const isReadable = async (file) => !file || file.slice(0, 1).arrayBuffer().then(() => true, () => false);
+
 // The upload forms: items are shown before they are imported; of items and responses it is said how far the import is.
 for (const form of document.querySelectorAll("form[data-upload]")) {
   const part = (name) => form.querySelector(`[data-${name}]`);
@@ -226,6 +231,23 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
 
   const refuseLarge = () => say(`This file has more than ${form.dataset.maxMb} MB. Nothing was sent; split it, or ask the operator to raise the limit.`);
 
+  // The end of a zip, which has the list of its files; the zip itself is perhaps a gigabyte, and is only sent to be imported.
+  const listOf = async (zip) => {
+    const tail = new DataView(await zip.slice(-65_557).arrayBuffer());
+    let at = tail.byteLength - 22;
+    while (at >= 0 && tail.getUint32(at, true) !== 0x06054b50) at--;
+    const length = at < 0 ? 0 : tail.getUint32(at + 12, true);
+    return zip.slice(-(tail.byteLength - Math.max(at, 0) + length));
+  };
+  const withListOfZip = async (body) => {
+    const zip = form.elements.media?.files[0];
+    body.delete("media");
+    const list = zip && await listOf(zip).catch(() => null); // null where the zip was changed since it was chosen
+    if (list) body.append("media", list, zip.name);
+    if (form.elements.skip_unnamed?.checked) body.set("skip_unnamed", "on");
+    return body;
+  };
+
   // What is in the file, read by the server; `put` takes it. An answer that another choice has overtaken is dropped.
   let asked = 0;
   const describe = async (body, put) => {
@@ -239,13 +261,17 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
       if (reply.ok) put(text);
       else say(JSON.parse(text).error.message);
     } catch {
-      if (mine === asked) say("The file could not be sent. Nothing was imported; check the connection and choose it again.");
+      const problem = await isReadable(file.files[0])
+        ? "The file could not be sent. Nothing was imported; check the connection and choose it again." : FILE_CHANGED;
+      if (mine === asked) say(problem);
     } finally {
       if (mine === asked) show(null);
     }
   };
 
-  file.addEventListener("change", async () => {
+  let looked; // the file that was looked at last
+  const look = async () => {
+    looked = file.files[0];
     say();
     asked++;
     show(null);
@@ -257,8 +283,11 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     const body = new FormData();
     body.append("file", file.files[0]);
     if (form.elements.replace?.checked) body.append("replace", "on");
-    await describe(body, (html) => { preview.innerHTML = html; offer(); });
-  });
+    await describe(await withListOfZip(body), (html) => { preview.innerHTML = html; offer(); });
+  };
+  file.addEventListener("change", look);
+  // Choosing the same file again, perhaps after mending it, is no change for Chromium: it sends `cancel` with a new file.
+  file.addEventListener("cancel", () => { if (file.files[0] !== looked) look(); });
 
   form.addEventListener("input", (event) => {
     if (event.target.name === "template" && form.elements.show_by) form.elements.show_by.value = "template";
@@ -266,16 +295,14 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
   });
 
   // Columns matched in another way: the controls stay as they are, what follows from them is told anew.
-  form.addEventListener("change", (event) => {
+  form.addEventListener("change", async (event) => {
     const checked = preview?.querySelector("[data-checked]");
     const whole = event.target.closest?.("[data-anew]");
     const ofZip = event.target.name === "media" || event.target.name === "skip_unnamed";
     if (ofZip) say(); // it may be another zip
-    if (event.target === file || ofZip || !(checked || whole) || !file.files.length) return;
+    if (event.target === file || !(checked || whole) || !file.files.length) return;
     say();
-    const body = new FormData(form);
-    body.delete("media"); // perhaps a gigabyte, of which nothing is told
-    describe(body, (html) => {
+    describe(await withListOfZip(new FormData(form)), (html) => {
       if (whole || !html.includes("data-checked")) {
         const { name, id } = event.target;
         preview.innerHTML = html;
@@ -313,10 +340,12 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
     if (tooLarge()) { refuseLarge(); return; }
     const request = new XMLHttpRequest();
     const rows = Number(preview?.querySelector("[data-rows]")?.dataset.rows ?? 0);
-    const failed = () => {
+    const failed = async () => {
+      const readable = await isReadable(file.files[0]);
       busy(false);
       show(null);
-      say(what === "items" ? "The connection was lost. Either all items were imported or none: reload this page to see."
+      if (!readable) say(FILE_CHANGED);
+      else say(what === "items" ? "The connection was lost. Either all items were imported or none: reload this page to see."
         : "The connection was lost. What was imported so far stays: import the same file again, and the rest follows.");
     };
     const read = () => {

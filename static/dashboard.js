@@ -268,7 +268,7 @@ async function refresh({ live = false } = {}) {
   const fresh = document.createElement("template");
   fresh.innerHTML = await reply.text();
   if (mine !== refreshes) return;
-  for (const part of [".campaign-head", ".by-criterion", "#left-over", "#scores", "#item", "#unjudged"]) swap(part, fresh.content, live);
+  for (const part of [".campaign-head", ".by-criterion", "#without-crowd", "#left-over", "#scores", "#item", "#unjudged"]) swap(part, fresh.content, live);
   drawItem();
 }
 

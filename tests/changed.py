@@ -34,7 +34,7 @@ SEEN_IN = {
     ],
     "static/*": ["tests/browser/test_scoring.py", "tests/browser/test_dashboard.py"],
     "migrations/*": ["tests/database/test_migrations.py"],
-    "*.md": ["tests/test_documentation.py"],
+    "*.md": ["tests/test_documentation.py", "tests/test_project_pages.py"],
     "*": ["tests/test_packaging.py"],
 }
 

@@ -123,3 +123,9 @@ async def hello(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
     assert scope["type"] == "http"
     await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
     await send({"type": "http.response.body", "body": b"hello"})
+
+
+async def busy(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+    """The same, but each answer holds Python's lock for a second or so first."""
+    sum(range(3 * 10**7))
+    await hello(scope, receive, send)

@@ -343,7 +343,7 @@ def test_a_launch_asks_first_where_somebody_can_answer(easel, files, monkeypatch
     assert "verbs is running." not in asked.output
     launched = easel("campaign", "launch", "verbs", "--yes").output
     assert launched.startswith("verbs is running.")
-    assert "10 of a hundred HITs are to show a check, and there is none" in launched
+    assert "10 of a hundred HITs are to show a check, and there is none: add items with some." in launched
 
 
 def test_delete_asks_first(easel):

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -203,12 +204,12 @@ def test_visitors_who_come_at_once_are_spread_over_the_workers(served):
 
 
 @contextmanager
-def two_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[processes.WorkerSupervisor]:
+def two_workers(monkeypatch: pytest.MonkeyPatch, application: str = "hello") -> Iterator[processes.WorkerSupervisor]:
     """A supervisor with two workers that have started; nothing but the test looks after them."""
     with servers.bind_worker_sockets("127.0.0.1", 0, 2) as listeners, ExitStack() as stack:
         for listener in listeners:
             listener.listen()
-        configuration = uvicorn.Config("tests.servers:hello", lifespan="off", workers=2, log_level="critical")
+        configuration = uvicorn.Config(f"tests.servers:{application}", lifespan="off", workers=2, log_level="critical")
         with monkeypatch.context() as patched:
             patched.setattr(signal, "signal", lambda *_: None)
             workers = processes.WorkerSupervisor(configuration, listeners)
@@ -251,6 +252,60 @@ def test_a_worker_that_dies_while_another_is_replaced_leaves_no_visitors_alone(m
         workers.keep_subprocess_alive()
         assert all(worker.wait_until_ready(PATIENT) for worker in workers.processes)
         assert said_to_visitors(workers) == {"hello"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells what CPU time a process used")
+def test_a_worker_that_is_stopped_is_replaced_soon(monkeypatch):
+    monkeypatch.setattr(processes, "HANGING_SECONDS", 0.5, raising=False)
+    with two_workers(monkeypatch) as workers:
+        workers.config.timeout_worker_healthcheck = PATIENT
+        workers.keep_subprocess_alive()  # each has answered once
+        stopped, other = workers.processes
+        assert stopped.pid
+        os.kill(stopped.pid, signal.SIGSTOP)
+        began = time.monotonic()
+        try:
+            while workers.processes[0] is stopped and time.monotonic() - began < PATIENT / 4:
+                workers.keep_subprocess_alive()  # it may find answers to what it asked before
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(stopped.pid, signal.SIGCONT)
+        assert time.monotonic() - began < PATIENT / 4
+        assert not stopped.process.is_alive()
+        assert workers.processes[1] is other
+        assert workers.processes[0].wait_until_ready(PATIENT)
+        assert said_to_visitors(workers) == {"hello"}
+
+
+def test_a_worker_that_holds_pythons_lock_on_a_busy_machine_is_not_replaced(monkeypatch):
+    monkeypatch.setattr(processes, "HANGING_SECONDS", 0.3, raising=False)
+    with two_workers(monkeypatch, "busy") as workers, ThreadPoolExecutor(4) as visitors:
+        workers.config.timeout_worker_healthcheck = PATIENT
+        workers.keep_subprocess_alive()
+        at_first = [worker.pid for worker in workers.processes]
+        port = workers.port.getsockname()[1]
+        answered = [visitors.submit(get, f"http://127.0.0.1:{port}") for _ in range(4)]
+        silent = 0
+        while not all(answer.done() for answer in answered):
+            began = time.monotonic()
+            workers.keep_subprocess_alive()
+            silent += time.monotonic() - began > processes.HANGING_SECONDS
+        assert silent, "no worker was ever silent for long enough"
+        assert [worker.pid for worker in workers.processes] == at_first
+        assert {answer.result().text for answer in answered} == {"hello"}
+
+
+def test_a_worker_that_has_not_answered_yet_is_given_time_to_start(monkeypatch):
+    monkeypatch.setattr(processes, "HANGING_SECONDS", 0.1, raising=False)
+    monkeypatch.setattr(processes, "cpu_seconds", lambda _pid: 0.0, raising=False)
+    with two_workers(monkeypatch) as workers:
+        workers.config.timeout_worker_healthcheck = PATIENT
+        starting = workers.processes[0]
+        assert starting.pid
+        os.kill(starting.pid, signal.SIGSTOP)
+        threading.Timer(1, os.kill, [starting.pid, signal.SIGCONT]).start()
+        workers.keep_subprocess_alive()
+        assert workers.processes[0] is starting
 
 
 @pytest.fixture

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from app.email_address import EmailAddress, is_email_address
-from app.fields import EDITABLE, PRIVATE
+from app.fields import EDITABLE, PRIVATE, InputModel
 
 WebhookAddress = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 WEBHOOK_ADDRESS_PATTERN = re.compile(r"https?://[!-~]+")
 
 
-class AlertSettings(BaseModel):
+class AlertSettings(InputModel):
     """A column of a campaign for each."""
 
     alert_emails: Annotated[list[EmailAddress], Field(max_length=10)] = Field(

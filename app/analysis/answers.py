@@ -104,7 +104,9 @@ async def load_campaign_answers(connection: AsyncConnection, campaign: Any) -> A
         for one in questions_with_choices(campaign.questions)
     }
     return replace(
-        answers, criteria=await load_scores_by_criterion(connection, campaign, answers), asked=answers_by_question
+        answers,
+        scores_by_criterion=await load_scores_by_criterion(connection, campaign, answers),
+        profile_answers=answers_by_question,
     )
 
 

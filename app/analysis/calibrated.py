@@ -88,6 +88,6 @@ def add_judgments_to_evidence(
     evidence: GoalEvidence, judgments: Mapping[str, NumberColumn], design: Design
 ) -> GoalEvidence:
     """With these judgments too."""
-    return evidence.with_judgments(
+    return evidence.add_judgments(
         judgments["item"], judgments["annotator"], design.to_points(judgments["value"], judgments["seq"]) / MAX_POINTS
     )

@@ -164,7 +164,7 @@ class FitCache:
             store_in_bounded_cache(
                 campaign_fits.fits_by_group,
                 group,
-                replace(campaign_fits, answers=group_answers, results={}, groups={}),
+                replace(campaign_fits, answers=group_answers, results={}, fits_by_group={}),
                 MAX_CACHED_GROUPS,
             )
         return campaign_fits.fits_by_group[group] if group else campaign_fits

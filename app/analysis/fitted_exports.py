@@ -33,7 +33,7 @@ class FitRequest:
 def fitted_export_openers() -> Mapping[str, Callable[[FitRequest], Awaitable[TableStream]]]:
     """What makes each of them, by name."""
     return {ALL_SCORES_EXPORT.name: export_scores} | {
-        one.name: partial(export_fitted_table, table=table, export=one)
+        one.name: partial(export_fitted_table, table_name=table, export=one)
         for table, one in exports_of_tables(TABLE_METHODS)
     }
 

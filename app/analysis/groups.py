@@ -61,10 +61,12 @@ def answers_of_annotators(answers: Answers, is_member: npt.NDArray[np.bool_]) ->
         annotators=[answers.annotators[one] for one in annotator_numbers],
         names=[answers.names[one] for one in annotator_numbers],
         state=None,
-        unjudged=None if answers.unjudged_counts is None else answers.unjudged_counts[annotator_numbers],
-        judged_nothing=(),
-        criteria={name: scores[is_kept_judgment] for name, scores in answers.scores_by_criterion.items()},
-        asked={name: [said[one] for one in annotator_numbers] for name, said in answers.profile_answers.items()},
+        unjudged_counts=None if answers.unjudged_counts is None else answers.unjudged_counts[annotator_numbers],
+        names_without_judgment=(),
+        scores_by_criterion={name: scores[is_kept_judgment] for name, scores in answers.scores_by_criterion.items()},
+        profile_answers={
+            name: [said[one] for one in annotator_numbers] for name, said in answers.profile_answers.items()
+        },
     )
 
 

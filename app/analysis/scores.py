@@ -90,7 +90,7 @@ def z_scores(answers: Answers) -> Scores:
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
     )
-    return replace(scores_of_assessment(assessment.scores), judged=answers.has_judgments)
+    return replace(scores_of_assessment(assessment.scores), has_judgments=answers.has_judgments)
 
 
 def geometric_mean_scores(answers: Answers) -> Scores:

@@ -51,7 +51,7 @@ def analysis_page_parts(available: AvailableMethods = ALL_METHODS) -> dict[str, 
 
 def part_of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
     reads = tuple({name: None for table in tables.values() for name in table.options})
-    content = partial(table_part.load_tables_context, section=section, tables=tables)
+    content = partial(table_part.load_tables_context, section=section, table_names=tables)
     return PagePart(
         section.title,
         reads,

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import TypeVar
 
-WorkResult = TypeVar("Result")
+WorkResult = TypeVar("WorkResult")
 
 
 async def run_in_daemon_thread(work: Callable[[], WorkResult], name: str) -> WorkResult:

@@ -69,8 +69,7 @@ class Campaign(BaseModel):
     finished_at: datetime | None
     archived_at: datetime | None = Field(description="Since when it is left out of the list.")
     links: dict[str, str] = Field(
-        description="Where annotators come in, by platform; of an arm the links of its experiment, which lead each "
-        "person to one of the arms at random."
+        description="Where annotators come in, by platform; of an arm the links of its experiment, which lead each person to one of the arms at random."
     )
 
     @classmethod
@@ -129,10 +128,8 @@ def openapi_file_body(*content_types: str, **more_files: str) -> dict[str, Any]:
 
 
 CREATE_FROM_FILE_REFUSALS = {
-    413: "`too_large`, `file_too_large`, `too_many_items`, `zip_too_dense`, and of a zip as for items",
-    422: "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
-    "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. A zip: "
-    "`campaign_file_missing`, `zip_stray`. Items and the files that they name: as for items.",
+    413: "`too_large`, and of items and of a zip as for items",
+    422: "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and `campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. A zip: `campaign_file_missing`, `zip_stray`. Items and the files that they name: as for items.",
 }
 
 
@@ -311,8 +308,7 @@ ITEMS_FILE_BODY = openapi_file_body(
 )
 IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
     409: "`not_a_draft`, `kinds_mixed`",
-    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `too_many_outputs`, `zip_too_many_files`, "
-    "`media_file_too_large`, `media_too_large`",
+    413: "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `too_many_outputs`, `gzip_too_dense`, `zip_too_dense`, `zip_too_many_files`, `media_file_too_large`, `media_too_large`",
     422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `not_a_table`, `gzip_unreadable`, "
     "`zip_not_one_table`, `not_utf8` (`details.encodings` can be chosen), `encoding_unknown`, `encoding_unsuited`, "
     "`nul_byte`, `csv_unreadable`, `quotes_unclear`, `quotes_unknown`, `json_unreadable`, `json_no_rows`, "
@@ -394,7 +390,7 @@ async def import_items_into_campaign(
             file,
             name,
             mapping=mapping,
-            read_as=read_as,
+            read_options=read_as,
             replace=replace,
             max_mb=settings.max_upload_mb,
             media=media,
@@ -403,12 +399,13 @@ async def import_items_into_campaign(
 
 IMPORT_RESPONSES_REFUSALS = CAMPAIGN_NOT_FOUND | {
     409: "`not_launched`, `is_a_rehearsal`, `assignment_known`",
-    413: "`too_large`, `file_too_large`, `too_many_rows`",
+    413: "`too_large`, `file_too_large`, `gzip_too_dense`, `zip_too_dense`, `too_many_rows`",
     422: "The file: as for items, and `result_columns`, `column_unknown`, `answer_column_unknown`, `lists_unequal`. "
     "Its rows: `hit_missing`, `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `item_unknown`, "
-    "`position_unusable`, `time_unreadable`, `na_unknown`, `assignment_twice`, `segment_missing`, `segment_unknown`, "
-    "`segment_differs`, `output_unknown`. Of criteria: `criterion_unknown`, `criteria_missing`, `criteria_differ`, "
-    "`criteria_not_imported`. How it is read: `columns_unequal`, `item_ambiguous`, `answer_several`, `all_rejected`, "
+    "`position_unusable`, `time_unreadable`, `time_in_future`, `na_unknown`, `assignment_twice`, `segment_missing`, "
+    "`segment_unknown`, `segment_differs`, `output_unknown`. Of criteria: `criterion_unknown`, `criteria_missing`, "
+    "`criteria_differ`, `criteria_not_imported`. How it is read: `columns_unequal`, `item_ambiguous`, "
+    "`answer_several`, `all_rejected`, "
     "`decimal_unclear`, `date_order_unclear`, `time_zone_unknown`. Their values: `scores_missing`, "
     "`score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, `answer_impossible`. `details.line` is "
     "the line of the file.",

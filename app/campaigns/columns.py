@@ -149,8 +149,8 @@ def rename_columns_to_known_names(upload: UploadedTable, known_names: Iterable[s
         f"The column “{shorten_echo(column)}” is taken for “{name}”." for column, name in known_name_by_column.items()
     ]
     columns = tuple(known_name_by_column.get(column, column) for column in upload.columns)
-    records = rename_columns_of_rows(upload.rows, known_name_by_column)
-    return replace(upload, columns=columns, records=records, notes=(*upload.notes, *notes))
+    rows = rename_columns_of_rows(upload.rows, known_name_by_column)
+    return replace(upload, columns=columns, rows=rows, notes=(*upload.notes, *notes))
 
 
 def rename_columns_of_rows(rows: Iterable[UploadedRow], new_names: dict[str, str]) -> Iterator[UploadedRow]:
@@ -166,7 +166,7 @@ def drop_columns(upload: UploadedTable, names: Collection[str]) -> UploadedTable
         row._replace(values={name: value for name, value in row.values.items() if name not in names})
         for row in upload.rows
     )
-    return replace(upload, columns=tuple(name for name in upload.columns if name not in names), records=rows)
+    return replace(upload, columns=tuple(name for name in upload.columns if name not in names), rows=rows)
 
 
 def is_outputs_table(columns: Collection[str], mapping: ColumnMapping) -> bool:
@@ -186,7 +186,7 @@ def remove_export_apostrophes(upload: UploadedTable) -> UploadedTable:
         UploadedRow(record.line, {name: unprotect_text_cell(value) for name, value in record.values.items()})
         for record in upload.rows
     )
-    return replace(upload, records=rows)
+    return replace(upload, rows=rows)
 
 
 def unprotect_text_cell(value: object) -> object:

@@ -92,7 +92,7 @@ class PreviewRow:
 @dataclass(frozen=True)
 class UploadPreview:
     """What is in a file, as its columns are matched; how many rows are checks; of a table of systems' outputs, how many
-    systems and segments.
+    systems and segments. files: the names of those that rows name.
     """
 
     format: str
@@ -110,6 +110,7 @@ class UploadPreview:
     meanings: tuple[ColumnMeaning, ...] = ()
     read_as: ReadOptions = UNICODE_OPTIONS
     quotes: str | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def preview_uploaded_file(
     first_records = list(islice(upload.rows, PREVIEW_ROWS))
     if not first_records:
         raise no_items_error()
-    whole_upload = replace(upload, records=chain(first_records, upload.rows))
+    whole_upload = replace(upload, rows=chain(first_records, upload.rows))
     if is_outputs_table(upload.columns, requested_mapping):
         upload_preview = preview_outputs_table(whole_upload, len(first_records), content, requested_mapping)
     else:
@@ -177,14 +178,21 @@ def preview_items_table(
     takes_checks = CHECKS_MEANING not in mapping.ignored
     for record in upload.rows:
         check_count += is_check(record)
-        read_row = partial(item_or_check, reader, design) if takes_checks else reader.read_item
+        read_row = partial(read_item_or_check, reader, design) if takes_checks else reader.read_item
         item_or_check = read_row_or_add_problem(read_row, record, problems)
         if len(preview_rows) < preview_row_count:
             preview_rows.append(PreviewRow(record.line, record.values, item_or_check.shown if item_or_check else ""))
     reader.make_text.refuse_paths_never_found()
     meanings = item_column_meanings(upload.columns, reader.named_media.content, reader.law, mapping, check_count)
     common_fields = upload.format, upload.columns, mapping, reader.row_count, preview_rows, list(problems.values())
-    return UploadPreview(*common_fields, checks=check_count if takes_checks else 0, meanings=tuple(meanings))
+    files = files_named(reader.named_media)
+    return UploadPreview(
+        *common_fields, checks=check_count if takes_checks else 0, meanings=tuple(meanings), files=files
+    )
+
+
+def files_named(named: NamedMedia) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(file.name for file in named.first_line_by_file))
 
 
 def read_item_or_check(reader: ItemReader, design: Design, row: UploadedRow) -> ImportedItem | NewCheck:
@@ -205,7 +213,10 @@ def preview_outputs_table(
     common_fields = upload.format, upload.columns, ColumnMapping(None), row_count, preview_rows, list(problems.values())
     meanings = tuple(output_column_meanings(upload.columns, mapping.ignored))
     systems, segments = len(collected_outputs.number_by_system), len(collected_outputs.segment_by_id)
-    return UploadPreview(*common_fields, is_outputs_table=True, systems=systems, segments=segments, meanings=meanings)
+    files = files_named(collected_outputs.named_media)
+    return UploadPreview(
+        *common_fields, is_outputs_table=True, systems=systems, segments=segments, meanings=meanings, files=files
+    )
 
 
 def read_row_or_add_problem(

@@ -204,7 +204,7 @@ def build_criteria_fields(
     design `criteria.NUMBER.DESIGN.SETTING`. Whoever leaves all fields of one empty has no such criterion.
     """
     return [
-        replace(one, of=f"Criterion {number + 1}", required=False)
+        replace(one, criterion_title=f"Criterion {number + 1}", required=False)
         for number in range(MAX_CRITERIA)
         for one in build_criterion_fields(f"{CRITERIA_SETTING}.{number}.", properties, values, errors)
     ]

@@ -200,7 +200,7 @@ def merge_hit_of_criteria(first: ImportedHit, *others: ImportedHit) -> ImportedH
     parts = first, *others
     return replace(
         first,
-        others=tuple(other.item_scores for other in others),
+        other_criteria_scores=tuple(other.item_scores for other in others),
         shown_as=first.shown_as if all(other.shown_as == first.shown_as for other in others) else None,
         accepted_at=min((part.accepted_at for part in parts if part.accepted_at), default=None),
         submitted_at=max((part.submitted_at for part in parts if part.submitted_at), default=None),

@@ -212,7 +212,7 @@ async def import_items(
     name: str,
     *,
     mapping: ColumnMapping = DEFAULT_COLUMN_MAPPING,
-    read_as: ReadOptions = UNICODE_OPTIONS,
+    read_options: ReadOptions = UNICODE_OPTIONS,
     replace: bool = False,
     max_mb: int,
     media: MediaZip | None = None,
@@ -228,7 +228,7 @@ async def import_items(
         file: The open file.
         name: Its name, whose extension may say how it is read.
         matching: What its columns are for; of a table of systems' outputs (see `outputs`) what is declined.
-        read_as: How the file is read where it does not say so itself.
+        read_options: How the file is read where it does not say so itself.
         replace: Whether the items of a draft are taken out first.
         max_mb: Limit of the file.
         media: A zip of the files that items name.
@@ -239,7 +239,7 @@ async def import_items(
         Invalid, TooLarge: What `upload.read`, `ItemReader`, `NamedMedia.keep` and `outputs.import_outputs` raise.
 
     """
-    read_upload = partial(read_table, file, name, max_mb=max_mb, read_as=read_as)
+    read_upload = partial(read_table, file, name, max_mb=max_mb, read_options=read_options)
     return await import_items_table(
         connection, slug, read_upload, mapping, replace=replace, media=media, progress=progress
     )

@@ -1,7 +1,7 @@
 """Files that items name: they must be there, be what the items take them for, and all that come must be named."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.content import Content, ItemTexts, NamedFile
-from app.errors import Conflict, join_names, shorten_echo
+from app.errors import Conflict, join_names, pluralize, shorten_echo
 from app.media import archive, store
 from app.media.file_names import casefolded_path
 from app.media.signatures import can_show_as_kind
@@ -96,6 +96,45 @@ class NamedMedia:
                 refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
 
 
+class FileReport(NamedTuple):
+    """Sentences about the files that rows name: those for which an import would be refused, and others."""
+
+    problems: list[str]
+    notes: list[str]
+
+
+def report_files(wanted: Collection[str], packed: archive.MediaZip | None, taken: Collection[str]) -> FileReport:
+    """Return what an import would say of the files that rows name, with the zip that is sent or without one.
+
+    Args:
+        wanted: The names in the rows.
+        packed: The zip; its list of files, at its end, is enough.
+        taken: Names of the files that the campaign has.
+
+    Raises:
+        Invalid, TooLarge: What `archive.compare_names` raises.
+
+    """
+    if packed is None:
+        missing = [name for name in wanted if name not in taken]
+        are = "is not here yet" if len(missing) == 1 else "are not here yet"
+        problem = (
+            f"{pluralize(len(missing), 'file')} that rows name {are}: {join_names(missing)}. Choose a zip with them."
+        )
+        return FileReport([problem] if missing else [], [])
+    missing, unnamed = archive.compare_names(packed, wanted, taken)
+    problems = (
+        [f"The zip lacks {pluralize(len(missing), 'file')} that rows name: {join_names(missing)}."] if missing else []
+    )
+    if unnamed and packed.skip_unnamed:
+        are = "names is" if len(unnamed) == 1 else "names are"
+        return FileReport(
+            problems, [f"{pluralize(len(unnamed), 'file')} that no row {are} left out: {join_names(unnamed)}."]
+        )
+    surplus = f"It has {pluralize(len(unnamed), 'file')} that no row names: {join_names(unnamed)}."
+    return FileReport([*problems, *([surplus] if unnamed else [])], [])
+
+
 def problem_with_length(cells: ItemTexts) -> MediaProblem | None:
     """Of what stands beside an item, if it would take annotators long to read, and the server to draw."""
     if max(len(cell or "") for cell in cells) <= MAX_SHOWN_CHARACTERS:
@@ -154,8 +193,7 @@ async def check_media_of_items(connection: AsyncConnection, campaign: Row[Any]) 
     for name, column in (("source", content.source), ("reference", content.reference)):
         if column and name not in filled_columns:
             raise Conflict(
-                f"No item has anything in the column “{shorten_echo(column)}”, which is to be the {name}. Change the "
-                "settings, or import the items again.",
+                f"No item has anything in the column “{shorten_echo(column)}”, which is to be the {name}. Change the settings, or import the items again.",
                 code="column_unknown",
                 column=shorten_echo(column),
             )

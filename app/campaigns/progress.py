@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from app.errors import Refusal
 
-JobResult = TypeVar("Result")
+JobResult = TypeVar("JobResult")
 ReportRowCount = Callable[[int], None]
 ReportingJob = Callable[[ReportRowCount], Awaitable[JobResult]]
 

@@ -83,8 +83,7 @@ def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
     condition_by_sentence = {
         f"Imported {pluralize(receipt.responses, 'response')} on {pluralize(receipt.items, 'item')}.": True,
         f"HITs passed over because they were imported before: {receipt.known:,}.": receipt.known,
-        f"Scores left out because their item was marked N/A: {receipt.not_applicable:,}. The export of responses has "
-        "these marks.": receipt.not_applicable,
+        f"Scores left out because their item was marked N/A: {receipt.not_applicable:,}. The export of responses has these marks.": receipt.not_applicable,
         f"HITs in which every item was marked N/A, kept without a response: {receipt.without_score:,}.": (
             receipt.without_score
         ),
@@ -134,7 +133,7 @@ async def import_responses_from_file(
         campaign = await find_campaign_for_responses(connection, slug)
     values = CriterionValueFormat(campaign)
     platform, rows, notes = await asyncio.to_thread(
-        read_answer_file, file, name, values, max_mb=max_mb, options=options
+        read_answer_file, file, name, values, now=now, max_mb=max_mb, options=options
     )
     async with engine.connect() as connection:
         notes.by_text = await replace_item_texts_by_ids(connection, campaign.id, rows) if notes.columns else 0

@@ -64,7 +64,9 @@ async def create_draft_with_items(
     items_of_file = parsed_file.content.items or ItemsOfFile.model_construct()
     mapping = column_mapping_of_file(items_of_file)
     if table is not None:
-        read_upload = partial(read_table, table.file, table.name, max_mb=max_mb, read_as=read_as_of_file(items_of_file))
+        read_upload = partial(
+            read_table, table.file, table.name, max_mb=max_mb, read_options=read_as_of_file(items_of_file)
+        )
         with name_file_in_errors(table.name):
             await items.import_items_table(connection, campaign.slug, read_upload, mapping, media=media)
     elif items_of_file.rows:

@@ -20,6 +20,7 @@ from app.campaigns import items, lifecycle, listing, marking, responses_import
 from app.campaigns.answer_options import AnswerFileOptions
 from app.campaigns.columns import PRIORS_MEANING, ROW_NUMBERS_AS_IDS, ColumnMapping, id_column_or_none
 from app.campaigns.described import ChosenColumns, UploadPreview, preview_uploaded_file
+from app.campaigns.named_media import report_files
 from app.campaigns.progress import ReportingJob, stream_job_progress
 from app.campaigns.routes import (
     CAMPAIGN_PATH,
@@ -37,11 +38,12 @@ from app.designs.numbers import parse_nonnegative_int
 from app.designs.registry import design_of
 from app.designs.written import CriterionValueFormat
 from app.errors import Invalid, Refusal
+from app.media import store
 from app.media.archive import MediaZip
 from app.record.law import law_of
 from app.settings import Settings
 from app.templating import markdown_to_safe_html
-from app.upload import ENCODINGS, MAX_UPLOAD_ROWS, ReadOptions
+from app.upload import ENCODINGS, MAX_UPLOAD_ROWS, ReadOptions, can_be_read
 from app.web import (
     AppSettings,
     Database,
@@ -198,17 +200,23 @@ async def preview_items_upload(
             if "replace" in form_data
             else (await items.load_existing_ids_and_next_number(connection, campaign.id))[0]
         )
+        files_here = (await store.load_campaign_files(connection, campaign.id)).content_type_by_name
     carried_bytes = file.file.read() if file.size is not None and file.size <= MAX_CARRIED_FILE_BYTES else b""
     build_preview = partial(
         preview_uploaded_file,
         law=law_of(campaign),
         content=Content.from_campaign(campaign),
         design=design_of(campaign),
-        taken=existing_ids,
+        existing_ids=existing_ids,
         max_mb=settings.max_upload_mb,
     )
-    async with slots.hold_slot(file.file):
+    media = uploaded_media_zip(form_data, settings)
+    async with slots.hold_slot(file.file, *([media.file] if media else [])):
         preview_context = await preview_context_of_file(build_preview, form_data, file)
+        if "described" in preview_context:
+            preview_context["files"] = await asyncio.to_thread(
+                report_files, preview_context["described"].files, media, files_here
+            )
     if is_script_request(request):
         return render_page(request, "admin/_preview.html", preview_context | {"row_numbers": ROW_NUMBERS_AS_IDS})
     carried = {"name": file.filename, "content": b64encode(carried_bytes).decode()} if carried_bytes else None
@@ -219,20 +227,19 @@ async def preview_items_upload(
 async def preview_context_of_file(
     build_preview: Callable[..., UploadPreview], form_data: FormData, file: UploadFile
 ) -> dict[str, Any]:
-    """Return the description of a file, as `described`; or the encodings in which it may be, as `offers`, and the
-    refusal.
+    """Return the description of a file, as `described`; or as `unreadable` the refusal of one that can be read if it
+    is said how.
     """
     identifier, shown, template = (form_text(form_data, name) for name in ("identifier", "shown", "template"))
     chosen_columns = ChosenColumns(identifier, shown, template, *priors_and_ignored_meanings(form_data))
     try:
         upload_preview = await asyncio.to_thread(
-            build_preview, file.file, file.filename or "", chosen_columns, read_as=read_as_of_form(form_data)
+            build_preview, file.file, file.filename or "", chosen_columns, read_options=read_as_of_form(form_data)
         )
     except Invalid as refusal:
-        detail_by_code = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
-        if not refusal.details.get(detail_by_code.get(refusal.code, "")):
+        if not can_be_read(refusal):
             raise
-        return {"unreadable": refusal, "offers": refusal.details.get("encodings", [])}
+        return {"unreadable": refusal}
     return {"described": upload_preview, "encodings": ENCODINGS}
 
 
@@ -255,7 +262,7 @@ async def import_items_from_page(
                 file.file,
                 file.filename or "",
                 mapping=ColumnMapping(identifier, shown, template, *priors_and_ignored_meanings(form_data)),
-                read_as=read_as_of_form(form_data),
+                read_options=read_as_of_form(form_data),
                 replace="replace" in form_data,
                 max_mb=settings.max_upload_mb,
                 media=media,

@@ -199,7 +199,7 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
             table = stored_file.file_next_to(path.parent, table_name)
         item_table = ItemTable(table.name, stack.enter_context(table.open("rb"))) if table else upload.table
         create_draft = partial(
-            stored_file.create_campaign_of_file, read=upload.parsed_file, table=item_table, media=upload.media
+            stored_file.create_campaign_of_file, parsed_file=upload.parsed_file, table=item_table, media=upload.media
         )
         return run_in_transaction(partial(create_draft, now=current_utc_time(), max_mb=limits.max_upload_mb))
 
@@ -250,7 +250,7 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
     def change(before: CampaignSettings) -> CampaignSettings:
         return merge_settings_sources(before.model_dump(), settings_file, options)
 
-    row = run_in_transaction(partial(lifecycle.edit_settings, slug=slug, change=change))
+    row = run_in_transaction(partial(lifecycle.edit_settings, slug=slug, change_settings=change))
     click.echo(f"Saved the settings of {slug}.")
     if advice := hints.advice_on_rule(row):
         click.echo(advice)
@@ -353,8 +353,8 @@ def import_item_file(
                 slug=slug,
                 file=opened,
                 name=file.name,
-                matching=ColumnMapping(identifier, ignored=ignored, **column_options),
-                read_as=ReadOptions(encoding, quotes),
+                mapping=ColumnMapping(identifier, ignored=ignored, **column_options),
+                read_options=ReadOptions(encoding, quotes),
                 replace=replace,
                 max_mb=limits.max_upload_mb,
                 media=packed,
@@ -463,7 +463,9 @@ def launch(slug: str, *, yes: bool) -> None:
     link = public_link(*experiment_arms.annotator_link_base(server_base_address(), row, arm))
     click.echo(f"{slug} is {row.status}.\nAnnotators: {link} (while Easel is running)")
     if row.checks_percent and not row.has_checks:
-        click.echo(f"{row.checks_percent:g} of a hundred HITs are to show a check, and there is none: mark some items.")
+        click.echo(
+            f"{row.checks_percent:g} of a hundred HITs are to show a check, and there is none: add items with some."
+        )
 
 
 @campaign.command()

@@ -18,7 +18,7 @@ from app.errors import Conflict
 from app.experiments import compared, judges, on_a_scale, senses, systems, transitive
 from app.experiments import people as with_arms
 from app.experiments.judges_of_a_file import load_comparison_file
-from app.experiments.runs import Experiment, RunExperiment, RunResults, load_runs
+from app.experiments.runs import Experiment, RunExperiment, RunResults, load_runs, run_missing
 from app.simulation.annotators import POPULATIONS
 
 OUT_HELP = "Folder for results, figures and report; runs that are there already are not done again."
@@ -219,7 +219,7 @@ def run_transitivity(out: Path, runs: int, seed: int) -> None:
 
 def run_scale_experiment(
     material: on_a_scale.ScaleMaterial, out: Path, runs: int, population_name: str, noise_share: float, seed: int
-) -> None:  # noqa: PLR0917
+) -> None:
     """Do all of it, and say where the report is."""
     if not noise_share > 0:  # Click lets NaN pass
         raise click.UsageError("--context is a share: more than 0, 1 at most.")
@@ -247,10 +247,10 @@ def prepare_out_folder(out: Path) -> None:
 def make_experiment_runner(out: Path, runs: int) -> RunExperiment:
     """What the runs of an experiment found, those that were missing with a progress bar."""
 
-    def run_missing(planned_experiment: Experiment, label: str) -> RunResults:
+    def run_with_progress(planned_experiment: Experiment, label: str) -> RunResults:
         with click.progressbar(length=runs, label=label) as bar:
             for finished_runs in run_missing(planned_experiment, out, runs):
                 bar.update(finished_runs - bar.pos)
         return load_runs(planned_experiment, out, runs)
 
-    return run_missing
+    return run_with_progress

@@ -2,8 +2,10 @@
 
 import json
 import secrets
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import text
@@ -11,11 +13,13 @@ from sqlalchemy import text
 from app.crowd.doors import Visitor
 from app.crowd.platform import Arrival
 from app.database.session import Driver, IdRow, Record, fetch_first_row, fetch_rows
-from app.errors import Gone, Invalid
+from app.errors import Gone, Invalid, Refusal, TooManyVisits
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 MAX_CLOCK_SKEW = timedelta(seconds=5)  # of servers, which may issue a token and make an assignment
+
+T = TypeVar("T")  # Python 3.11 has no other way
 
 ADMITTED_TO_EVERY_VERSION = 2**31 - 1  # a version of the visit that no campaign has
 
@@ -45,6 +49,9 @@ SELECT_ASSIGNMENT = text("""
 """)
 
 
+# SQL: the assignment s was made at :arrived_at. True where that is NULL: then no token named the assignment.
+ARRIVED_THEN = "s.arrived_at = coalesce(CAST(:arrived_at AS timestamptz), s.arrived_at)"
+
 SELECT_ARRIVAL_TIME = text("SELECT arrived_at FROM assignments WHERE campaign_id = :campaign AND id = :assignment")
 
 
@@ -53,7 +60,8 @@ class AssignmentId:
     """An assignment and its campaign, by their rows' ids.
 
     arrived_at: when it was made, where that is known. After a dump was restored, ids are given out again, and tokens of
-    lost assignments must not open those of others.
+    lost assignments must not open those of others: statements find only an assignment that was made then
+    (`ARRIVED_THEN`).
     """
 
     campaign_id: int
@@ -61,8 +69,8 @@ class AssignmentId:
     arrived_at: datetime | None = field(default=None, compare=False)
 
     @property
-    def parameters(self) -> dict[str, int]:
-        return {"campaign": self.campaign_id, "assignment": self.assignment_id}
+    def parameters(self) -> dict[str, Any]:
+        return {"campaign": self.campaign_id, "assignment": self.assignment_id, "arrived_at": self.arrived_at}
 
 
 class AssignmentRow(Record):
@@ -110,9 +118,14 @@ async def find_or_create_assignment(
         "admitted": admitted,
     }
     row = await fetch_first_row(connection, SELECT_ASSIGNMENT, parameters, AssignmentRow)
-    if row is None:
-        if visitor is not None:
+    if row is None and visitor is not None:
+        try:
             await visitor.charge_visit(connection, campaign_id, now=now)
+        except TooManyVisits:
+            row = await fetch_first_row(connection, SELECT_ASSIGNMENT, parameters, AssignmentRow)
+            if row is None:  # nor has a concurrent request of theirs come in
+                raise
+    if row is None:
         (row,) = await fetch_rows(connection, UPSERT_ASSIGNMENT, parameters, AssignmentRow)
     return AssignmentId(campaign_id, row.id, row.arrived_at)
 
@@ -138,6 +151,22 @@ async def check_token_age(connection: Driver, token: WorkerToken) -> None:
     row = await fetch_first_row(connection, SELECT_ARRIVAL_TIME, token.assignment.parameters, ArrivalTime)
     if row is not None and not token.matches_arrival(row.arrived_at):
         raise token_expired_error()
+
+
+async def refuse_old_token(connection: Driver, token: WorkerToken, reply: Awaitable[T]) -> T:
+    """Await the reply to a token, and check the token only if the reply is a refusal.
+
+    A good token so costs no statement of its own: those of the reply find nothing for an old one (`ARRIVED_THEN`).
+
+    Raises:
+        Gone: `token_expired`, in the place of any refusal of the reply to an old token.
+
+    """
+    try:
+        return await reply
+    except Refusal:
+        await check_token_age(connection, token)
+        raise
 
 
 def token_expired_error() -> Gone:

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import BinaryIO
 
 from app.crowd import files as own_files
@@ -34,7 +35,7 @@ NUMBERED_COLUMN_PATTERN = re.compile(rf"({'|'.join(map(re.escape, NUMBERED_COLUM
 
 
 def read_answer_file(
-    file: BinaryIO, file_name: str, value_reader: ValueReader, *, max_mb: int, options: ReadingOptions
+    file: BinaryIO, file_name: str, value_reader: ValueReader, *, now: datetime, max_mb: int, options: ReadingOptions
 ) -> tuple[Platform, list[ResultRow], ReadingNotes]:
     """Return the platform that a file's annotators come from, their HITs, and what there is to tell of the reading.
 
@@ -50,14 +51,14 @@ def read_answer_file(
     check_upload_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     file.seek(0)
-    reader = CellReader(options)
+    reader = CellReader(now, options)
     try:
         return (*read_result_rows(file, file_name, value_reader, digest, max_mb=max_mb, reader=reader), reader.notes)
     except FormatsUnknownError:
         file.seek(0)
-    first_reader = CellReader(options)
+    first_reader = CellReader(now, options)
     _, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=first_reader)
-    reader = CellReader(options, detect_cell_formats(file_format.iter_formatted_cells(upload), options))
+    reader = CellReader(now, options, detect_cell_formats(file_format.iter_formatted_cells(upload), options))
     file.seek(0)
     return (*read_result_rows(file, file_name, value_reader, digest, max_mb=max_mb, reader=reader), reader.notes)
 
@@ -66,10 +67,9 @@ def read_result_rows(
     file: BinaryIO, file_name: str, value_reader: ValueReader, digest: str, *, max_mb: int, reader: CellReader
 ) -> tuple[Platform, list[ResultRow]]:
     platform, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=reader)
-    if value_reader.criteria and not file_format.has_criteria:
+    if value_reader.criterion_names and not file_format.has_criteria:
         raise Invalid(
-            f"This campaign asks by {join_names(value_reader.criteria)}, and a result file of {platform.title} cannot say by "
-            "which a value is. Nothing was imported.",
+            f"This campaign asks by {join_names(value_reader.criterion_names)}, and a result file of {platform.title} cannot say by which a value is. Nothing was imported.",
             code="criteria_not_imported",
         )
     try:
@@ -77,8 +77,7 @@ def read_result_rows(
     except Invalid as refused:
         if refused.code == "file_empty" and reader.notes.rejected:
             raise Invalid(
-                f"All {reader.notes.rejected:,} results of this file were rejected, cancelled or ignored, so they were "
-                "left out. Nothing was imported.",
+                f"All {reader.notes.rejected:,} results of this file were rejected, cancelled or ignored, so they were left out. Nothing was imported.",
                 code="all_rejected",
             ) from None
         raise
@@ -93,7 +92,7 @@ def read_answer_table(
     notes.rows, notes.lines, notes.file = upload.row_count, upload.line_count, " ".join(upload.notes)
     upload = rename_known_columns(convert_tool_table(upload, notes))
     if MTURK_STATUS_COLUMN in upload.columns and not reader.options.count_rejected:
-        upload = replace(upload, records=skip_rejected(upload.rows, notes))
+        upload = replace(upload, rows=skip_rejected(upload.rows, notes))
     platform, file_format = detect_result_platform(upload.columns)
     if any(reader.options.columns.values()) or not file_format.has_required_columns(upload.columns):
         return platform, own_files.RESULTS, map_columns(upload, reader.options, notes)
@@ -110,7 +109,7 @@ def rename_known_columns(upload: UploadedTable) -> UploadedTable:
         UploadedRow(record.line, {names.get(name, name): value for name, value in record.values.items()})
         for record in upload.rows
     )
-    return replace(upload, columns=columns, records=records)
+    return replace(upload, columns=columns, rows=records)
 
 
 def canonical_column_name(name: str, columns: Sequence[str]) -> str:

@@ -49,28 +49,28 @@ class ValueReader(Protocol):
     """How the values of a campaign's design stand in a file."""
 
     @property
-    def possible(self) -> str:
+    def allowed_numbers_text(self) -> str:
         """Which numbers an item can have, in words."""
 
     @property
-    def in_points(self) -> bool:
+    def has_point_values(self) -> bool:
         """Whether values are points, 0 to 100."""
 
     @property
-    def criteria(self) -> Sequence[str]:
+    def criterion_names(self) -> Sequence[str]:
         """The names of the criteria by which values are; none where there are none."""
 
     @property
     def classes(self) -> Sequence[str]:
         """What its classes are called; none where values are no classes."""
 
-    def read_number(self, cell: str, /) -> float | None:
+    def parse_number(self, cell: str, /) -> float | None:
         """A number, None where it cannot be a value. Raises ValueError where it is no number."""
 
-    def read_value(self, cell: str, /) -> float | None:
+    def parse_value(self, cell: str, /) -> float | None:
         """A number or the label of a class, likewise."""
 
-    def for_criterion(self, criterion: str, /) -> "ValueReader | None":
+    def criterion_format(self, criterion: str, /) -> "ValueReader | None":
         """How they stand there by a criterion, empty where none is named; None where the campaign does not ask so."""
 
 

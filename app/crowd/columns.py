@@ -146,7 +146,7 @@ def map_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNo
     read = {MTURK_STATUS_COLUMN, *(name for names in families.values() for name in names)}
     notes.passed_over = join_names([name for name in upload.columns if name not in read])
     columns = ("hit", *(role for role in COLUMN_ROLES if role in mapping and role != "hit"))
-    return replace(upload, columns=columns, records=iter_item_rows(upload.rows, families))
+    return replace(upload, columns=columns, rows=iter_item_rows(upload.rows, families))
 
 
 def check_mapped_columns(

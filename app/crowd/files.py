@@ -24,6 +24,7 @@ UNREAD_EXPORT_COLUMNS = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
     *("drawn_because", "leader_probability", "left_out", "left_out_reason", "left_out_at", "barred", "revision"),
     *("first_touch_ms", "changes", "input_kind", "viewport", "shown_as", "criterion_position"),
+    *("flag", "comment", "hit_flag", "hit_comment"),
 )
 ENTRY_ANSWER_PREFIX = (
     "asked_"  # begins the columns of an export that say what its annotator answered to a question asked once
@@ -78,7 +79,7 @@ def read_easel_results(
     Raises `Invalid`: `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
     `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`,
     `score_out_of_range`, `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `segment_differs`,
-    `time_unreadable`, `criterion_unknown`, `file_empty`.
+    `time_unreadable`, `time_in_future`, `criterion_unknown`, `file_empty`.
     """
     hits: dict[tuple[str, str, str, str], list[JudgmentTuple]] = {}
     replaced_answers: set[tuple[str, str]] = set()  # annotators, and numbers of their answers
@@ -131,8 +132,7 @@ def check_easel_columns(line: int, columns: Sequence[str]) -> bool:
         refuse_line(
             "column_unknown",
             line,
-            f"Easel does not know the column {join_names(unknown)}: it reads {', '.join((*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS))}. Remove "
-            "what should not count.",
+            f"Easel does not know the column {join_names(unknown)}: it reads {', '.join((*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS))}. Remove what should not count.",
             columns=shorten_names(unknown),
         )
     names = [RESULT_COLUMN_ALIASES.get(name, name) for name in columns]
@@ -173,7 +173,7 @@ def read_required_id(cells: dict[str, str], column: str, line: int) -> str:
 
 def value_reader_for_criterion(value_reader: ValueReader, line: int, criterion: str | None) -> ValueReader:
     """criterion: as the row says, None where it has no such column. Raises `Invalid` (`criterion_unknown`)."""
-    criterion_reader = value_reader.for_criterion(criterion or "")
+    criterion_reader = value_reader.criterion_format(criterion or "")
     if criterion_reader is None:
         missing_message = "there is no column criterion" if criterion is None else "criterion is empty"
         message = f"the campaign does not ask by “{shorten_echo(criterion)}”" if criterion else missing_message
@@ -239,17 +239,21 @@ def parse_unjudged_reason(line: int, cells: dict[str, str]) -> str:
 
 def parse_cell_value(line: int, cell: str, value_reader: ValueReader, reader: CellReader, *, exported: bool) -> float:
     text = (
-        cell if cell in value_reader.classes else reader.normalise_number(cell, accept_percent=value_reader.in_points)
+        cell
+        if cell in value_reader.classes
+        else reader.normalise_number(cell, accept_percent=value_reader.has_point_values)
     )
     try:
-        value = value_reader.read_number(text) if exported else value_reader.read_value(text)
+        value = value_reader.parse_number(text) if exported else value_reader.parse_value(text)
     except ValueError:
         if value_reader.classes:
             message = f"“{shorten_echo(cell)}” is none of the classes {join_names(value_reader.classes)}."
             refuse_line("class_unknown", line, message, classes=shorten_names(value_reader.classes))
         refuse_line("score_not_a_number", line, f"the value “{shorten_echo(cell)}” is not a number.")
     if value is None:
-        refuse_line("score_out_of_range", line, f"the value {shorten_echo(cell)} is not {value_reader.possible}.")
+        refuse_line(
+            "score_out_of_range", line, f"the value {shorten_echo(cell)} is not {value_reader.allowed_numbers_text}."
+        )
     return value
 
 
@@ -278,7 +282,7 @@ def parse_item_position(line: int, cell: str) -> int | None:
 
 
 def parse_time_cell(line: int, column: str, cells: dict[str, str], reader: CellReader) -> datetime | None:
-    """Raises `Invalid` (`time_unreadable`)."""
+    """Raises `Invalid` (`time_unreadable`, `time_in_future`)."""
     cell = cells.get(column, "")
     moment = reader.parse_time_cell(line, column, cell) if cell else None
     return moment.time if moment else None
@@ -332,10 +336,4 @@ def check_items_unique(items: Sequence[str], lines: Sequence[int]) -> None:
 RESULTS = ResultFileFormat(
     has_easel_column, has_required_easel_columns, read_easel_results, iter_easel_cells, has_criteria=True
 )
-PLATFORM = Platform(
-    "elsewhere",
-    "Elsewhere",
-    has_page=False,
-    result_files=RESULTS,
-    shares_assignment_ids=True,
-)
+PLATFORM = Platform("elsewhere", "Elsewhere", has_page=False, result_files=RESULTS, shares_assignment_ids=True)

@@ -5,7 +5,7 @@ file tells of them. Pure.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -24,6 +24,7 @@ AMBIGUOUS_NUMBER_PATTERN = re.compile(
     r"[+-]?[1-9]\d{0,2},\d{3}"
 )  # 1,234 is a little more than one, or more than a thousand
 PERCENT_CELL_PATTERN = re.compile(r"(.*\S)\s*%")
+CLOCK_SKEW = timedelta(days=1)  # how far ahead of ours another machine's clock may be, with its time zone unknown
 
 
 class FormatsUnknownError(Exception):
@@ -99,12 +100,14 @@ class CellReader:
     """Reads cells by what is known of their file. Without `formats` it may raise `FormatsUnknownError`.
 
     Attributes:
+        now: The time of the import, after which no answer was given.
         options: How the uploader wants the file read.
         formats: How its numbers and dates are written, once that is known.
         notes: What there is to tell of the reading.
 
     """
 
+    now: datetime
     options: ReadingOptions = field(default_factory=ReadingOptions)
     formats: CellFormats | None = None
     notes: ReadingNotes = field(default_factory=ReadingNotes)
@@ -139,7 +142,10 @@ class CellReader:
         return digits if "," not in digits and "." not in digits else cell
 
     def parse_time_cell(self, line: int, column: str, cell: str) -> ParsedTime | None:
-        """Return the time in a cell, None if it is missing. Raises `Invalid` (`time_unreadable`)."""
+        """Return the time in a cell, None if it is missing.
+
+        Raises `Invalid` (`time_unreadable`, `time_in_future`).
+        """
         if cell.lower() in MISSING_VALUE_WORDS:
             return None
         day_first = self.formats.has_day_first if self.formats else None
@@ -152,11 +158,18 @@ class CellReader:
         if parsed_time is None:
             message = f"{column} is “{shorten_echo(cell)}”, not a time such as 2026-01-31T15:04:05Z."
             refuse_line("time_unreadable", line, message, column=column)
+        self.check_passed(line, column, cell, parsed_time.time)
         if parsed_time.is_naive:
             self.notes.time_zone = self.options.time_zone
         if day_first is not None:
             self.notes.date_order = "day_first" if day_first else "month_first"
         return parsed_time
+
+    def check_passed(self, line: int, column: str, cell: str, at: datetime) -> None:
+        """Raise `Invalid` (`time_in_future`) for a time more than `CLOCK_SKEW` after now."""
+        if at > self.now + CLOCK_SKEW:
+            message = f"{column} is “{shorten_echo(cell)}”, a time that has not come yet. Check the year, the day and the month."
+            refuse_line("time_in_future", line, message, column=column)
 
 
 def is_missing_value(cell: str, labels: Iterable[str]) -> bool:
@@ -216,16 +229,14 @@ def decide_decimal_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen:
         refuse_line(
             "decimal_unclear",
             max(line, other_line),
-            f"“{comma}” on line {line} has a decimal comma, and “{point}” on line {other_line} a decimal point. Write all "
-            "numbers one way, or say which with the option decimal (point or comma).",
+            f"“{comma}” on line {line} has a decimal comma, and “{point}” on line {other_line} a decimal point. Write all numbers one way, or say which with the option decimal (point or comma).",
         )
     if numbers.keys() == {None}:
         line, cell = numbers[None]
         refuse_line(
             "decimal_unclear",
             line,
-            f"“{cell}” can be a number with a decimal comma, or one above a thousand. Say which with the option "
-            "decimal (point or comma).",
+            f"“{cell}” can be a number with a decimal comma, or one above a thousand. Say which with the option decimal (point or comma).",
         )
     return next((comma for comma in numbers if comma is not None), None)
 
@@ -239,16 +250,14 @@ def decide_day_first(orders: Mapping[bool | None, tuple[int, str]], chosen: Date
         refuse_line(
             "date_order_unclear",
             max(line, other_line),
-            f"“{day}” on line {line} has the day first, and “{month}” on line {other_line} the month. Write all dates one "
-            "way, such as 2026-01-31.",
+            f"“{day}” on line {line} has the day first, and “{month}” on line {other_line} the month. Write all dates one way, such as 2026-01-31.",
         )
     if orders.keys() == {None}:
         line, cell = orders[None]
         refuse_line(
             "date_order_unclear",
             line,
-            f"no date of this file tells whether the day or the month comes first in “{shorten_echo(cell)}”. Say so with "
-            "the option date_order (day_first or month_first).",
+            f"no date of this file tells whether the day or the month comes first in “{shorten_echo(cell)}”. Say so with the option date_order (day_first or month_first).",
         )
     return next((day_first for day_first in orders if day_first is not None), None)
 

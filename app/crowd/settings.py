@@ -3,9 +3,9 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
-from app.fields import EDITABLE, OneLine
+from app.fields import EDITABLE, InputModel, OneLine
 
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
 PayText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
@@ -33,7 +33,7 @@ def validate_code_or_url(code_or_url: str) -> str:
 ReturnCodeOrUrl = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(validate_code_or_url)]
 
 
-class CrowdSettings(BaseModel):
+class CrowdSettings(InputModel):
     """A column of a campaign for each."""
 
     minutes_per_hit: Minutes | None = Field(

@@ -56,7 +56,7 @@ def convert_tool_table(upload: UploadedTable, notes: ReadingNotes) -> UploadedTa
     first = next(upload.rows, None)
     if first is None:
         return upload
-    upload = replace(upload, records=chain([first], upload.rows))
+    upload = replace(upload, rows=chain([first], upload.rows))
     for recognises, rows_of in TOOL_READERS:
         if recognises(first.values):
             return build_annotation_table(upload, partial(rows_of, notes=notes))
@@ -79,7 +79,7 @@ def build_annotation_table(upload: UploadedTable, read_rows: Callable[[UploadedR
     if not first:
         raise Invalid("This file has no finished annotations. Nothing was imported.", code="file_empty")
     columns = dict.fromkeys(name for record in first for name in record.values)
-    return replace(upload, columns=tuple(columns), records=chain(first, records))
+    return replace(upload, columns=tuple(columns), rows=chain(first, records))
 
 
 # Label Studio

@@ -11,6 +11,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.listing import count_made_up_hits
+from app.campaigns.rehearsed import is_rehearsal_crowd_gone
 from app.dashboard.course import PosteriorHistory
 from app.dashboard.follow import IncrementalReplays
 from app.dashboard.halo import HaloState, can_estimate_halo
@@ -73,6 +74,7 @@ class CampaignSnapshot:
     implied: ImpliedState | None
     halo: HaloState | None
     changes: Sequence[Row[Any]]  # of the campaign since its launch, as the audit log has it
+    crowd_gone: bool  # it is a rehearsal, and no process leads its crowd any more
 
     @property
     def drawn_judgments(self) -> Counts:
@@ -134,10 +136,11 @@ async def load_campaign_snapshot(
     first_criterion = criterion_view(campaign, 0)
     halo = (await replays.halos.load_newest(connection, first_criterion)).state if can_estimate_halo(campaign) else None
     changes = await load_changes_since_launch(connection, campaign.id)
+    crowd_gone = await is_rehearsal_crowd_gone(connection, campaign)
     arrays = *scores, judgments, is_gone, is_settled
     states = precision_position.state, history, implied_state, halo
     return CampaignSnapshot(
-        campaign, as_of, hits, counts, simulated_hits, hits_by_minute, names, *arrays, *states, changes
+        campaign, as_of, hits, counts, simulated_hits, hits_by_minute, names, *arrays, *states, changes, crowd_gone
     )
 
 

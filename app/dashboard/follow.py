@@ -205,7 +205,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
     def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
         """None of its values where they have no order, and so no mean."""
         return (
-            super().read(campaign, response)
+            super().response_to_hit(campaign, response)
             if design_of(campaign).is_ordered
             else AnsweredHit(response.annotator, [], [])
         )
@@ -255,7 +255,7 @@ class HaloReplay(IncrementalReplay[HaloState]):
     ) -> list[tuple[int, AnsweredHit]]:
         """By all criteria together."""
         hits_by_criterion = [
-            await super(HaloReplay, self).answers(connection, criterion_view, **filters)
+            await super(HaloReplay, self).load_hits(connection, criterion_view, **filters)
             for criterion_view in criterion_views(campaign)
         ]
         return [

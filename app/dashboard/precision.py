@@ -88,7 +88,7 @@ def extend_precision(precision: Precision, hits: Sequence[AnsweredHit], *, total
         answers = min(end, answers + step - answers % step)
         if answers > answers_below_half or answers == end:
             piece = slice(counted_answers - begin, answers - begin)
-            evidence, counted_answers = evidence.with_judgments(*long_form_of_hits(hits[piece])), answers
+            evidence, counted_answers = evidence.add_judgments(*long_form_of_hits(hits[piece])), answers
         if answers % step == 0:
             points.append(
                 typical_interval(moderate_means(evidence.tally)) if answers > answers_below_half else MAX_POINTS / 2

@@ -128,15 +128,14 @@ async def dashboard_page(
         unjudged_items = await unjudged.list_unjudged_items(connection, campaign)
         uncompared_systems = await left_over.list_uncompared_systems(connection, campaign)
         unseen_alerts = await alerts.list_alerts(connection, campaign.id)
-        warnings = await load_dashboard_warnings(connection, campaign, now=now)
+        turned_away = await doors.count_recent_refusals(connection, campaign.id, now=now)
         changes = await audit_log.load_changes_since_launch(connection, campaign.id)
         annotators_with_findings = await findings.count_annotators_with_findings(connection, campaign.id)
         rehearsal = None if state.figures["answered"] else await rehearsed.load_rehearsal_offer(connection, campaign)
     allow_external_media(request, campaign)
     base, done_at = request_base_url(request), state.figures["done_at"]
     link = public_link(*experiment_arms.annotator_link_base(base, campaign, arm))
-    context = campaign_page_context(campaign) | warnings
-    context |= {
+    context = campaign_page_context(campaign) | {
         "law": law_of(campaign),
         "design": design_of(campaign),
         "unit": design_of(campaign).score_unit(law_of(campaign)),
@@ -159,20 +158,13 @@ async def dashboard_page(
         "code": qr_code_svg(link),
         "only_here": base if is_loopback_url(base) else None,
         "rehearsal": rehearsal,
+        "turned_away": turned_away,
         "experiment": arm,
         "pace_rows": figures.pace_table_rows(state.figures),
     }
     return render_page(
         request, "admin/_dashboard_parts.html" if is_script_request(request) else "admin/campaign.html", context
     )
-
-
-async def load_dashboard_warnings(connection: Any, campaign: Any, *, now: datetime) -> dict[str, Any]:
-    """Return the facts that the page warns of: a rehearsal without its crowd, and visits that were turned away."""
-    return {
-        "crowd_gone": await rehearsed.is_rehearsal_crowd_gone(connection, campaign),
-        "turned_away": await doors.count_recent_refusals(connection, campaign.id, now=now),
-    }
 
 
 async def load_viewed_item(

@@ -14,6 +14,7 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.rehearsed import is_rehearsal_crowd_gone
 from app.dashboard import classes, implied
 from app.dashboard import halo as halos
 from app.dashboard.course import PosteriorHistory
@@ -73,14 +74,17 @@ class DashboardState:
 
 @dataclass(frozen=True)
 class ChangeMarker:
-    """Differs from the one before when an answer came in, a HIT was leased or ran out, or the campaign's status or
-    revision changed. looks: how many of those before it, one after another, found answers.
+    """Differs from the one before when an answer came in, a HIT was leased or ran out, the campaign's status or
+    revision changed, or a rehearsal lost its crowd or got it back.
+
+    looks: how many of those before it, one after another, found answers.
     """
 
     status: str
     revision: int
     open_hits: int
     polls_with_answers: int
+    crowd_gone: bool
     watermark: Watermark = field(compare=False)
 
 
@@ -91,7 +95,10 @@ async def load_change_marker(
     changes = await poll_changes(connection, campaign.id, previous.watermark if previous else None)
     open_hits = (await connection.execute(text(COUNT_LEASED_HITS), {"campaign": campaign.id, "now": now})).scalar_one()
     polls_with_answers = (previous.polls_with_answers if previous else 0) + (changes.first_new_seq is not None)
-    return ChangeMarker(campaign.status, changes.watermark.revision, open_hits, polls_with_answers, changes.watermark)
+    gone = await is_rehearsal_crowd_gone(connection, campaign)
+    return ChangeMarker(
+        campaign.status, changes.watermark.revision, open_hits, polls_with_answers, gone, changes.watermark
+    )
 
 
 async def load_dashboard_state(
@@ -115,6 +122,7 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
     figures = {
         "status": campaign.status,
         "answered": snapshot.hit_count > 0,
+        "crowd_gone": snapshot.crowd_gone,
         "done": snapshot.judgments_wanted - snapshot.judgments_left,
         "wanted": snapshot.judgments_wanted,
         "done_at": expected_finish_time(snapshot),

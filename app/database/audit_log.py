@@ -186,11 +186,17 @@ def displayed_changes(line: Row[Any]) -> list[tuple[str, str | None, str | None]
     ]
 
 
+def list_in_words(values: Sequence[Any]) -> str:
+    """Return the values of a list one after another: sentences as they are, others with semicolons between them."""
+    words = [str(value) for value in values]
+    return (" " if all(word.endswith(".") for word in words) else "; ").join(words)
+
+
 def format_logged_fact(facts: Mapping[str, Any], name: str) -> str | None:
     if name not in facts:
         return None
     value = facts[name]
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = "nothing" if value in (None, "", [], {}) else str(value)
+    text = "nothing" if value in (None, "", [], {}) else list_in_words(value) if isinstance(value, list) else str(value)
     return text if len(text) <= MAX_LOGGED_VALUE_CHARACTERS else text[: MAX_LOGGED_VALUE_CHARACTERS - 1] + "…"

@@ -129,6 +129,8 @@ class LimitedConnection(BaseConnection):
     def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
         super().__init__(protocol, transport, *rest)
         self.socket: socket.socket | None = transport.get_extra_info("socket")
+        # Whether there is a network between this process and the server; to ask the socket takes a microsecond.
+        self.is_remote = self.socket is None or self.socket.family != socket.AF_UNIX
         self.trust = ConnectionTrust()
         self.limits = TimeLimits()
         self.opened = self.last_used = time.monotonic()
@@ -159,16 +161,12 @@ class LimitedConnection(BaseConnection):
         except TimeoutError:
             self.trust.drop_all()
 
-    def is_remote(self) -> bool:
-        """Return whether there is a network between this process and the server."""
-        return self.socket is None or self.socket.family != socket.AF_UNIX
-
     def needs_ping(self) -> bool:
         """Return whether to ask for a sign of life before the next use."""
         if self.is_closed() or self.opened <= self.trust.dropped:
             return True
         quiet_since = time.monotonic() - self.limits.fresh
-        return self.is_remote() and (self.last_used <= self.trust.suspected or self.last_used < quiet_since)
+        return self.is_remote and (self.last_used <= self.trust.suspected or self.last_used < quiet_since)
 
     async def ping(self) -> bool:
         """Return whether the server answers on this connection now; it is closed if not."""
@@ -256,7 +254,7 @@ class Connector:
         settings |= self.settings
         connection = await self.connect_with_settings(host, settings)
         connection.trust, connection.limits = self.trust, self.limits
-        if connection.socket is not None and connection.is_remote():
+        if connection.socket is not None and connection.is_remote:
             enable_keepalives(connection.socket, self.address.parameters)
         return connection
 

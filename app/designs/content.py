@@ -15,13 +15,13 @@ from unicodedata import normalize
 from urllib.parse import unquote
 
 import nh3
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from app.designs.differences import mark_word_differences
 from app.designs.item_names import ItemName, item_names
 from app.fields import is_blank
 from app.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
+from app.markdown import markdown_parser
 from app.result_cache import cache_results_by_size
 
 MAX_FILE_NAME_CHARS = 200
@@ -320,7 +320,7 @@ def media_kind(kind: str, title: str, plural: str) -> ContentKind:
     return ContentKind(title, plural, draw, files, is_file=True)
 
 
-ITEM_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+ITEM_MARKDOWN = markdown_parser("table", "strikethrough")
 
 
 @cache_results_by_size

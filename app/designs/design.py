@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator
+from pydantic import BeforeValidator, ConfigDict, field_validator
 
 from app.designs.answer import Answer, AnswerValue, Form, parse_touches
 from app.designs.item_names import form_by_position, item_names
@@ -19,7 +19,7 @@ from app.designs.unit import LIKELIEST_LABEL_UNIT, Unit, order_unit
 from app.designs.unit import POINTS_UNIT as IN_POINTS
 from app.designs.unjudged import parse_unjudged
 from app.errors import Conflict, Invalid, Refusal, join_names, shorten_echo, shorten_names
-from app.fields import refuse_blank
+from app.fields import InputModel, refuse_blank
 from app.inference.ground.arrays import Array
 from app.inference.observations.coarsening import JudgmentKind
 from app.inference.online.law import Law
@@ -51,7 +51,7 @@ def check_plain_text(value: object) -> object:
     return value
 
 
-class Design(BaseModel, ABC):
+class Design(InputModel, ABC):
     """A way of asking, with a campaign's settings of it, which are its fields: each has a title, a description and a
     default. `templates/designs/NAME.html` is what an annotator sees of it, a form that works as it stands.
 

@@ -73,7 +73,7 @@ class Pairwise(OrderDesign):
 
     def missing_values_error(self, positions: Sequence[int], count: int) -> Invalid:
         """That nothing was chosen; a program may also have sent a place for one of the two."""
-        refusal = super().missing(positions, count)
+        refusal = super().missing_values_error(positions, count)
         if len(positions) < count:
             return refusal
         return Invalid("Nothing was chosen yet. Choose, then submit.", code=refusal.code, **refusal.details)

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from app.errors import Invalid, join_names
-from app.fields import EDITABLE, OneLine
+from app.fields import EDITABLE, InputModel, OneLine
 
 RemarkTarget = Literal["none", "HIT", "items", "both"]
 FlagReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
@@ -26,7 +26,7 @@ MAX_COMMENT_CHARS = 500  # characters
 DEFAULT_FLAG_REASONS = ["It is broken or incomplete", "It is offensive", "It tells who somebody is", "Another reason"]
 
 
-class RemarkSettings(BaseModel):
+class RemarkSettings(InputModel):
     """A column of a campaign for each."""
 
     comment_on: RemarkTarget = Field(

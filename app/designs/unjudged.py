@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from app.designs.answer import Answer
 from app.errors import Invalid, join_names
-from app.fields import OneLine
+from app.fields import InputModel, OneLine
 
 UnjudgedReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 
@@ -25,7 +25,7 @@ DEFAULT_UNJUDGED_REASONS = [
 ]
 
 
-class UnjudgedSettings(BaseModel):
+class UnjudgedSettings(InputModel):
     """Settings of items that cannot be judged, a column of a campaign for each."""
 
     cannot_be_judged: bool = Field(

@@ -55,7 +55,7 @@ def run_scale_experiments(
     folder: Path,
     run_experiment: RunExperiment,
     command: str,
-) -> Path:  # noqa: PLR0917
+) -> Path:
     """Run every part, and write figures, tables and the report; the file of the report."""
     parts = [
         run_report_part(

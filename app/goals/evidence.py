@@ -48,7 +48,7 @@ class GoalEvidence:
         """Before the first judgment."""
         return cls(law, Tally.empty(n_items), LongJudgments.empty(n_items) if law.fit else None)
 
-    def with_judgments(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "GoalEvidence":
+    def add_judgments(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "GoalEvidence":
         """With these judgments too; see `Tally.after`."""
         judgments = self.judgments
         if judgments is not None:
@@ -59,7 +59,7 @@ class GoalEvidence:
             )
         return GoalEvidence(self.law, self.tally.add_judgments(items, annotators, scores), judgments)
 
-    def for_items(self, items: Integers) -> "GoalEvidence":
+    def select_items(self, items: Integers) -> "GoalEvidence":
         """That of some items alone, by their numbers in order, which are numbered anew."""
         return GoalEvidence(
             self.law, self.tally.select_items(items), self.judgments and self.judgments.select_items(items)

@@ -54,7 +54,7 @@ class Progress:
 
     def with_item_numbers(self, item_numbers: Integers) -> "Progress":
         """Where it was measured by these items alone, of all."""
-        return replace(self, settled=item_numbers[self.settled_items])
+        return replace(self, settled_items=item_numbers[self.settled_items])
 
 
 def counted_items(campaign: Any, in_pool: Mask) -> Integers:

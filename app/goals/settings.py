@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from app.designs.registry import design_of
 from app.errors import pluralize
-from app.fields import EDITABLE
+from app.fields import EDITABLE, InputModel
 
 Goal = Literal["none", "best", "threshold", "order", "intervals", "halves"]
 WhenReached = Literal["tell", "pause", "finish", "release"]
@@ -43,7 +43,7 @@ GOALS_OF_SINGLE_ITEMS: tuple[Goal, ...] = (
 )  # that can be settled of an item by itself
 
 
-class GoalSettings(BaseModel):
+class GoalSettings(InputModel):
     """A column of a campaign for each; they change no meaning of an answer."""
 
     goal: Goal = Field(

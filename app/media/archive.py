@@ -18,6 +18,7 @@ from app.designs.content import MAX_FILE_NAME_CHARS
 from app.errors import Invalid, TooLarge, shorten_echo
 from app.media.file_names import PathMatches, match_names_to_paths
 from app.media.signatures import detect_content_type
+from app.upload.containers import check_density
 
 MB = 2**20
 MEDIA_PIECE_BYTES = 2**18
@@ -32,8 +33,6 @@ ZIP64_LOCATOR_SIGNATURE, ZIP64_LOCATOR_BYTES = (
     b"PK\x06\x07",
     20,
 )  # stands before it where there are more files than we take
-MAX_UNCHECKED_DENSITY_BYTES = 2**23  # up to this size a table may be packed as densely as it likes
-MAX_COMPRESSION_RATIO = 200  # bytes of a table for each byte of its packed form; tables of texts have 3 to 20
 SYSTEM_FILE_NAMES = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 ZIP_ENCRYPTED_FLAG = 1  # a bit of a file's flags
 ALLOWED_COMPRESSION_TYPES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others take memory as their headers please
@@ -167,9 +166,7 @@ def match_zip_entries(
     Items call a file by its path below the folder; where there is none, by its path, or by that below the one folder
     that was packed whole.
     """
-    folder = media_zip.folder
-    root_folder = common_root_folder(paths) if folder is None else folder
-    spellings_by_path = {path: ([path] if folder is None else []) + [path.removeprefix(root_folder)] for path in paths}
+    spellings_by_path = ways_to_name(paths, media_zip.folder)
     matches = match_names_to_paths(spellings_by_path, referenced_names, existing_names)
     for path, names in matches.names_by_path.items():
         own_name = spellings_by_path[path][-1]
@@ -192,6 +189,33 @@ def match_zip_entries(
     return [
         (name, path) for path, names in matches.names_by_path.items() for name in names
     ], matches.path_by_respelled_name
+
+
+def ways_to_name(paths: Collection[str], folder: str | None) -> dict[str, list[str]]:
+    """Return by path the names that items may use for it exactly; folder: as in `Packed`."""
+    whole = common_root_folder(paths) if folder is None else folder
+    return {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
+
+
+class ComparedNames(NamedTuple):
+    """The names that items use and a zip lacks, and the paths in it that no item names."""
+
+    missing_names: list[str]
+    unreferenced_paths: list[str]
+
+
+def compare_names(
+    media_zip: MediaZip, referenced_names: Collection[str], existing_names: Collection[str]
+) -> ComparedNames:
+    """Compare the files of a zip with those that items name, by its list of files alone; what lies before that may be
+    cut off. Raises what `zip_entries_by_path` and `stream` raise.
+    """
+    with open_zip(media_zip.file) as archive:
+        paths = zip_entries_by_path(archive)
+    matches = match_names_to_paths(ways_to_name(paths, media_zip.folder), referenced_names, existing_names)
+    used = {name for names in matches.names_by_path.values() for name in names}
+    missing_names = [name for name in referenced_names if name not in used and name not in existing_names]
+    return ComparedNames(missing_names, [path for path, names in matches.names_by_path.items() if not names])
 
 
 def refuse_unreferenced_files(
@@ -243,16 +267,14 @@ def check_media_sizes(entries: Collection[zipfile.ZipInfo], media_zip: MediaZip,
     for entry in entries:
         if entry.file_size > media_zip.max_file_mb * MB:
             raise TooLarge(
-                f"“{shorten_echo(entry.filename)}” in the zip has {entry.file_size / MB:,.0f} MB, and "
-                f"{media_zip.max_file_mb} MB is the most. Nothing was imported.",
+                f"“{shorten_echo(entry.filename)}” in the zip has {entry.file_size / MB:,.0f} MB, and {media_zip.max_file_mb} MB is the most. Nothing was imported.",
                 code="media_file_too_large",
                 file=shorten_echo(entry.filename),
             )
-    total_bytes = existing_bytes + sum(info.file_size for info in entries)
+    total_bytes = existing_bytes + sum(entry.file_size for entry in entries)
     if total_bytes > media_zip.max_mb * MB:
         raise TooLarge(
-            f"With this zip the campaign would have {total_bytes / MB:,.0f} MB of files, and {media_zip.max_mb} MB is the most. "
-            "Nothing was imported.",
+            f"With this zip the campaign would have {total_bytes / MB:,.0f} MB of files, and {media_zip.max_mb} MB is the most. Nothing was imported.",
             code="media_too_large",
         )
 
@@ -278,15 +300,10 @@ def unpack_entry_pieces(
 def unpack_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:
     """Return a file of a zip as a temporary file on disk, open at its beginning: a small zip can hold a large one.
 
-    Raises `TooLarge` (`zip_too_dense`) for one that is packed more densely than tables are.
+    Raises `TooLarge` (`zip_too_dense`).
     """
-    if entry.file_size > MAX_UNCHECKED_DENSITY_BYTES and entry.file_size > MAX_COMPRESSION_RATIO * entry.compress_size:
-        raise TooLarge(
-            f"“{shorten_echo(entry.filename)}” in the zip is more than {MAX_COMPRESSION_RATIO} times as large as its packed form, as "
-            "no usual table is. Nothing was imported. Send the table without packing it.",
-            code="zip_too_dense",
-            file=shorten_echo(entry.filename),
-        )
+    name = shorten_echo(entry.filename)
+    check_density(entry.file_size, entry.compress_size, f"“{name}” in the zip", "zip_too_dense", file=name)
     with ExitStack() as stack, archive.open(entry) as stream:
         file: IO[bytes] = stack.enter_context(TemporaryFile())
         while data := stream.read(MEDIA_PIECE_BYTES):

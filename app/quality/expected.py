@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from app.designs.design import Design
 from app.designs.numbers import parse_nonnegative_int, parse_strict_decimal
 from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.fields import InputModel
 
 DEFAULT_TOLERANCE_POINTS = 15.0  # of a tolerance where nobody chooses
 DEFAULT_TOLERANCE_FACTOR = 2.0  # of ratios: twice as much, or half
@@ -24,7 +25,7 @@ FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 ExpectedLabel = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
-class ExpectedAnswer(BaseModel):
+class ExpectedAnswer(InputModel):
     """What is expected of one item: one of a value, labels, or a place.
 
     value: a score in points or a ratio; tolerance: how far from it an answer may be, in points, or as a factor of at

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from math import nan
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from app.fields import InputModel
 from app.inference.ground.arrays import Array
 from app.inference.observations.coarsening import JudgmentKind
 from app.quality.conduct import AnnotatorBehaviour
@@ -37,7 +38,7 @@ class RuleRequirement:
     target: str = "anybody"
 
 
-class QualityRule(BaseModel, ABC):
+class QualityRule(InputModel, ABC):
     """A rule, with a campaign's thresholds, which are its fields: each has a title, a description and a default.
 
     name: the key in `RULES`, stored with what it found. title: for people. tells: what it can tell, and what it cannot.

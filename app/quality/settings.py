@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, Field, StringConstraints, ValidationError, field_validator
+from pydantic import Field, StringConstraints, ValidationError, field_validator
 
-from app.fields import EDITABLE
+from app.fields import EDITABLE, InputModel
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import QualityRule, RuleAction
 
@@ -24,7 +24,7 @@ class RuleChoice(NamedTuple):
     action: RuleAction
 
 
-class QualitySettings(BaseModel):
+class QualitySettings(InputModel):
     """Those of a campaign's settings that say how annotators are watched."""
 
     quality_preset: QualityPreset = Field(

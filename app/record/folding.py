@@ -48,10 +48,10 @@ async def lock_present_posteriors(
     await share_store_lock(connection, campaign)
     revision = (await connection.execute(FIND_REVISION, {"campaign": campaign.id})).scalar_one()
     await connection.execute(states.LOCK_LAW_STATE, {"campaign": campaign.id})
-    criterion_views = criterion_views(campaign)
+    views = criterion_views(campaign)
     return [
         await lock_item_posteriors(connection, Revision(campaign.id, revision, criterion_number(view)), answers)
-        for view in criterion_views
+        for view in views
     ]
 
 

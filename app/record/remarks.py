@@ -82,7 +82,7 @@ FIND_ALL_REMARKS = text(
 )  # oldest first
 HAS_ANY_REMARK = text(
     f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{REMARKS_KEY}')"
-)  # noqa: S608  (constants)
+)
 
 FIND_FLAGGED_ITEMS = text(f"""
     SELECT {REMARK_SUBJECT_ID} AS item, CASE WHEN said.about <> '{WHOLE_HIT}' THEN s.external_id END AS segment,

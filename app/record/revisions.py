@@ -285,10 +285,10 @@ async def rebuild_present_revision(connection: AsyncConnection, campaign_id: int
     everybody who keeps something of the one before learns of it. Whoever calls this has kept the others out.
     """
     campaign = (await connection.execute(FIND_CAMPAIGN_TO_REVISE, {"campaign": campaign_id})).one()
-    criterion_views = criterion_views(campaign)
-    replays = [await replay_responses(connection, view) for view in criterion_views]
+    views = criterion_views(campaign)
+    replays = [await replay_responses(connection, view) for view in views]
     await delete_other_revisions(connection, Revision.of_present(campaign))
-    await store_replayed_revision(connection, criterion_views, replays)
+    await store_replayed_revision(connection, views, replays)
     await connection.execute(
         SWITCH_REVISION, {**next_revision_of(campaign).sql_parameters, "decided": campaign.decided}
     )
@@ -337,13 +337,13 @@ async def create_draft(connection: AsyncConnection, campaign_id: int, *, even_if
         decided = max(decided, campaign.decided)
         unjudged_by = await unjudged.load_unjudged_by(connection, campaign, decided=decided)
         draft = RevisionDraft(campaign, decided, (await poll_changes(connection, campaign_id)).watermark, unjudged_by)
-        criterion_views = criterion_views(campaign)
-        replays = [await replay_responses(connection, view, decided=decided) for view in criterion_views]
+        views = criterion_views(campaign)
+        replays = [await replay_responses(connection, view, decided=decided) for view in views]
     await connection.execution_options(isolation_level="READ COMMITTED")
     async with connection.begin():
         await delete_other_revisions(connection, Revision.of_present(campaign))
     async with connection.begin():
-        await store_replayed_revision(connection, criterion_views, replays)
+        await store_replayed_revision(connection, views, replays)
         await unjudged.set_unjudged(connection, draft.revision, draft.unjudged_by)
     return draft
 

@@ -32,7 +32,7 @@ from app.designs.registry import design_of
 from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark, RemarkTarget
 from app.designs.scale import MAX_POINTS
 from app.errors import Invalid, NotFound, join_names, shorten_echo, shorten_names
-from app.fields import MAX_ROW_ID, parse_row_id
+from app.fields import MAX_ROW_ID, InputModel, parse_row_id
 from app.serving import leases, outside, submission, undo
 from app.visit import consent, progress
 from app.web import Now, RowId, ServingConnection, client_network, document_refusals, get_now
@@ -87,7 +87,7 @@ async def borrow_connection_for_hit(request: Request, hit: LoadedProgramHit) -> 
         yield connection
 
 
-class AnnotatorRequest(BaseModel):
+class AnnotatorRequest(InputModel):
     annotator: AnnotatorName = Field(description="Your own id of the person (or program) that answers.")
 
 
@@ -124,14 +124,12 @@ class HitSchema(BaseModel):
         description="Where each item is judged by several criteria: these, in the order to ask this annotator in."
     )
     reasons: list[str] | None = Field(
-        description="Why an item cannot be judged: those to choose from, none where none is asked for; null where the "
-        "campaign does not let annotators say so."
+        description="Why an item cannot be judged: those to choose from, none where none is asked for; null where the campaign does not let annotators say so."
     )
     comment_on: RemarkTarget = Field(description="What the annotator may comment on.")
     flag_on: RemarkTarget = Field(description="Of what the annotator may say that something is wrong with it.")
     flag_reasons: list[str] | None = Field(
-        description="What can be wrong: the reasons to choose from, none where none is asked for; null where nothing "
-        "can be flagged."
+        description="What can be wrong: the reasons to choose from, none where none is asked for; null where nothing can be flagged."
     )
     expires_at: datetime = Field(description="Until then the items are held for this annotator.")
 
@@ -225,7 +223,7 @@ async def store_consent(
 TouchCount = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 
-class TouchSchema(BaseModel):
+class TouchSchema(InputModel):
     """How one score came about, as far as the program knows."""
 
     first_touch_ms: TouchCount | None = Field(default=None, description="After the HIT was shown.")
@@ -266,18 +264,15 @@ Telemetry = Annotated[
 ]
 
 
-class ResponseRequest(BaseModel):
+class ResponseRequest(InputModel):
     annotator: AnnotatorName
     scores: dict[ItemId, Score | None] | list[Score | None] | None = Field(
         default=None,
-        description="Where points are asked for, from 0 to 100 for every item: by item id, or in the HIT's order. Null "
-        "for an item that cannot be judged.",
+        description="Where points are asked for, from 0 to 100 for every item: by item id, or in the HIT's order. Null for an item that cannot be judged.",
     )
     values: ResponseValues | dict[CriterionNameText, ResponseValues] | None = Field(
         default=None,
-        description="In the place of `scores`, whatever the way of asking: what the HIT's `values` say. Where they "
-        "have `classes`, a number is that of a class and a text its label, also a label of digits. Where the HIT has "
-        "`criteria`, such values by the name of each.",
+        description="In the place of `scores`, whatever the way of asking: what the HIT's `values` say. Where they have `classes`, a number is that of a class and a text its label, also a label of digits. Where the HIT has `criteria`, such values by the name of each.",
     )
     reasons: dict[ItemId, Annotated[str, StringConstraints(max_length=80)]] = Field(
         default_factory=dict,
@@ -290,8 +285,7 @@ class ResponseRequest(BaseModel):
     flag: FlagReasonText | None = Field(default=None, description="What is wrong with the HIT, as in `flags`.")
     flags: dict[ItemId, FlagReasonText] = Field(
         default_factory=dict,
-        description="By item id, what is wrong with it: one of the HIT's `flag_reasons`, or an empty text where there "
-        "are none.",
+        description="By item id, what is wrong with it: one of the HIT's `flag_reasons`, or an empty text where there are none.",
     )
     telemetry: Telemetry = Field(
         default_factory=dict, description="By item id; where the HIT has `criteria`, such by the name of each."
@@ -299,8 +293,7 @@ class ResponseRequest(BaseModel):
     viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
     replaces: Annotated[int, Field(ge=1, le=MAX_ROW_ID)] | None = Field(
         default=None,
-        description="To change the answer that this annotator gave last: its `seq`. Both stay in the record, and once "
-        "that is acted on this one counts.",
+        description="To change the answer that this annotator gave last: its `seq`. Both stay in the record, and once that is acted on this one counts.",
     )
 
     @model_validator(mode="after")
@@ -347,11 +340,9 @@ class ReceiptSchema(BaseModel):
     responses=document_refusals(
         {
             404: "`hit_not_found`",
-            409: "`answer_final`: what `replaces` names is not the last answer, or can be changed no more; "
-            "`answer_changed_often`: it was changed 20 times",
+            409: "`answer_final`: what `replaces` names is not the last answer, or can be changed no more; `answer_changed_often`: it was changed 20 times",
             410: "`lease_expired`: others have answered meanwhile",
-            422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`, "
-            "`criteria_missing`, `criterion_unknown`, `judged_in_part`, `remark_not_offered`",
+            422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`, `criteria_missing`, `criterion_unknown`, `judged_in_part`, `remark_not_offered`",
         }
     ),
 )

@@ -308,7 +308,7 @@ async def load_campaign_index(connection: Driver, campaign: IndexSettings | Row[
     if rule.reads_labels:
         labels = await fetch_arrays_on_driver(connection, SELECT_ALL_LABELS, (campaign.id,), number="f8")
         columns["states"] = labels["number"].reshape(len(columns["score"]), -1)
-    index = await asyncio.to_thread(rule.make_index, **columns, asking=selection_settings(campaign))
+    index = await asyncio.to_thread(rule.make_index, **columns, settings=selection_settings(campaign))
     rng = np.random.default_rng([campaign.seed, load_position.last_seq])
     size, systems = load_position.segment_count, len(index.score)
     segments = await load_segments(connection, campaign.id, size, systems) if size else None

@@ -4,7 +4,6 @@ GET shows the HIT (or why there is none), POST takes an answer and shows the nex
 per campaign and platform does it all, so framing can be allowed on one address alone, and no cookie is needed.
 """
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,18 +12,20 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.crowd.annotators import (
     AssignmentId,
+    WorkerToken,
     WorkerTokens,
     check_token_age,
     find_or_create_assignment,
     has_arrived_before,
+    refuse_old_token,
 )
 from app.crowd.doors import VisitLimiter, Visitor
-from app.crowd.platform import Arrival, Platform
+from app.crowd.platform import Platform
 from app.crowd.registry import PLATFORMS, platforms_with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
@@ -33,14 +34,14 @@ from app.designs.criteria import criterion_forms
 from app.designs.item_names import form_by_position, item_number_by_name
 from app.designs.registry import design_of
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
-from app.fields import MAX_ROW_ID, parse_row_id
+from app.fields import MAX_ROW_ID, InputModel, parse_row_id
 from app.media.shown import render_campaign_items
 from app.serving import broken, drafts, ending, gold, leases, submission, undo
 from app.serving.entrance import load_campaign_by_link, load_sample_items
 from app.serving.shown_numbers import load_shown_numbers
 from app.serving.standing import AssignmentState, ServedCampaign, assignment_query_by_id, load_assignment
 from app.templating import LANGUAGE_PARAMETER, convert_markdown_texts
-from app.visit import passphrase, people, progress
+from app.visit import passphrase, people, progress, start_form
 from app.visit.steps import VISIT_STEPS
 from app.web import (
     Now,
@@ -91,7 +92,7 @@ class PageState:
 ShortText = Annotated[str, StringConstraints(max_length=1000)]
 
 
-class DraftRequest(BaseModel):
+class DraftRequest(InputModel):
     """What was entered so far, by item number: score, first_touch_ms, changes, input_kind."""
 
     token: ShortText
@@ -115,13 +116,15 @@ def get_worker_tokens(request: Request) -> WorkerTokens:
     return worker_tokens
 
 
-async def authenticate_assignment(
-    request: Request, connection: Driver, token: str, platform: str, link_key: str
-) -> AssignmentId:
-    """The assignment that a token opens. Raises what `WorkerTokens.read` and `check_arrival` raise."""
+async def read_token(request: Request, connection: Driver, token: str, platform: str, link_key: str) -> WorkerToken:
+    """Return the content of a token. Whether it is older than its assignment is for `refuse_old_token` to check.
+
+    Raises what `WorkerTokens.read` raises, and `Gone` (`token_expired`).
+    """
     worker_token = get_worker_tokens(request).read_token(token, platform, link_key)
-    await check_token_age(connection, worker_token)
-    return worker_token.assignment
+    if worker_token.assignment.arrived_at is None:  # an earlier version issued it, and `ARRIVED_THEN` cannot tell
+        await check_token_age(connection, worker_token)
+    return worker_token
 
 
 def request_visitor(request: Request) -> Visitor:
@@ -136,8 +139,9 @@ async def show_annotator_page(
     """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
-        assignment = await authenticate_assignment(request, connection, token, platform.name, link_key)
-        return await show_next_hit(request, connection, assignment, PageState(), now=now)
+        worker_token = await read_token(request, connection, token, platform.name, link_key)
+        reply = show_next_hit(request, connection, worker_token.assignment, PageState(), now=now)
+        return await refuse_old_token(connection, worker_token, reply)
     arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
     if arrival is None and platform.has_start_button:
         return await show_welcome_or_refusal(request, platform, link_key, connection, now=now)
@@ -164,13 +168,21 @@ async def post_annotator_form(
     form = form_texts_by_name(await request.form())
     if platform.has_start_button and "token" not in form:
         return await start_visit(request, platform, link_key, connection, form, now=now)
-    assignment = await authenticate_assignment(request, connection, form.get("token", ""), platform.name, link_key)
+    token = await read_token(request, connection, form.get("token", ""), platform.name, link_key)
+    return await refuse_old_token(connection, token, take_form(request, connection, token, form, now=now))
+
+
+async def take_form(
+    request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
+) -> Response:
+    """Store what an annotator sent, and show what is next. For an old token nothing is stored."""
+    assignment = token.assignment
     if "step" in form:
         return await submit_step_form(request, connection, assignment, form, now=now)
     if "finish" in form:
         return await show_next_hit(request, connection, assignment, PageState(is_leaving=True), now=now)
     if "broken" in form:
-        return await report_media(request, connection, assignment, form, now=now)
+        return await report_media(request, connection, token, form, now=now)
     if "undo" in form:
         return await show_last_answer(request, connection, assignment, now=now)
     return await submit_answer_form(request, connection, assignment, form, now=now)
@@ -195,13 +207,15 @@ async def submit_answer_form(
 
 
 async def report_media(
-    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
+    request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
 ) -> Response:
-    """Somebody cannot open what an item shows; they go on with what they entered."""
-    hit = parse_hit_id(form.get("hit"))
+    """Note that an annotator cannot open what an item shows; they go on with what they entered."""
+    assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
     item = item_number_by_name(form["broken"], await load_shown_numbers(connection, assignment, hit))
     if item is not None:
         await broken.store_media_report(connection, assignment, hit, item, now=now)
+    else:
+        await check_token_age(connection, token)
     if is_script_request(request):
         return Response(status_code=204)
     return await show_next_hit(request, connection, assignment, PageState(reported=True, form=form), now=now)
@@ -257,18 +271,13 @@ async def render_welcome(
         "drawn": items,
         "token_hours": request.app.state.settings.worker_token_hours,
         "instructions": instructions,
+        "start_token": start_form.new_token(),
     }
     return render_page(request, "welcome.html", context | more)
 
 
 async def start_visit(
-    request: Request,
-    platform: Platform,
-    link_key: str,
-    connection: Driver,
-    form: Mapping[str, str],
-    *,
-    now: datetime,
+    request: Request, platform: Platform, link_key: str, connection: Driver, form: Mapping[str, str], *, now: datetime
 ) -> Response:
     """Make a visitor an annotator, whose personal address then survives a reload and a bookmark. Who has said the
     passphrase alone is welcomed first.
@@ -283,10 +292,9 @@ async def start_visit(
         return render_refusal(
             request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
         )
-    arrival = Arrival(worker_id=secrets.token_hex(16), assignment_id="visit")
-    admitted = progress.initial_admitted_version(campaign, platform)
-    assignment = await find_or_create_assignment(
-        connection, campaign.id, platform.name, arrival, now=now, visitor=request_visitor(request), admitted=admitted
+    token, admitted = form.get(start_form.FIELD), progress.initial_admitted_version(campaign, platform)
+    assignment = await start_form.begin_visit(
+        connection, campaign.id, platform.name, token, now=now, visitor=request_visitor(request), admitted=admitted
     )
     query = {"t": get_worker_tokens(request).issue_token(platform.name, link_key, assignment)}
     if language := request.query_params.get(LANGUAGE_PARAMETER):
@@ -339,10 +347,12 @@ async def store_draft(
     draft: Annotated[DraftRequest, Body()],
 ) -> None:
     """Keep what was entered so far, so that a reload shows it again."""
-    assignment = await authenticate_assignment(request, connection, draft.token, platform_name, link_key)
-    if len(str(draft.entries)) > MAX_DRAFT_CHARACTERS:
+    token = await read_token(request, connection, draft.token, platform_name, link_key)
+    too_large = len(str(draft.entries)) > MAX_DRAFT_CHARACTERS
+    if too_large or not await drafts.save_draft(connection, token.assignment, draft.hit, draft.entries):
+        await check_token_age(connection, token)
+    if too_large:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
-    await drafts.save_draft(connection, assignment, draft.hit, draft.entries)
 
 
 async def show_next_hit(

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
-from app.crowd.annotators import AssignmentId
+from app.crowd.annotators import ARRIVED_THEN, AssignmentId
 from app.crowd.doors import Visitor
 from app.crowd.registry import PLATFORMS
 from app.database.session import Driver, fetch_first_row, row_columns_sql
@@ -36,7 +36,7 @@ IS_ONE_HIT_PLATFORM = (
 # The HIT is for :assignment to answer.
 HIT_BELONGS_TO_ASSIGNMENT = f"""
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
-            WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = h.annotator_id
+            WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = h.annotator_id
             AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}))"""  # noqa: S608  (constants)
 
 # One of each answered HIT, however often it was changed.
@@ -237,9 +237,9 @@ def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
     """)  # noqa: S608  (made of constants)
 
 
-ASSIGNMENT_BY_ID_CONDITION = """
-    s.campaign_id = :campaign AND s.id = :assignment
-    AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""
+ASSIGNMENT_BY_ID_CONDITION = f"""
+    s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN}
+    AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""  # noqa: S608  (constants)
 SELECT_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDITION, extended=False)
 SELECT_EXTENDED_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDITION, extended=True)
 

@@ -342,10 +342,10 @@ def parse_hit_answers(hit: Any, submitted: Submission) -> list[tuple[Answer, lis
     parts = zip(criterion_views(hit), split_submission(submitted, hit), strict=True)
     if isinstance(submitted, Answer) and not hit.hit_items:  # all that it shows are checks
         return [(submitted, [])]
-    return [parse_criterion_answer(view, part) for view, part in parts]
+    return [parse_answer_by_view(view, part) for view, part in parts]
 
 
-def parse_criterion_answer(hit: Any, submitted: Answer | Form) -> tuple[Answer, list[float]]:
+def parse_answer_by_view(hit: Any, submitted: Answer | Form) -> tuple[Answer, list[float]]:
     """By the criterion that the HIT is read by."""
     shown = distinct_items(hit.hit_items, hit.shown_as)
     answer, values = parse_criterion_answer(hit, submitted, shown)
@@ -363,13 +363,13 @@ async def update_first_criterion(connection: Driver, hit: ClosedHit, response: R
     The answers of annotators who are left out change nothing. Raises `LeaseEnded` where there is another revision by
     now: what there was of the earlier one may be gone.
     """
-    criterion_view = criterion_view(hit, 0)
-    revision, law = Revision(hit.campaign_id, hit.revision), law_of(criterion_view)
+    first_view = criterion_view(hit, 0)
+    revision, law = Revision(hit.campaign_id, hit.revision), law_of(first_view)
     if len(hit.numbers) < len(hit.hit_items) or (law.layout and not await is_current_revision(connection, revision)):
         raise LeaseExpired
     law_state = LawRunner(connection, revision, law, dict(zip(hit.numbers, hit.states, strict=True)))
     if not hit.left_out:
-        await law_state.apply_hits(law_hits(criterion_view, [response]), law_parameters(criterion_view))
+        await law_state.apply_hits(law_hits(first_view, [response]), law_parameters(first_view))
     return await law_state.save()
 
 

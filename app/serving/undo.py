@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.crowd.annotators import AssignmentId
+from app.crowd.annotators import ARRIVED_THEN, AssignmentId
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, row_columns_sql
 from app.designs.answer import Answer, telemetry_json
 from app.designs.beside import extra_json
@@ -87,7 +87,7 @@ SELECT_LAST_ANSWER = text(f"""
     LATERAL (SELECT * FROM responses r WHERE r.campaign_id = s.campaign_id AND r.annotator_id = a.id
              ORDER BY r.seq DESC LIMIT 1) AS r
     JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id
-    WHERE s.campaign_id = :campaign AND s.id = :assignment AND a.id = (
+    WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = (
         SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
     AND c.undo AND c.status IN {ANSWERABLE_STATUSES} AND a.barred IS NULL AND NOT a.{IS_ONE_HIT_PLATFORM} AND r.source <> 'import'
     AND 'exclude' <> coalesce((
@@ -100,10 +100,11 @@ SELECT_SHOWN_BY_KIND = {
     True: text(SELECT_SHOWN_OUTPUTS),
 }  # by whether it shows outputs of systems
 
-SELECT_HIT_OWNER = text("""
-    SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit
-    AND annotator_id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
-""")
+SELECT_HIT_OWNER = text(f"""
+    SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit AND annotator_id = (
+        SELECT annotator_id FROM assignments s
+        WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN})
+""")  # noqa: S608  (made of constants)
 
 SELECT_REPLACEMENT = text("""
     SELECT seq FROM responses WHERE campaign_id = :campaign AND hit_id = :hit AND coalesce(replaces, 0) = :replaces
@@ -357,7 +358,6 @@ def check_change_limit(last_answer: LastAnswer) -> None:
     """Raise `Conflict` (`answer_changed_often`) for an answer that was changed `MAX_CHANGES` times."""
     if last_answer.changes >= MAX_ANSWER_CHANGES:
         raise Conflict(
-            "You have changed these answers many times, so they can be changed no more. They are stored as you gave "
-            "them last.",
+            "You have changed these answers many times, so they can be changed no more. They are stored as you gave them last.",
             code="answer_changed_often",
         )

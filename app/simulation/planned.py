@@ -313,7 +313,7 @@ def restrict_to_goal_items(
     if not len(item_numbers):
         raise Conflict(f"No item of “{campaign.name}” is left that can be judged.", code="no_items")
     if len(item_numbers) < len(in_pool):
-        evidence = evidence.for_items(item_numbers)
+        evidence = evidence.select_items(item_numbers)
         settings.items_per_hit, settings.always_shown = selection_settings(campaign).items_per_hit, []
     if campaign.segment_count and not campaign.repeat_items:  # nobody sees a segment twice, but everybody all systems
         hit_limit = campaign.hits_per_annotator or campaign.segment_count

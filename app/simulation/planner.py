@@ -118,7 +118,7 @@ class ForecastStart:
     def new_campaign(self, rng: np.random.Generator) -> SimulatedCampaign:
         """The campaign as it stands, to go on with."""
         item_count, judgments = len(self.evidence.tally.total), self.evidence.tally.judgments
-        asking = replace(selection_settings(self.campaign), wanted=UNLIMITED_JUDGMENTS)
+        asking = replace(selection_settings(self.campaign), judgments_per_item=UNLIMITED_JUDGMENTS)
         initial_state = self.beliefs.copy(), judgments
         repeats_items = self.campaign.repeat_items
         campaign = SimulatedCampaign(
@@ -253,7 +253,7 @@ def simulate_forecast_run(
         if new_hits:
             annotator_numbers = [forecast_start.annotator_number(hit.annotator) for hit in new_hits for _ in hit.items]
             items = [item for hit in new_hits for item in hit.items]
-            evidence = evidence.with_judgments(
+            evidence = evidence.add_judgments(
                 items, annotator_numbers, [value for hit in new_hits for value in hit.values]
             )
         goal_estimates = evidence.goal_estimates(forecast_start.campaign, moderate_means(evidence.tally))

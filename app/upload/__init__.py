@@ -31,23 +31,24 @@ from app.upload.rows import (
 
 __all__ = [
     "ENCODINGS",
-    "INDEX",
-    "LONGEST_CELL",
-    "LONGEST_ID",
-    "LONGEST_SHOWN",
-    "MOST_ROWS",
-    "UNICODE",
-    "ZIP",
-    "ReadAs",
-    "Upload",
+    "INDEX_COLUMN",
+    "MAX_ID_CHARACTERS",
+    "MAX_SHOWN_CHARACTERS",
+    "MAX_UPLOADED_CELL_CHARACTERS",
+    "MAX_UPLOAD_ROWS",
+    "UNICODE_OPTIONS",
+    "ZIP_SIGNATURE",
+    "ReadOptions",
     "UploadedRow",
-    "as_number",
-    "as_text",
-    "check_size",
-    "limited",
-    "read",
-    "read_objects",
-    "refuse",
+    "UploadedTable",
+    "can_be_read",
+    "check_upload_size",
+    "format_cell",
+    "limit_rows",
+    "parse_finite_number",
+    "read_table",
+    "refuse_line",
+    "table_from_objects",
 ]
 
 UNICODE_OPTIONS = ReadOptions()
@@ -98,6 +99,14 @@ def read_table(
     )
 
 
+def can_be_read(refusal: Invalid) -> bool:
+    """Return whether the table that was refused can be read if a person says how: in which encoding, or what its
+    quotation marks are for.
+    """
+    ways = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
+    return bool(refusal.details.get(ways.get(refusal.code, "")))
+
+
 def is_json_beginning(text: str) -> bool:
     """Whether a text without a telling extension is JSON."""
     start = text.lstrip()[:1000]
@@ -110,7 +119,6 @@ def check_upload_size(file: BinaryIO, max_mb: int) -> None:
     file.seek(0)
     if size > max_mb * 2**20:
         raise TooLarge(
-            f"This file has {size / 2**20:.0f} MB, and {max_mb} MB is the most. Nothing was imported. "
-            "Split it, or raise EASEL_MAX_UPLOAD_MB.",
+            f"This file has {size / 2**20:.0f} MB, and {max_mb} MB is the most. Nothing was imported. Split it, or raise EASEL_MAX_UPLOAD_MB.",
             code="file_too_large",
         )

@@ -22,6 +22,8 @@ MAX_FILES_IN_TABLE_ZIP, MAX_TABLE_ZIP_DIRECTORY_BYTES = 10_000, 2**21
 ZIP_END_SIGNATURE, ZIP_END_BYTES = b"PK\x05\x06", 22  # of a zip, without its comment
 SYSTEM_FILE_NAMES = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
 ZIP_ENCRYPTED_FLAG = 1  # a bit of a file's flags
+DENSE_BYTES = 2**23  # up to this size a table may be packed as densely as it likes
+MAX_DENSITY = 200  # bytes of a table for each byte of its packed form; tables of texts have 3 to 20
 
 SAVE_AS_CSV_ADVICE = "Save the table as CSV in UTF-8 and upload that."
 EXCEL_ADVICE = "In Excel, save it as CSV UTF-8 and upload that."
@@ -115,6 +117,17 @@ class UnpackedTable(NamedTuple):
     note: str | None = None
 
 
+class ArchiveCodes(NamedTuple):
+    """Codes of refusals of an archive around a table."""
+
+    damaged: str
+    dense: str
+
+
+OF_GZIP = ArchiveCodes("gzip_unreadable", "gzip_too_dense")
+OF_ZIP = ArchiveCodes("zip_unreadable", "zip_too_dense")
+
+
 def refuse_format(file_format: ForeignFormat) -> NoReturn:
     error_code = "excel_workbook" if file_format in (EXCEL_FORMAT, OLD_EXCEL_FORMAT) else "not_a_table"
     raise Invalid(f"This is {file_format.phrase}. {file_format.advice} Nothing was imported.", code=error_code)
@@ -124,7 +137,8 @@ def unpack_uploaded_table(file: BinaryIO, file_name: str, *, max_mb: int) -> Unp
     """The table in a file: the file itself, or the one that a gzip or zip holds.
 
     Raises `Invalid` (`excel_workbook`, `not_a_table`, `gzip_unreadable`, `zip_unreadable`, `zip_encrypted`,
-    `zip_not_one_table`) and, while an unpacked table is read, `TooLarge` (`file_too_large`).
+    `zip_not_one_table`) and, while an unpacked table is read, `TooLarge` (`file_too_large`, `gzip_too_dense`,
+    `zip_too_dense`).
     """
     start = peek_first_bytes(file)
     if start.startswith(GZIP_SIGNATURE):
@@ -178,10 +192,28 @@ def office_format(file: BinaryIO, start: bytes) -> ForeignFormat:
 
 
 class UnpackedStream(io.RawIOBase):
-    """A file in an archive, unpacked while it is read, up to a limit; it can be read again from its beginning."""
+    """A file in an archive, unpacked while it is read, up to a limit and to `MAX_DENSITY`; it can be read again from
+    its beginning.
 
-    def __init__(self, stream: IO[bytes], max_mb: int, error_code: str, keep_alive: object = None) -> None:
-        self.stream, self.max_mb, self.error_code, self.keep_alive = stream, max_mb, error_code, keep_alive
+    Args:
+        stream: Its unpacked bytes.
+        max_mb: The limit, in MB.
+        packed_bytes: Size of its packed form.
+        codes: Of an archive that is damaged, and of one that is too dense.
+        keep_alive: Must live as long as the stream.
+
+    """
+
+    def __init__(
+        self, stream: IO[bytes], max_mb: int, packed_bytes: int, codes: ArchiveCodes, keep_alive: object = None
+    ) -> None:
+        self.stream, self.max_mb, self.packed_bytes, self.codes, self.keep_alive = (
+            stream,
+            max_mb,
+            packed_bytes,
+            codes,
+            keep_alive,
+        )
         self.position = 0
 
     def readable(self) -> bool:
@@ -202,16 +234,38 @@ class UnpackedStream(io.RawIOBase):
         try:
             data = self.stream.read(len(view))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
-            refuse_damaged_archive(self.error_code)
+            refuse_damaged_archive(self.codes.damaged)
         self.position += len(data)
         if self.position > self.max_mb * MB:
             raise TooLarge(
-                f"Unpacked, this file has more than {self.max_mb} MB, which is the most. Nothing was imported. "
-                "Split it, or raise EASEL_MAX_UPLOAD_MB.",
+                f"Unpacked, this file has more than {self.max_mb} MB, which is the most. Nothing was imported. Split it, or raise EASEL_MAX_UPLOAD_MB.",
                 code="file_too_large",
             )
+        check_density(self.position, self.packed_bytes, "This table", self.codes.dense)
         view[: len(data)] = data
         return len(data)
+
+
+def check_density(unpacked_bytes: int, packed_bytes: int, table: str, code: str, **details: Any) -> None:
+    """Refuse a table that is packed more densely than tables are: a small archive can hold a large file.
+
+    Args:
+        unpacked_bytes: Size of the table, or of what was unpacked of it so far.
+        packed_bytes: Size of its packed form.
+        table: What the message calls it.
+        code: Code of the refusal.
+        details: Further facts of the refusal.
+
+    Raises:
+        TooLarge: With this code.
+
+    """
+    if unpacked_bytes > DENSE_BYTES and unpacked_bytes > MAX_DENSITY * packed_bytes:
+        raise TooLarge(
+            f"{table} is more than {MAX_DENSITY} times as large as its packed form, as no usual table is. Nothing was imported. Send the table without packing it.",
+            code=code,
+            **details,
+        )
 
 
 def refuse_damaged_archive(error_code: str) -> NoReturn:
@@ -220,17 +274,17 @@ def refuse_damaged_archive(error_code: str) -> NoReturn:
     raise Invalid(message, code=error_code) from None
 
 
-def open_unpacked_stream(stream: IO[bytes], max_mb: int, error_code: str, keep_alive: object = None) -> BinaryIO:
-    raw = UnpackedStream(stream, max_mb, error_code, keep_alive)
+def buffered(raw: UnpackedStream) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(raw, UNPACK_BUFFER_BYTES))
 
 
 def unpack_gzip(file: BinaryIO, file_name: str, max_mb: int) -> UnpackedTable:
     inner_name = file_name[:-3] if file_name.lower().endswith(".gz") else file_name
     stream = cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
-    return UnpackedTable(
-        open_unpacked_stream(stream, max_mb, "gzip_unreadable"), inner_name, "The file was unpacked (gzip)."
-    )
+    packed_bytes = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    raw = UnpackedStream(stream, max_mb, packed_bytes, OF_GZIP)
+    return UnpackedTable(buffered(raw), inner_name, "The file was unpacked (gzip).")
 
 
 def unpack_one_table_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
@@ -253,7 +307,8 @@ def unpack_one_table_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
         refuse_damaged_archive("zip_unreadable")
     inner_name = PurePath(entry.filename.replace("\\", "/")).name
     note = f"“{shorten_echo(inner_name)}” was unpacked from the zip."
-    return UnpackedTable(open_unpacked_stream(stream, max_mb, "zip_unreadable", archive), inner_name, note)
+    raw = UnpackedStream(stream, max_mb, entry.compress_size, OF_ZIP, archive)
+    return UnpackedTable(buffered(raw), inner_name, note)
 
 
 def check_table_zip_directory(file: BinaryIO) -> None:
@@ -303,8 +358,7 @@ def refuse_zip_without_one_table(paths: list[str], file_count: int = 0) -> NoRet
     )
     details: dict[str, Any] = {"files": shorten_names(paths)}
     raise Invalid(
-        f"This zip holds {contents}, and one table is wanted here. Upload the table alone; images, recordings and videos "
-        "that items name come as a zip beside it. Nothing was imported.",
+        f"This zip holds {contents}, and one table is wanted here. Upload the table alone; images, recordings and videos that items name come as a zip beside it. Nothing was imported.",
         code="zip_not_one_table",
         **details,
     )

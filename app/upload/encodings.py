@@ -186,8 +186,7 @@ def refuse_encoding(problem: UnicodeDecodeError, first_line: int, text_encoding:
         refuse_line(
             "not_utf8",
             line_number,
-            "most of this file is UTF-8, but this line is not. Was it put together from files of different encodings, "
-            "or cut off? Mend the line, and save the file as UTF-8.",
+            "most of this file is UTF-8, but this line is not. Was it put together from files of different encodings, or cut off? Mend the line, and save the file as UTF-8.",
             encodings=[],
         )
     offers = plausible_encodings(problem.object)
@@ -199,8 +198,7 @@ def refuse_encoding(problem: UnicodeDecodeError, first_line: int, text_encoding:
     refuse_line(
         "not_utf8",
         line_number,
-        f"this is not UTF-8 text. It looks like {title}: “{sample}” To read it so, choose this encoding (on the "
-        f"command line --encoding {name}, in the API encoding={name}), or save the file as UTF-8.",
+        f"this is not UTF-8 text. It looks like {title}: “{sample}”. To read it so, choose this encoding (on the command line --encoding {name}, in the API encoding={name}), or save the file as UTF-8.",
         encodings=[offer._asdict() for offer in offers],
     )
 

@@ -14,7 +14,7 @@ from app.crowd.platform import Arrival
 from app.database.audit_log import log_change
 from app.database.session import Driver, Record, fetch_first_row
 from app.errors import Conflict, Invalid, NotFound, TooLarge, pluralize
-from app.upload import format_cell, read_table
+from app.upload import UNICODE_OPTIONS, ReadOptions, format_cell, read_table
 
 MAX_PERSONAL_LINKS = 10_000
 MAX_PERSON_NAME_CHARACTERS = 200
@@ -64,19 +64,20 @@ async def resolve_personal_link(connection: Driver, campaign_id: int, arrival: A
     row = await fetch_first_row(connection, SELECT_PERSON_NUMBER, key, PersonNumber)
     if row is None:
         raise NotFound(
-            "This link is not on the list of this task. Please use the whole link that you were sent, or ask who sent "
-            "it.",
+            "This link is not on the list of this task. Please use the whole link that you were sent, or ask who sent it.",
             code="personal_link_unknown",
         )
     return replace(arrival, worker_id=str(row.number))
 
 
-def read_person_names(file: BinaryIO, file_name: str, column: str | None, *, max_mb: int) -> list[str]:
+def read_person_names(
+    file: BinaryIO, file_name: str, column: str | None, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
+) -> list[str]:
     """The people in a table: what stands in a column, or in the one that is likeliest to name them.
 
     Raises what `upload.read` raises, and `Invalid` (`column_unknown`).
     """
-    upload = read_table(file, file_name, max_mb=max_mb)
+    upload = read_table(file, file_name, max_mb=max_mb, read_options=read_options)
     columns_by_name = {known.casefold(): known for known in reversed(upload.columns)}
     name_column = column or next(
         (columns_by_name[usual] for usual in USUAL_NAME_COLUMNS if usual in columns_by_name), upload.columns[0]

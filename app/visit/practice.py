@@ -14,7 +14,7 @@ from app.designs.answer import Form
 from app.designs.criteria import criterion_views, parse_criterion_answer, split_submission
 from app.designs.design import Design
 from app.designs.registry import design_of
-from app.errors import Invalid, join_names
+from app.errors import Invalid, join_names, pluralize
 from app.fields import is_blank
 from app.quality.expected import ExpectedAnswer, Feedback, feedback, parse_expected_cells
 from app.upload import MAX_SHOWN_CHARACTERS, UploadedRow, format_cell, read_table
@@ -80,8 +80,8 @@ class PracticeFormat(NamedTuple):
 
     @classmethod
     def from_campaign(cls, campaign: Any) -> "PracticeFormat":
-        criterion_views = criterion_views(campaign)
-        designs = [(view.criterion_name if campaign.criteria else "", design_of(view)) for view in criterion_views]
+        views = criterion_views(campaign)
+        designs = [(view.criterion_name if campaign.criteria else "", design_of(view)) for view in views]
         return cls(tuple(designs), campaign.items_per_hit)
 
 
@@ -129,7 +129,8 @@ def check_set_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> N
         if len(items) not in design.items_per_hit:
             takes = f"{min_items} to {max_items}" if max_items > min_items else f"{min_items}"
             raise Invalid(
-                f"Set {number} has {len(items)} items; “{design.title}” takes {takes} at once.", code="hit_size"
+                f"Set {number} has {pluralize(len(items), 'item')}; “{design.title}” takes {takes} at once.",
+                code="hit_size",
             )
 
 
@@ -138,10 +139,7 @@ def parse_practice_item(row: UploadedRow, practice_format: PracticeFormat) -> Pr
     cells = {name: format_cell(value).strip() for name, value in row.values.items()}
     shown, explanation = format_cell(row.values.get(PRACTICE_TEXT_COLUMN)), cells.get(PRACTICE_EXPLANATION_COLUMN, "")
     if is_blank(shown) or len(shown) > MAX_SHOWN_CHARACTERS or len(explanation) > MAX_EXPLANATION_CHARACTERS:
-        longest = (
-            f"a text has something to see and {MAX_SHOWN_CHARACTERS:,} characters at most, "
-            f"an explanation {MAX_EXPLANATION_CHARACTERS:,}"
-        )
+        longest = f"a text has something to see and {MAX_SHOWN_CHARACTERS:,} characters at most, an explanation {MAX_EXPLANATION_CHARACTERS:,}"
         raise Invalid(f"Line {row.line}: {longest}.", code="shown_empty", line=row.line)
     try:
         expected = tuple(parse_practice_expectation(cells, name, design) for name, design in practice_format.designs)

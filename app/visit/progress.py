@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.crowd.annotators import AssignmentId
+from app.crowd.annotators import ARRIVED_THEN, AssignmentId
 from app.crowd.platform import Platform
 from app.crowd.registry import PLATFORMS
 from app.database.session import Driver, Record, execute_statement, fetch_first_row
@@ -34,7 +34,7 @@ SELECT_VISIT = text(f"""
     FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     JOIN campaigns c ON c.id = s.campaign_id
-    WHERE s.campaign_id = :campaign AND s.id = :assignment
+    WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN}
 """)  # noqa: S608  (made of the names of settings)
 
 SELECT_VISITED_CAMPAIGN = text(f"""

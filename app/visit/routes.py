@@ -12,8 +12,9 @@ from starlette.datastructures import UploadFile
 from app.auth.guards import require_researcher
 from app.database.audit_log import log_change
 from app.database.campaign import load_campaign_for_page
-from app.errors import Refusal
+from app.errors import Invalid, Refusal
 from app.spreadsheets import guard_against_formula
+from app.upload import ReadOptions, can_be_read
 from app.visit import people
 from app.web import AppSettings, Database, Now, Transaction, download_headers, render_page, request_base_url
 
@@ -55,6 +56,7 @@ async def render_personal_links(
         "refusal": refusal,
         "most": people.MAX_PERSONAL_LINKS,
     }
+    context |= {"asks_how": isinstance(refusal, Invalid) and can_be_read(refusal)}
     return render_page(request, "admin/people.html", context, status=refusal.status if refusal else 200)
 
 
@@ -69,7 +71,10 @@ async def add_people_from_form(
         names: Iterable[str] = [line.strip() for line in typed.splitlines()]
         if isinstance(file, UploadFile) and file.filename:
             content = BytesIO(await file.read())
-            names = people.read_person_names(content, file.filename, None, max_mb=settings.max_upload_mb)
+            read_options = ReadOptions(str(form.get("encoding") or "") or None, str(form.get("quotes") or "") or None)
+            names = people.read_person_names(
+                content, file.filename, None, max_mb=settings.max_upload_mb, read_options=read_options
+            )
         async with database.begin() as connection:
             await people.create_personal_links(
                 connection, await load_campaign_for_page(connection, slug), names, now=now

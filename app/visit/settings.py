@@ -2,16 +2,16 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
-from app.fields import EDITABLE, PRIVATE, OneLine
+from app.fields import EDITABLE, PRIVATE, InputModel, OneLine
 from app.visit.asked_once import parse_question_lines
 
 MAX_TABLE_CHARACTERS = 100_000  # characters of a table
 QuestionLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]
 
 
-class VisitSettings(BaseModel):
+class VisitSettings(InputModel):
     """A column of a campaign for each."""
 
     open_link: bool = Field(

@@ -25,4 +25,5 @@ export function offer() {
   place.hidden = false;
   start.classList.remove("primary");
   start.textContent = start.dataset.again;
+  place.parentElement.querySelector("[name=start]")?.remove();  // else the press would lead to the visit of before
 }

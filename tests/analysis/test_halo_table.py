@@ -80,7 +80,7 @@ def test_the_company_of_an_item_in_an_order_is_no_halo():
     # Two people disagree with all others by one criterion, two others by the other.
     one, other = (turned([50.0 * 2, 0.0] * 8 + [0.0, 100.0] * 8, which) for which in ((0, 8), (1, 9)))
     made = answers(hits, yields="order", score=one)
-    found = halo(replace(made, criteria={"adequacy": one, "fluency": other}))
+    found = halo(replace(made, scores_by_criterion={"adequacy": one, "fluency": other}))
     assert found.rows[0][2] == pytest.approx(-1 / 7)
     assert found.rows[0][5] == 16
     assert "same_items_side_by_side" in [note.code for note in found.notes]

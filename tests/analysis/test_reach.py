@@ -98,7 +98,7 @@ def test_a_higher_place_on_the_scale_gets_a_higher_score_by_every_method(design)
 
 @pytest.mark.parametrize("kind", READABLE_KINDS)
 def test_nothing_is_said_of_answers_that_are_read_as_they_are(kind):
-    assert reading_notes(replace(crowd(), yields=kind, classes=FACES), kind) == ()
+    assert reading_notes(replace(crowd(), value_kind=kind, classes=FACES), kind) == ()
 
 
 # Orders
@@ -148,7 +148,7 @@ def test_published_judgments_of_pairs_have_their_transitivity_in_the_tables(argu
         annotator=np.repeat(np.unique(arguments.annotators, return_inverse=True)[1], 2),
         score=np.column_stack([50.0 + 50.0 * arguments.outcomes, 50.0 - 50.0 * arguments.outcomes]).ravel(),
         value=np.zeros(2 * count),
-        yields="order",
+        value_kind="order",
         annotators=[f"a{k}" for k in range(len(np.unique(arguments.annotators)))],
         names=[f"A{k}" for k in range(len(np.unique(arguments.annotators)))],
     )
@@ -207,7 +207,7 @@ def senses(word):
         annotator=np.unique(annotators, return_inverse=True)[1],
         score=100.0 * labels / (count - 1),
         value=labels.astype(float),
-        yields="classes",
+        value_kind="classes",
         classes=tuple(f"sense {k + 1}" for k in range(count)),
         annotators=[f"a{k}" for k in range(len(np.unique(annotators)))],
         names=[f"A{k}" for k in range(len(np.unique(annotators)))],

@@ -3,13 +3,24 @@
 import csv
 import io
 import json
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from sqlalchemy import Row
 from sqlalchemy.exc import DBAPIError
 
 from app.auth import tokens, users
 from app.campaigns import lifecycle
-from app.database.audit_log import ACTION_KIND_TITLES, ACTION_PHRASES, CURRENT_ACTOR, Actor, changed_facts, log_change
+from app.database.audit_log import (
+    ACTION_KIND_TITLES,
+    ACTION_PHRASES,
+    CURRENT_ACTOR,
+    Actor,
+    changed_facts,
+    displayed_changes,
+    log_change,
+)
 from app.errors import Conflict
 from tests.campaigns.drafts import draft, lead
 from tests.serving.campaigns import NOW, execute, running, value, values
@@ -98,6 +109,16 @@ async def searched(researcher, query=""):
     return (await researcher.get(f"/admin/log.jsonl?{query}")).text.splitlines()
 
 
+def test_lists_are_told_in_words():
+    after = {"notes": ["Read as UTF-16.", "Ids are numbers."], "reasons": ["torn", "in Thai"], "prior": [1.0, 2.5]}
+    line = SimpleNamespace(before={"reasons": []}, after=after)
+    assert displayed_changes(cast("Row[Any]", line)) == [
+        ("reasons", "nothing", "torn; in Thai"),
+        ("notes", None, "Read as UTF-16. Ids are numbers."),
+        ("prior", None, "1.0; 2.5"),
+    ]
+
+
 async def test_the_log_is_searched_by_person_kind_words_and_day(engine, researcher):
     campaign = await running(engine, name="Verbs")
     await lead(engine, campaign, "pause")
@@ -160,8 +181,5 @@ async def test_who_fails_to_log_in_is_noted_without_what_they_typed(engine, clie
     await client.post("/login", data={"name": "admin", "password": "hunter2hunter2"})
     await client.post("/login", data={"name": "correct horse battery", "password": ""})
     failed = [(row[0], row[2], row[3]) for row in await values(engine, LINES)]
-    assert failed == [
-        ("somebody", "login.failed", "admin"),
-        ("somebody", "login.failed", "a name that nobody has"),
-    ]
+    assert failed == [("somebody", "login.failed", "admin"), ("somebody", "login.failed", "a name that nobody has")]
     assert await value(engine, "SELECT count(*) FROM audit_log WHERE audit_log::text ~ 'hunter2|horse'") == 0

@@ -34,7 +34,14 @@ async def import_file(
     max_mb = how.pop("max_mb", 16)
     async with engine.begin() as connection:
         return await items.import_items(
-            connection, campaign.slug, file, name, mapping=ColumnMapping(**said), read_as=read_as, max_mb=max_mb, **how
+            connection,
+            campaign.slug,
+            file,
+            name,
+            mapping=ColumnMapping(**said),
+            read_options=read_as,
+            max_mb=max_mb,
+            **how,
         )
 
 

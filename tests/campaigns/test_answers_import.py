@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import random
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,9 +15,19 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.export import ExportFormat, open_export
+from app.analysis.responses_export import (
+    CRITERION_COLUMN,
+    CRITERION_POSITION_COLUMN,
+    LABEL_COLUMN,
+    REMARK_TEXT_COLUMNS,
+    RESPONSE_EXPORT_COLUMNS,
+    SEGMENT_USE_COLUMNS,
+    UNJUDGED_REASON_COLUMN,
+)
 from app.campaigns import responses_import
 from app.crowd.answer_files import read_answer_file
 from app.crowd.answered import ResultRow
+from app.crowd.files import check_easel_columns
 from app.crowd.reading import ReadingNotes, ReadingOptions
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
@@ -64,9 +75,7 @@ async def test_a_hit_of_several_rows_is_an_assignment_a_closed_hit_and_a_respons
     assert (imported.responses, imported.items, imported.known, imported.without_worker) == (2, 3, 0, 0)
     assert await values(
         engine,
-        "SELECT r.items, r.values, r.source, r.received_at, h.items, h.closed_at, s.external_id, a.platform,"
-        " a.worker_id FROM responses r JOIN hits h ON h.id = r.hit_id JOIN assignments s ON s.id = h.assignment_id"
-        " JOIN annotators a ON a.id = r.annotator_id ORDER BY r.seq",
+        "SELECT r.items, r.values, r.source, r.received_at, h.items, h.closed_at, s.external_id, a.platform, a.worker_id FROM responses r JOIN hits h ON h.id = r.hit_id JOIN assignments s ON s.id = h.assignment_id JOIN annotators a ON a.id = r.annotator_id ORDER BY r.seq",
     ) == [
         ([0, 1], [70, 30], "import", NOW, [0, 1], NOW, "h1", "elsewhere", "Ann"),
         ([3, 0], [0, 100], "import", NOW, [3, 0], NOW, "h1", "elsewhere", "Ben"),
@@ -82,9 +91,7 @@ async def test_rows_of_a_hit_may_stand_apart_and_in_any_order_if_they_have_posit
     await import_results(
         engine,
         campaign,
-        "position;value;item;annotator;hit;submitted_at;issued_at\n"
-        "2;30;v1;Ann;h1;2026-01-02T03:04:05Z;\n1;5;v2;Ann;h2;2026-01-03 00:00;\n"
-        "1;70;v0;Ann;h1;2026-01-02T05:04:06+02:00;2026-01-02\n2;6;v0;Ann;h2;;\n",
+        "position;value;item;annotator;hit;submitted_at;issued_at\n2;30;v1;Ann;h1;2026-01-02T03:04:05Z;\n1;5;v2;Ann;h2;2026-01-03 00:00;\n1;70;v0;Ann;h1;2026-01-02T05:04:06+02:00;2026-01-02\n2;6;v0;Ann;h2;;\n",
     )
     moments = [datetime(2026, 1, 2, 3, 4, 6, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)]
     assert await values(engine, "SELECT items, values, received_at FROM responses ORDER BY seq") == [
@@ -283,6 +290,30 @@ async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, forma
         assert (await refused(engine, known, exported, f"responses.{format_}")).code == "assignment_known"
 
 
+@pytest.mark.parametrize("format_", ["csv", "jsonl"])
+async def test_an_export_with_comments_flags_and_reasons_is_read(engine, format_):
+    settings: dict[str, Any] = {"items_per_hit": 3, "cannot_be_judged": True, "comment_on": "HIT", "flag_on": "both"}
+    campaign, copy = [await launched(engine, name=name, **settings) for name in ("First", "Second")]
+    me = await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me), scores=[10.0, 20.0, 30.0])
+    exported = await text_of(engine, campaign.slug, "responses", format_)
+    assert "hit_comment" in exported
+    assert (await import_results(engine, copy, exported, f"responses.{format_}")).responses == 1
+    assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
+
+
+def test_every_column_of_an_export_is_known():
+    optional = (
+        *SEGMENT_USE_COLUMNS,
+        CRITERION_COLUMN,
+        CRITERION_POSITION_COLUMN,
+        LABEL_COLUMN,
+        UNJUDGED_REASON_COLUMN,
+        *REMARK_TEXT_COLUMNS,
+    )
+    assert check_easel_columns(1, (*RESPONSE_EXPORT_COLUMNS, *optional))
+
+
 async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):
     campaign = await answered(engine)
     exported = await text_of(engine, campaign.slug, "responses")
@@ -296,6 +327,35 @@ async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):
 
 
 # Classes
+
+
+MTURK = "HITId,AssignmentId,WorkerId,AcceptTime,SubmitTime,Input.id1,Answer.range1,Answer.na1\nh1,A1,Ann,Sat Jan 03 12:04:05 PST 2026,Sat Jan 03 12:05:05 PST 2026,v0,70,\nh1,A2,Ben,Sat Jan 03 12:04:05 PST 2026,{},v0,70,\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "column"),
+    [
+        ("hit,annotator,item,value,{}\nh,Ann,v0,1,2026-01-04\nh,Ann,v1,1,2999-01-01T10:00Z\n", "submitted_at"),
+        ("hit,annotator,item,value,{}\nh,Ann,v0,1,2026-01-04\nh,Ann,v1,1,2026-01-06T09:00:01Z\n", "issued_at"),
+        ('{{"hit": "h", "annotator": "Ann", "items": ["v0"], "values": [1], "{}": 4102444800}}\n', "submitted_at"),
+        (MTURK.format("Sat Jan 03 12:05:05 PST 2099"), "SubmitTime"),
+    ],
+)
+async def test_an_answer_of_the_future_is_refused_with_its_line(engine, content, column):
+    campaign = await launched(engine)
+    name = "answers.jsonl" if content.startswith("{{") else "answers.csv"
+    problem = await refused(engine, campaign, content.format(column), name)
+    expected = {"line": 3 if name == "answers.csv" else 1, "column": column}
+    assert (problem.code, problem.details) == ("time_in_future", expected)
+    assert "has not come yet" in problem.message
+    assert await nothing_stored(engine)
+
+
+async def test_a_clock_of_another_machine_may_be_a_day_ahead(engine):
+    campaign = await launched(engine)
+    header = "hit,annotator,item,value,submitted_at\n"
+    times = "h,Ann,v0,1,2026-01-06T09:00:00Z\nh,Ann,v1,1,2026-01-05\n"
+    assert (await import_results(engine, campaign, header + times)).responses == 1
 
 
 MOODS: dict[str, Any] = {"design": "smiley", "update_law": "smiles", "rule": "in_order", "items_per_hit": 3}
@@ -406,14 +466,19 @@ def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_b
     hits: list[ResultRow] = []
     notes = ReadingNotes()
     with suppress(Refusal):
-        _, hits, notes = read_answer_file(sent, "a.csv", ValueFormat(design), max_mb=1, options=ReadingOptions())
+        _, hits, notes = read_answer_file(
+            sent, "a.csv", ValueFormat(design), now=NOW, max_mb=1, options=ReadingOptions()
+        )
     if not hits:
         return
     assert sum(len(hit.items) for hit in hits) + notes.missing == len(rows)
     assert len({(hit.worker_id, hit.assignment_id) for hit in hits}) == len(hits)
     for hit in hits:
         assert len(set(hit.items)) == len(hit.items) == len(hit.scores)
-        assert all(score is None or design.stored(score) == score for score in hit.scores)
+        given = [score for score in hit.scores if score is not None]
+        if "seq" in columns:  # an export has no value beside an item that was marked
+            given = [score for score in given if not math.isnan(score)]
+        assert all(design.stored(score) == score for score in given)
 
 
 async def test_labels_and_ids_that_look_like_formulas_come_back_from_an_export_for_spreadsheets(engine):

@@ -3,7 +3,7 @@
 import io
 import json
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -24,11 +24,8 @@ ITEMS = "id,text\ns1,Der Hund schläft.\ns2,Es regnet.\ns3,Ein schöner Tag.\n"
 HEADER = "hit,annotator,item,value\n"
 MTURK = "HITId,AssignmentId,WorkerId,AssignmentStatus,AcceptTime,SubmitTime,"
 TIMES = "Tue Apr 10 12:04:05 PDT 2018,Tue Apr 10 12:05:05 PDT 2018,"
-STORED = (
-    "SELECT a.platform, a.worker_id, ARRAY(SELECT external_id FROM unnest(r.items) WITH ORDINALITY AS u (n, k)"
-    " JOIN items i ON i.campaign_id = r.campaign_id AND i.number = u.n ORDER BY k), r.values"
-    " FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id ORDER BY r.seq"
-)
+STORED = "SELECT a.platform, a.worker_id, ARRAY(SELECT external_id FROM unnest(r.items) WITH ORDINALITY AS u (n, k) JOIN items i ON i.campaign_id = r.campaign_id AND i.number = u.n ORDER BY k), r.values FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id ORDER BY r.seq"
+LATER = NOW + timedelta(days=365)  # than all times in these files
 RECEIVED = "SELECT received_at FROM responses ORDER BY seq"
 SCALE = {"design": "ordinal", "design_settings": {"labels": ["1", "2", "3", "4", "5"]}}
 
@@ -37,7 +34,7 @@ async def imported(engine, campaign, content, name="answers.csv", **options):
     reading = AnswerFileOptions.model_validate(options).reading_options
     file = io.BytesIO(content.encode())
     return await responses_import.import_responses_from_file(
-        engine, campaign.slug, file, name, now=NOW, max_mb=1, options=reading
+        engine, campaign.slug, file, name, now=LATER, max_mb=1, options=reading
     )
 
 
@@ -100,8 +97,9 @@ async def test_a_text_that_two_items_have_names_neither(engine):
 async def test_numbered_columns_of_any_name_are_one_hit_of_several_items(engine):
     campaign = await launched(engine, ITEMS)
     content = (
-        MTURK + "Input.doc1,Input.doc2,Answer.q1,Answer.q2\n" + f"H1,AS1,W1,Approved,{TIMES}s1,s3,20,80\n"
-        f"H1,AS2,W2,Approved,{TIMES}s2,,35,\n"
+        MTURK
+        + "Input.doc1,Input.doc2,Answer.q1,Answer.q2\n"
+        + f"H1,AS1,W1,Approved,{TIMES}s1,s3,20,80\nH1,AS2,W2,Approved,{TIMES}s2,,35,\n"
     )
     proposal = (await refused(engine, campaign, content)).details["proposal"]
     assert (proposal["item_column"], proposal["value_column"]) == ("Input.doc*", "Answer.q*")
@@ -121,8 +119,7 @@ async def test_answers_of_crowd_elements_are_read_like_columns(engine):
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [{"mood": {"label": "good"}}, {"mood": {"bad": False, "good": True}}, {"mood": "good"}],
+    "answer", [{"mood": {"label": "good"}}, {"mood": {"bad": False, "good": True}}, {"mood": "good"}]
 )
 async def test_a_choice_among_crowd_elements_is_its_label(engine, answer):
     labels = {"design": "categories", "design_settings": {"labels": ["bad", "good"]}}
@@ -511,7 +508,7 @@ def test_whatever_stands_in_a_file_of_another_tool_it_is_read_or_refused_in_word
     sent = io.BytesIO("\n".join(map(json.dumps, rows)).encode())
     reading = AnswerFileOptions.model_validate(options).reading_options
     with suppress(Refusal):
-        _, hits, _ = read_answer_file(sent, "a.jsonl", ValueFormat(Slider()), max_mb=1, options=reading)
+        _, hits, _ = read_answer_file(sent, "a.jsonl", ValueFormat(Slider()), now=NOW, max_mb=1, options=reading)
         assert all(len(hit.items) == len(hit.scores) for hit in hits)
 
 

@@ -87,6 +87,17 @@ async def test_the_launch_fixes_what_is_a_check(researcher, engine, campaign):
     assert "Make it an item" not in (await researcher.get(f"{address}/checks")).text
 
 
+async def test_marking_items_is_proposed_before_the_launch_alone(researcher, engine):
+    campaign = await draft(engine, checks_percent=10)
+    await import_items(engine, campaign, "id,text\nv0,verb 0\nv1,verb 1\n")
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert "Mark items as checks</a>" in (await researcher.get(f"{address}/launch/confirm")).text
+    await lead(engine, campaign, "launch")
+    shared = (await researcher.get(f"{address}/share")).text
+    assert "there is none. <a" in shared
+    assert "Mark items" not in shared
+
+
 async def test_where_a_campaign_takes_no_checks_it_says_why(researcher, engine):
     campaign = await draft(engine, selection="iterations")
     await import_items(engine, campaign, ITEMS, priors=True)

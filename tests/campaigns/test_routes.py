@@ -64,7 +64,9 @@ async def test_the_first_page_is_the_list_and_teaches_when_it_is_empty(researche
 
 async def test_a_campaign_from_form_to_finish(researcher):
     address = await create(researcher)
-    assert "Draft created" in (await researcher.get(f"{address}/items?done=created")).text
+    assert "Draft created. Next: upload its items." in " ".join(
+        (await researcher.get(f"{address}/items?done=created")).text.split()
+    )
     assert (await upload(researcher, address)).headers["location"] == f"{address}/items?done=imported"
     page = (await researcher.get(f"{address}/items")).text
     assert "6 items" in page

@@ -3,6 +3,8 @@
 import re
 
 from tests.campaigns.test_routes import create, upload
+from tests.media.files import png, zipped
+from tests.serving.campaigns import values
 
 GERMAN = "id,text\ns1,Der Hund schläft.\ns2,Grüße aus Köln.\n".encode("cp1252")
 STRAY = 'id,text\ns1,"Well begun\ns2,Plain.\ns3,Ends here"\ns4,ok\n'
@@ -62,7 +64,47 @@ async def test_columns_with_a_meaning_are_told_with_boxes_and_a_receipt(research
     assert "5 items begin with priors of their own" in (await researcher.get(f"{address}/launch/confirm")).text
 
 
-async def test_a_form_without_boxes_takes_no_priors(researcher):
+async def test_a_form_without_boxes_takes_no_priors(researcher, engine):
     address = await create(researcher)
     await upload(researcher, address, EXPORTED, shown="text")
+    assert await values(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
     assert "priors of their own" not in (await researcher.get(f"{address}/launch/confirm")).text
+
+
+PICTURES = "id,text\n1,a.png\n2,b.png\n3,c.png\n"
+
+
+async def preview_of_pictures(researcher, zip_, **fields):
+    address = await create(researcher, content="image")
+    files = {"file": ("a.csv", PICTURES), **({} if zip_ is None else {"media": ("m.zip", zip_)})}
+    reply = await researcher.post(f"{address}/items/preview", data=fields, files=files)
+    return " ".join(re.sub("<[^>]+>", " ", reply.text).split())
+
+
+async def test_files_that_the_zip_lacks_or_that_no_row_names_are_told_before_the_import(researcher):
+    page = await preview_of_pictures(researcher, zipped({"a.png": png(), "x.png": png(), "y.png": png()}))
+    assert "The zip lacks 2 files that rows name: b.png, c.png." in page
+    assert "It has 2 files that no row names: x.png, y.png." in page
+    assert "As it stands, nothing would be imported." in page
+    assert "All rows can be imported." not in page
+
+
+async def test_files_that_no_row_names_may_be_left_out(researcher):
+    files = {name: png() for name in ("a.png", "b.png", "c.png", "x.png")}
+    page = await preview_of_pictures(researcher, zipped(files), skip_unnamed="on")
+    assert "1 file that no row names is left out: x.png." in page
+    assert "All rows can be imported." in page
+    assert "All rows can be imported." in await preview_of_pictures(researcher, zipped(dict(list(files.items())[:3])))
+
+
+async def test_without_a_zip_the_files_that_rows_name_are_told(researcher):
+    page = await preview_of_pictures(researcher, None)
+    assert "3 files that rows name are not here yet: a.png, b.png, c.png. Choose a zip with them." in page
+    assert "All rows can be imported." not in page
+
+
+async def test_the_list_at_the_end_of_a_zip_is_enough(researcher):
+    content = zipped({"a.png": png(), "x.png": png()})
+    page = await preview_of_pictures(researcher, content[content.index(b"PK\x01\x02") :])
+    assert "The zip lacks 2 files that rows name: b.png, c.png." in page
+    assert "It has 1 file that no row names: x.png." in page

@@ -83,6 +83,6 @@ def test_ratios_stand_on_their_axis_at_round_numbers_with_one_in_the_middle():
 
 def test_drawings_are_xml_whatever_words_they_hold():
     histogram = {"low": 0.0, "high": 100.0, "counts": [1, 2]}
-    figure = distribution_drawing({"histogram": histogram}, replace(POINTS_UNIT, axis="mode <&>"))
+    figure = distribution_drawing({"histogram": histogram}, replace(POINTS_UNIT, axis_title="mode <&>"))
     drawn = ET.fromstring(english_environment.get_template("admin/_dashboard_figure.xml").render(figure=figure))
     assert any("mode <&>" in (element.text or "") for element in drawn.iter())

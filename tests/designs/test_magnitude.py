@@ -175,7 +175,7 @@ def test_only_ratios_have_a_geometric_mean():
     made = answers([(0, {0: 50.0, 1: 200 / 3}), (1, {0: 100 / 3, 1: 50.0})], yields="ratio")
     assert scores.geometric_mean_scores(made).values == pytest.approx([0.5**0.5, 2**0.5])
     with pytest.raises(Inestimable) as refusal:
-        apply_score_method(SCORE_METHODS["geometric_mean"], replace(made, yields="points"))
+        apply_score_method(SCORE_METHODS["geometric_mean"], replace(made, value_kind="points"))
     assert refusal.value.code == "method_reads_other_answers"
 
 

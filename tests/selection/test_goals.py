@@ -100,7 +100,7 @@ def test_an_answer_to_an_item_that_has_left_the_pool_moves_no_leader(left):
 @pytest.mark.parametrize("goes", ["at first", "later", "never asked"])
 def test_the_line_is_that_of_the_items_that_the_goal_counts(goes):
     """Of all, the second and the third are nearest to the line below the best two; without the first, the next two."""
-    asking = replace(ASKING, hits=1, never=(0,) if goes == "never asked" else ())
+    asking = replace(ASKING, hits_per_iteration=1, never_drawn=(0,) if goes == "never asked" else ())
     rows = [(score, 0.01, 3) for score in (0.9375, 0.875, 0.75, 0.5, 0.125)]
     gone = [(0.9375, 0.01, GONE_OFFSET + 3), *rows[1:]]
     index = index_of(BEST_ITEMS_RULE, gone if goes == "at first" else rows, asking)

@@ -206,7 +206,9 @@ async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, s
     found = await plan_campaign_goal(engine, campaign.slug, runs=2, now=NOW)
     assert said in found.ends_before_warning
     assert bool(said) == bool(found.ends_before_warning)
-    some = replace(found, wanted=16, found=replace(found.forecast, needed=np.array([5.0, 10.0, 20.0])))
+    some = replace(
+        found, judgments_wanted=16, forecast=replace(found.forecast, judgments_needed=np.array([5.0, 10.0, 20.0]))
+    )
     assert "which are 16 more, and may not have reached its goal by then." in some.ends_before_warning
     assert (
         "as many as it asks for, and has not reached its goal. Ask" in replace(some, judgments=16).ends_before_warning
@@ -269,11 +271,13 @@ def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     plan = Plan("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
     assert plan.duration_text == "About 30 min by the clock, at the present pace of 24 HITs an hour."
     assert plan.reached_at == NOW + timedelta(minutes=30)
-    assert replace(plan, an_hour=None, minutes=None).duration_text == ""
-    assert replace(plan, an_hour=None).reached_at is None
-    never = replace(found, needed=np.full(3, np.inf), ran_out=np.array([True, True, False]))
-    assert replace(plan, found=never, annotators=9).needed_text == "The annotators run out before the goal is reached."
-    said = replace(plan, found=never, annotators=9).run_out_warning
+    assert replace(plan, hits_per_hour=None, minutes_per_hit=None).duration_text == ""
+    assert replace(plan, hits_per_hour=None).reached_at is None
+    never = replace(found, judgments_needed=np.full(3, np.inf), ran_out=np.array([True, True, False]))
+    assert (
+        replace(plan, forecast=never, annotators=9).needed_text == "The annotators run out before the goal is reached."
+    )
+    said = replace(plan, forecast=never, annotators=9).run_out_warning
     assert said.startswith("In 2 of 3 simulated campaigns the 9 annotators have answered all that they may before the")
     assert plan.run_out_warning == ""
 

@@ -20,16 +20,18 @@ class InOrderIndex(SelectionIndex):
         full: set[int],
         leading: set[int],
         allow_seen: bool,
-        begun: Sequence[int] = (),
-        apart: PairFilter | None = None,
+        initial_items: Sequence[int] = (),
+        pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
         for barred in (seen | full, full) if allow_seen else (seen | full,):
             free = [item for item in range(len(self.judgments)) if self.leaves(item) and item not in barred]
             if free:
-                others = sorted({*free} - {*begun}, key=lambda item: (item in leading, self.judgments.item(item), item))
-                return shuffled([*begun, *others][:n], rng)
-        return shuffled([*begun], rng) if begun else None
+                others = sorted(
+                    {*free} - {*initial_items}, key=lambda item: (item in leading, self.judgments.item(item), item)
+                )
+                return shuffled([*initial_items, *others][:n], rng)
+        return shuffled([*initial_items], rng) if initial_items else None
 
     def leaves(self, item: int) -> bool:
         return item not in self.full_items({item: 0})

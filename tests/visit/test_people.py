@@ -122,6 +122,26 @@ async def test_a_table_that_cannot_be_read_says_why(researcher, campaign):
     assert "not UTF-8" in reply.text
 
 
+async def test_an_older_encoding_is_offered_and_read_when_it_is_chosen(researcher, engine, campaign):
+    address, table = ADMIN.format(slug=campaign.slug), {"file": ("people.csv", b"name\nJos\xe9 Mu\xf1oz\n")}
+    refused = await researcher.post(address, files=table)
+    assert refused.status_code == 422
+    assert 'name="encoding" value="windows-1252"' in refused.text
+    assert "José Muñoz" in refused.text
+    chosen = await researcher.post(address, files=table, data={"encoding": "windows-1252"})
+    assert chosen.status_code == 303
+    assert await values(engine, "SELECT name FROM personal_links") == [("José Muñoz",)]
+
+
+async def test_quotation_marks_that_may_be_text_are_asked_about(researcher, engine, campaign):
+    address, table = ADMIN.format(slug=campaign.slug), {"file": ("people.csv", 'name\n"Ann\nBea\n')}
+    refused = await researcher.post(address, files=table)
+    assert refused.status_code == 422
+    assert 'name="quotes" value="text"' in refused.text
+    assert (await researcher.post(address, files=table, data={"quotes": "text"})).status_code == 303
+    assert await values(engine, "SELECT name FROM personal_links ORDER BY number") == [('"Ann',), ("Bea",)]
+
+
 async def test_no_export_has_names_or_links(client, researcher, engine, campaign):
     (link,) = await links_of(engine, campaign, "Ann Smith")
     await client.post(link, data=fields_of((await client.get(link)).text))

@@ -77,7 +77,7 @@ def test_every_way_of_asking_takes_sets_with_what_somebody_expects(design):
         ({"training": "item,expected\na,1\nb,2\n"}, "lacks the column text"),
         ({"training": "text,gold\na,1\nb,2\n"}, "has gold, too"),
         ({"training": "text,expected\na,101\nb,2\n"}, "Line 2: 101 is no possible score"),
-        ({"training": "text\na\nb\nc\n"}, "Set 2 has 1 items"),
+        ({"training": "text\na\nb\nc\n"}, "Set 2 has 1 item;"),
         ({"qualification": "text\na\nb\n"}, "nobody could fail"),
         ({"training": "text,expected\n"}, "no items below its header"),
     ],
@@ -225,9 +225,10 @@ async def test_who_is_not_good_enough_returns_by_the_code_for_that(client, engin
     assert "Return to Prolific" in page
 
 
-READ_BY_STEPS = "EXPLAIN (ANALYZE, FORMAT JSON) " + progress.SELECT_VISIT.text.replace(":campaign", "{c}").replace(
-    ":assignment", "{a}"
+FIND_STEPS = (
+    progress.SELECT_VISIT.text.replace(":campaign", "{c}").replace(":assignment", "{a}").replace(":arrived_at", "NULL")
 )
+READ_BY_STEPS = f"EXPLAIN (ANALYZE, FORMAT JSON) {FIND_STEPS}"
 
 
 def rows_of(plan, table):
@@ -297,7 +298,7 @@ async def test_a_round_reads_as_much_whatever_was_tried_before(client, engine):
         await execute(engine, "DELETE FROM visits WHERE version > 2")
         await pretend_tries(engine, rounds)
         read.append(await rows_read(engine))
-    assert read == [progress.MAX_ROWS_PER_STEP] * 3
+    assert read[0] == read[1] == read[2] > 0
 
 
 async def test_tries_from_before_they_were_counted_go_on(client, engine):

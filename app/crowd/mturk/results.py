@@ -52,10 +52,9 @@ def read_mturk_results(
     Raises `Invalid`: `values_are_no_points`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
     `na_unknown`, `scores_missing`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`, `file_empty`.
     """
-    if not value_reader.in_points:
+    if not value_reader.has_point_values:
         raise Invalid(
-            "A result file of Mechanical Turk holds points from 0 to 100. Annotators of this campaign give "
-            f"{value_reader.possible}. Import a file with the columns hit, annotator, item and value. Nothing was imported.",
+            f"A result file of Mechanical Turk holds points from 0 to 100. Annotators of this campaign give {value_reader.allowed_numbers_text}. Import a file with the columns hit, annotator, item and value. Nothing was imported.",
             code="values_are_no_points",
         )
     item_count = len(column_numbers("Input.id", upload.columns))
@@ -90,8 +89,7 @@ def check_answer_columns(line: int, columns: Iterable[str], item_count: int) -> 
         refuse_line(
             "answer_column_unknown",
             line,
-            f"Easel does not know what {join_names(unknown)} says about an item: it reads Answer.range1 to "
-            f"Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
+            f"Easel does not know what {join_names(unknown)} says about an item: it reads Answer.range1 to Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
             columns=shorten_names(unknown),
         )
 
@@ -124,8 +122,8 @@ def parse_mturk_row(
         or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
         items=tuple(scores_by_item),
         scores=tuple(scores_by_item.values()),
-        accepted_at=parse_mturk_time(cells.get("AcceptTime", "")),
-        submitted_at=parse_mturk_time(cells.get("SubmitTime", "")),
+        accepted_at=passed_time(record.line, "AcceptTime", cells, reader),
+        submitted_at=passed_time(record.line, "SubmitTime", cells, reader),
         details={name: cells[name] for name in STORED_MTURK_COLUMNS if cells.get(name)},
         anonymous=not worker_id,
     )
@@ -165,12 +163,14 @@ def parse_mturk_score(line: int, position: int, cell: str, value_reader: ValueRe
     if is_missing_value(cell, ()):
         return math.nan
     try:
-        score = value_reader.read_number(reader.normalise_number(cell, accept_percent=True))
+        score = value_reader.parse_number(reader.normalise_number(cell, accept_percent=True))
     except ValueError:
         refuse_line("score_not_a_number", line, f"Answer.range{position} is “{shorten_echo(cell)}”, not a number.")
     if score is None:
         refuse_line(
-            "score_out_of_range", line, f"Answer.range{position} is {shorten_echo(cell)}, not {value_reader.possible}."
+            "score_out_of_range",
+            line,
+            f"Answer.range{position} is {shorten_echo(cell)}, not {value_reader.allowed_numbers_text}.",
         )
     return score
 
@@ -179,12 +179,23 @@ FIRST_MTURK_YEAR = 2005  # of Mechanical Turk
 
 
 def parse_mturk_time(cell: str) -> datetime | None:
-    """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since a time is no reason to refuse an answer."""
+    """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since such a cell is no reason to refuse an
+    answer.
+    """
     try:
         moment = parse_unix_date(cell)
     except ValueError:
         return None
     return moment if moment and moment.year >= FIRST_MTURK_YEAR else None
+
+
+def passed_time(line: int, column: str, cells: Mapping[str, str], reader: CellReader) -> datetime | None:
+    """Return the time in a column. Raises `Invalid` (`time_in_future`)."""
+    cell = cells.get(column, "")
+    moment = parse_mturk_time(cell)
+    if moment is not None:
+        reader.check_passed(line, column, cell, moment)
+    return moment
 
 
 MTURK_RESULT_FILES = ResultFileFormat(

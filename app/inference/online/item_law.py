@@ -43,7 +43,7 @@ class ItemLaw(Law):
 
     def initial_beliefs(
         self, priors: Sequence[npt.ArrayLike], parameters: LawParameters, law_state: LawState | None = None
-    ) -> "ItemLawBeliefs":  # noqa: ARG002  (it keeps none)
+    ) -> "ItemLawBeliefs":
         """Nothing is kept of a campaign but its posteriors."""
         return ItemLawBeliefs(self, validate_priors(self, priors), parameters)
 

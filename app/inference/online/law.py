@@ -300,7 +300,7 @@ class Law(ABC):
 
     def describe_annotators(
         self, annotator_states: Mapping[int, StateFloats], campaign_state: StateFloats
-    ) -> dict[int, AnnotatorDescription]:  # noqa: ARG002  (some read it)
+    ) -> dict[int, AnnotatorDescription]:
         """What the law has learned of each annotator, by number; nothing by most laws.
 
         annotators, campaign: what is kept of them.

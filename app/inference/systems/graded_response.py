@@ -43,7 +43,6 @@ __all__ = [
     "Prior",
     "fit",
     "item_information",
-    "place",
 ]
 
 MAX_PARAMETERS_FOR_ERRORS = 6000

@@ -35,7 +35,7 @@ class AtRandom(QualityRule):
 
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:  # noqa: ARG002  (the law has compared)
+    ) -> RuleFinding | None:
         """Where the law is nearly sure, at any look. Of careful people a share of (1 - p) / p times the odds of
         answering at random before anything is known ever reach a probability p: the law's own prior keeps alarms rare.
         """

@@ -32,7 +32,7 @@ class FailedGoldRule(QualityRule):
 
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:  # noqa: ARG002  (compares nobody)
+    ) -> RuleFinding | None:
         """By what was failed so far."""
         return evaluate_failed_checks(behaviour.gold_met, self.careful_percent / 100, false_alarm_rate, "gold items")
 
@@ -60,7 +60,7 @@ class FailedAttentionRule(QualityRule):
 
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
-    ) -> RuleFinding | None:  # noqa: ARG002  (compares nobody)
+    ) -> RuleFinding | None:
         """By what was failed so far."""
         return evaluate_failed_checks(
             behaviour.attention_met, self.careful_percent / 100, false_alarm_rate, "attention items"
