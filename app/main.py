@@ -12,35 +12,40 @@ from fastapi.staticfiles import StaticFiles
 from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.datastructures import State
 
-from app import middleware, redaction, templating, web
+from app.accounts import api as auth_api
+from app.accounts.guards import require_researcher
+from app.accounts.pages import account as auth
+from app.accounts.pages import invitations, members, openid, researchers
+from app.accounts.pages.openid import provider_from_settings
+from app.accounts.secrets import KnownBrowsers, load_or_create_installation_key, session_cookie_name
 from app.alerts import api as alerts_api
 from app.alerts import outbox
-from app.alerts import routes as alerts
+from app.alerts import pages as alerts
 from app.alerts.outbox import Outbox
-from app.analysis import api as analysis_api
-from app.analysis import remark_api, remark_routes
-from app.analysis import routes as analysis
-from app.analysis.fits import FitCache
+from app.analysis.api import analysis as analysis_api
+from app.analysis.api import remarks as remarks_api
+from app.analysis.fit_cache import FitCache
+from app.analysis.pages import analysis, remarks
+from app.annotation.hits import api as serving_api
+from app.annotation.hits import pages as serving
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.onboarding import api as visit_api
+from app.annotation.onboarding import pages as visit
+from app.annotation.platforms.assignments import WorkerTokens
+from app.annotation.platforms.links import EXPERIMENT_PATH_PREFIX
+from app.annotation.platforms.registry import platforms_with_pages
+from app.annotation.platforms.visit_limit import VisitLimiter
 from app.audit import api as audit_api
-from app.audit import routes as audit
-from app.auth import api as auth_api
-from app.auth import invitation_routes, member_routes, openid_routes, people_routes
-from app.auth import routes as auth
-from app.auth.guards import require_researcher
-from app.auth.openid_routes import provider_from_settings
-from app.auth.secret import KnownBrowsers, load_or_create_installation_key, session_cookie_name
+from app.audit import pages as audit
+from app.background.health import CheckResult
 from app.background.loop import BackgroundLoop
-from app.background.state import CheckResult
+from app.background.readiness import ReadinessCheck, ReadinessChecks, create_database_check, readiness_document
 from app.background.tasks import KeyedTasks
 from app.campaigns import api as campaigns_api
-from app.campaigns import routes as campaigns
-from app.campaigns import upload_routes as uploads
+from app.campaigns.pages import campaigns
+from app.campaigns.pages import imports as uploads
 from app.campaigns.upload_slots import UploadSlots
-from app.crowd.annotators import WorkerTokens
-from app.crowd.doors import VisitLimiter
-from app.crowd.places import EXPERIMENT_PATH_PREFIX
-from app.crowd.registry import platforms_with_pages
-from app.dashboard import routes as dashboard
+from app.dashboard import pages as dashboard
 from app.dashboard.live import LiveDashboards
 from app.database.campaign import CampaignNames
 from app.database.session import (
@@ -51,29 +56,25 @@ from app.database.session import (
     ServingConnections,
     create_engine,
 )
-from app.experiments import routes as experiments
-from app.media import routes as media
-from app.quality import annotator_routes
+from app.experiments import pages as experiments
+from app.goal_monitor import api as stopping_api
+from app.goal_monitor import monitor
+from app.http import dependencies, middleware, templating
+from app.media import pages as media
+from app.preview import pages as trial
 from app.quality import api as quality_api
-from app.quality import routes as quality
 from app.quality.annotators import MedianSecondsCache
-from app.quality.compared import AnnotatorComparisons
-from app.quality.looks import CampaignMonitor
-from app.readiness import ReadinessCheck, ReadinessChecks, create_database_check, readiness_document
+from app.quality.pages import annotators
+from app.quality.pages import checks as quality
+from app.quality.peer_agreement import AnnotatorComparisons
+from app.quality.rule_monitor import CampaignMonitor
 from app.record import due_revisions
 from app.record.due_revisions import DueRevisions
-from app.serving import api as serving_api
-from app.serving import routes as serving
-from app.serving.posterior_cache import PosteriorCache
 from app.settings import Settings, read_settings
-from app.simulation import routes as simulation
-from app.simulation.planned import PlanRunner
+from app.simulation import pages as simulation
+from app.simulation.forecast import PlanRunner
 from app.simulation.rehearsals import RehearsalCrowds
-from app.stopping import api as stopping_api
-from app.stopping import watch
-from app.trial import routes as trial
-from app.visit import api as visit_api
-from app.visit import routes as visit
+from app.text import redaction
 
 log = logging.getLogger(__name__)
 
@@ -115,19 +116,19 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.names = CampaignNames()
     state.posterior_cache = PosteriorCache()
     state.fits = FitCache()
-    state.live = LiveDashboards(state.database, state.posterior_cache, web.get_now)
+    state.live = LiveDashboards(state.database, state.posterior_cache, dependencies.get_now)
     state.plans = PlanRunner(state.database)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
-    state.looks = CampaignMonitor(state.database, web.get_now, watch.CAMPAIGN_SCANS)
-    state.rehearsals = RehearsalCrowds(state.database, web.utc_now, state.looks.ask)
+    state.looks = CampaignMonitor(state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS)
+    state.rehearsals = RehearsalCrowds(state.database, dependencies.utc_now, state.looks.ask)
     state.upload_slots = UploadSlots()
     state.doors = VisitLimiter(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = session_cookie_name(key)
     state.known_browsers = KnownBrowsers(key)
     state.provider = provider_from_settings(settings)
-    state.outbox = Outbox(state.database, settings, key, web.get_now)
+    state.outbox = Outbox(state.database, settings, key, dependencies.get_now)
     state.readiness = ReadinessChecks()
     state.readiness.register("database", create_database_check(state.serving_connections))
     loops = start_background_loops(state)
@@ -148,7 +149,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
 
 def start_background_loops(state: State) -> list[BackgroundLoop]:
     """Start the loops of this process, and let `/ready` show them and its other background work."""
-    revisions = DueRevisions(state.database, web.get_now)
+    revisions = DueRevisions(state.database, dependencies.get_now)
     loops = [
         BackgroundLoop(
             "revisions", revisions.revise_due_campaigns, pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS
@@ -177,12 +178,12 @@ ROUTERS = (
     *(serving.router, serving_api.router, experiments.router, media.router),
     *(
         auth.public,
-        openid_routes.public,
+        openid.public,
         auth.router,
-        openid_routes.router,
-        invitation_routes.public,
-        people_routes.router,
-        member_routes.router,
+        openid.router,
+        invitations.public,
+        researchers.router,
+        members.router,
     ),
     *(
         campaigns.root_redirect_router,
@@ -192,10 +193,10 @@ ROUTERS = (
         trial.preview_router,
         simulation.router,
     ),
-    *(dashboard.home_router, dashboard.router, analysis.router, analysis.analysis, remark_routes.router),
-    *(audit.router, alerts.router, annotator_routes.router, quality.router, visit.router),
+    *(dashboard.home_router, dashboard.router, analysis.router, analysis.analysis, remarks.router),
+    *(audit.router, alerts.router, annotators.router, quality.router, visit.router),
     *(auth_api.router, campaigns_api.router, analysis_api.router, audit_api.router, alerts_api.router),
-    *(quality_api.router, remark_api.router, visit_api.router, stopping_api.router, campaigns_api.templates_router),
+    *(quality_api.router, remarks_api.router, visit_api.router, stopping_api.router, campaigns_api.templates_router),
 )
 
 
@@ -229,7 +230,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.add_api_route("/health", health_endpoint, include_in_schema=False)
     app.add_api_route("/ready", readiness_endpoint, include_in_schema=False)
-    web.register_error_handlers(app)
+    dependencies.register_error_handlers(app)
     app.add_exception_handler(auth.PasswordNeeded, auth.confirm_password_page)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
     app.add_middleware(middleware.CompressPages)
@@ -251,7 +252,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 async def api_reference_page(request: Request) -> HTMLResponse:
     """The API's reference, made from the same document that programs read."""
-    return web.render_page(request, "admin/api.html", {"api": request.app.openapi()})
+    return dependencies.render_page(request, "admin/api.html", {"api": request.app.openapi()})
 
 
 async def health_endpoint() -> JSONResponse:

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.email_address import is_email_address
-from app.postgres_address import parse_postgres_address
+from app.text.email_address import is_email_address
+from app.text.postgres_address import parse_postgres_address
 
 MIN_SECRET_CHARACTERS = 32
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")

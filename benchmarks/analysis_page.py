@@ -11,10 +11,10 @@ from contextlib import suppress
 
 import numpy as np
 
-from app.analysis.findings import Answers, Options
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.page_parts import analysis_page_parts
+from app.analysis.result_types import Answers, Options
 from app.analysis.scores import compare_scores
-from app.analysis.sections import analysis_page_parts
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import LawParameters
 

@@ -14,9 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.experiments.arms import ALL_SCALE_ARMS, simulate_arm_rounds
-from app.experiments.on_a_scale import lexical_frequency_material
-from app.experiments.replayed import ArmRecord, checkpoint_hit_counts, figures_by_checkpoint, replay_arm, replay_scores
+from app.experiments.arm_replay import (
+    ArmRecord,
+    checkpoint_hit_counts,
+    figures_by_checkpoint,
+    replay_arm,
+    replay_scores,
+)
+from app.experiments.sakaguchi_2018 import lexical_frequency_material
+from app.experiments.simulated_arms import ALL_SCALE_ARMS, simulate_arm_rounds
 from app.inference.ground.arrays import Array
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS

@@ -17,13 +17,13 @@ import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations import comparisons
-from app.inference.observations.coarsening import can_law_read
+from app.inference.observations.judgment_kinds import can_law_read
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.preferences import elo
 from app.inference.ratings import annotator_aware, direct_assessment
-from app.inference.ratings.moderated import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 from benchmarks.annotator_aware import ANNOTATORS, ITEMS, Crowd, N, a_process_per_core
 
 CROWDS = {

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from app.inference.agreement import intraclass, krippendorff, score_agreement
-from app.inference.agreement.coefficient import Agreement
+from app.inference.agreement.agreement_measure import Agreement
 from app.inference.ground.arrays import Array, Integers
 from app.inference.preferences import best_worst_counts, bradley_terry, expected_wins, hopkins_may, thurstone
 from app.inference.ratings import geometric_mean

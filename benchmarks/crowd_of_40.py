@@ -30,13 +30,13 @@ from app.campaigns import items, lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import embedded
 from app.database.migrate import upgrade_schema
+from app.http.dependencies import get_now
 from app.main import create_app
-from app.quality import who_counts
-from app.quality.evidence import pearson_correlation_or_zero as pearson
-from app.quality.look import RuleScanPosition, scan_annotators
+from app.quality import decisions
+from app.quality.run_rules import RuleScanPosition, scan_annotators
+from app.quality.sequential_limits import pearson_correlation_or_zero as pearson
 from app.record import revisions
 from app.settings import Settings
-from app.web import get_now
 
 BEGIN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 ITEMS, GOLD, ATTENTION = 200, 14, 4
@@ -205,7 +205,7 @@ async def without_the_held(engine: AsyncEngine, campaign: Any) -> None:
     """The same campaign without their answers."""
     async with engine.begin() as connection:
         for row in (await connection.execute(HELD, {"campaign": campaign.id})).all():
-            await who_counts.exclude_annotator(connection, campaign, row.id, reason="held by a rule", now=BEGIN)
+            await decisions.exclude_annotator(connection, campaign, row.id, reason="held by a rule", now=BEGIN)
     await revisions.revise_posteriors(engine, campaign.id, now=BEGIN)
 
 

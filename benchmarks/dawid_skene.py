@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.experiments.senses import fit_sense_word, share_of_sure_sentences
+from app.experiments.passonneau_2014 import fit_sense_word, share_of_sure_sentences
 from app.inference.labels import latent_classes
 from app.inference.labels.dawid_skene import fit
 from app.inference.labels.latent_classes import ClassParameters

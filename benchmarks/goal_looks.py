@@ -11,11 +11,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from app.goals.evidence import MAX_FITTED_JUDGMENTS, GoalEvidence
+from app.goals.estimates import MAX_FITTED_JUDGMENTS, GoalEvidence
 from app.goals.progress import goal_progress
 from app.inference.observations.tally import Tally
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 
 SIZES = (10_000, 100_000, 1_000_000)
 GOALS = ("best", "threshold", "intervals", "halves")

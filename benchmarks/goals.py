@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.experiments.arms import share_on_right_side
+from app.experiments.simulated_arms import share_on_right_side
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import spearman
 from app.inference.online.law import LawParameters
@@ -29,7 +29,7 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population, ReplayedAnnotators, SimulatedAnnotators
-from app.simulation.in_memory import SimulatedCampaign
+from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import DATA, a_process_per_core
 
 ITEMS, ANNOTATORS, N, TOP, MOST = 150, 30, 5, 15, 10

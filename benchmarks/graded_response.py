@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.experiments import judged_pairs
+from app.experiments.comparison_file import ComparisonFile
 from app.experiments.judged_pairs import (
     JudgedPairs,
     ScoringMethod,
@@ -28,8 +29,7 @@ from app.experiments.judged_pairs import (
     score_expected_wins,
     score_trueskill,
 )
-from app.experiments.judges import AGREEMENT_FIGURES, RANDOM_JUDGE_PERCENTS, RandomJudgesExperiment
-from app.experiments.judges_of_a_file import ComparisonFile
+from app.experiments.otani_2016 import AGREEMENT_FIGURES, RANDOM_JUDGE_PERCENTS, RandomJudgesExperiment
 from app.experiments.runs import figure_by_arm
 from app.inference.ground import metrics
 from app.inference.systems import graded_response

@@ -13,14 +13,14 @@ from itertools import combinations
 
 import numpy as np
 
-from app.experiments.transitive import (
+from app.experiments.amidei_2020 import (
     ASKED_ANYWAY_SHARE,
     TRANSITIVITY_ITEMS,
     load_argument_judgments,
     simulate_implied_pairs,
 )
-from app.inference.preferences.implied import Implications, ImpliedCounts, replay_implications
-from app.selection.implied import ImpliedPairFilter
+from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, replay_implications
+from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.index import SelectionIndex
 from app.selection.rule import SelectionSettings
 

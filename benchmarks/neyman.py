@@ -22,11 +22,11 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.metrics import spearman
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.selection.even import EVEN_RULE
+from app.selection.even_rule import EVEN_RULE
 from app.selection.index import SelectionIndex
 from app.selection.rule import Rule, SelectionSettings
 from app.simulation.annotators import SimulatedAnnotators
-from app.simulation.in_memory import SimulatedCampaign
+from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import a_process_per_core
 from benchmarks.goals import ITEMS, MLQE, RESAMPLED, Data, alike, real_scores, repeated
 from benchmarks.stopping import NOISE, cut

@@ -17,15 +17,15 @@ import numpy as np
 from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.annotation.hits import assignment, leases
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.platforms.assignments import find_or_create_assignment
+from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.crowd.annotators import find_or_create_assignment
-from app.crowd.platform import Arrival
 from app.database import embedded, tables
 from app.database.migrate import upgrade_schema
 from app.database.session import borrow_autocommit_driver
-from app.serving import leases, standing
-from app.serving.posterior_cache import PosteriorCache
 from benchmarks.serving import NOW, engine_on
 
 OPEN = (0, 1_000, 7_000)
@@ -70,7 +70,7 @@ async def asked(engine: AsyncEngine, campaign: int, names: Iterator[int]) -> lis
             arrival = Arrival(f"me {next(names)}", "visit")
             me = await find_or_create_assignment(connection, campaign, "link", arrival, now=NOW)
             began = time.perf_counter()
-            await leases.find_next_hit(connection, cache, standing.assignment_query_by_id(me), now=NOW)
+            await leases.find_next_hit(connection, cache, assignment.assignment_query_by_id(me), now=NOW)
             times.append(1000 * (time.perf_counter() - began))
     return times[5:]
 

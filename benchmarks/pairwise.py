@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from app.experiments.transitive import ARGUMENT_JUDGMENTS, load_argument_judgments
+from app.experiments.amidei_2020 import ARGUMENT_JUDGMENTS, load_argument_judgments
 from app.inference.ground import metrics
 from app.inference.preferences import bradley_terry, transitivity
 

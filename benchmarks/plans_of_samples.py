@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.goals.evidence import GoalEvidence
+from app.goals.estimates import GoalEvidence
 from app.inference.ground.arrays import Array
 from app.inference.online.laws import ONLINE_LAWS
 from app.simulation.annotators import POPULATIONS
-from app.simulation.planned import DEFAULT_POPULATION
-from app.simulation.planner import UNLIMITED_JUDGMENTS, forecast_goal
+from app.simulation.forecast import DEFAULT_POPULATION
+from app.simulation.goal_simulation import UNLIMITED_JUDGMENTS, forecast_goal
 from benchmarks.annotator_aware import a_process_per_core
 
 ITEMS, RUNS = 2_000, 5

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.fits import FitCache
+from app.analysis.fit_cache import FitCache
 from app.campaigns import items, lifecycle, responses_import
 from app.campaigns.settings import CampaignSettings
 from app.database import embedded

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from app.inference.observations.coarsening import can_law_read
+from app.inference.observations.judgment_kinds import can_law_read
 from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import AnsweredHit, Law, LawBeliefs, LawParameters
 from app.inference.online.laws import ONLINE_LAWS

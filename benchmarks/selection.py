@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from app.selection.even import EVEN_RULE
-from app.selection.goals import BEST_ITEMS_RULE, THRESHOLD_RULE
+from app.selection.even_rule import EVEN_RULE
+from app.selection.goal_rules import BEST_ITEMS_RULE, THRESHOLD_RULE
 from app.selection.index import AlgorithmOne
 from app.selection.match_quality import match_quality
-from app.selection.neighbours import SYSTEMS_RULE
 from app.selection.rule import Draw, SelectionSettings
+from app.selection.systems_rule import SYSTEMS_RULE
 
 N, WANTED, GAMMA = 5, 20, 0.1
 SYSTEMS_COMPARED = 40  # all of which one campaign compares

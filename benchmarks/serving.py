@@ -32,12 +32,12 @@ import uvloop
 from sqlalchemy import insert, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.auth.tokens import create_api_token
-from app.auth.users import find_or_create_first_user
+from app.accounts.tokens import create_api_token
+from app.accounts.users import find_or_create_first_user
+from app.annotation.platforms.assignments import WorkerTokens, find_or_create_assignment
+from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.crowd.annotators import WorkerTokens, find_or_create_assignment
-from app.crowd.platform import Arrival
 from app.database import embedded, tables
 from app.database.migrate import upgrade_schema
 from app.database.session import create_engine, driver_of

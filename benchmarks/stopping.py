@@ -28,11 +28,11 @@ from app.inference.ground.arrays import Array, Mask
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Habits, Population, SimulatedAnnotators
-from app.simulation.in_memory import SimulatedCampaign
+from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import a_process_per_core
 from benchmarks.goals import HardItems
 from benchmarks.plans import with_answers

@@ -18,16 +18,16 @@ from typing import NamedTuple
 import numpy as np
 
 from app.designs.scale import MAX_POINTS
-from app.goals.evidence import GoalEvidence
+from app.goals.estimates import GoalEvidence
 from app.goals.progress import goal_progress
 from app.inference.ground.arrays import Array
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population
-from app.simulation.in_memory import SimulatedCampaign
+from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import a_process_per_core
 from benchmarks.stopping import PLAIN, meant
 

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.campaigns import items, lifecycle
 from app.campaigns.columns import ColumnMapping
 from app.campaigns.settings import CampaignSettings
-from app.cli.running import run_with_engine
+from app.cli.run_command import run_with_engine
 
 MOMENT = datetime(2026, 1, 5, tzinfo=UTC)
 BELOW = 20  # pixels under the last line

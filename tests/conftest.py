@@ -26,8 +26,8 @@ from hypothesis import settings
 from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from app.auth import login, passwords, users
-from app.auth.secret import csrf_token_of_session
+from app.accounts import login, passwords, users
+from app.accounts.secrets import csrf_token_of_session
 from app.database import embedded, quality_tables, session  # noqa: F401  (a part of the metadata that nothing else imports)
 from app.database.migrate import upgrade_schema
 from app.database.schema import metadata

@@ -7,7 +7,7 @@ from typing import Self
 
 from sqlalchemy import make_url
 
-from app.postgres_address import parse_postgres_address
+from app.text.postgres_address import parse_postgres_address
 
 NEVER = 10_000
 

@@ -17,12 +17,12 @@ from click.testing import CliRunner, Result
 from sqlalchemy import NullPool, make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from app import server
 from app.campaigns.settings import CampaignSettings
-from app.cli import rehearsal
+from app.cli import simulation
 from app.cli.campaigns import show_import_progress
 from app.cli.commands import easel as command
 from app.errors import StartupProblem
+from app.server import serve
 from app.settings import Settings, easel_command_line
 from tests.database.test_embedded import query, wait_until
 from tests.media.files import png, table, zipped
@@ -311,7 +311,7 @@ def test_ctrl_c_ends_a_plan_after_the_campaign_that_is_simulated(easel, running,
             told(far)
             simulated.append(far)
 
-    monkeypatch.setattr(rehearsal, "planned", interrupted)
+    monkeypatch.setattr(simulation, "planned", interrupted)
     assert easel("plan", running).exit_code == 130
     assert simulated == []
 
@@ -440,7 +440,7 @@ def test_what_nobody_expected_keeps_its_traceback(easel, monkeypatch):
     def crash(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("app.cli.running.any_database", crash)
+    monkeypatch.setattr("app.cli.run_command.database_url_for_command", crash)
     with pytest.raises(ZeroDivisionError):
         easel("campaign", "list")
 
@@ -590,18 +590,18 @@ def test_the_version_is_that_of_the_package(easel):
     ],
 )
 def test_the_address_is_one_that_a_browser_can_open(host, public_url, expected):
-    assert server.server_url(Settings(host=host, public_url=public_url), 80) == expected
+    assert serve.server_url(Settings(host=host, public_url=public_url), 80) == expected
 
 
 def test_a_host_that_is_not_ours_is_named():
-    with pytest.raises(StartupProblem, match="EASEL_HOST"), server.bind_worker_sockets("192.0.2.1", 0, 1):
+    with pytest.raises(StartupProblem, match="EASEL_HOST"), serve.bind_worker_sockets("192.0.2.1", 0, 1):
         pass
-    with pytest.raises(StartupProblem, match="EASEL_HOST"), server.bind_worker_sockets("no such host", 0, 1):
+    with pytest.raises(StartupProblem, match="EASEL_HOST"), serve.bind_worker_sockets("no such host", 0, 1):
         pass
 
 
 def test_a_port_that_needs_more_rights_is_said():
-    problem = server.listen_problem("127.0.0.1", 80, PermissionError(13, "Permission denied"))
+    problem = serve.listen_problem("127.0.0.1", 80, PermissionError(13, "Permission denied"))
     assert "from 1024 on" in str(problem)
 
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from app.drawing import LinearScale, axis_around_intervals, axis_with_round_ticks
+from app.chart_axes import LinearScale, axis_around_intervals, axis_with_round_ticks
 
 
 def test_a_scale_maps_its_ends_to_the_ends_of_the_drawing():

@@ -4,7 +4,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from app.email_address import is_email_address, parse_email_address
+from app.text.email_address import is_email_address, parse_email_address
 
 ORDINARY = [
     "ada@example.org",

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
-from app.fields import is_blank
+from app.field_flags import is_blank
 
 EMPTY = {
     "nothing": "",

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from app.campaigns import documents
-from app.campaigns.template import text_maker_of_template
+from app.campaigns import yaml_lines
+from app.campaigns.item_text import text_maker_of_template
 from app.designs.content import Content, ItemTexts
-from app.designs.differences import mark_word_differences
-from app.designs.numbers import parse_strict_decimal
+from app.designs.number_parsing import parse_strict_decimal
+from app.designs.word_differences import mark_word_differences
 from app.errors import Refusal
-from app.latex import mark_formulas
-from app.templating import markdown_to_safe_html, markdown_with_formulas_to_html
-from app.upload import parse_finite_number, read_table
+from app.http.templating import markdown_to_safe_html, markdown_with_formulas_to_html
+from app.text.latex import mark_formulas
+from app.uploads import parse_finite_number, read_table
 from tests.growth import grows_too_fast, hostile
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -137,7 +137,7 @@ WORK: dict[str, Work] = {
     "a table": uploaded("a.csv"),
     "a table of tabs": uploaded("a.tsv"),
     "JSON lines": uploaded("a.jsonl"),
-    "a campaign file": refusing(lambda text: documents.parse_yaml(text.encode())),
+    "a campaign file": refusing(lambda text: yaml_lines.parse_yaml(text.encode())),
 }
 
 

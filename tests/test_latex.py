@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from app.designs.content import Content, ItemTexts
-from app.latex import find_formulas, mark_formulas
+from app.text.latex import find_formulas, mark_formulas
 
 SPAN = re.compile(r'<span class="math(?: display)?">(.*?)</span>', re.DOTALL)
 PATHS = {"a.png": "/media/1"}

@@ -6,7 +6,7 @@ import pytest
 from markupsafe import Markup
 
 from app.designs.content import Content, ItemTexts
-from app.templating import convert_markdown_texts
+from app.http.templating import convert_markdown_texts
 
 SHOWN = (
     r"C:\temp\(x86)",

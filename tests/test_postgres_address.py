@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.postgres_address import AddressProblem, parse_postgres_address
+from app.text.postgres_address import AddressProblem, parse_postgres_address
 
 TWO = (("h1", 5433), ("h2", 5434))
 WRITES = {"target_session_attrs": "read-write"}

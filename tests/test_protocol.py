@@ -8,8 +8,13 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from app import protocol, server
-from app.protocol import MAX_HEAD_BYTES, MAX_PIPELINED_REQUESTS, MAX_REQUEST_HEADERS, LimitedHttpProtocol
+from app.server import http_protocol
+from app.server.http_protocol import (
+    MAX_HEAD_BYTES,
+    MAX_PIPELINED_REQUESTS,
+    MAX_REQUEST_HEADERS,
+    LimitedHttpProtocol,
+)
 
 GET = b"GET / HTTP/1.1\r\nhost: easel.test\r\n"
 PATIENCE = 30  # only a test that fails waits so long
@@ -63,8 +68,8 @@ async def reply_to(*pieces, app=echo):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(protocol, "REQUEST_SILENCE_SECONDS", 0.2)
-    monkeypatch.setattr(protocol, "TIMEOUT_CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(http_protocol, "REQUEST_SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(http_protocol, "TIMEOUT_CHECK_SECONDS", 0.05)
 
 
 async def test_a_usual_request_is_answered():
@@ -168,7 +173,7 @@ async def test_a_request_that_trickles_in_is_not_waited_for():
 
 
 async def test_a_slow_line_has_the_time_that_its_upload_takes(monkeypatch, impatient):
-    monkeypatch.setattr(protocol, "MIN_BYTES_PER_SECOND", 100)
+    monkeypatch.setattr(http_protocol, "MIN_BYTES_PER_SECOND", 100)
     async with connected() as (reader, writer), asyncio.timeout(PATIENCE):
         writer.write(b"POST / HTTP/1.1\r\nhost: easel.test\r\ncontent-length: 500\r\n\r\n")
         for _ in range(10):
@@ -195,7 +200,7 @@ async def test_whoever_waits_for_us_is_not_sent_away():
 
 
 async def test_whoever_takes_nothing_of_a_reply_is_not_waited_for(monkeypatch, impatient):
-    monkeypatch.setattr(protocol, "MAX_UNREAD_REPLY_SECONDS", 0.2)
+    monkeypatch.setattr(http_protocol, "MAX_UNREAD_REPLY_SECONDS", 0.2)
     ended = asyncio.Event()
 
     async def endless(_scope, _receive, send):
@@ -221,14 +226,14 @@ def test_the_server_may_open_as_many_files_as_the_system_allows(monkeypatch):
     asked = []
     for limits, wanted in (
         [(256, 4096), (4096, 4096)],
-        [(1024, resource.RLIM_INFINITY), (server.WANTED_OPEN_FILES, resource.RLIM_INFINITY)],
+        [(1024, resource.RLIM_INFINITY), (serve.WANTED_OPEN_FILES, resource.RLIM_INFINITY)],
         [(resource.RLIM_INFINITY, resource.RLIM_INFINITY), None],
         [(100_000, 200_000), None],
     ):
         monkeypatch.setattr(resource, "getrlimit", lambda _, limits=limits: limits)
         monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
         asked.clear()
-        server.raise_open_file_limit()
+        serve.raise_open_file_limit()
         assert asked == ([wanted] if wanted else [])
 
 

@@ -5,9 +5,9 @@ from contextlib import AsyncExitStack
 
 from pydantic import SecretStr
 
-from app.background.state import CheckResult
+from app.background.health import CheckResult
+from app.background.readiness import ReadinessChecks
 from app.main import create_app
-from app.readiness import ReadinessChecks
 from app.settings import Settings
 from tests.conftest import browser_of
 

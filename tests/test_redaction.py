@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app import redaction
+from app.background.process import run_in_process
 from app.errors import NotFound
-from app.record.apart import run_in_process
+from app.text import redaction
 
 SECRET = "planted secret"
 

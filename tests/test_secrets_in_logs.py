@@ -8,8 +8,8 @@ import httpx
 from sqlalchemy import NullPool, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.auth import login, users
-from app.auth.secret import csrf_token_of_session, load_or_create_installation_key, session_cookie_name
+from app.accounts import login, users
+from app.accounts.secrets import csrf_token_of_session, load_or_create_installation_key, session_cookie_name
 from app.database.embedded import running_server_url
 from tests.database.test_embedded import wait_until
 from tests.servers import PATIENT_SECONDS, easel_serving

@@ -25,10 +25,10 @@ import pytest
 import uvicorn
 from sqlalchemy import text
 
-from app import server as servers
-from app import workers as processes
 from app.database.postmaster import process_command_line
-from app.protocol import LimitedHttpProtocol
+from app.server import processes
+from app.server import serve as servers
+from app.server.http_protocol import LimitedHttpProtocol
 from tests.database.test_embedded import postmaster_pid, runs, wait_until
 from tests.servers import COMMAND, ENVIRONMENT, PATIENT_SECONDS, EaselServer, easel_serving
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.spreadsheets import is_changed_by_spreadsheet, protect_cell, unprotect_cell
+from app.text.spreadsheets import is_changed_by_spreadsheet, protect_cell, unprotect_cell
 
 CHANGED = (
     *("001", "1e5", "1E-2", "2024-01-05", "3/4", "1 1/2", "MARCH1", "SEPT2", "5-Jan", "Jan 5", "5. Mai", "DEC-07"),

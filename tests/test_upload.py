@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.errors import Refusal, TooLarge
-from app.upload import MAX_UPLOAD_ROWS, MAX_UPLOADED_CELL_CHARACTERS, limit_rows, read_table
+from app.uploads import MAX_UPLOAD_ROWS, MAX_UPLOADED_CELL_CHARACTERS, limit_rows, read_table
 
 
 def table(content: str | bytes, name: str = "items.csv", *, max_mb: int = 1) -> tuple[Any, list[Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.errors import Invalid
-from app.upload import ReadOptions, UploadedTable, read_table
+from app.uploads import ReadOptions, UploadedTable, read_table
 
 
 def table(

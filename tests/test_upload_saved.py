@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.errors import Refusal, TooLarge
-from app.upload import ReadOptions, UploadedTable, read_table
+from app.uploads import ReadOptions, UploadedTable, read_table
 
 TEXTS = ["Der Hund schläft.", "Die Katze läuft über die Straße.", "Ein schöner Tag.", "Grüße aus Köln.", "Naïve café."]
 ROWS = [{"id": f"s{k}", "text": text} for k, text in enumerate(TEXTS, start=1)]

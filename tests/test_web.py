@@ -10,11 +10,11 @@ from sqlalchemy.exc import DBAPIError
 from starlette.requests import Request
 from starlette.types import Message
 
-from app import web
 from app.database.session import ServingConnections, create_engine
-from app.fields import MAX_ROW_ID
+from app.field_flags import MAX_ROW_ID
+from app.http import dependencies
+from app.http.middleware import BodyLimits
 from app.main import create_app
-from app.middleware import BodyLimits
 from app.settings import Settings
 from tests.conftest import browser_of
 from tests.serving.campaigns import running, until, value, waiting
@@ -37,7 +37,7 @@ async def test_who_loses_a_deadlock_is_asked_to_try_again(engine):
         lock_two(engine, 0, 1, both_have_one), lock_two(engine, 1, 0, both_have_one), return_exceptions=True
     )
     (error,) = [outcome for outcome in outcomes if isinstance(outcome, DBAPIError)]
-    response = web.handle_database_error(PROGRAM, error)
+    response = dependencies.handle_database_error(PROGRAM, error)
     assert response.status_code == 503
     assert b"database_unavailable" in response.body
 
@@ -77,14 +77,14 @@ async def test_a_database_that_cannot_greet_now_is_asked_again_later(said):
         engine = create_engine(f"postgresql+asyncpg://someone@127.0.0.1:{port}/easel?ssl=disable", pool_size=1)
         with pytest.raises((DBAPIError, OSError)) as problem:
             await engine.connect()
-    assert web.handle_database_error(PROGRAM, problem.value).status_code == 503
+    assert dependencies.handle_database_error(PROGRAM, problem.value).status_code == 503
 
 
 async def test_a_connection_that_is_ended_in_the_middle_is_asked_again_later(engine):
     with pytest.raises(DBAPIError) as problem:
         async with engine.connect() as connection:
             await connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
-    assert web.handle_database_error(PROGRAM, problem.value).status_code == 503
+    assert dependencies.handle_database_error(PROGRAM, problem.value).status_code == 503
 
 
 CANCEL = text("""

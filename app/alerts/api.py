@@ -5,12 +5,12 @@ from datetime import datetime
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field
 
-from app.alerts import shown
-from app.auth.guards import require_program
+from app.accounts.guards import require_program
+from app.alerts import listings
 from app.database.alerts import alert_sentence
 from app.database.audit_log import CURRENT_ACTOR
 from app.database.campaign import load_campaign_by_slug
-from app.web import Now, RowId, Transaction, document_refusals
+from app.http.dependencies import Now, RowId, Transaction, document_refusals
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}/alerts",
@@ -39,7 +39,7 @@ class Alert(BaseModel):
 async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) -> list[Alert]:
     """The newest 50 alerts that nobody has seen yet, or that somebody has, newest first."""
     campaign = await load_campaign_by_slug(connection, slug)
-    rows = await shown.list_alerts(connection, campaign.id, seen=seen)
+    rows = await listings.list_alerts(connection, campaign.id, seen=seen)
     return [Alert(said=alert_sentence(row.kind, row.about), **row._asdict()) for row in rows]
 
 
@@ -48,6 +48,6 @@ async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) 
 )
 async def note_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> None:
     """Say that an alert was seen."""
-    await shown.mark_alert_seen(
+    await listings.mark_alert_seen(
         connection, await load_campaign_by_slug(connection, slug), alert, user_name=CURRENT_ACTOR.get().name, now=now
     )

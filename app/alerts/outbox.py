@@ -19,8 +19,8 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.alerts import mail, webhook
-from app.alerts.quiet import raise_quiet_alerts
 from app.alerts.settings import deliverable_addresses
+from app.alerts.silence import raise_quiet_alerts
 from app.alerts.webhook import DeliveryFailed
 from app.background.tasks import KeyedTasks
 from app.background.threads import run_in_daemon_thread

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, StringConstraints, field_validator
 
-from app.email_address import EmailAddress, is_email_address
-from app.fields import EDITABLE, PRIVATE, InputModel
+from app.field_flags import EDITABLE, PRIVATE, InputModel
+from app.text.email_address import EmailAddress, is_email_address
 
 WebhookAddress = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 WEBHOOK_ADDRESS_PATTERN = re.compile(r"https?://[!-~]+")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.analysis.findings import ResultTable
+from app.analysis.result_types import ResultTable
 from app.analysis.scatter import (
     MAX_SCATTER_DOTS,
     Dot,
@@ -12,7 +12,7 @@ from app.analysis.scatter import (
     label_dots,
     percent_from_top,
 )
-from app.drawing import axis_with_round_ticks, format_with_places
+from app.chart_axes import axis_with_round_ticks, format_with_places
 from app.errors import pluralize
 
 MAX_LABELLED_ANNOTATORS = 200  # more would stand on each other

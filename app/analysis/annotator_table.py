@@ -5,19 +5,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from app.analysis import annotator_picture
-from app.analysis.coarsened import can_read_answers_as, judgment_labels, reading_notes
-from app.analysis.contracts import TableMethod, TableSection
-from app.analysis.findings import Answers, AnyArray, Column, Options, ResultTable, to_cell_rows
-from app.analysis.pairwise import preference_pairs
+from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, reading_notes
+from app.analysis.method_types import TableMethod, TableSection
+from app.analysis.pairwise_tables import preference_pairs
+from app.analysis.result_types import Answers, AnyArray, Column, Options, ResultTable, to_cell_rows
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import sum_by_number
 from app.inference.ground.notes import Note
-from app.inference.observations.coarsening import JudgmentKind
+from app.inference.ground.validation import sum_by_number
+from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.preferences import transitivity
 from app.inference.ratings import annotator_aware
-from app.inference.ratings import with_others as correlations
+from app.inference.ratings import peer_correlations as correlations
 
 ANNOTATOR_COUNT_COLUMNS = (
     Column("annotator", "Pseudonym", "text"),

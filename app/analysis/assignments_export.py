@@ -7,8 +7,8 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.formats import RowCells, TableStream
-from app.record.stream import COUNTING_RESPONSES_CONDITION
-from app.spreadsheets import guard_against_formula
+from app.record.responses import COUNTING_RESPONSES_CONDITION
+from app.text.spreadsheets import guard_against_formula
 
 ASSIGNMENT_ROWS_PER_BATCH = 2_000
 ASSIGNMENT_EXPORT_COLUMNS = (

@@ -19,10 +19,9 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.alerts.settings import AlertSettings
-from app.analysis import calibrated
+from app.analysis import calibrated_intervals
 from app.analysis.assignments_export import export_assignments
-from app.analysis.findings import Options, to_cell_columns
-from app.analysis.fits import FitCache
+from app.analysis.fit_cache import FitCache
 from app.analysis.fitted_exports import FitRequest, fitted_export_openers
 from app.analysis.formats import (
     BYTE_ORDER_MARK,
@@ -37,10 +36,12 @@ from app.analysis.formats import (
 from app.analysis.goal_columns import GoalColumns, load_goal_columns
 from app.analysis.remarks_export import export_remarks
 from app.analysis.responses_export import CRITERION_COLUMN, LABEL_COLUMN, export_responses
+from app.analysis.result_types import Options, to_cell_columns
 from app.analysis.segments_export import export_segments
 from app.analysis.unanswered_export import export_unanswered_hits
 from app.analysis.unjudged_export import UNJUDGED_EXPORT_COLUMNS, load_unjudged_cells
 from app.analysis.visits_export import export_visits
+from app.annotation.onboarding.settings import VisitSettings
 from app.database.audit_log import load_changes_since_launch, log_change
 from app.database.bulk import NumberColumn, fetch_arrays_on_driver, open_snapshot, prefetch
 from app.database.campaign import load_campaign_by_slug
@@ -49,13 +50,12 @@ from app.database.tables import campaigns
 from app.designs.criteria import criterion_number, criterion_views, find_criterion
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shorten_echo
-from app.fields import is_private_field
+from app.field_flags import is_private_field
 from app.goals.settings import RELEASE_ITEMS
 from app.inference.ground.arrays import Array, distinct_rows
 from app.inference.online.law import PosteriorFamily
-from app.inference.ratings.moderated import ModeratedMeans
-from app.record.law import law_of
-from app.visit.settings import VisitSettings
+from app.inference.ratings.moderated_means import ModeratedMeans
+from app.record.campaign_law import law_of
 
 EXPORT_MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson", "json": "application/json"}
 COLUMNS_WITHOUT_SETTING = (
@@ -233,7 +233,7 @@ class ItemRowFormatter:
         score = unit.score_column or family.score_name
         posterior = (*family.parameter_names, *label, score, *deviation, "low_95", "high_95", "judgments")
         means = (
-            tuple(calibrated.calibrated_columns_in_unit(design.unit, self.intervals.select_items([])))
+            tuple(calibrated_intervals.calibrated_columns_in_unit(design.unit, self.intervals.select_items([])))
             if design.is_ordered
             else ()
         )
@@ -265,7 +265,9 @@ class ItemRowFormatter:
         labels = [likeliest_labels(campaign, np.array(state), numbers["judgments"])] if family.counts_classes else []
         posterior = to_cell_columns(*shown, numbers["judgments"])
         calibrated_values = (
-            calibrated.calibrated_columns_in_unit(design.unit, self.intervals.select_items(numbers["number"])).values()
+            calibrated_intervals.calibrated_columns_in_unit(
+                design.unit, self.intervals.select_items(numbers["number"])
+            ).values()
             if design.is_ordered
             else ()
         )
@@ -288,7 +290,7 @@ async def load_item_row_formatter(
     connection: AsyncConnection, campaign: Any, unjudged_cells: UnjudgedCells | None, uploaded_columns: Sequence[str]
 ) -> ItemRowFormatter:
     """Of what all judgments say; what is needed of each item is kept, and no more."""
-    evidence = await calibrated.load_calibrated_evidence(connection, campaign)
+    evidence = await calibrated_intervals.load_calibrated_evidence(connection, campaign)
     goal_values = await load_goal_columns(connection, campaign, evidence)
     return ItemRowFormatter(campaign, evidence.intervals, unjudged_cells, uploaded_columns, goal_values)
 

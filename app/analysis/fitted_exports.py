@@ -6,12 +6,12 @@ from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.coarsened import refuse_unreadable_answers
-from app.analysis.contracts import LazyTable, MethodExport, ScoreMethod
-from app.analysis.findings import Answers, Options
-from app.analysis.fits import FitCache
+from app.analysis.answer_kinds import refuse_unreadable_answers
+from app.analysis.fit_cache import FitCache
 from app.analysis.formats import RowCells, TableStream
+from app.analysis.method_types import LazyTable, MethodExport, ScoreMethod
 from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, exports_of_tables
+from app.analysis.result_types import Answers, Options
 from app.analysis.score_tables import all_scores_columns, all_scores_rows
 from app.analysis.scores import require_answers
 

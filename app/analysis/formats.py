@@ -2,7 +2,7 @@
 
 Text is written as it came, so that it can be matched with what was uploaded and read back. A spreadsheet program takes
 a cell that starts with = + - @ for a formula, and changes ids such as 001; for those there is `spreadsheet_lines`, with
-an apostrophe before such text (see `app.spreadsheets`) and never before numbers.
+an apostrophe before such text (see `app.text.spreadsheets`) and never before numbers.
 """
 
 import json
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.spreadsheets import ID_COLUMNS, protect_cell
+from app.text.spreadsheets import ID_COLUMNS, protect_cell
 
 RowCells = Sequence[Any]
 EXPORT_ROWS_PER_BATCH = 2_000

@@ -11,21 +11,21 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis import calibrated
-from app.analysis.calibrated import CalibratedEvidence
-from app.analysis.findings import to_cell_columns
+from app.analysis import calibrated_intervals
+from app.analysis.calibrated_intervals import CalibratedEvidence
+from app.analysis.result_types import to_cell_columns
 from app.database.bulk import NumberColumn, fetch_arrays_on_driver
-from app.database.pool import is_judgeable_sql
+from app.database.open_items import is_judgeable_sql
 from app.database.session import driver_of
 from app.designs.scale import MAX_POINTS, shares_to_points
-from app.goals.evidence import MEASURED_BY_MEANS, GoalEstimates, can_measure_goal_by_law
+from app.goals.estimates import MEASURED_BY_MEANS, GoalEstimates, can_measure_goal_by_law
 from app.goals.progress import counted_items, settled_probabilities
 from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ratings.moderated import ModeratedMeans
-from app.record.law import law_of
-from app.record.store import present_posteriors_condition
-from app.selection.cut import count_best_items
+from app.inference.ratings.moderated_means import ModeratedMeans
+from app.record.campaign_law import law_of
+from app.record.posterior_storage import present_posteriors_condition
+from app.selection.threshold_line import count_best_items
 
 MAX_ITEMS_WITH_CHANCE = 100_000  # items, whose chances take up to two seconds
 SIDE_COLUMN_BY_GOAL = {"best": "among_best", "threshold": "above_threshold"}  # goals that draw a line
@@ -87,7 +87,7 @@ async def load_goal_columns(connection: AsyncConnection, campaign: Any, evidence
 
 def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
     """Return the law's scores in points; nothing in them as long as the goal is measured by plain means."""
-    columns = map(shares_to_points, calibrated.calibrated_columns(goal_estimates.estimates))
+    columns = map(shares_to_points, calibrated_intervals.calibrated_columns(goal_estimates.estimates))
     empty = np.full(len(goal_estimates.estimates.mean), np.nan)
     return {
         name: empty if goal_estimates.source == MEASURED_BY_MEANS else of_all

@@ -13,17 +13,17 @@ from app.analysis.agreement_table import (
     agreement_data,
     estimate_measure,
 )
-from app.analysis.coarsened import can_read_answers_as, reading_notes
-from app.analysis.contracts import DotPlotColumn, TableMethod, TableSection
-from app.analysis.findings import Answers, Cell, Column, Options, ResultTable, to_cell_rows, to_cells
-from app.analysis.groups import answers_of_group, count_group_members
+from app.analysis.answer_kinds import can_read_answers_as, reading_notes
+from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
+from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cell_rows, to_cells
 from app.analysis.scores import require_answers
-from app.drawing import COEFFICIENT_AXIS
+from app.analysis.subgroups import answers_of_group, count_group_members
+from app.chart_axes import COEFFICIENT_AXIS
 from app.errors import shorten_echo
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import sum_by_number
 from app.inference.ground.notes import Note
+from app.inference.ground.validation import sum_by_number
 
 MAX_GROUP_ROWS = 50  # each is an estimate of its own
 MAX_GROUP_COLUMNS = 6  # groups whose means stand beside each other

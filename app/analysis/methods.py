@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping
 from app.analysis import (
     agreement_table,
     annotator_table,
-    consistency,
-    counts,
-    graded,
+    best_worst_scores,
+    consistency_tables,
+    graded_response_tables,
     group_tables,
     halo_table,
-    implied,
-    labels,
-    pairwise,
+    implied_pairs_table,
+    label_tables,
+    pairwise_tables,
     scores,
     system_table,
 )
-from app.analysis.contracts import MethodExport, ScoreMethod, TableMethod, TableSection
+from app.analysis.method_types import MethodExport, ScoreMethod, TableMethod, TableSection
 from app.inference.online.laws import ONLINE_LAWS
 
 SCORE_METHODS: dict[str, ScoreMethod] = {
@@ -31,13 +31,13 @@ SCORE_METHODS: dict[str, ScoreMethod] = {
     "geometric_mean": scores.GEOMETRIC_MEAN_METHOD,
     # Where classes are counted, the score is how sure the likeliest one is, which is no place on a scale.
     **{law.name: scores.score_method_of_law(law) for law in ONLINE_LAWS.values() if not law.family.counts_classes},
-    "bradley_terry": pairwise.BRADLEY_TERRY,
-    "rao_kupper": pairwise.RAO_KUPPER,
-    "thurstone": pairwise.THURSTONE,
-    "elo": pairwise.ELO,
-    "expected_wins": pairwise.EXPECTED_WINS,
-    "hopkins_may": pairwise.HOPKINS_MAY,
-    "best_worst_counts": counts.BEST_WORST_METHOD,
+    "bradley_terry": pairwise_tables.BRADLEY_TERRY,
+    "rao_kupper": pairwise_tables.RAO_KUPPER,
+    "thurstone": pairwise_tables.THURSTONE,
+    "elo": pairwise_tables.ELO,
+    "expected_wins": pairwise_tables.EXPECTED_WINS,
+    "hopkins_may": pairwise_tables.HOPKINS_MAY,
+    "best_worst_counts": best_worst_scores.BEST_WORST_METHOD,
 }
 
 TABLE_METHODS: dict[str, TableMethod] = {
@@ -46,16 +46,16 @@ TABLE_METHODS: dict[str, TableMethod] = {
     "annotators": annotator_table.ANNOTATOR_TABLE,
     "groups": group_tables.GROUP_TABLE,
     "group_items": group_tables.GROUP_ITEM_TABLE,
-    "consistency": consistency.CONSISTENCY_TABLE,
-    "scale": consistency.PREFERENCE_SCALE_TABLE,
+    "consistency": consistency_tables.CONSISTENCY_TABLE,
+    "scale": consistency_tables.PREFERENCE_SCALE_TABLE,
     "halo": halo_table.HALO_TABLE,
-    "implied": implied.IMPLIED_PAIRS_TABLE,
-    "labels": labels.PREVALENCE_TABLE,
-    "label_annotators": labels.LABEL_ANNOTATOR_TABLE,
-    "label_items": labels.LABEL_ITEM_TABLE,
-    "graded_response": graded.GRADED_SYSTEM_TABLE,
-    "graded_response_annotators": graded.GRADED_ANNOTATOR_TABLE,
-    "graded_response_segments": graded.GRADED_SEGMENT_TABLE,
+    "implied": implied_pairs_table.IMPLIED_PAIRS_TABLE,
+    "labels": label_tables.PREVALENCE_TABLE,
+    "label_annotators": label_tables.LABEL_ANNOTATOR_TABLE,
+    "label_items": label_tables.LABEL_ITEM_TABLE,
+    "graded_response": graded_response_tables.GRADED_SYSTEM_TABLE,
+    "graded_response_annotators": graded_response_tables.GRADED_ANNOTATOR_TABLE,
+    "graded_response_segments": graded_response_tables.GRADED_SEGMENT_TABLE,
 }
 
 

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
 from app.record.remarks import FIND_ALL_REMARKS
-from app.spreadsheets import guard_against_formula
+from app.text.spreadsheets import guard_against_formula
 
 REMARK_EXPORT_COLUMNS = (
     *("seq", "annotator", "name", "received_at", "hit", "segment", "item", "check", "flagged", "flag", "comment"),

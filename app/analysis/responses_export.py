@@ -8,7 +8,9 @@ from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
-from app.crowd.files import ENTRY_ANSWER_PREFIX
+from app.annotation.onboarding.entry_questions import parse_question_lines
+from app.annotation.onboarding.profile_answers import load_entry_answers
+from app.annotation.platforms.easel_results import ENTRY_ANSWER_PREFIX
 from app.designs import criteria
 from app.designs.criteria import criterion_number, criterion_views
 from app.designs.design import Design
@@ -18,10 +20,8 @@ from app.designs.remarks import WHOLE_HIT
 from app.designs.scale import competition_ranks
 from app.designs.unjudged import UNJUDGED_KEY
 from app.record import remarks as said_beside
-from app.record.stream import COUNTING_RESPONSES_CONDITION, FIND_EXCLUDED_ANNOTATORS, LAST_DECISION_SQL, Response
-from app.spreadsheets import guard_against_formula
-from app.visit.asked_once import parse_question_lines
-from app.visit.groups import load_entry_answers
+from app.record.responses import COUNTING_RESPONSES_CONDITION, FIND_EXCLUDED_ANNOTATORS, LAST_DECISION_SQL, Response
+from app.text.spreadsheets import guard_against_formula
 
 RESPONSE_EXPORT_COLUMNS = (
     *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from app.analysis.findings import Answers, AnyArray, Cell, Column, Comparison, ResultTable, Scores, to_cell_rows
+from app.analysis.result_types import Answers, AnyArray, Cell, Column, Comparison, ResultTable, Scores, to_cell_rows
 from app.inference.ground.notes import Note
 
 SCORE_ITEM_COLUMNS = (

@@ -5,24 +5,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.analysis.coarsened import can_read_answers_as, has_class_labels
-from app.analysis.contracts import ScoreMethod
-from app.analysis.findings import Answers, Comparison, Figure, Mask, Scores, to_cell
+from app.analysis.answer_kinds import can_read_answers_as, has_class_labels
+from app.analysis.method_types import ScoreMethod
+from app.analysis.result_types import Answers, Comparison, Figure, Mask, Scores, to_cell
 from app.designs.scale import MAX_POINTS, shares_to_points
 from app.designs.unit import RATIO_UNIT, order_unit
-from app.inference.agreement import side_by_side
+from app.inference.agreement import score_comparison
 from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.observations.coarsening import CLASS_KINDS, can_law_read
+from app.inference.observations.judgment_kinds import CLASS_KINDS, can_law_read
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, Law
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings import direct_assessment
 from app.inference.ratings import geometric_mean as geometric
 from app.inference.ratings.direct_assessment import DirectAssessment
-from app.inference.ratings.moderated import moderate_means
+from app.inference.ratings.moderated_means import moderate_means
 
 MAX_RESAMPLED_JUDGMENTS = (
     100_000_000  # drawn again in all: some seconds; a large campaign needs fewer draws for steady ends
@@ -298,7 +298,7 @@ def compare_scores(answers: Answers, scores: Scores, other_scores: Scores) -> Co
     """How far two sets of scores go together. Never raises: where there are no figures, `refusal` says why."""
     n = int(np.count_nonzero(np.isfinite(scores.values) & np.isfinite(other_scores.values)))
     try:
-        coefficients = side_by_side.correlate_with_intervals(
+        coefficients = score_comparison.correlate_with_intervals(
             scores.values, other_scores.values, draws=bootstrap_draws(200 * n), rng=answers.seeded_rng()
         )
     except Inestimable as reason:

@@ -1,12 +1,12 @@
 """Systems ranked, with rank ranges and clusters, where the items of a campaign are systems."""
 
-from app.analysis.coarsened import can_read_answers_as, reading_notes
-from app.analysis.contracts import DotPlotColumn, TableMethod, TableSection
-from app.analysis.findings import Answers, Column, Options, ResultTable, to_cell_rows
+from app.analysis.answer_kinds import can_read_answers_as, reading_notes
+from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
+from app.analysis.result_types import Answers, Column, Options, ResultTable, to_cell_rows
 from app.analysis.scores import require_answers
 from app.inference.ground.notes import name_mentions
-from app.inference.observations.coarsening import JudgmentKind
-from app.inference.systems import clusters
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.inference.systems import system_clusters
 
 SYSTEM_RANK_COLUMNS = (
     Column("system", "System", "text"),
@@ -24,7 +24,7 @@ SYSTEM_RANK_COLUMNS = (
 def build_system_rank_table(answers: Answers, _options: Options) -> ResultTable:
     """One row per judged system, the best first."""
     require_answers(answers)
-    ranking = clusters.fit(
+    ranking = system_clusters.fit(
         answers.hit, answers.item, answers.score, n_systems=answers.n_items, rng=answers.seeded_rng()
     )
     order = [k for k in ranking.rank.argsort(kind="stable").tolist() if ranking.rank[k]]

@@ -9,10 +9,10 @@ from urllib.parse import parse_qsl, urlencode
 import numpy as np
 import numpy.typing as npt
 
-from app.analysis.findings import Cell, Column, ResultTable
-from app.analysis.naming import natural_sort_key
+from app.analysis.natural_sort import natural_sort_key
+from app.analysis.result_types import Cell, Column, ResultTable
+from app.chart_axes import MISSING_VALUE_DASH, format_with_places
 from app.designs.criteria import criterion_number
-from app.drawing import MISSING_VALUE_DASH, format_with_places
 
 ROWS_PER_ANALYSIS_PAGE = 20
 

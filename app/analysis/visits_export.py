@@ -8,7 +8,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.formats import RowCells, TableStream
-from app.spreadsheets import guard_against_formula
+from app.text.spreadsheets import guard_against_formula
 
 VISIT_ROWS_PER_BATCH = 2_000
 VISIT_EXPORT_COLUMNS = ("annotator", "name", "platform", "step", "version", "outcome", "said", "sha256", "taken_at")

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 
-from app.audit import found
-from app.audit.found import AuditLogPage
-from app.audit.routes import LogFilterQuery, LogPageNumber, limit_log_to_campaign
-from app.auth.guards import require_program
+from app.accounts.guards import require_program
+from app.audit import log_query
+from app.audit.log_query import AuditLogPage
+from app.audit.pages import LogFilterQuery, LogPageNumber, limit_log_to_campaign
 from app.database.campaign import load_campaign_by_slug
-from app.web import Transaction, document_refusals
+from app.http.dependencies import Transaction, document_refusals
 
 router = APIRouter(
     prefix="/api/v1",
@@ -53,7 +53,7 @@ async def get_log(
     connection: Transaction, log_filter: LogFilterQuery, page: LogPageNumber = 1, size: LogPageSize = 100
 ) -> Lines:
     """Who changed what on the whole server, newest first."""
-    return Lines.from_log_page(await found.load_log_page(connection, log_filter, page, size))
+    return Lines.from_log_page(await log_query.load_log_page(connection, log_filter, page, size))
 
 
 @router.get("/campaigns/{slug}/log", responses=document_refusals({404: "`campaign_not_found`"}))
@@ -63,5 +63,5 @@ async def get_log_of_campaign(
     """Who changed what in a campaign, newest first."""
     campaign = await load_campaign_by_slug(connection, slug)
     return Lines.from_log_page(
-        await found.load_log_page(connection, limit_log_to_campaign(campaign, log_filter), page, size)
+        await log_query.load_log_page(connection, limit_log_to_campaign(campaign, log_filter), page, size)
     )

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from app.background.state import CheckResult, log_background_failure, retry_pause_seconds
+from app.background.health import CheckResult, log_background_failure, retry_pause_seconds
 
 log = logging.getLogger(__name__)
 

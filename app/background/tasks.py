@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
-from app.background.state import CheckResult, log_background_failure, retry_pause_seconds
+from app.background.health import CheckResult, log_background_failure, retry_pause_seconds
 from app.errors import Refusal
 
 K = TypeVar("K", bound=Hashable)

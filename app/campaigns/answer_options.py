@@ -5,10 +5,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from app.crowd.columns import COLUMN_ROLES
-from app.crowd.reading import DateOrder, DecimalMark, ReadingOptions
+from app.annotation.platforms.cell_reading import DateOrder, DecimalMark, ReadingOptions
+from app.annotation.platforms.column_mapping import COLUMN_ROLES
 from app.errors import Invalid
-from app.upload import ReadOptions
+from app.uploads import ReadOptions
 
 MAX_COLUMN_NAME_CHARACTERS = 1_000
 OptionalColumnName = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_COLUMN_NAME_CHARACTERS)]

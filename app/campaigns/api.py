@@ -11,24 +11,33 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 
-from app.auth.guards import CurrentAccess, require_program
-from app.auth.roles import SEE_SETTINGS
-from app.campaigns import campaign_zip, counted, hints, items, lifecycle, listing, responses_import, stored_file
+from app.accounts.guards import CurrentAccess, require_program
+from app.accounts.roles import SEE_SETTINGS
+from app.annotation.platforms.links import link_base
+from app.annotation.platforms.registry import platform_links
+from app.campaigns import (
+    campaign_file_io,
+    campaign_zip,
+    hints,
+    item_list,
+    items,
+    lifecycle,
+    responses_import,
+    summaries,
+)
 from app.campaigns.answer_options import AnswerFileOptions
 from app.campaigns.columns import ROW_NUMBERS_AS_IDS, ColumnMapping, id_column_or_none
-from app.campaigns.documents import YAML_MEDIA_TYPE
-from app.campaigns.questions import load_questions
-from app.campaigns.routes import RequestUploadSlots, campaign_archive_response, require_uploaded_file
+from app.campaigns.pages.campaigns import RequestUploadSlots, campaign_archive_response, require_uploaded_file
+from app.campaigns.pages.imports import uploaded_media_zip
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.upload_routes import uploaded_media_zip
-from app.crowd.places import link_base
-from app.crowd.registry import platform_links
-from app.designs.asked import ValueSchema
+from app.campaigns.starter_questions import load_questions
+from app.campaigns.yaml_lines import YAML_MEDIA_TYPE
 from app.designs.criteria import criterion_view
 from app.designs.registry import design_of
-from app.media.archive import MediaZip
-from app.upload import MAX_UPLOAD_ROWS, ReadOptions
-from app.web import AppSettings, Database, Now, Transaction, document_refusals, request_base_url
+from app.designs.schema import ValueSchema
+from app.http.dependencies import AppSettings, Database, Now, Transaction, document_refusals, request_base_url
+from app.media.media_zip import MediaZip
+from app.uploads import MAX_UPLOAD_ROWS, ReadOptions
 
 router = APIRouter(
     prefix="/api/v1/campaigns",
@@ -79,7 +88,7 @@ class Campaign(BaseModel):
         link_by_platform = platform_links(*link_base(server_url, row.link_key, row.experiment_key))
         fields = {"settings": lifecycle.settings_from_row(row), "values": value_schema, "links": link_by_platform}
         fields["better_rule"] = hints.rule_suited_to_goal(row)
-        return cls.model_validate(counted.campaign_progress_json(row) | fields)
+        return cls.model_validate(summaries.campaign_progress_json(row) | fields)
 
 
 class CampaignWithNotes(Campaign):
@@ -93,7 +102,7 @@ class Campaigns(BaseModel):
 
 
 async def campaign_response(request: Request, connection: Transaction, slug: str) -> Campaign:
-    return Campaign.from_row(await counted.find_campaign_with_progress(connection, slug), request_base_url(request))
+    return Campaign.from_row(await summaries.find_campaign_with_progress(connection, slug), request_base_url(request))
 
 
 @router.get("")
@@ -105,7 +114,7 @@ async def list_campaigns(
     archived: Annotated[bool, Query(description="Those that were archived instead of the others.")] = False,
 ) -> Campaigns:
     """The campaigns whose settings you may see and that are not archived, newest first."""
-    rows = await counted.load_campaign_list(connection, archived=archived, access=access, permission=SEE_SETTINGS)
+    rows = await summaries.load_campaign_list(connection, archived=archived, access=access, permission=SEE_SETTINGS)
     return Campaigns(campaigns=[Campaign.from_row(row, request_base_url(request)) for row in rows])
 
 
@@ -148,7 +157,7 @@ async def create_from_file(
     async with open_sent_file(request) as (file, name, _), slots.hold_slot(file):
         sent_campaign = await asyncio.to_thread(campaign_zip.read_sent_campaign, file, name, settings)
         async with database.begin() as connection:
-            row = await stored_file.create_campaign_of_file(
+            row = await campaign_file_io.create_campaign_of_file(
                 connection,
                 sent_campaign.parsed_file,
                 now=now,
@@ -171,7 +180,7 @@ async def get_file(
 ) -> Response:
     """A campaign as a file, from which an equal one can be created: YAML, or a zip with the files that items name."""
     return campaign_archive_response(
-        await stored_file.write_campaign_archive(connection, slug, with_items=items), slug, now
+        await campaign_file_io.write_campaign_archive(connection, slug, with_items=items), slug, now
     )
 
 
@@ -263,7 +272,7 @@ async def list_items(
 ) -> Items:
     """A page of the items, in the order of their numbers."""
     campaign = await lifecycle.find_campaign(connection, slug)
-    total, rows = await listing.load_uploaded_items_page(connection, campaign.id, offset=offset, limit=limit)
+    total, rows = await item_list.load_uploaded_items_page(connection, campaign.id, offset=offset, limit=limit)
     item_models = [Item(number=row.number, id=row.external_id, text=row.shown, fields=row.fields) for row in rows]
     return Items(total=total, items=item_models)
 

@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from app.campaigns import documents
+from app.campaigns import yaml_lines
 from app.campaigns.columns import ROW_NUMBERS_AS_IDS
-from app.campaigns.documents import Mistake, YamlDocument, YamlPath, format_yaml_path
 from app.campaigns.form import field_of_joint_error, setting_error_message
-from app.campaigns.groups import CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
+from app.campaigns.form_sections import CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
 from app.campaigns.settings import CampaignSettings
+from app.campaigns.yaml_lines import Mistake, YamlDocument, YamlPath, format_yaml_path
 from app.designs.criteria import Criterion
 from app.designs.registry import DESIGNS
 from app.errors import MAX_NAMES_LISTED, Invalid, pluralize, shorten_echo
-from app.fields import is_private_field
+from app.field_flags import is_private_field
 
 MAX_ITEMS_IN_CAMPAIGN_FILE = 10_000
 FIRST_SETTINGS_IN_FILE = (
@@ -115,7 +115,7 @@ def parse_campaign_file(content: bytes, name: str, overrides: Mapping[str, Any] 
     Raises what `documents.read` raises, and `Invalid` (`campaign_file_invalid`; details: `mistakes`, all of them).
     """
     overrides = overrides or {}
-    document = documents.parse_yaml(content, data_names=["items"])
+    document = yaml_lines.parse_yaml(content, data_names=["items"])
     try:
         campaign_file = CampaignFile.model_validate({**document.values, **overrides})
     except ValidationError as error:
@@ -227,4 +227,4 @@ def format_campaign_file(settings: CampaignSettings, items: Mapping[str, Any] | 
         for name in in_order
         if values[name] not in EMPTY_YAML_VALUES or values[name] != defaults[name]
     }
-    return CAMPAIGN_FILE_HEADER + documents.format_yaml(written_values | ({"items": items} if items else {}))
+    return CAMPAIGN_FILE_HEADER + yaml_lines.format_yaml(written_values | ({"items": items} if items else {}))

@@ -11,12 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import campaign_file
 from app.campaigns.campaign_file import ParsedCampaignFile
-from app.campaigns.documents import MAX_CAMPAIGN_FILE_BYTES
+from app.campaigns.yaml_lines import MAX_CAMPAIGN_FILE_BYTES
 from app.errors import Invalid, TooLarge, shorten_echo
-from app.media import archive, store
-from app.media.archive import MB, MediaZip
+from app.media import media_store, media_zip
+from app.media.media_zip import MB, MediaZip
 from app.settings import Settings
-from app.upload import ZIP_SIGNATURE
+from app.uploads import ZIP_SIGNATURE
 
 ZIP_MEDIA_TYPE = "application/zip"
 CAMPAIGN_FILE_NAME, MEDIA_FOLDER = "campaign.yaml", "media/"
@@ -50,9 +50,9 @@ def read_sent_campaign(
     file.seek(0)
     if start != ZIP_SIGNATURE:
         return SentCampaign(campaign_file.parse_campaign_file(file.read(MAX_CAMPAIGN_FILE_BYTES + 1), name, overrides))
-    with archive.open_zip(file) as zip_:
-        members = archive.zip_entries_by_path(zip_)
-        folder = archive.common_root_folder(members)
+    with media_zip.open_zip(file) as zip_:
+        members = media_zip.zip_entries_by_path(zip_)
+        folder = media_zip.common_root_folder(members)
         if folder + CAMPAIGN_FILE_NAME not in members:
             raise Invalid(
                 f"There is no file {CAMPAIGN_FILE_NAME} in this zip. Nothing was created.", code="campaign_file_missing"
@@ -91,7 +91,7 @@ def unpack_table(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> B
             "Nothing was created.",
             code="file_too_large",
         )
-    return archive.unpack_to_temporary_file(zip_, info)
+    return media_zip.unpack_to_temporary_file(zip_, info)
 
 
 def first_bytes_of_member(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_bytes: int) -> bytes:
@@ -110,7 +110,7 @@ async def write_campaign_zip(
             zip_.writestr(zipfile.ZipInfo(CAMPAIGN_FILE_NAME), campaign_yaml, zipfile.ZIP_DEFLATED)
             for name in sorted(media_names):
                 with zip_.open(zipfile.ZipInfo(MEDIA_FOLDER + name), "w") as part:  # as it is: it is packed already
-                    async for data in store.stream_whole_file(connection, campaign_id, name):
+                    async for data in media_store.stream_whole_file(connection, campaign_id, name):
                         await asyncio.to_thread(part.write, data)
         file.seek(0)
         stack.pop_all()

@@ -11,8 +11,8 @@ from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Invalid
 from app.quality.checks import refuse_if_checks_do_not_fit
-from app.quality.expected import ExpectedAnswer, format_expected_cells, parse_expected_cells
-from app.upload import UploadedRow, format_cell, refuse_line
+from app.quality.expected_answers import ExpectedAnswer, format_expected_cells, parse_expected_cells
+from app.uploads import UploadedRow, format_cell, refuse_line
 
 ID_COLUMN = "id"
 CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN = "check", "expected", "tolerance"

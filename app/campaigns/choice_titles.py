@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from app.campaigns.groups import CRITERIA_SHOWN_SETTING
-from app.crowd.settings import Currency
+from app.annotation.platforms.settings import Currency
+from app.campaigns.form_sections import CRITERIA_SHOWN_SETTING
 from app.designs.content import CONTENT_KINDS
 from app.designs.registry import DESIGNS
 from app.goals.settings import GOAL_TITLES, WHEN_REACHED_TITLES
+from app.http.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
 from app.inference.online.laws import ONLINE_LAWS
-from app.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
 from app.selection.registry import SELECTION_RULES
 
 SCHEDULE_TITLES = {

@@ -13,8 +13,8 @@ from app.designs.content import Content, SourceAndReference
 from app.errors import Invalid, join_names, pluralize, shorten_echo, shorten_names
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
-from app.spreadsheets import unprotect_cell
-from app.upload import UploadedRow, UploadedTable
+from app.text.spreadsheets import unprotect_cell
+from app.uploads import UploadedRow, UploadedTable
 
 ROW_NUMBERS_AS_IDS = ":row numbers:"  # in the place of a column of ids
 CHECK_COLUMNS = ("check", "expected", "tolerance")

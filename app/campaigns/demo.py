@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import items, lifecycle
 from app.campaigns.columns import ColumnMapping
-from app.campaigns.questions import load_question
+from app.campaigns.starter_questions import load_question
 from app.errors import NotFound
 
 DEMO_ITEMS_FILE = Path(__file__).resolve().parents[2] / "examples" / "data" / "verbs150.csv"

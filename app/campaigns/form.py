@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 from pydantic import ValidationError
 
 from app.campaigns.choice_titles import choice_titles, has_choice
-from app.campaigns.groups import (
+from app.campaigns.compatibility import can_law_read_design, can_law_serve_rule
+from app.campaigns.form_sections import (
     ASKED_BY_SETTING,
     CRITERIA_SETTING,
     CRITERIA_SHOWN_SETTING,
@@ -18,12 +19,11 @@ from app.campaigns.groups import (
 )
 from app.campaigns.hints import Hint, RuleOffer, hints_for_setting, rule_offers_for_setting
 from app.campaigns.settings import JOINT_ERROR_TYPE, SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
-from app.campaigns.together import can_law_read_design, can_law_serve_rule
 from app.designs.criteria import MAX_CRITERIA
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
 from app.errors import Refusal, strip_validator_prefix
-from app.fields import editability_after_launch
+from app.field_flags import editability_after_launch
 from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 

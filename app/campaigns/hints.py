@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.campaigns.together import can_law_serve_rule
+from app.campaigns.compatibility import can_law_serve_rule
 from app.designs.design import Design
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
@@ -15,7 +15,7 @@ from app.goals.progress import describe_goal
 from app.goals.settings import BEST_RULE_FOR_GOAL, FEWER_JUDGMENTS_HINT, NO_GOAL, WhenReached
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
-from app.quality.reach import failed_checks_hint
+from app.quality.rule_reach import failed_checks_hint
 from app.quality.settings import DEFAULT_FALSE_ALARMS_PER_1000, parse_preset, resolve_rules
 from app.selection.registry import SELECTION_RULES
 

@@ -12,25 +12,25 @@ from typing import Any, TypeAlias, TypeVar
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.asked_segments import ImportedSegments, load_imported_segments
-from app.campaigns.criteria_import import split_rows_by_criterion
-from app.crowd.answered import ANONYMOUS_ID_PREFIX, ResultRow
-from app.crowd.platform import Platform
+from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX, ResultRow
+from app.campaigns.criteria_rows import split_rows_by_criterion
+from app.campaigns.imported_segments import ImportedSegments, load_imported_segments
 from app.database import tables
 from app.database.bulk import copy_rows, reserve_ids, reserve_seqs
 from app.designs.answer import Answer
 from app.designs.criteria import criterion_names, criterion_number, criterion_views
 from app.designs.design import Design
+from app.designs.file_format import INPUT_KEPT_MESSAGE
 from app.designs.registry import design_of
 from app.designs.unjudged import UNJUDGED_KEY
-from app.designs.written import INPUT_KEPT_MESSAGE
 from app.errors import Conflict, Invalid, pluralize, shorten_echo
-from app.record import stream, unjudged
-from app.record.folding import LockedPosteriors, apply_answers_to_posteriors
-from app.record.stream import Response
+from app.record import responses, unjudged
+from app.record.bulk_update import LockedPosteriors, apply_answers_to_posteriors
+from app.record.responses import Response
 from app.selection.segments import distinct_items, values_for_all_items
-from app.spreadsheets import unprotect_cell
-from app.upload import refuse_line
+from app.text.spreadsheets import unprotect_cell
+from app.uploads import refuse_line
 
 IDS_PER_LOOKUP = 5_000  # rows at once
 ASSIGNMENT_COPY_COLUMNS = ("campaign_id", "id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
@@ -500,7 +500,7 @@ async def store_imported_responses(
 
     Responses are numbered under the locks, so `seq` is the order of the updates.
     """
-    excluded_annotators = await stream.load_excluded_annotator_ids(connection, campaign.id)
+    excluded_annotators = await responses.load_excluded_annotator_ids(connection, campaign.id)
     counting_hits = [
         one for one in stored_hits if one.annotator_id not in excluded_annotators
     ]  # the others change nothing

@@ -24,23 +24,23 @@ from app.campaigns.columns import (
     require_prior_columns,
     standardize_uploaded_columns,
 )
+from app.campaigns.item_text import ItemTextMaker, build_item_text_maker, refuse_missing_columns
 from app.campaigns.lifecycle import find_campaign, lock_draft, require_draft
 from app.campaigns.named_media import NamedMedia
-from app.campaigns.progress import ReportRowCount
-from app.campaigns.template import ItemTextMaker, build_item_text_maker, refuse_missing_columns
+from app.campaigns.progress_stream import ReportRowCount
 from app.database import tables
 from app.database.audit_log import log_change
 from app.database.bulk import copy_text_line, copy_text_lines, prefetch
 from app.database.campaign import item_count_sql
 from app.designs.content import Content
 from app.errors import Invalid, TooLarge, pluralize, shorten_echo
-from app.fields import is_blank
+from app.field_flags import is_blank
 from app.inference.online.law import Law
-from app.media.archive import MediaZip
-from app.media.file_names import respelled_names_note
+from app.media.match_file_names import respelled_names_note
+from app.media.media_zip import MediaZip
 from app.record import revisions
-from app.record.law import law_of
-from app.upload import (
+from app.record.campaign_law import law_of
+from app.uploads import (
     MAX_ID_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
     MAX_UPLOAD_ROWS,

@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.crowd.answered import ResultRow
+from app.annotation.platforms.result_format import ResultRow
 from app.errors import shorten_echo
-from app.upload import refuse_line
+from app.uploads import refuse_line
 
 TEXTS_PER_LOOKUP = 2_000
 

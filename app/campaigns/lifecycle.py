@@ -19,11 +19,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.accounts import members
+from app.accounts.access import Access, visible_campaigns_condition
 from app.alerts.settings import deliverable_addresses
-from app.auth import members
-from app.auth.access import Access, visible_campaigns_condition
+from app.annotation.onboarding import visit_version
+from app.campaigns.launch import create_initial_posteriors, refuse_if_all_items_are_best
 from app.campaigns.settings import MAX_CAMPAIGN_NAME_CHARACTERS, CampaignSettings
-from app.campaigns.start import create_initial_posteriors, refuse_if_all_items_are_best
 from app.database.audit_log import CURRENT_ACTOR, changed_facts, log_change
 from app.database.campaign import (
     fetch_campaign_row,
@@ -37,12 +38,11 @@ from app.designs.criteria import selecting_criterion
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shorten_echo
 from app.errors import join_names as listed_names
-from app.fields import editability_after_launch, is_private_field
-from app.media import store as media
-from app.record.law import law_of
-from app.record.states import TAKE_STORE_LOCK
-from app.record.store import PRESENT_POSTERIORS_CONDITION
-from app.visit import launch
+from app.field_flags import editability_after_launch, is_private_field
+from app.media import media_store as media
+from app.record.campaign_law import law_of
+from app.record.law_storage import TAKE_STORE_LOCK
+from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
 find_campaign = load_campaign_by_slug
 find_campaign_for_page = load_campaign_for_page
@@ -227,7 +227,7 @@ async def edit_settings(
     row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
     if row.status != "draft" and row.goal != old_settings.goal:
         refuse_if_all_items_are_best(row, await connection.scalar(select(item_count_sql(row.id))) or 0)
-    await launch.renew_changed_consent(connection, old_settings, row)
+    await visit_version.renew_changed_consent(connection, old_settings, row)
     old_values, new_values = (
         hide_private_settings(facts) for facts in changed_facts(old_settings.model_dump(), new_settings.model_dump())
     )
@@ -370,7 +370,7 @@ async def apply_transition(connection: AsyncConnection, slug: str, action: str, 
         )
     if action == "launch":
         await create_initial_posteriors(connection, row)
-        await launch.create_first_visit_version(connection, row)
+        await visit_version.create_first_visit_version(connection, row)
     if action == "reopen":  # a look at the goal says again which items are settled
         await connection.execute(UNSETTLE_ITEMS, {"campaign": row.id})
     if action == "reopen" and await finish_if_complete(connection, row.id, now=now):

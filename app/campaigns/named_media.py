@@ -10,10 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.content import Content, ItemTexts, NamedFile
 from app.errors import Conflict, join_names, pluralize, shorten_echo
-from app.media import archive, store
-from app.media.file_names import casefolded_path
-from app.media.signatures import can_show_as_kind
-from app.upload import MAX_SHOWN_CHARACTERS, UploadedRow, format_cell, refuse_line
+from app.media import media_store
+from app.media.content_types import can_show_as_kind
+from app.media.match_file_names import casefolded_path
+from app.media.media_zip import MediaZip, compare_names, join_quoted_names, unpack_media_pieces
+from app.uploads import MAX_SHOWN_CHARACTERS, UploadedRow, format_cell, refuse_line
 
 ITEMS_PER_MEDIA_CHECK = 5_000
 STREAM_SHOWN_CELLS = text("""
@@ -63,24 +64,22 @@ class NamedMedia:
         for name in (self.content.source, self.content.reference):
             yield format_cell(row.values.get(name)) if name else None
 
-    async def store_media(
-        self, connection: AsyncConnection, campaign_id: int, media_zip: archive.MediaZip | None
-    ) -> None:
+    async def store_media(self, connection: AsyncConnection, campaign_id: int, media_zip: MediaZip | None) -> None:
         """Store what a zip brings, if there is one. Raises what `archive.pieces` raises, and `Invalid`:
         `media_missing`, `media_wrong_kind`.
         """
-        stored_files = await store.load_campaign_files(connection, campaign_id)
+        stored_files = await media_store.load_campaign_files(connection, campaign_id)
         content_type_by_name = stored_files.content_type_by_name
         if media_zip is not None:
             names = {file.name for file in self.first_line_by_file}
-            zip_pieces = archive.unpack_media_pieces(
+            zip_pieces = unpack_media_pieces(
                 media_zip,
                 names,
                 stored_files.content_type_by_name,
                 stored_files.total_bytes,
                 self.zip_path_by_respelled_name,
             )
-            content_type_by_name = content_type_by_name | await store.store_media_files(
+            content_type_by_name = content_type_by_name | await media_store.store_media_files(
                 connection, campaign_id, zip_pieces, stored_files.next_number
             )
         missing = {
@@ -88,7 +87,9 @@ class NamedMedia:
         }
         if len(missing) > 1:
             missing_names = [file.name for file in missing]
-            message = f"there are no files {archive.join_quoted_names(missing_names)} in the zip, nor among those of the campaign."
+            message = (
+                f"there are no files {join_quoted_names(missing_names)} in the zip, nor among those of the campaign."
+            )
             details = {"file": shorten_echo(missing_names[0]), "missing": [*map(shorten_echo, missing_names)]}
             refuse_line("media_missing", next(iter(missing.values())), message, **details)
         for file, line in self.first_line_by_file.items():
@@ -103,7 +104,7 @@ class FileReport(NamedTuple):
     notes: list[str]
 
 
-def report_files(wanted: Collection[str], packed: archive.MediaZip | None, taken: Collection[str]) -> FileReport:
+def report_files(wanted: Collection[str], packed: MediaZip | None, taken: Collection[str]) -> FileReport:
     """Return what an import would say of the files that rows name, with the zip that is sent or without one.
 
     Args:
@@ -122,7 +123,7 @@ def report_files(wanted: Collection[str], packed: archive.MediaZip | None, taken
             f"{pluralize(len(missing), 'file')} that rows name {are}: {join_names(missing)}. Choose a zip with them."
         )
         return FileReport([problem] if missing else [], [])
-    missing, unnamed = archive.compare_names(packed, wanted, taken)
+    missing, unnamed = compare_names(packed, wanted, taken)
     problems = (
         [f"The zip lacks {pluralize(len(missing), 'file')} that rows name: {join_names(missing)}."] if missing else []
     )
@@ -184,7 +185,7 @@ async def check_media_of_items(connection: AsyncConnection, campaign: Row[Any]) 
     content = Content.from_campaign(campaign)
     if content.is_plain_text:
         return
-    stored_files = await store.load_campaign_files(connection, campaign.id)
+    stored_files = await media_store.load_campaign_files(connection, campaign.id)
     parameters = {"campaign": campaign.id, "source": content.source, "reference": content.reference}
     filled_columns: set[str] = set()
     async for rows in (await connection.stream(STREAM_SHOWN_CELLS, parameters)).partitions(ITEMS_PER_MEDIA_CHECK):

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.campaigns.named_media import media_problems
 from app.designs.content import Content, ItemTexts
 from app.errors import Conflict, shorten_echo
-from app.media import store
+from app.media import media_store
 
 OUTPUTS_PER_MEDIA_CHECK = 5_000
 
@@ -41,7 +41,7 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
     Raises `Conflict`: `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
     """
     content, parameters = Content.from_campaign(campaign), {"campaign": campaign.id}
-    content_type_by_name = (await store.load_campaign_files(connection, campaign.id)).content_type_by_name
+    content_type_by_name = (await media_store.load_campaign_files(connection, campaign.id)).content_type_by_name
     outputs_with_files: list[Row[Any]] = []
     statement = STREAM_SOURCES_AND_REFERENCES if content.kind == "text" else STREAM_OUTPUTS_WITHOUT_DIGEST
     async for rows in (await connection.stream(statement, parameters)).partitions(OUTPUTS_PER_MEDIA_CHECK):
@@ -49,7 +49,7 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
     for start in range(0, len(outputs_with_files), OUTPUTS_PER_MEDIA_CHECK):
         batch = outputs_with_files[start : start + OUTPUTS_PER_MEDIA_CHECK]
         names = await asyncio.to_thread(file_names_of_outputs, content, batch)
-        digest_by_file = await store.load_file_digests(connection, campaign.id, names)
+        digest_by_file = await media_store.load_file_digests(connection, campaign.id, names)
         output_digests = await asyncio.to_thread(
             lambda rows, known: [*digests_of_drawn_outputs(content, rows, known)], batch, digest_by_file
         )

@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row, Table, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import checks_import, lifecycle, systems
+from app.campaigns import checks_import, lifecycle, systems_check
 from app.campaigns.columns import SYSTEM_COLUMNS
 from app.campaigns.named_media import NamedMedia
-from app.campaigns.progress import ReportRowCount
+from app.campaigns.progress_stream import ReportRowCount
 from app.database import content_tables, tables
 from app.database.audit_log import log_change
 from app.database.bulk import copy_rows
 from app.designs.content import Content, ItemTexts, SourceAndReference
 from app.errors import Conflict, Invalid, TooLarge, join_names, pluralize, shorten_echo, shorten_names
-from app.fields import is_blank
-from app.media import store
-from app.media.archive import MediaZip
-from app.media.file_names import respelled_names_note
+from app.field_flags import is_blank
+from app.media import media_store
+from app.media.match_file_names import respelled_names_note
+from app.media.media_zip import MediaZip
 from app.record import revisions
-from app.upload import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS, UploadedRow, UploadedTable, format_cell, refuse_line
+from app.uploads import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS, UploadedRow, UploadedTable, format_cell, refuse_line
 
 REQUIRED_OUTPUT_COLUMNS = SYSTEM_COLUMNS
 OUTPUTS_PER_COPY = 5_000
@@ -192,7 +192,7 @@ async def import_outputs_of_systems(
         notes.append(spelling)
     await lifecycle.store_segment_count(connection, campaign.id, len(collected.segment_by_id))
     if launched:
-        await systems.check_systems_can_be_compared(
+        await systems_check.check_systems_can_be_compared(
             connection, await lifecycle.find_campaign(connection, slug), len(collected.number_by_system)
         )
         await revisions.rebuild_present_revision(connection, campaign.id)
@@ -297,7 +297,7 @@ async def has_any_items(connection: AsyncConnection, campaign_id: int) -> bool:
 
 async def delete_content_of_draft(connection: AsyncConnection, campaign_id: int) -> None:
     """Take a draft's items and checks, or its systems with all that came with them, and the files of either."""
-    await store.delete_media_files(connection, campaign_id)
+    await media_store.delete_media_files(connection, campaign_id)
     await checks_import.delete_check_items(connection, campaign_id)
     for table in (tables.items, content_tables.segments, content_tables.outputs):
         await connection.execute(delete(table).where(table.c.campaign_id == campaign_id))

@@ -20,6 +20,10 @@ from pydantic import BaseModel, Field
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.annotation.platforms.answer_files import read_answer_file
+from app.annotation.platforms.cell_reading import ReadingOptions
+from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS
 from app.campaigns import lifecycle
 from app.campaigns.imported_hits import (
     ImportedHit,
@@ -30,18 +34,14 @@ from app.campaigns.imported_hits import (
     unnumbered_responses,
 )
 from app.campaigns.items_by_text import replace_item_texts_by_ids
-from app.campaigns.progress import ReportRowCount
-from app.crowd.answer_files import read_answer_file
-from app.crowd.answered import REQUIRED_RESULT_COLUMNS
-from app.crowd.platform import Platform
-from app.crowd.reading import ReadingOptions
+from app.campaigns.progress_stream import ReportRowCount
 from app.database.audit_log import log_change
 from app.database.campaign import finish_if_complete
 from app.designs.criteria import criterion_views
+from app.designs.file_format import CriterionValueFormat, ValueFormat
 from app.designs.registry import design_of
-from app.designs.written import CriterionValueFormat, ValueFormat
 from app.errors import Conflict, pluralize
-from app.record.folding import lock_present_posteriors, share_store_lock
+from app.record.bulk_update import lock_present_posteriors, share_store_lock
 
 DEFAULT_READING_OPTIONS = ReadingOptions()
 MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 2_000  # in one transaction

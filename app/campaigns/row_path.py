@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from app.upload import format_cell
+from app.uploads import format_cell
 
 PATH_STEP_PATTERN = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>-?[0-9]{1,6})\]")
 CHAT_ROLE_KEYS, CHAT_CONTENT_KEYS = ("role", "from"), ("content", "value")  # of a message in a chat

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.content_tables import segments
 from app.database.session import driver_of
 from app.designs.content import RenderedContext, SourceAndReference
-from app.media.shown import render_campaign_items
+from app.media.render_items import render_campaign_items
 from app.record.outputs import OutputMean, load_output_means, load_outputs_of_segment
 
 SEGMENTS_PER_PAGE = 20

@@ -15,9 +15,11 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.alerts.settings import AlertSettings
-from app.campaigns.registered import registry_key_type
-from app.campaigns.together import can_law_read_design, can_law_serve_rule
-from app.crowd.settings import CrowdSettings
+from app.annotation.onboarding.practice_sets import parse_practice_sets
+from app.annotation.onboarding.settings import VisitSettings
+from app.annotation.platforms.settings import CrowdSettings
+from app.campaigns.compatibility import can_law_read_design, can_law_serve_rule
+from app.campaigns.registry_key import registry_key_type
 from app.designs.content import CONTENT_KINDS
 from app.designs.criteria import (
     GRID_LAYOUT,
@@ -31,14 +33,12 @@ from app.designs.registry import DEFAULT_DESIGN, DESIGNS, design_of
 from app.designs.remarks import RemarkSettings
 from app.designs.unjudged import UnjudgedSettings
 from app.errors import Invalid, strip_validator_prefix
-from app.fields import CAN_GROW, EDITABLE, editability_after_launch, refuse_blank
+from app.field_flags import CAN_GROW, EDITABLE, editability_after_launch, refuse_blank
 from app.goals.settings import GoalSettings, goal_refusal_reason
+from app.http.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
 from app.inference.online.laws import ONLINE_LAWS
-from app.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
 from app.quality.settings import QualitySettings
 from app.selection.registry import SELECTION_RULES
-from app.visit.practice import parse_practice_sets
-from app.visit.settings import VisitSettings
 
 MAX_CAMPAIGN_NAME_CHARACTERS = 500
 RequiredText = Annotated[

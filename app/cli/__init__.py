@@ -3,9 +3,9 @@
 import os
 from collections.abc import Sequence
 
-from app import redaction
 from app.cli.interrupts import exit_on_interrupt
-from app.imports import gc_disabled
+from app.server.import_speed import gc_disabled
+from app.text import redaction
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -8,13 +8,13 @@ import click
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.cli.layout import format_text_table, terminal_width
-from app.cli.running import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
+from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
+from app.cli.text_table import format_text_table, terminal_width
 from app.database.campaign import load_campaign_by_slug
-from app.quality import acting, shown
+from app.quality import actions, listings
 from app.quality import annotators as listing
 from app.quality.annotators import AnnotatorLine, AnnotatorSort, AnswerLine
-from app.quality.who_counts import find_annotator_id
+from app.quality.decisions import find_annotator_id
 
 ANNOTATOR_LIST_TITLES = ("Name", "Answers", "Counted", "Median s", "Hours", "Changes", "Standing", "Findings")
 reason_option = click.option("--reason", required=True, help="Why; kept with the decision and in the audit log.")
@@ -63,7 +63,7 @@ def annotator_list_cells(line: AnnotatorLine) -> list[str]:
 @annotators.command()
 @click.argument("slug")
 @click.option(
-    "--limit", type=click.IntRange(1), default=shown.MAX_FINDINGS_SHOWN, show_default=True, help="How many at most."
+    "--limit", type=click.IntRange(1), default=listings.MAX_FINDINGS_SHOWN, show_default=True, help="How many at most."
 )
 @json_option
 def findings(slug: str, *, limit: int, as_json: bool) -> None:
@@ -71,7 +71,7 @@ def findings(slug: str, *, limit: int, as_json: bool) -> None:
 
     async def work(connection: AsyncConnection) -> Sequence[Row[Any]]:
         campaign = await load_campaign_by_slug(connection, slug)
-        return await shown.list_findings(connection, campaign.id, limit)
+        return await listings.list_findings(connection, campaign.id, limit)
 
     rows = run_in_transaction(work)
     if as_json:
@@ -112,7 +112,7 @@ def add_annotator_action(action: str, help_text: str) -> None:
     @reason_option
     def command(slug: str, annotator: str, reason: str) -> None:
         run_decision(
-            lambda engine: acting.decide_on_annotator(
+            lambda engine: actions.decide_on_annotator(
                 engine, slug, annotator, action, reason=reason, now=current_utc_time()
             )
         )
@@ -134,7 +134,7 @@ def add_answer_action(action: str, help_text: str) -> None:
     @reason_option
     def command(slug: str, answer: int, reason: str) -> None:
         run_decision(
-            lambda engine: acting.decide_on_answer(engine, slug, answer, action, reason=reason, now=current_utc_time())
+            lambda engine: actions.decide_on_answer(engine, slug, answer, action, reason=reason, now=current_utc_time())
         )
         click.echo(f"Answer {answer} of {slug}: {action} done.")
 

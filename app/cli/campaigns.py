@@ -15,27 +15,28 @@ from pydantic import ValidationError
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.annotation.platforms.links import link_base
+from app.annotation.platforms.registry import platform_links, public_link
 from app.campaigns import (
+    campaign_file_io,
     campaign_zip,
-    counted,
     experiment_arms,
     form,
-    groups,
+    form_sections,
     hints,
     items,
     lifecycle,
     responses_import,
-    stored_file,
+    summaries,
 )
 from app.campaigns.answer_options import AnswerFileOptions
 from app.campaigns.campaign_zip import ItemTable
 from app.campaigns.columns import ROW_NUMBERS_AS_IDS, ColumnMapping, id_column_or_none
-from app.campaigns.progress import ReportRowCount
-from app.campaigns.questions import QUESTION_NAMES, load_questions, question_file_path
+from app.campaigns.progress_stream import ReportRowCount
 from app.campaigns.settings import CampaignSettings
+from app.campaigns.starter_questions import QUESTION_NAMES, load_questions, question_file_path
 from app.cli.interrupts import STOPPED_TEXT
-from app.cli.layout import format_text_table, terminal_width, wrap_text
-from app.cli.running import (
+from app.cli.run_command import (
     current_utc_time,
     format_value_for_people,
     json_option,
@@ -47,12 +48,11 @@ from app.cli.running import (
     server_base_address,
     write_chunks,
 )
-from app.crowd.places import link_base
-from app.crowd.registry import platform_links, public_link
+from app.cli.text_table import format_text_table, terminal_width, wrap_text
 from app.errors import Invalid
-from app.media.archive import MediaZip
+from app.media.media_zip import MediaZip
 from app.settings import read_settings
-from app.upload import ReadOptions
+from app.uploads import ReadOptions
 
 READABLE_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 OPTION_METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "JSON", "object": "JSON"}
@@ -121,9 +121,9 @@ def parse_setting_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def parse_setting_value(name: str, value: Any) -> Any:
     """An empty option means none, where a setting may be none. Raises `Invalid` (`settings_unreadable`)."""
-    if name == groups.DESIGN_SETTINGS_SETTING:
+    if name == form_sections.DESIGN_SETTINGS_SETTING:
         return parse_settings_object(value, "--design-settings")
-    if name == groups.CRITERIA_SETTING:
+    if name == form_sections.CRITERIA_SETTING:
         return parse_settings_json(value, "--criteria") if value else []
     return None if value == "" and CampaignSettings.model_fields[name].default is None else value
 
@@ -196,10 +196,13 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
         upload = campaign_zip.read_sent_campaign(file, path.name, limits, parse_setting_options(options))
         table_name = upload.parsed_file.content.items and upload.parsed_file.content.items.file
         if table is None and upload.table is None and table_name:
-            table = stored_file.file_next_to(path.parent, table_name)
+            table = campaign_file_io.file_next_to(path.parent, table_name)
         item_table = ItemTable(table.name, stack.enter_context(table.open("rb"))) if table else upload.table
         create_draft = partial(
-            stored_file.create_campaign_of_file, parsed_file=upload.parsed_file, table=item_table, media=upload.media
+            campaign_file_io.create_campaign_of_file,
+            parsed_file=upload.parsed_file,
+            table=item_table,
+            media=upload.media,
         )
         return run_in_transaction(partial(create_draft, now=current_utc_time(), max_mb=limits.max_upload_mb))
 
@@ -223,12 +226,12 @@ def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> 
     """Write a campaign as one YAML file, from which `create` makes an equal one. Where its items name images,
     recordings or videos, --items makes it a zip with these.
     """
-    archive = run_in_transaction(partial(stored_file.write_campaign_archive, slug=slug, with_items=with_items))
+    archive = run_in_transaction(partial(campaign_file_io.write_campaign_archive, slug=slug, with_items=with_items))
     if archive.ending == "zip" and output is None and sys.stdout.isatty():
         raise click.UsageError("This is a zip. Name a file for it with -o.")
 
     async def pieces() -> AsyncIterator[bytes]:
-        for piece in stored_file.stream_campaign_archive(archive):
+        for piece in campaign_file_io.stream_campaign_archive(archive):
             yield piece
 
     asyncio.run(write_chunks(pieces(), output))
@@ -261,9 +264,9 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
 @json_option
 def print_campaigns(*, archived: bool, as_json: bool) -> None:
     """List the campaigns that are not archived, newest first."""
-    rows = run_in_transaction(partial(counted.load_campaign_list, archived=archived))
+    rows = run_in_transaction(partial(summaries.load_campaign_list, archived=archived))
     if as_json:
-        print_json([counted.campaign_progress_json(row) for row in rows])
+        print_json([summaries.campaign_progress_json(row) for row in rows])
     elif rows:
         titles = ["Campaign", "Status", "Items", "Judgments", "of"]
         cells = [
@@ -284,13 +287,13 @@ def show(slug: str, *, as_json: bool) -> None:
     """Show a campaign: its state, its settings, and the links for annotators; of an arm of an experiment those that
     lead to one of the arms at random.
     """
-    row = run_in_transaction(partial(counted.find_campaign_with_progress, slug=slug))
+    row = run_in_transaction(partial(summaries.find_campaign_with_progress, slug=slug))
     addresses = platform_links(*link_base(server_base_address(), row.link_key, row.experiment_key))
     settings = lifecycle.settings_from_row(row).model_dump()
     if as_json:
-        print_json(counted.campaign_progress_json(row) | {"settings": settings, "links": addresses})
+        print_json(summaries.campaign_progress_json(row) | {"settings": settings, "links": addresses})
         return
-    for name, value in (counted.campaign_progress_json(row) | settings | addresses).items():
+    for name, value in (summaries.campaign_progress_json(row) | settings | addresses).items():
         click.echo(f"{name.replace('_', ' ')}: {format_value_for_people(value)}")
 
 

@@ -8,8 +8,8 @@ import click
 
 from app.cli.interrupts import INTERRUPTED_EXIT_CODE, STOPPED_TEXT, exit_on_interrupt
 from app.errors import Refusal, StartupProblem
-from app.imports import gc_disabled
 from app.inference.ground.inestimable import Inestimable
+from app.server.import_speed import gc_disabled
 from app.settings import SettingsProblem
 
 COMMAND_MODULES = {

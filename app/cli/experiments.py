@@ -10,14 +10,21 @@ from typing import Any
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.cli.running import current_utc_time, run_in_transaction, run_with_engine, server_base_address
-from app.crowd.places import EXPERIMENT_PATH_PREFIX
-from app.crowd.registry import public_link
+from app.annotation.platforms.links import EXPERIMENT_PATH_PREFIX
+from app.annotation.platforms.registry import public_link
+from app.cli.run_command import current_utc_time, run_in_transaction, run_with_engine, server_base_address
 from app.database.bulk import open_snapshot
 from app.errors import Conflict
-from app.experiments import compared, judges, on_a_scale, senses, systems, transitive
-from app.experiments import people as with_arms
-from app.experiments.judges_of_a_file import load_comparison_file
+from app.experiments import (
+    amidei_2020,
+    arm_comparison,
+    otani_2016,
+    passonneau_2014,
+    sakaguchi_2018,
+    sakaguchi_2018_systems,
+)
+from app.experiments import human_arms as with_arms
+from app.experiments.comparison_file import load_comparison_file
 from app.experiments.runs import Experiment, RunExperiment, RunResults, load_runs, run_missing
 from app.simulation.annotators import POPULATIONS
 
@@ -104,7 +111,7 @@ def run_lexical_frequency(
     if out is None:
         create_experiment_campaigns(with_arms.ExperimentRequest(**people_options), launch=launch)
     else:
-        run_scale_experiment(on_a_scale.lexical_frequency_material(), out, runs, like, context, seed)
+        run_scale_experiment(sakaguchi_2018.lexical_frequency_material(), out, runs, like, context, seed)
 
 
 def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest, *, launch: bool) -> None:
@@ -128,12 +135,12 @@ def compare(name: str, out: Path) -> None:
     """What people answered in the arms of the experiment NAME, with the figures of the made-up one."""
     prepare_out_folder(out)
 
-    async def work(engine: AsyncEngine) -> compared.AnsweredExperiment:
+    async def work(engine: AsyncEngine) -> arm_comparison.AnsweredExperiment:
         async with open_snapshot(engine) as connection:
-            return await compared.load_answered_experiment(connection, name)
+            return await arm_comparison.load_answered_experiment(connection, name)
 
     click.echo(
-        compared.write_arm_comparison(
+        arm_comparison.write_arm_comparison(
             run_with_engine(work), out, f"easel experiment compare {name}", now=current_utc_time()
         )
     )
@@ -150,8 +157,8 @@ def run_political_spectrum(  # noqa: PLR0917
     ends: tuple[float, float],
 ) -> None:  # fmt: skip
     """150 political statements from a file, or made-up ones (Sakaguchi & Van Durme 2018, section 5.2)."""
-    rows = on_a_scale.load_scale_values(items, text, value, ends) if items else None
-    run_scale_experiment(on_a_scale.political_spectrum_material(rows, seed), out, runs, like, context, seed)
+    rows = sakaguchi_2018.load_scale_values(items, text, value, ends) if items else None
+    run_scale_experiment(sakaguchi_2018.political_spectrum_material(rows, seed), out, runs, like, context, seed)
 
 
 @experiment.command("translation-systems")
@@ -164,12 +171,18 @@ def run_translation_systems(  # noqa: PLR0917
 ) -> None:
     """10 systems and their translations, from a file or made-up (Sakaguchi & Van Durme 2018, section 5.3)."""
     prepare_out_folder(out)
-    names, quality = systems.load_output_scores(outputs, ends) if outputs else systems.simulate_outputs(seed)
-    source_text = systems.FILE_OUTPUTS_TEXT if outputs else systems.SIMULATED_OUTPUTS_TEXT
-    system_experiment = systems.SystemsExperiment("translation-systems", quality, POPULATIONS[like], seed)
+    names, quality = (
+        sakaguchi_2018_systems.load_output_scores(outputs, ends)
+        if outputs
+        else sakaguchi_2018_systems.simulate_outputs(seed)
+    )
+    source_text = sakaguchi_2018_systems.FILE_OUTPUTS_TEXT if outputs else sakaguchi_2018_systems.SIMULATED_OUTPUTS_TEXT
+    system_experiment = sakaguchi_2018_systems.SystemsExperiment(
+        "translation-systems", quality, POPULATIONS[like], seed
+    )
     command = f"easel experiment {system_experiment.name} --runs {runs} --like {like} --seed {seed}"
     click.echo(
-        systems.run_systems_experiment(
+        sakaguchi_2018_systems.run_systems_experiment(
             names, system_experiment, out, make_experiment_runner(out, runs), source_text, command
         )
     )
@@ -192,12 +205,12 @@ def run_random_judges(  # noqa: PLR0917
     judging = (
         load_comparison_file(comparisons, baseline, judgments)
         if comparisons
-        else judges.SimulatedJudging(judgments=judgments)
+        else otani_2016.SimulatedJudging(judgments=judgments)
     )
     command = f"easel experiment random-judges --runs {runs} --judgments {judgments} --seed {seed}"
     command += f" --comparisons {quote(comparisons.name)}" if comparisons else ""
     command += f" --baseline {quote(baseline)}" if baseline else ""
-    click.echo(judges.run_judge_experiments(judging, seed, out, make_experiment_runner(out, runs), command))
+    click.echo(otani_2016.run_judge_experiments(judging, seed, out, make_experiment_runner(out, runs), command))
 
 
 @experiment.command("word-senses")
@@ -205,7 +218,7 @@ def run_random_judges(  # noqa: PLR0917
 def run_word_senses(out: Path) -> None:
     """Four words and their senses by Dawid-Skene and by votes (Passonneau & Carpenter 2014)."""
     prepare_out_folder(out)
-    click.echo(senses.run_word_sense_experiment(out, "easel experiment word-senses"))
+    click.echo(passonneau_2014.run_word_sense_experiment(out, "easel experiment word-senses"))
 
 
 @experiment.command("transitivity")
@@ -214,11 +227,11 @@ def run_transitivity(out: Path, runs: int, seed: int) -> None:
     """How consistent annotators are, and what implied pairs save (Amidei 2020, Table 2 and section 4)."""
     prepare_out_folder(out)
     command = f"easel experiment transitivity --runs {runs} --seed {seed}"
-    click.echo(transitive.run_transitivity_experiment(seed, out, make_experiment_runner(out, runs), command))
+    click.echo(amidei_2020.run_transitivity_experiment(seed, out, make_experiment_runner(out, runs), command))
 
 
 def run_scale_experiment(
-    material: on_a_scale.ScaleMaterial, out: Path, runs: int, population_name: str, noise_share: float, seed: int
+    material: sakaguchi_2018.ScaleMaterial, out: Path, runs: int, population_name: str, noise_share: float, seed: int
 ) -> None:
     """Do all of it, and say where the report is."""
     if not noise_share > 0:  # Click lets NaN pass
@@ -228,7 +241,7 @@ def run_scale_experiment(
     command = f"easel experiment {material.name} {option_text}"
     run_experiment = make_experiment_runner(out, runs)
     click.echo(
-        on_a_scale.run_scale_experiments(
+        sakaguchi_2018.run_scale_experiments(
             material, POPULATIONS[population_name], noise_share, seed, out, run_experiment, command
         )
     )

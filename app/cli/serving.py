@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from app import server
-from app.auth.login import create_one_time_login, one_time_login_path
-from app.cli.running import current_utc_time, run_in_transaction, server_base_address
-from app.database.chosen import database_url_for_server
+from app.accounts.login import create_one_time_login, one_time_login_path
+from app.cli.run_command import current_utc_time, run_in_transaction, server_base_address
 from app.database.migrate import upgrade_schema
+from app.database.server_database import database_url_for_server
+from app.server.serve import may_server_be_running, run_server
 from app.settings import Settings, read_settings
 
 
@@ -29,7 +29,7 @@ def serve(*, with_demo: bool, **option_values: Any) -> None:
     """Start the server, and PostgreSQL with it unless DATABASE_URL is set."""
     overrides = {name: value for name, value in option_values.items() if value is not None}
     with suppress(KeyboardInterrupt):
-        server.run_server(read_settings().model_copy(update=overrides), with_demo=with_demo)
+        run_server(read_settings().model_copy(update=overrides), with_demo=with_demo)
     click.echo("Stopped.")
 
 
@@ -45,7 +45,7 @@ def migrate() -> None:
 @click.option("--url", help="Where the server is reached, if not at its usual address.")
 def login(url: str | None) -> None:
     """Print a fresh login link for researchers; it works once."""
-    is_served = server.may_server_be_running(read_settings())
+    is_served = may_server_be_running(read_settings())
     token = run_in_transaction(partial(create_one_time_login, now=current_utc_time()))
     click.echo(server_base_address(url) + one_time_login_path(token))
     if not is_served:

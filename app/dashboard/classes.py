@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.dashboard.course import PosteriorHistory
+from app.dashboard.history import PosteriorHistory
 from app.inference.ground.arrays import Integers
 from app.inference.online.law import PosteriorFamily
 

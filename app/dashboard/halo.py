@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from app.chart_axes import format_with_places
 from app.designs.registry import design_of
-from app.drawing import format_with_places
 from app.inference.agreement.halo import HaloSums, is_strong_halo
-from app.inference.observations.coarsening import READABLE_KINDS
+from app.inference.observations.judgment_kinds import READABLE_KINDS
 from app.inference.online.law import AnsweredHit
 
 

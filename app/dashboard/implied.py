@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from app.errors import pluralize
 from app.inference.online.law import AnsweredHit
-from app.inference.preferences.implied import Implications, ImpliedCounts
+from app.inference.preferences.implied_pairs import Implications, ImpliedCounts
 
 
 @dataclass(frozen=True)

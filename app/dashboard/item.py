@@ -10,7 +10,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard.classes import LabelCount, count_item_labels, leading_labels
-from app.dashboard.course import PosteriorHistory
+from app.dashboard.history import PosteriorHistory
 from app.dashboard.table import JOIN_ITEM_TO_POSTERIOR
 from app.database.session import driver_of
 from app.database.tables import current_posteriors as posteriors
@@ -24,13 +24,13 @@ from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import NotFound, shorten_echo
 from app.inference.ground.arrays import Array
 from app.inference.online.law import PosteriorFamily
-from app.inference.ratings.moderated import ModeratedMeans
-from app.media.shown import render_campaign_items
+from app.inference.ratings.moderated_means import ModeratedMeans
+from app.media.render_items import render_campaign_items
 from app.record import remarks
-from app.record.known import LawRunner
-from app.record.law import law_of
-from app.record.states import Revision
-from app.record.stream import COUNTING_RESPONSES_CONDITION, Response
+from app.record.campaign_law import law_of
+from app.record.law_runner import LawRunner
+from app.record.law_storage import Revision
+from app.record.responses import COUNTING_RESPONSES_CONDITION, Response
 
 CURVE_STEPS = 200
 MAX_REMARKS_ON_ITEM = 5  # beside an item; their page has all

@@ -16,13 +16,13 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.background.tasks import KeyedTasks
 from app.campaigns import lifecycle
-from app.dashboard.follow import IncrementalReplays
+from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.state import ChangeMarker, DashboardState, load_change_marker, load_dashboard_state
 from app.database.session import DATABASE_ERRORS, is_database_away
 from app.designs.criteria import criterion_number, criterion_view
-from app.serving.posterior_cache import PosteriorCache
 
 LIVE_POLL_SECONDS = 0.2  # how often the task asks whether anything changed
 MIN_COMPUTE_SECONDS = 1.0  # and how often it computes at most

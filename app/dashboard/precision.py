@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from app.designs.scale import MAX_POINTS
-from app.goals.evidence import GoalEvidence
+from app.goals.estimates import GoalEvidence
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, Law
-from app.inference.ratings.moderated import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 
 MAX_CURVE_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
 

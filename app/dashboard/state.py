@@ -14,15 +14,16 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.rehearsed import is_rehearsal_crowd_gone
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.campaigns.rehearsal_offer import is_rehearsal_crowd_gone
 from app.dashboard import classes, implied
 from app.dashboard import halo as halos
-from app.dashboard.course import PosteriorHistory
-from app.dashboard.facts import COUNT_LEASED_HITS, CampaignSnapshot, load_campaign_snapshot
-from app.dashboard.follow import IncrementalReplays
 from app.dashboard.halo import HaloTexts
 from app.dashboard.heatmap import Heatmap, match_quality_heatmap, row_labels
+from app.dashboard.history import PosteriorHistory
+from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.precision import typical_interval
+from app.dashboard.snapshot import COUNT_LEASED_HITS, CampaignSnapshot, load_campaign_snapshot
 from app.designs.criteria import criterion_names
 from app.designs.registry import design_of
 from app.designs.scale import MAX_POINTS
@@ -32,12 +33,11 @@ from app.goals.progress import describe_goal as words_of_goal
 from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array
 from app.inference.online.law import PosteriorFamily
-from app.inference.ratings.moderated import ModeratedMeans
+from app.inference.ratings.moderated_means import ModeratedMeans
 from app.record import pace
-from app.record.law import law_of
-from app.record.news import Watermark, poll_changes
-from app.record.per_minute import minutes_since_epoch
-from app.serving.posterior_cache import PosteriorCache
+from app.record.answer_rates import minutes_since_epoch
+from app.record.campaign_law import law_of
+from app.record.changes import Watermark, poll_changes
 
 SCORE_HISTOGRAM_BINS = 20
 SAMPLED_INTERVALS = 500  # items, to tell how many intervals are right

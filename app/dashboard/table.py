@@ -14,8 +14,8 @@ from app.database.tables import items
 from app.designs.criteria import criterion_number
 from app.designs.registry import design_of
 from app.designs.scale import MAX_POINTS
-from app.inference.ratings.moderated import ModeratedMeans
-from app.record.law import law_of
+from app.inference.ratings.moderated_means import ModeratedMeans
+from app.record.campaign_law import law_of
 
 DASHBOARD_ITEMS_PER_PAGE = 20
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sqlalchemy import Column, Table, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.database.connecting import abandon_connection
+from app.database.connections import abandon_connection
 from app.database.session import Driver, driver_of
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.alerts import raise_alerts_sql
 from app.database.audit_log import SERVER_ACTOR
-from app.database.pool import is_open_sql
+from app.database.open_items import is_open_sql
 from app.database.session import IdRow, ServingConnections, fetch_first_row
 from app.database.tables import campaigns, items
 from app.database.visit_tables import personal_links

@@ -22,8 +22,8 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, Opera
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from app.database.connecting import Connector, LimitedConnection, TimeLimits, abandon_connection
-from app.postgres_address import parse_postgres_address
+from app.database.connections import Connector, LimitedConnection, TimeLimits, abandon_connection
+from app.text.postgres_address import parse_postgres_address
 
 # How long an annotator's request waits for a lock. Then their browser tries again, and others have the connection.
 LOCK_TIMEOUT_SECONDS = 5

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from app.designs.item_names import item_names
-from app.designs.numbers import parse_nonnegative_int
+from app.designs.number_parsing import parse_nonnegative_int
 from app.designs.remarks import Remark
 
 AnswerValue = float | str  # a number, or the label of a class

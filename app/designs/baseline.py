@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 
 from app.designs.pairwise import Pairwise
 from app.errors import Conflict, Refusal, shorten_echo
-from app.fields import OneLine
+from app.field_flags import OneLine
 
 
 class Baseline(Pairwise):

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from app.designs.design import EqualMeans, unknown_items_error
-from app.designs.numbers import parse_nonnegative_int
+from app.designs.number_parsing import parse_nonnegative_int
 from app.designs.two_ends import LabelledEndsDesign
 from app.errors import Invalid
-from app.languages.catalogue import Message
+from app.http.languages.catalogue import Message
 
 BEST_VALUE, MIDDLE_VALUE, WORST_VALUE = 1.0, 2.0, 3.0
 END_VALUES = {"best": BEST_VALUE, "worst": WORST_VALUE}

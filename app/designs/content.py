@@ -17,12 +17,12 @@ from urllib.parse import unquote
 import nh3
 from markupsafe import Markup
 
-from app.designs.differences import mark_word_differences
 from app.designs.item_names import ItemName, item_names
-from app.fields import is_blank
-from app.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
-from app.markdown import markdown_parser
-from app.result_cache import cache_results_by_size
+from app.designs.word_differences import mark_word_differences
+from app.field_flags import is_blank
+from app.text.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
+from app.text.markdown import markdown_parser
+from app.text.result_cache import cache_results_by_size
 
 MAX_FILE_NAME_CHARS = 200
 MAX_MEDIA_URL_CHARS = 2_000  # of a file

@@ -22,7 +22,7 @@ from app.designs.remarks import COMMENT_PREFIX, FLAG_PREFIX
 from app.designs.unjudged import UNJUDGED_PREFIX as UNJUDGED
 from app.designs.unjudged import refuse_unoffered_reasons
 from app.errors import Invalid, NotFound, join_names, shorten_echo, shorten_names
-from app.fields import OneLine
+from app.field_flags import OneLine
 
 T = TypeVar("T")  # Python 3.11 has no other way
 

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.designs.design import Design, PlainNumber, ValueKind
-from app.designs.numbers import AmbiguousNumber, parse_typed_decimal
+from app.designs.number_parsing import AmbiguousNumber, parse_typed_decimal
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import RATIO_UNIT, Unit, format_three_digits
 from app.errors import Invalid
-from app.fields import require_visible_text
+from app.field_flags import require_visible_text
+from app.http.languages.catalogue import Message
 from app.inference.ground.arrays import Array
-from app.languages.catalogue import Message
 
 MAX_REFERENCE_RATIO = 1_000_000.0
 """How many times the reference a value can be, or how many times less: beyond, somebody's finger slipped, and the share

@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from app.designs.design import Design, ValueKind
-from app.fields import OneLine
-from app.languages.catalogue import Message
+from app.field_flags import OneLine
+from app.http.languages.catalogue import Message
 
 NO_LABEL = "-"
 POINT_KEYS = "1234567890-"  # of the points where labels are words

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from app.designs.design import unknown_items_error
-from app.designs.numbers import parse_nonnegative_int
-from app.designs.places import OrderDesign
+from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.rank_base import OrderDesign
 from app.errors import Invalid
-from app.languages.catalogue import Message
+from app.http.languages.catalogue import Message
 
 PREFERRED_FIELD = "preferred"
 TIE_CHOICE = "tie"

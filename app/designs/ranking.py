@@ -2,9 +2,9 @@
 
 from typing import Any, ClassVar, Literal
 
-from app.designs.places import OrderDesign
+from app.designs.rank_base import OrderDesign
 from app.designs.two_ends import LabelledEndsDesign
-from app.languages.catalogue import Message
+from app.http.languages.catalogue import Message
 
 
 class Ranking(LabelledEndsDesign, OrderDesign):

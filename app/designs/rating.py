@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from app.designs.slider import Slider
-from app.languages.catalogue import Message
+from app.http.languages.catalogue import Message
 
 
 class Rating(Slider):

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from app.designs.design import Design, ValueKind
 from app.designs.scale import MAX_POINTS, normalise_points
-from app.languages.catalogue import Message
+from app.http.languages.catalogue import Message
 
 
 class Slider(Design):

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from app.chart_axes import format_with_places
 from app.designs.scale import MAX_POINTS as STEPS
 from app.designs.scale import shares_to_points
-from app.drawing import format_with_places
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from app.experiments import figures
-from app.experiments.arms import (
+from app.experiments.runs import RunResults, figure_by_arm, final_scores_by_arm, judgments_to_match_arm
+from app.experiments.simulated_arms import (
     ALL_SCALE_ARMS,
     AWARE_ARM,
     BEST_ARM,
@@ -26,10 +27,9 @@ from app.experiments.arms import (
     SIDES_ARM,
     ScaleExperiment,
 )
-from app.experiments.runs import RunResults, figure_by_arm, final_scores_by_arm, judgments_to_match_arm
+from app.http.templating import english_environment
 from app.inference.ground.arrays import Array
 from app.selection.match_quality import match_quality_matrix
-from app.templating import english_environment
 
 PER_ITEM_AXIS = "judgments an item"
 DRAWN_ITERATIONS = 0, 3, 6, 9  # whose match quality is drawn, as in Figure 8

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from app.designs.scale import MAX_POINTS
-from app.goals.evidence import MEASURED_BY_MEANS
+from app.goals.estimates import MEASURED_BY_MEANS
 from app.goals.settings import NO_GOAL, RELEASE_ITEMS
 from app.inference.ground.arrays import Array, Integers, Mask
-from app.inference.ratings.moderated import ModeratedMeans
-from app.inference.ratings.settled import (
+from app.inference.ratings.goal_probabilities import (
     BelievedMeans,
     believed_true_means,
     chance_all_on_believed_side,
@@ -22,7 +21,8 @@ from app.inference.ratings.settled import (
     item_chances_of_best,
     item_chances_of_side,
 )
-from app.selection.cut import count_best_items
+from app.inference.ratings.moderated_means import ModeratedMeans
+from app.selection.threshold_line import count_best_items
 
 MIN_DEGREES_OF_FREEDOM = 20  # degrees of freedom: half of the true spread or less is found once in 3,600 times
 MAX_ITEMS_IN_ORDER = 1_000  # items, whose order is more than anybody settles

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from app.designs.registry import design_of
 from app.errors import pluralize
-from app.fields import EDITABLE, InputModel
+from app.field_flags import EDITABLE, InputModel
 
 Goal = Literal["none", "best", "threshold", "order", "intervals", "halves"]
 WhenReached = Literal["tell", "pause", "finish", "release"]

@@ -13,10 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.designs.criteria import criterion_views
 from app.designs.registry import design_of
 from app.quality.checks import CheckOutcome, load_check_outcomes
-from app.quality.gather import load_annotators_since
+from app.quality.inputs import load_annotators_since
 from app.quality.work_time import work_seconds
-from app.record.news import Watermark, poll_changes
-from app.record.stream import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, Response, criterion_values_sql
+from app.record.changes import Watermark, poll_changes
+from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, Response, criterion_values_sql
 
 AnnotatorSort = Literal["name", "answers", "seconds", "last", "standing"]
 

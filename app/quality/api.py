@@ -8,13 +8,13 @@ from fastapi import APIRouter, Depends, Query
 from fastapi import Path as PathParameter
 from pydantic import BaseModel, Field
 
-from app.auth.guards import require_program
+from app.accounts.guards import require_program
 from app.database.campaign import load_campaign_by_slug
-from app.quality import acting, annotators, shown
-from app.quality.annotator_routes import Comparisons, Medians
-from app.quality.compared import AnnotatorComparison
-from app.quality.who_counts import MAX_REASON_CHARACTERS, find_annotator_id
-from app.web import Database, Now, RowId, Transaction, document_refusals
+from app.http.dependencies import Database, Now, RowId, Transaction, document_refusals
+from app.quality import actions, annotators, listings
+from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
+from app.quality.pages.annotators import Comparisons, Medians
+from app.quality.peer_agreement import AnnotatorComparison
 
 ANNOTATOR_NOT_FOUND_REFUSALS = {404: "`campaign_not_found`, `annotator_not_found`"}
 
@@ -212,7 +212,9 @@ async def act_on_annotator(
     Replies when the posteriors follow the decision; people go on answering meanwhile. The decision stands from its
     beginning on, also if the reply does not arrive.
     """
-    revise_posteriors = await acting.decide_on_annotator(database, slug, annotator, action, reason=body.reason, now=now)
+    revise_posteriors = await actions.decide_on_annotator(
+        database, slug, annotator, action, reason=body.reason, now=now
+    )
     await revise_posteriors()
 
 
@@ -237,7 +239,7 @@ async def act_on_answer(
     now: Now,
 ) -> None:
     """Leave one answer out by its number, `seq` in the export of responses, or take it in again."""
-    revise_posteriors = await acting.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
+    revise_posteriors = await actions.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
     await revise_posteriors()
 
 
@@ -272,7 +274,7 @@ class CheckItemSummary(BaseModel):
 async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule]:
     """The newest 200 findings, newest first."""
     campaign = await load_campaign_by_slug(connection, slug)
-    rows = await shown.list_findings(connection, campaign.id)
+    rows = await listings.list_findings(connection, campaign.id)
     return [FindingOfRule(annotator=row.name, **row._asdict()) for row in rows]
 
 
@@ -281,5 +283,5 @@ async def get_checks(connection: Transaction, slug: str) -> list[CheckItemSummar
     """All gold and attention items, with how often they were failed."""
     return [
         CheckItemSummary(**asdict(line))
-        for line in await shown.list_check_lines(connection, await load_campaign_by_slug(connection, slug))
+        for line in await listings.list_check_lines(connection, await load_campaign_by_slug(connection, slug))
     ]

@@ -15,8 +15,8 @@ from app.database.session import Driver, Record, execute_statement, fetch_rows
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Conflict
-from app.quality.expected import ExpectedAnswer, feedback, impossibility_reasons
-from app.quality.mixed_in import PlacedCheck
+from app.quality.check_positions import PlacedCheck
+from app.quality.expected_answers import ExpectedAnswer, feedback, impossibility_reasons
 
 CheckKind = Literal["gold", "attention"]
 MIN_HIT_ITEMS_FOR_ONE_CHECK = 3  # items of a HIT of which a check can take the place of one

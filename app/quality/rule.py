@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from app.fields import InputModel
+from app.field_flags import InputModel
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import JudgmentKind
-from app.quality.conduct import AnnotatorBehaviour
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.quality.behaviour import AnnotatorBehaviour
 
 RuleAction = Literal["nothing", "warn", "hold", "exclude"]
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.background.state import log_background_failure
+from app.background.health import log_background_failure
 from app.errors import Refusal
 from app.record.revisions import find_campaigns_due_for_revision, revise_posteriors
 

@@ -12,7 +12,7 @@ from app.database.session import Driver
 from app.designs.criteria import criterion_number
 from app.designs.design import Design
 from app.designs.registry import design_of
-from app.record.stream import (
+from app.record.responses import (
     COUNTING_RESPONSES_CONDITION,
     LAST_DECISION_SQL,
     counting_responses_condition,

@@ -11,7 +11,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.remarks import REMARKS_KEY, WHOLE_HIT
-from app.record.stream import COUNTING_RESPONSES_CONDITION
+from app.record.responses import COUNTING_RESPONSES_CONDITION
 
 CHECK_REMARK_PREFIX = "check "  # before the number of a check, where a remark is about one
 REMARKS_PER_PAGE = 50

@@ -14,9 +14,9 @@ from app.database.session import driver_of
 from app.designs.criteria import criterion_number, criterion_views
 from app.errors import Conflict
 from app.inference.online.law import Law, LawBeliefs, LawState
-from app.record import states, stream, unjudged
-from app.record.law import law_hits, law_of, law_parameters
-from app.record.states import Revision
+from app.record import law_storage, responses, unjudged
+from app.record.campaign_law import law_hits, law_of, law_parameters
+from app.record.law_storage import Revision
 
 REPLAYED_RESPONSES_PER_BATCH = 5_000
 # Difference, relative and near 0 absolute, up to which two numbers are the same but for rounding. Other arithmetic, of
@@ -128,7 +128,7 @@ async def verify_criterion(connection: AsyncConnection, campaign: Any) -> Verifi
         query_arguments,
         **column_types,
     )
-    beliefs, judgments, responses = await replay_responses(connection, campaign)
+    beliefs, judgments, response_count = await replay_responses(connection, campaign)
     unjudged_counts = await unjudged.count_unjudged(connection, campaign) if criterion_number(campaign) == 0 else {}
     replayed_columns = await asyncio.to_thread(expected_posterior_columns, law, beliefs, judgments, unjudged_counts)
     count, beyond_rounding_count, column_mismatches = await asyncio.to_thread(
@@ -148,7 +148,7 @@ async def verify_criterion(connection: AsyncConnection, campaign: Any) -> Verifi
             not is_rounding_difference(mismatch.stored, mismatch.replayed) for mismatch in state_mismatches
         )
     return Verification(
-        responses, len(judgments), count, mismatches[:MAX_MISMATCHES_SHOWN], beyond_rounding=beyond_rounding_count
+        response_count, len(judgments), count, mismatches[:MAX_MISMATCHES_SHOWN], beyond_rounding=beyond_rounding_count
     )
 
 
@@ -192,7 +192,9 @@ async def load_prior_columns(connection: AsyncConnection, campaign: Row[Any]) ->
 async def initial_beliefs(connection: AsyncConnection, campaign: Row[Any]) -> LawBeliefs:
     """What the campaign's law believes before the first answer, by the criterion that the campaign is read by."""
     law = law_of(campaign)
-    stored_state = await states.load_present_campaign_state(await driver_of(connection), campaign, layout=law.layout)
+    stored_state = await law_storage.load_present_campaign_state(
+        await driver_of(connection), campaign, layout=law.layout
+    )
     return law.initial_beliefs(await load_prior_columns(connection, campaign), law_parameters(campaign), stored_state)
 
 
@@ -206,7 +208,7 @@ async def replay_responses(
     """
     beliefs, count = await initial_beliefs(connection, campaign), 0
     judgments = np.zeros(beliefs.state.shape[1], np.int32)
-    batches = stream.load_response_batches(
+    batches = responses.load_response_batches(
         connection, campaign.id, REPLAYED_RESPONSES_PER_BATCH, decided=decided, criterion=criterion_number(campaign)
     )
     async for chunk in batches:
@@ -255,7 +257,7 @@ async def find_state_mismatches(
     connection: AsyncConnection, revision: Revision, replayed: LawState, criterion_name: str | None = None
 ) -> list[Mismatch]:
     """Where what is kept besides posteriors is not what the responses teach, each at the first number that differs."""
-    stored = await states.load_all_law_states(await driver_of(connection), revision)
+    stored = await law_storage.load_all_law_states(await driver_of(connection), revision)
     differences = await asyncio.to_thread(
         lambda: [*law_state_differences(law_states_by_kind(stored), law_states_by_kind(replayed))]
     )

@@ -20,6 +20,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.background.process import run_in_process
 from app.database.bulk import NumberColumn
 from app.database.campaign import finish_if_complete
 from app.database.session import create_engine, sqlstate_of
@@ -27,15 +28,14 @@ from app.designs.criteria import criterion_number, criterion_views
 from app.errors import Conflict, NotFound
 from app.inference.online.law import LawBeliefs
 from app.inference.online.laws import ONLINE_LAWS
-from app.record import states, stream, unjudged
-from app.record.apart import run_in_process
-from app.record.folding import apply_answers_to_posteriors, lock_item_posteriors
-from app.record.law import law_of
-from app.record.news import Watermark, poll_changes
+from app.record import law_storage, responses, unjudged
+from app.record.bulk_update import apply_answers_to_posteriors, lock_item_posteriors
+from app.record.campaign_law import law_of
+from app.record.changes import Watermark, poll_changes
+from app.record.law_storage import Revision
+from app.record.posterior_storage import store_revision
 from app.record.replay import replay_responses
-from app.record.states import Revision
-from app.record.store import store_revision
-from app.record.stream import Response
+from app.record.responses import Response
 
 DecisionKind = Literal["exclude", "include", "withdraw"]
 
@@ -253,7 +253,7 @@ async def wait_for_writers_to_end(connection: AsyncConnection, draft: RevisionDr
     """Whether everybody who was storing has ended."""
     async with connection.begin():
         await connection.execute(SET_LOCK_TIMEOUT, draft.lock_timeout_parameters)
-        await connection.execute(states.TAKE_STORE_LOCK, draft.revision.sql_parameters)
+        await connection.execute(law_storage.TAKE_STORE_LOCK, draft.revision.sql_parameters)
     return True
 
 
@@ -276,7 +276,7 @@ async def lock_revisions(connection: AsyncConnection, campaign_id: int) -> None:
 
 async def block_writers(connection: AsyncConnection, campaign_id: int) -> None:
     """Until the transaction ends, nobody else stores an answer, leases a HIT or makes a revision of a campaign."""
-    for statement in (LOCK_REVISIONS_OF_TRANSACTION, states.TAKE_STORE_LOCK, LOCK_CAMPAIGN_EXCLUSIVELY):
+    for statement in (LOCK_REVISIONS_OF_TRANSACTION, law_storage.TAKE_STORE_LOCK, LOCK_CAMPAIGN_EXCLUSIVELY):
         await connection.execute(statement, {"campaign": campaign_id})
 
 
@@ -387,11 +387,11 @@ async def load_answers_missing_in_draft(
     with these.
     """
     since, decided = draft.watermark, draft.decided
-    watermark, first_criterion_answers = await stream.load_new_responses(
+    watermark, first_criterion_answers = await responses.load_new_responses(
         connection, draft.campaign.id, since, decided=decided
     )
     read_responses = partial(
-        stream.load_responses, connection, draft.campaign.id, since=since, until=watermark, decided=decided
+        responses.load_responses, connection, draft.campaign.id, since=since, until=watermark, decided=decided
     )
     after = first_criterion_answers[0].seq - 1 if first_criterion_answers else 0
     other_views = criterion_views(draft.campaign)[1:]
@@ -413,7 +413,7 @@ async def switch_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> 
     parameters = draft.revision.sql_parameters
     async with connection.begin():
         await connection.execute(SET_LOCK_TIMEOUT, draft.lock_timeout_parameters)
-        await connection.execute(states.TAKE_STORE_LOCK, parameters)
+        await connection.execute(law_storage.TAKE_STORE_LOCK, parameters)
         await connection.execute(LOCK_CAMPAIGN_EXCLUSIVELY, parameters)
         _, answers = await load_answers_missing_in_draft(connection, draft)
         if len(answers[0]) > draft.max_answers_left:

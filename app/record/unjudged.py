@@ -13,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.unjudged import UNJUDGED_KEY
-from app.record.states import Revision
-from app.record.store import PRESENT_POSTERIORS_CONDITION
-from app.record.stream import COUNTING_RESPONSES_CONDITION, counting_responses_condition
+from app.record.law_storage import Revision
+from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
+from app.record.responses import COUNTING_RESPONSES_CONDITION, counting_responses_condition
 
 # One more person for each of :items, except where the same one has said so before.
 ADD_UNJUDGED = text(f"""

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.selection.bags import Bucket, Buckets
+from app.selection.buckets import Bucket, Buckets
 
 VARIANCE_ROW_RATIO = 1.3
 """How much 2 gamma^2 + variance grows within a row of cells. Finer: fewer rejections, but more bounds to

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.selection.bags import Pick
+from app.selection.buckets import Pick
 from app.selection.companions import Companions
 from app.selection.leaders import HighestVarianceLeaders, LeaderPool
+from app.selection.open_items import OpenItems, fill_never_drawn
 from app.selection.rule import (
     BEGUN_HIT,
     Counts,
@@ -28,7 +29,6 @@ from app.selection.rule import (
     shuffle_hit,
     union_for_reading,
 )
-from app.selection.wanted import OpenItems, fill_never_drawn
 
 ItemNumbers = npt.NDArray[np.intp]
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from app.selection.bags import Bucket, Buckets, Pick
+from app.selection.buckets import Bucket, Buckets, Pick
 
 
 class LeaderPool(Protocol):

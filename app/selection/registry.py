@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from app.selection.even import EVEN_RULE
-from app.selection.goals import BEST_ITEMS_RULE, THRESHOLD_RULE
+from app.selection.even_rule import EVEN_RULE
+from app.selection.goal_rules import BEST_ITEMS_RULE, THRESHOLD_RULE
 from app.selection.index import AlgorithmOne
-from app.selection.labels import ENTROPY_RULE, INFORMATION_RULE
-from app.selection.neighbours import SYSTEMS_RULE
+from app.selection.label_rules import ENTROPY_RULE, INFORMATION_RULE
 from app.selection.rule import Rule, SelectionSettings
+from app.selection.systems_rule import SYSTEMS_RULE
 
 ALL_SELECTION_RULES = (
     AlgorithmOne(),

@@ -15,19 +15,19 @@ import numpy.typing as npt
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.crowd.annotators import ADMITTED_TO_EVERY_VERSION, AssignmentId, find_or_create_assignment
-from app.crowd.platform import Arrival
-from app.crowd.programs import SIMULATION_PLATFORM
-from app.crowd.registry import simulated_platform_names
+from app.annotation.hits import leases, submission
+from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.platforms.assignments import ADMITTED_TO_EVERY_VERSION, AssignmentId, find_or_create_assignment
+from app.annotation.platforms.platform import Arrival
+from app.annotation.platforms.programs import SIMULATION_PLATFORM
+from app.annotation.platforms.registry import simulated_platform_names
 from app.database.session import borrow_autocommit_driver, driver_of
 from app.designs.answer import Answer, AnswerByCriterion, Touch
 from app.designs.criteria import criterion_names, criterion_views
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.errors import Conflict, Invalid, join_names, shorten_echo
-from app.serving import leases, submission
-from app.serving.posterior_cache import PosteriorCache
-from app.serving.standing import assignment_query_by_id
 from app.simulation.annotators import Habits, Population
 
 HAS_ANSWERS_OF_PEOPLE = text("""

@@ -21,8 +21,8 @@ from sqlalchemy import Row, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.background.tasks import KeyedTasks
-from app.campaigns import counted, lifecycle
-from app.campaigns.rehearsed import find_rehearsal_of_campaign
+from app.campaigns import lifecycle, summaries
+from app.campaigns.rehearsal_offer import find_rehearsal_of_campaign
 from app.database.audit_log import log_change
 from app.database.campaign import finish_campaign_statement
 from app.database.session import DATABASE_ERRORS
@@ -109,7 +109,7 @@ async def begin_rehearsal(
     `too_many_rehearsals`, and what keeps a campaign from its launch) and `Invalid` for a truth that cannot be.
     """
     await lifecycle.lock_campaign_creation(connection)
-    campaign = await counted.find_campaign_with_progress(connection, slug)
+    campaign = await summaries.find_campaign_with_progress(connection, slug)
     is_running_rehearsal = campaign.rehearsal_of is not None and campaign.status == "running"
     if is_running_rehearsal and (led_crowd := await take_crowd_lead(connection, campaign, crowd)):
         return campaign, led_crowd

@@ -16,17 +16,17 @@ from scipy.special import ndtri
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.tally import AnnotatorItemCounts, Tally
-from app.inference.ratings.moderated import (
+from app.inference.ratings.moderated_means import (
     expected_item_variances,
     moderate_means,
     squares_within_items,
     variance_spread_beyond_chance,
 )
-from app.selection.bags import Pick
-from app.selection.even import LeastJudgedCompanions, LeastJudgedLeaders
+from app.selection.buckets import Pick
+from app.selection.even_rule import LeastJudgedCompanions, LeastJudgedLeaders
 from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest
+from app.selection.open_items import OpenItems
 from app.selection.rule import SelectionSettings
-from app.selection.wanted import OpenItems
 
 FLOOR = 0.6  # of the mean number of judgments
 LEVEL = 0.01

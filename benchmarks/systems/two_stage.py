@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import NotConverged
-from app.inference.ground.long_form import sum_by_number
+from app.inference.ground.validation import sum_by_number
 from app.inference.observations.baseline import (
     BaselineJudgments,
     Mask,

@@ -16,7 +16,7 @@ const digits = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const fields = (hit) => all(hit.fieldset, ".judged input:enabled");
 const timesOf = (field) => field.closest("li").querySelector(".times");
 
-// The same digits and signs on every keyboard, as `typed_decimal` in app/designs/numbers.py reads them.
+// The same digits and signs on every keyboard, as `typed_decimal` in app/designs/number_parsing.py reads them.
 const plainSigns = (text) => text.trim()
   .replace(/[\u0660-\u0669\u06F0-\u06F9\uFF10-\uFF19]/g, (digit) => digit.charCodeAt(0) & 15)
   .replace(/[٫．，＋－]/g, (sign) => "..,+-"["٫．，＋－".indexOf(sign)]);

@@ -11,13 +11,13 @@ import pytest
 from pydantic import SecretStr
 
 from app.alerts.outbox import MAX_MESSAGES_IN_FLIGHT, MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN, MAX_TRIES_PER_MESSAGE, Outbox
-from app.alerts.quiet import raise_quiet_alerts
+from app.alerts.silence import raise_quiet_alerts
 from app.background.loop import BackgroundLoop
 from app.campaigns import lifecycle
 from app.campaigns.campaign_file import format_campaign_file
 from app.database.alerts import MAX_ALERTS_PER_HOUR, raise_alert
+from app.http.dependencies import get_now
 from app.settings import Settings
-from app.web import get_now
 from tests.alerts.receivers import mail_server, webhook_receiver
 from tests.campaigns.drafts import lead
 from tests.serving.campaigns import annotator, execute, hit_of, running, submit, until, value, values

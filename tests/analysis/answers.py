@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.findings import Answers
-from app.analysis.offer import methods_for_design
+from app.analysis.available_methods import methods_for_design
+from app.analysis.result_types import Answers
 from app.designs.design import Design
 from app.designs.slider import Slider
-from app.inference.observations.coarsening import CLASS_KINDS
+from app.inference.observations.judgment_kinds import CLASS_KINDS
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from app.analysis.findings import Column, ResultTable
+from app.analysis.result_types import Column, ResultTable
 from app.cli.analysis import AnalysisOutput, format_output_as_text
 from app.cli.commands import easel as command
 from tests.analysis.answers import OFFERED

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.analysis.export import open_export
-from app.analysis.fits import FitCache
+from app.analysis.fit_cache import FitCache
 from app.cli.commands import easel
 from app.errors import NotFound
 from tests.campaigns.drafts import import_results

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from app.analysis import calibrated
+from app.analysis import calibrated_intervals
 from app.analysis import export as exports
 from app.analysis.assignments_export import ASSIGNMENT_EXPORT_COLUMNS
 from app.analysis.export import open_export
 from app.analysis.responses_export import RESPONSE_EXPORT_COLUMNS
+from app.annotation.hits import submission
 from app.campaigns.settings import CampaignSettings
 from app.database.session import begin_transaction
 from app.designs.answer import Answer, Touch
 from app.errors import Conflict, NotFound
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import moderate_means
-from app.serving import submission
-from app.spreadsheets import guard_against_formula
+from app.inference.ratings.moderated_means import moderate_means
+from app.text.spreadsheets import guard_against_formula
 from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit
 
@@ -71,7 +71,7 @@ async def test_items_carry_their_columns_and_posterior(engine):
 async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annotators_disagreement_tells(
     engine, monkeypatch
 ):
-    monkeypatch.setattr("app.analysis.answers.ANSWERED_HITS_PER_BATCH", 2)
+    monkeypatch.setattr("app.analysis.load_answers.ANSWERED_HITS_PER_BATCH", 2)
     campaign = await launched(engine, ITEMS, update_law="trueskill")
     results = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
     scores = [(20, 50), (60, 40), (70, 90)]
@@ -84,8 +84,10 @@ async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annota
     for number in (0, 2):
         low, high = known.select_items([number]).interval()
         expected = [100 * share for share in (known.mean[number], known.standard_error[number], low[0], high[0])]
-        assert [float(found[number][name]) for name in calibrated.CALIBRATED_COLUMNS] == pytest.approx(expected)
-    assert [found[1][name] for name in calibrated.CALIBRATED_COLUMNS] == [""] * 4
+        assert [float(found[number][name]) for name in calibrated_intervals.CALIBRATED_COLUMNS] == pytest.approx(
+            expected
+        )
+    assert [found[1][name] for name in calibrated_intervals.CALIBRATED_COLUMNS] == [""] * 4
 
 
 async def test_json_lines_hold_the_same_with_numbers_as_numbers(engine):

@@ -14,19 +14,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.analysis import fits as fits_module
-from app.analysis.answers import load_campaign_answers
-from app.analysis.contracts import ScoreMethod
+from app.analysis import fit_cache as fits_module
 from app.analysis.export import export_names, open_export
-from app.analysis.findings import Options, ResultTable, Scores
-from app.analysis.fits import FitCache
+from app.analysis.fit_cache import FitCache
+from app.analysis.load_answers import load_campaign_answers
+from app.analysis.method_types import ScoreMethod
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.result_types import Options, ResultTable, Scores
+from app.annotation.hits import submission
 from app.database.bulk import open_snapshot
 from app.database.session import begin_transaction
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
-from app.record import stream
-from app.serving import submission
+from app.record import responses
 from tests.analysis.answers import OFFERED
 from tests.campaigns.drafts import VERBS, draft, import_items, import_results, launched, lead
 from tests.laws import OF_POINTS
@@ -100,7 +100,7 @@ async def test_a_draft_has_answers_without_posteriors(engine):
 
 
 async def test_more_responses_than_are_read_at_once_are_all_there(engine, monkeypatch):
-    monkeypatch.setattr("app.analysis.answers.ITEM_ROWS_PER_BATCH", 2)
+    monkeypatch.setattr("app.analysis.load_answers.ITEM_ROWS_PER_BATCH", 2)
     found = await answers_of(engine, await judged(engine))
     assert found.hit.tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
 
@@ -178,11 +178,11 @@ async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monk
     read = []
 
     async def counting(*arguments, **columns):
-        rows = await stream.load_judgment_columns(*arguments, **columns)
+        rows = await responses.load_judgment_columns(*arguments, **columns)
         read.append(len(np.unique(rows["seq"])))
         return rows
 
-    monkeypatch.setattr("app.analysis.answers.judgments", counting)
+    monkeypatch.setattr("app.analysis.load_answers.load_judgment_columns", counting)
     campaign, fits = await running(engine, judgments_per_item=20), FitCache()
     people = [await annotator(engine, campaign, name) for name in ("me", "you")]
     for k in range(8):

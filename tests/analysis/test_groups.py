@@ -5,9 +5,9 @@ import pytest
 
 from app.analysis import group_tables
 from app.analysis.agreement_table import AGREEMENT_TABLE
-from app.analysis.findings import Options
-from app.analysis.groups import answers_of_group
 from app.analysis.methods import SCORE_METHODS
+from app.analysis.result_types import Options
+from app.analysis.subgroups import answers_of_group
 from app.errors import NotFound
 from app.inference.ground.inestimable import Inestimable
 from tests.analysis.answers import answers

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from app.analysis.findings import Options
-from app.analysis.fits import FitCache
+from app.analysis.fit_cache import FitCache
+from app.analysis.result_types import Options
 from tests.quality.deciding import answered
 from tests.serving.campaigns import execute
 

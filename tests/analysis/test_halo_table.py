@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.analysis.findings import Options
+from app.analysis.available_methods import methods_for_design
 from app.analysis.methods import TABLE_METHODS
-from app.analysis.offer import methods_for_design
+from app.analysis.result_types import Options
 from app.designs.categories import Categories
 from app.designs.pairwise import Pairwise
 from app.designs.slider import Slider

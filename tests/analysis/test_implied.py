@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.analysis.findings import Options
-from app.analysis.implied import IMPLIED_PAIRS_TABLE, build_implied_pairs_table, lazy_pair_table
-from app.analysis.offer import methods_for_design
+from app.analysis.available_methods import methods_for_design
+from app.analysis.implied_pairs_table import IMPLIED_PAIRS_TABLE, build_implied_pairs_table, lazy_pair_table
+from app.analysis.result_types import Options
 from app.designs.registry import DESIGNS
 from tests.analysis.answers import answers
 

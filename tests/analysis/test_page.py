@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert
 
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
-from app.analysis.sections import analysis_page_parts
+from app.analysis.page_parts import analysis_page_parts
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
@@ -134,7 +134,7 @@ async def test_two_methods_on_one_scale_have_a_line_where_they_are_the_same(rese
 
 
 async def test_every_item_is_counted_in_squares_where_there_are_too_many_for_dots(researcher, judged, monkeypatch):
-    monkeypatch.setattr("app.analysis.score_part.MOST_DOTS", 5)
+    monkeypatch.setattr("app.analysis.score_page_part.MAX_SCATTER_DOTS", 5)
     html = (await researcher.get(address(judged, "/scores"))).text
     assert 'class="square"' in html
     assert '<circle class="dot"' not in html
@@ -175,7 +175,7 @@ async def test_the_annotators_picture_has_a_dot_for_each(researcher, judged):
 
 
 async def test_many_annotators_are_counted_in_fields(researcher, judged, monkeypatch):
-    monkeypatch.setattr("app.analysis.annotator_picture.MOST_DOTS", 3)
+    monkeypatch.setattr("app.analysis.annotator_picture.MAX_SCATTER_DOTS", 3)
     html = (await researcher.get(address(judged, "/annotators"), headers=FETCH)).text
     assert 'class="square"' in html
     assert "6 annotators, counted in small fields" in html

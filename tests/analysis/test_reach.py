@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.analysis.coarsened import reading_notes
-from app.analysis.findings import Options
-from app.analysis.labels import lazy_judgment_label_table
+from app.analysis.answer_kinds import reading_notes
+from app.analysis.available_methods import apply_score_method, apply_table_method, methods_for_design
+from app.analysis.label_tables import lazy_judgment_label_table
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
-from app.analysis.offer import apply_score_method, apply_table_method, methods_for_design
-from app.analysis.pairwise import preference_pairs
+from app.analysis.pairwise_tables import preference_pairs
+from app.analysis.result_types import Options
 from app.designs.registry import DESIGNS
 from app.inference.ground import metrics
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.coarsening import READABLE_KINDS
+from app.inference.observations.judgment_kinds import READABLE_KINDS
 from app.inference.online.law import LawParameters
 from tests.analysis.answers import answers, crowd, simulated
 from tests.inference.test_convincing_arguments import arguments  # noqa: F401  (a fixture)

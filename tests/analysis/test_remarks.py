@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from app.analysis.responses_export import REMARK_TEXT_COLUMNS
+from app.annotation.hits import submission, undo
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.remarks import Remark
-from app.quality import who_counts
-from app.serving import submission, undo
+from app.quality import decisions
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, value
 
 BROKEN, RUDE = REASONS = ["It is broken", "=It is <rude>"]
@@ -152,7 +152,7 @@ async def test_who_is_excluded_is_marked_and_flags_nothing(engine, researcher):
     await say(engine, campaign, "ann", SAID)
     async with engine.begin() as connection:
         number = await value(engine, "SELECT id FROM annotators")
-        await who_counts.exclude_annotator(connection, campaign, number, reason="flags everything", now=NOW)
+        await decisions.exclude_annotator(connection, campaign, number, reason="flags everything", now=NOW)
     await execute(engine, "UPDATE campaigns SET decided = (SELECT max(seq) FROM decisions)")
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/remarks")).text
     assert "left out" in html

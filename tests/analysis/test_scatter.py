@@ -5,7 +5,7 @@ import pytest
 
 from app.analysis import scatter
 from app.analysis.scatter import Dot, label_dots
-from app.drawing import axis_with_round_ticks
+from app.chart_axes import axis_with_round_ticks
 
 
 def test_squares_count_every_dot_once_and_the_fullest_is_darkest():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.analysis import pairwise, scores
+from app.analysis import pairwise_tables, scores
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.score_tables import scores_and_interval_ends
 from app.analysis.scores import compare_scores
@@ -13,7 +13,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated import moderate_means
+from app.inference.ratings.moderated_means import moderate_means
 from tests.analysis.answers import OFFERED, answers, crowd
 from tests.inference.beliefs import replayed
 from tests.laws import OF_POINTS
@@ -180,13 +180,13 @@ def test_a_law_that_learns_refuses_more_hits_than_it_can_replay(monkeypatch):
 
 def test_a_hit_of_n_items_is_all_its_pairs_and_the_tie_margin_makes_ties():
     made = answers([(0, {0: 10.0, 1: 14.0, 2: 90.0})], parameters=LawParameters(tie_margin=0.05))
-    first, second, outcomes, hits = pairwise.preference_pairs(made)
+    first, second, outcomes, hits = pairwise_tables.preference_pairs(made)
     assert list(zip(first, second, outcomes, hits, strict=True)) == [(0, 1, 0, 0), (0, 2, -1, 0), (1, 2, -1, 0)]
 
 
 def test_bradley_terry_says_that_pairs_of_one_hit_are_not_independent():
-    assert pairwise.DEPENDENT_PAIRS_NOTE in SCORE_METHODS["bradley_terry"].fit(crowd()).notes
-    assert pairwise.DEPENDENT_PAIRS_NOTE not in SCORE_METHODS["bradley_terry"].fit(answers(TWO)).notes
+    assert pairwise_tables.DEPENDENT_PAIRS_NOTE in SCORE_METHODS["bradley_terry"].fit(crowd()).notes
+    assert pairwise_tables.DEPENDENT_PAIRS_NOTE not in SCORE_METHODS["bradley_terry"].fit(answers(TWO)).notes
 
 
 def test_groups_that_were_never_compared_are_named_by_the_items_ids():
@@ -202,8 +202,8 @@ def test_all_ties_leave_no_width_to_estimate_and_say_so():
 
 
 def test_elo_has_no_intervals_where_there_are_too_many_pairs(monkeypatch):
-    monkeypatch.setattr(pairwise, "MAX_ELO_PAIRS_IN_RESAMPLES", 100)
-    found = pairwise.elo_scores(crowd())
+    monkeypatch.setattr(pairwise_tables, "MAX_ELO_PAIRS_IN_RESAMPLES", 100)
+    found = pairwise_tables.elo_scores(crowd())
     assert found.low is None
     assert "360 pairs are too many to draw them again, so there are no intervals." in found.notes
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.analysis.answers import load_campaign_answers
-from app.analysis.findings import Options
-from app.analysis.offer import apply_table_method, load_available_methods
+from app.analysis.available_methods import apply_table_method, load_available_methods
+from app.analysis.load_answers import load_campaign_answers
+from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.errors import Conflict, Invalid
 from tests.analysis.test_export import cells, written

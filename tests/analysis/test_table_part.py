@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from app.analysis.findings import Column, ResultTable
-from app.analysis.graded import GRADED_SECTION as SYSTEMS
+from app.analysis.graded_response_tables import GRADED_SECTION as SYSTEMS
 from app.analysis.methods import TABLE_METHODS, tables_by_section
-from app.analysis.table_part import compose_table_part, load_table_parts
+from app.analysis.result_types import Column, ResultTable
+from app.analysis.table_page_part import compose_table_part, load_table_parts
 from app.analysis.view import AnalysisView
 from app.errors import Conflict
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from app.analysis import agreement_table
-from app.analysis.coarsened import judgment_labels, label_names
-from app.analysis.findings import Answers, Options, ResultTable, to_cell
-from app.analysis.labels import label_judgments
+from app.analysis.answer_kinds import judgment_labels, label_names
+from app.analysis.label_tables import label_judgments
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.result_types import Answers, Options, ResultTable, to_cell
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.online.law import LawParameters
 from tests.analysis.answers import answers, crowd

@@ -9,12 +9,12 @@ import pytest
 
 from app.analysis.export import open_export
 from app.analysis.unanswered_export import UNANSWERED_EXPORT_COLUMNS
+from app.annotation.hits import undo
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Form
 from app.designs.registry import DESIGNS
-from app.quality import who_counts
+from app.quality import decisions
 from app.record.revisions import revise_posteriors
-from app.serving import undo
 from tests.campaigns.drafts import import_results, launched
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
 from tests.serving.criteria import asking
@@ -112,9 +112,9 @@ async def test_the_file_of_responses_says_which_are_left_out_and_why(engine):
     campaign, people = await judged_by(engine, "Ann", "Ben", "Cy")
     single = await value(engine, "SELECT min(seq) FROM responses WHERE annotator_id = :id", id=people["Ben"])
     async with engine.begin() as connection:
-        await who_counts.exclude_annotator(connection, campaign, people["Ann"], reason="=spam", now=NOW)
-        await who_counts.exclude_answer(connection, campaign, single, reason="a slip", now=NOW)
-        await who_counts.hold_annotator(connection, campaign, people["Cy"], reason="to ask", now=NOW)
+        await decisions.exclude_annotator(connection, campaign, people["Ann"], reason="=spam", now=NOW)
+        await decisions.exclude_answer(connection, campaign, single, reason="a slip", now=NOW)
+        await decisions.hold_annotator(connection, campaign, people["Cy"], reason="to ask", now=NOW)
     before = await rows_of(engine, campaign.slug, "responses")
     assert {(row["counts"], row["left_out"], row["revision"]) for row in before} == {("true", "", "0")}
     await revise_posteriors(engine, campaign.id, now=NOW)
@@ -132,8 +132,8 @@ async def test_the_file_of_responses_says_which_are_left_out_and_why(engine):
 async def test_a_restored_annotators_answers_count_and_give_no_reason(engine):
     campaign, people = await judged_by(engine, "Ann")
     async with engine.begin() as connection:
-        await who_counts.exclude_annotator(connection, campaign, people["Ann"], reason="spam", now=NOW)
-        await who_counts.restore_annotator(
+        await decisions.exclude_annotator(connection, campaign, people["Ann"], reason="spam", now=NOW)
+        await decisions.restore_annotator(
             connection, campaign, people["Ann"], reason="no spam", now=NOW + timedelta(hours=1)
         )
     await revise_posteriors(engine, campaign.id, now=NOW)
@@ -168,7 +168,7 @@ async def test_imported_hits_without_a_score_say_it_too(engine):
     await import_results(engine, campaign, header + "Ann,v0,,on\nBen,v1,,on\n")
     ann = await value(engine, "SELECT min(id) FROM annotators WHERE worker_id = 'Ann'")
     async with engine.begin() as connection:
-        await who_counts.exclude_annotator(connection, campaign, ann, reason="spam", now=NOW)
+        await decisions.exclude_annotator(connection, campaign, ann, reason="spam", now=NOW)
     await revise_posteriors(engine, campaign.id, now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     assert {row["item"]: row["left_out"] for row in rows} == {"v0": "annotator_excluded", "v1": ""}
@@ -181,6 +181,6 @@ async def test_of_criteria_every_row_says_it(engine):
     await import_results(engine, campaign, header + "".join(lines))
     ann = await value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
-        await who_counts.exclude_annotator(connection, campaign, ann, reason="spam", now=NOW)
+        await decisions.exclude_annotator(connection, campaign, ann, reason="spam", now=NOW)
     await revise_posteriors(engine, campaign.id, now=NOW)
     assert [row["left_out"] for row in await rows_of(engine, campaign.slug, "responses")] == ["annotator_excluded"] * 6

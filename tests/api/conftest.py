@@ -3,8 +3,8 @@
 import httpx
 import pytest_asyncio
 
-from app.auth import passwords, users
-from app.auth.secret import secret_digest
+from app.accounts import passwords, users
+from app.accounts.secrets import secret_digest
 from tests.conftest import browser_of
 
 API = "/api/v1"

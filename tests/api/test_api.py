@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.auth.throttle import FREE_FAILURES_PER_NAME
+from app.accounts.throttle import FREE_FAILURES_PER_NAME
 from app.campaigns.settings import CampaignSettings
 from tests.api.conftest import API, PASSWORD
 from tests.media.files import SVG, png, table, zipped

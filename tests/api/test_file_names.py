@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from app.web import download_headers, get_now
+from app.http.dependencies import download_headers, get_now
 from tests.campaigns.drafts import import_results, launched
 from tests.serving.criteria import asking
 

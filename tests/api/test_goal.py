@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from app.quality.looks import CampaignMonitor
-from app.stopping.watch import CAMPAIGN_SCANS, scan_goal
-from app.web import get_now
+from app.goal_monitor.monitor import CAMPAIGN_SCANS, scan_goal
+from app.http.dependencies import get_now
+from app.quality.rule_monitor import CampaignMonitor
 from tests.api.conftest import API
 from tests.serving.campaigns import NOW, value
 

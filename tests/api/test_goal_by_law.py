@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.goals import evidence
-from app.goals.evidence import GoalEvidence
+from app.goal_monitor.monitor import scan_goal
+from app.goals import estimates
+from app.goals.estimates import GoalEvidence
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated import moderate_means
-from app.quality import who_counts
+from app.inference.ratings.moderated_means import moderate_means
+from app.quality import decisions
 from app.record import revisions
-from app.stopping.watch import scan_goal
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 
 ITEMS, PEOPLE, BEST = 20, 6, 5
@@ -66,7 +66,7 @@ async def test_a_law_measures_by_the_answers_that_count(engine):
     people = [number for (number,) in await values(engine, "SELECT id FROM annotators ORDER BY id")]
     async with engine.begin() as connection:
         for person in {*range(1, PEOPLE)} - AT_RANDOM:
-            await who_counts.exclude_annotator(connection, campaign, people[person], reason="test", now=NOW)
+            await decisions.exclude_annotator(connection, campaign, people[person], reason="test", now=NOW)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     await scan_goal(engine, campaign.id, now=NOW)
     assert await value(engine, "SELECT status FROM campaigns") == "running"
@@ -105,7 +105,7 @@ def test_the_means_count_where_a_law_tells_nothing_of_its_own():
 
 
 def test_the_means_count_of_more_judgments_than_a_law_is_fitted_to_in_time(monkeypatch):
-    monkeypatch.setattr(evidence, "MAX_FITTED_JUDGMENTS", PEOPLE * ITEMS - 1)
+    monkeypatch.setattr(estimates, "MAX_FITTED_JUDGMENTS", PEOPLE * ITEMS - 1)
     found = evidence_of(PEOPLE, pieces=3)
     assert (by(found), found.fitted_judgment_count) == ("means", 0)
 

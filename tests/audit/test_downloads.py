@@ -5,12 +5,12 @@ import asyncio
 import pytest
 from click.testing import CliRunner
 
+from app.accounts import tokens, users
 from app.analysis.export import EXPORTS_ABOUT_ANNOTATORS, export_names
-from app.auth import tokens, users
+from app.annotation.onboarding import personal_links
 from app.cli.commands import easel
-from app.cli.running import machine_user_name
+from app.cli.run_command import machine_user_name
 from app.database.session import create_engine
-from app.visit import people
 from tests.serving.campaigns import NOW, running, values
 
 DOWNLOADS = "SELECT who, way, campaign, about FROM audit_log WHERE action = 'people.downloaded' ORDER BY id"
@@ -25,7 +25,7 @@ def engine(app):
 async def campaign(engine):
     found = await running(engine, name="Verbs")
     async with engine.begin() as connection:
-        await people.create_personal_links(connection, found, ["Ada", "Bea"], now=NOW)
+        await personal_links.create_personal_links(connection, found, ["Ada", "Bea"], now=NOW)
     return found
 
 

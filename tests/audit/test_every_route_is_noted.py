@@ -14,8 +14,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from app.auth import login, users
-from app.auth.secret import csrf_token_of_session
+from app.accounts import login, users
+from app.accounts.secrets import csrf_token_of_session
 from app.campaigns import form
 from app.database.alerts import raise_alert
 from app.database.campaign import load_campaign_by_slug

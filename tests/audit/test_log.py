@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Row
 from sqlalchemy.exc import DBAPIError
 
-from app.auth import tokens, users
+from app.accounts import tokens, users
 from app.campaigns import lifecycle
 from app.database.audit_log import (
     ACTION_KIND_TITLES,

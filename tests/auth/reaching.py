@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app.auth import login, members, tokens, users
-from app.auth.secret import csrf_token_of_session
+from app.accounts import login, members, tokens, users
+from app.accounts.secrets import csrf_token_of_session
 
 ENDLESS = "/admin/campaigns/{slug}/events"
 

@@ -6,8 +6,8 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from app.auth import login, tokens, users
-from app.auth.secret import csrf_token_of_session
+from app.accounts import login, tokens, users
+from app.accounts.secrets import csrf_token_of_session
 from app.database.session import borrow_autocommit_driver
 from tests.conftest import browser_of
 

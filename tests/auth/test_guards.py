@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.routing import iter_route_contexts
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.auth import guards
+from app.accounts import guards
 from tests.serving.campaigns import NOW, running, values
 
 PUBLIC = {

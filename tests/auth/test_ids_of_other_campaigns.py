@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.auth import invitations, shared_links, users
+from app.accounts import invitations, shared_links, users
+from app.annotation.hits import submission
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.remarks import Remark
-from app.serving import submission
 from tests.auth.reaching import came_in
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, values
 

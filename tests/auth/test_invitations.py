@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.auth import invitations, login, members, passwords, users
-from app.auth.secret import csrf_token_of_session
+from app.accounts import invitations, login, members, passwords, users
+from app.accounts.secrets import csrf_token_of_session
 from app.errors import Gone
 from tests.auth.reaching import came_in
 from tests.auth.test_members import owners, shared

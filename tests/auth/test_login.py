@@ -8,9 +8,9 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import insert, text
 
-from app.auth import login, passwords, users
-from app.auth.secret import csrf_token_of_session, secret_digest
-from app.auth.throttle import (
+from app.accounts import login, passwords, users
+from app.accounts.secrets import csrf_token_of_session, secret_digest
+from app.accounts.throttle import (
     FAILURE_WINDOW_MINUTES,
     FREE_FAILURES_OF_SERVER,
     FREE_FAILURES_PER_ADDRESS,

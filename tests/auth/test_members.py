@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.auth import invitations, members, shared_links, users
-from app.auth.roles import NEED_BY_ROUTE
+from app.accounts import invitations, members, shared_links, users
+from app.accounts.roles import NEED_BY_ROUTE
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.database.campaign import load_campaign_by_slug
 from app.errors import Conflict

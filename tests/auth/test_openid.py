@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from app.auth import identities, openid, openid_routes, users
-from app.auth.invitations import accept_invitation_as_new_user, create_invitation
-from app.auth.openid import IdentityClaims, Provider
+from app.accounts import identities, openid, users
+from app.accounts.invitations import accept_invitation_as_new_user, create_invitation
+from app.accounts.openid import IdentityClaims, Provider
+from app.accounts.pages import openid as openid_pages
 from app.errors import BadGateway, Forbidden, Unauthenticated
 from app.settings import Settings, SettingsProblem, read_settings
 from tests.auth.provider import CLIENT, SECRET
@@ -269,7 +270,7 @@ async def test_a_code_works_once_and_in_the_browser_that_began_alone(client, pro
 
 
 async def test_a_login_that_was_begun_long_ago_is_over(client, provider, ada, monkeypatch):
-    monkeypatch.setattr(openid_routes, "LOGIN_STATE_SECONDS", -1)
+    monkeypatch.setattr(openid_pages, "LOGIN_STATE_SECONDS", -1)
     assert (await gone_and_come_back(client)).status_code == 401
 
 
@@ -416,10 +417,10 @@ def test_settings_that_cannot_work_are_refused_at_the_start(monkeypatch, environ
 
 def test_a_provider_is_that_of_the_settings():
     chosen = Settings(oidc_issuer="https://id.example/tenant", oidc_client_id="a", oidc_client_secret=SecretStr("b"))
-    found = openid_routes.provider_from_settings(chosen)
+    found = openid_pages.provider_from_settings(chosen)
     assert found is not None
     assert (found.issuer, found.client_id, found.client_secret) == ("https://id.example/tenant", "a", "b")
-    assert openid_routes.provider_from_settings(Settings()) is None
+    assert openid_pages.provider_from_settings(Settings()) is None
 
 
 def test_domains_are_compared_in_lower_case(monkeypatch):

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from app.auth import tokens, users
-from app.auth.roles import NEED_BY_ROUTE, NEEDS_BY_SCOPE, OWNER, ROLES, ROUTES_BY_NEED, granted_needs
+from app.accounts import tokens, users
+from app.accounts.roles import NEED_BY_ROUTE, NEEDS_BY_SCOPE, OWNER, ROLES, ROUTES_BY_NEED, granted_needs
 from app.errors import Conflict, NotFound
 from tests.auth.reaching import ENDLESS, answered, came_in
 from tests.auth.test_guards import PUBLIC, addresses

@@ -2,8 +2,8 @@
 
 import re
 
-from app.auth import tokens, users
-from app.auth.roles import NEED_BY_ROUTE
+from app.accounts import tokens, users
+from app.accounts.roles import NEED_BY_ROUTE
 from tests.serving.campaigns import NOW, running, value
 
 NAMES = ("user_id", "token_id", "invitation", "link", "alert", "answer", "hit_id")

@@ -4,8 +4,8 @@ import re
 from datetime import UTC, datetime
 from html import unescape
 
-from app.auth import shared_links
-from app.auth.roles import NEED_BY_ROUTE
+from app.accounts import shared_links
+from app.accounts.roles import NEED_BY_ROUTE
 from tests.auth.reaching import answered, came_in
 from tests.quality.deciding import answered as campaign_with_answers
 from tests.serving.campaigns import annotator, hit_of, running, value, values

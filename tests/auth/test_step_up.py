@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.auth import login, users
-from app.auth.roles import MANAGE_PEOPLE, ROUTES_BY_NEED, SHARE_CAMPAIGN
+from app.accounts import login, users
+from app.accounts.roles import MANAGE_PEOPLE, ROUTES_BY_NEED, SHARE_CAMPAIGN
 from tests.serving.campaigns import NOW, running, values
 
 PASSWORD = "ten small verbs"

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from app.accounts import shared_links
 from app.analysis.methods import TABLE_METHODS, is_about_annotators
-from app.auth import shared_links
 from tests.auth.reaching import came_in
 from tests.quality.deciding import answered
 from tests.serving.campaigns import execute, values

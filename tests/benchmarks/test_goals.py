@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from app.experiments.arms import share_on_right_side
+from app.experiments.simulated_arms import share_on_right_side
 from benchmarks.goals import LOOKS, MLQE, Data, alike, course, met_at, real_scores, repeated, their_own, top
 
 SIMULATED = Data("alike", partial(alike, 0.0))

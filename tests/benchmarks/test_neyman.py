@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from app.selection.even import EVEN_RULE
+from app.selection.even_rule import EVEN_RULE
 from app.selection.rule import SelectionSettings
 from benchmarks.goals import Data
 from benchmarks.neyman import LOOKS, Look, Pair, course, met_at, simulated

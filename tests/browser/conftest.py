@@ -18,9 +18,9 @@ from playwright.async_api import Browser, Page, Route, async_playwright, expect
 from sqlalchemy import Row, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from app.auth import login
-from app.auth.secret import load_or_create_installation_key, session_cookie_name
-from app.auth.users import find_or_create_first_user
+from app.accounts import login
+from app.accounts.secrets import load_or_create_installation_key, session_cookie_name
+from app.accounts.users import find_or_create_first_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables

@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Page, expect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.auth import login
+from app.accounts import login
 from app.designs.registry import DESIGNS
 from tests.browser.acts import seen_at, violations
 from tests.media.files import png, zipped

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import FloatRect, Page, Route, expect
 
-from app.auth import login
+from app.accounts import login
 from tests.browser.acts import becomes, box_of, seen_at, violations
 from tests.browser.conftest import VERBS
 from tests.browser.test_appearance import looks

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
+from app.annotation.hits import submission
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion
-from app.serving import submission
 from tests.browser.acts import seen_at, violations
 from tests.browser.test_appearance import looks
 from tests.serving.campaigns import annotator, hit_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from app.auth import login
+from app.accounts import login
 from tests.browser.acts import box_of, score_all, seen_at, start_by_link, submit, violations
 from tests.browser.test_appearance import looks
 from tests.serving.campaigns import annotator, hit_of

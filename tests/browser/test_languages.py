@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from app.languages.catalogue import LANGUAGES, text_direction
+from app.http.languages.catalogue import LANGUAGES, text_direction
 from tests.browser.acts import SUBMIT, hit_shown, see_scores, seen_at, violations
 
 ARABIC, GERMAN = {"locale": "ar-EG"}, {"locale": "de-DE"}

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from app.campaigns import lifecycle, outputs
-from app.upload import table_from_objects
+from app.uploads import table_from_objects
 from tests.browser.acts import SUBMIT, becomes, open_hit, sliders, submit, texts, violations
 from tests.media.files import packed, wav
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import form, items, lifecycle
 from app.campaigns.columns import ColumnMapping
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.database.session import create_engine
 from app.errors import Conflict, Invalid
-from app.fields import editability_after_launch
-from app.serving.posterior_cache import PosteriorCache
+from app.field_flags import editability_after_launch
 from tests.campaigns.drafts import is_clean, lead
 from tests.serving.campaigns import annotator, hit_of, next_hit, running, submit, value, values
 

@@ -24,19 +24,19 @@ from app.analysis.responses_export import (
     SEGMENT_USE_COLUMNS,
     UNJUDGED_REASON_COLUMN,
 )
+from app.annotation.hits import undo
+from app.annotation.platforms.answer_files import read_answer_file
+from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
+from app.annotation.platforms.easel_results import check_easel_columns
+from app.annotation.platforms.result_format import ResultRow
 from app.campaigns import responses_import
-from app.crowd.answer_files import read_answer_file
-from app.crowd.answered import ResultRow
-from app.crowd.files import check_easel_columns
-from app.crowd.reading import ReadingNotes, ReadingOptions
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
+from app.designs.file_format import ValueFormat
 from app.designs.registry import DESIGNS, design_of
 from app.designs.slider import Slider
-from app.designs.written import ValueFormat
 from app.errors import Conflict, Refusal
 from app.record.revisions import revise_posteriors
-from app.serving import undo
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.toys import register

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.annotation.platforms.answer_files import read_answer_file
+from app.annotation.platforms.time_parsing import DateOrderUnknownError, parse_file_time
 from app.campaigns import responses_import
 from app.campaigns.answer_options import AnswerFileOptions
-from app.crowd.answer_files import read_answer_file
-from app.crowd.moments import DateOrderUnknownError, parse_file_time
+from app.designs.file_format import ValueFormat
 from app.designs.slider import Slider
-from app.designs.written import ValueFormat
 from app.errors import Refusal
 from tests.campaigns.drafts import is_clean, launched
 from tests.serving.campaigns import NOW, value, values

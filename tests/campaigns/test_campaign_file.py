@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from app.campaigns import lifecycle, stored_file
+from app.campaigns import campaign_file_io, lifecycle
 from app.campaigns.campaign_file import (
     MAX_ITEMS_IN_CAMPAIGN_FILE,
     CampaignFile,
@@ -22,7 +22,7 @@ from app.campaigns.campaign_zip import ItemTable
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from app.errors import Invalid, NotFound, TooLarge
-from app.fields import is_private_field
+from app.field_flags import is_private_field
 from tests.campaigns.drafts import draft, import_items, lead
 from tests.serving.campaigns import NOW, value, values
 
@@ -243,15 +243,15 @@ def test_what_is_written_names_every_setting_that_is_set():
 
 async def created(engine, text, **how):
     async with engine.begin() as connection:
-        return await stored_file.create_campaign_of_file(
+        return await campaign_file_io.create_campaign_of_file(
             connection, parse_campaign_file(text.encode(), "c.yaml"), now=NOW, max_mb=1, **how
         )
 
 
 async def filed(engine, campaign, *, with_items=True):
     async with engine.begin() as connection:
-        file = await stored_file.write_campaign_archive(connection, campaign.slug, with_items=with_items)
-    return b"".join(stored_file.stream_campaign_archive(file)).decode()
+        file = await campaign_file_io.write_campaign_archive(connection, campaign.slug, with_items=with_items)
+    return b"".join(campaign_file_io.stream_campaign_archive(file)).decode()
 
 
 async def content(engine, campaign):
@@ -372,7 +372,7 @@ async def test_items_that_are_wrong_leave_no_campaign_behind(engine, items, code
 async def test_items_come_from_a_table(engine, tmp_path):
     (tmp_path / "items.tsv").write_text("id\tverb\na\trun\nb\tgo\n")
     text = START + "items: {shown: verb, file: items.tsv}\n"
-    with stored_file.file_next_to(tmp_path, "items.tsv").open("rb") as opened:
+    with campaign_file_io.file_next_to(tmp_path, "items.tsv").open("rb") as opened:
         made = await created(engine, text, table=ItemTable("items.tsv", opened))
     assert [row[1] for row in (await content(engine, made))[1]] == ["run", "go"]
 
@@ -383,14 +383,14 @@ def test_a_table_lies_beside_its_file_and_nowhere_else(tmp_path):
     for path in (tmp_path / "items.csv", folder / "below" / "items.csv"):
         path.write_text("id,text\n")
     (folder / "away.csv").symlink_to(tmp_path / "items.csv")
-    assert stored_file.file_next_to(folder, "below/items.csv").is_file()
+    assert campaign_file_io.file_next_to(folder, "below/items.csv").is_file()
     for name in ("../items.csv", str(tmp_path / "items.csv"), "away.csv", "below/../../items.csv"):
         with pytest.raises(Invalid) as refusal:
-            stored_file.file_next_to(folder, name)
+            campaign_file_io.file_next_to(folder, name)
         assert refusal.value.code == "items_outside"
     for name in ("none.csv", "below"):
         with pytest.raises(NotFound):
-            stored_file.file_next_to(folder, name)
+            campaign_file_io.file_next_to(folder, name)
 
 
 def test_everything_that_a_file_may_say_is_described():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from app.campaigns import campaign_zip, lifecycle, stored_file
+from app.campaigns import campaign_file_io, campaign_zip, lifecycle
 from app.cli.commands import easel
 from app.errors import Refusal
 from app.settings import Settings
@@ -43,15 +43,15 @@ async def created(engine, content, **limits):
     settings = Settings(**limits)
     sent = campaign_zip.read_sent_campaign(io.BytesIO(content), "c.zip", settings)
     async with engine.begin() as connection:
-        return await stored_file.create_campaign_of_file(
+        return await campaign_file_io.create_campaign_of_file(
             connection, sent.parsed_file, now=NOW, max_mb=settings.max_upload_mb, table=sent.table, media=sent.media
         )
 
 
 async def filed(engine, campaign, *, with_items=True):
     async with engine.begin() as connection:
-        file = await stored_file.write_campaign_archive(connection, campaign.slug, with_items=with_items)
-    return file.ending, b"".join(stored_file.stream_campaign_archive(file))
+        file = await campaign_file_io.write_campaign_archive(connection, campaign.slug, with_items=with_items)
+    return file.ending, b"".join(campaign_file_io.stream_campaign_archive(file))
 
 
 async def told(engine, campaign):

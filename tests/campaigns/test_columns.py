@@ -6,9 +6,9 @@ from unicodedata import normalize
 import pytest
 
 from app.analysis.export import open_export
-from app.campaigns import items, marking
+from app.campaigns import items, mark_checks
 from app.campaigns.columns import ROW_NUMBERS_AS_IDS
-from app.campaigns.described import ChosenColumns, preview_uploaded_file
+from app.campaigns.import_preview import ChosenColumns, preview_uploaded_file
 from app.designs.content import Content
 from app.designs.registry import DESIGNS
 from app.errors import Invalid
@@ -84,8 +84,8 @@ async def test_a_check_becomes_an_item_again_without_a_prior_that_was_not_taken(
     campaign = await draft(engine)
     await import_file(engine, campaign, PRIORS)
     async with engine.begin() as connection:
-        await marking.mark_item_as_check(connection, campaign.slug, "1", kind="gold", expected="50")
-        await marking.turn_check_into_item(connection, campaign.slug, "1")
+        await mark_checks.mark_item_as_check(connection, campaign.slug, "1", kind="gold", expected="50")
+        await mark_checks.turn_check_into_item(connection, campaign.slug, "1")
     assert await values(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
 
 

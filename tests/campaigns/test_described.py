@@ -5,7 +5,7 @@ import io
 import pytest
 
 from app.campaigns.columns import ROW_NUMBERS_AS_IDS, ColumnMapping
-from app.campaigns.described import MAX_LINES_PER_PROBLEM, ChosenColumns, preview_uploaded_file
+from app.campaigns.import_preview import MAX_LINES_PER_PROBLEM, ChosenColumns, preview_uploaded_file
 from app.designs.content import Content
 from app.designs.slider import Slider
 from app.errors import Invalid, Refusal

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.campaigns.documents import MAX_CAMPAIGN_FILE_BYTES, MAX_YAML_NESTING_LEVELS, format_yaml, parse_yaml
+from app.campaigns.yaml_lines import MAX_CAMPAIGN_FILE_BYTES, MAX_YAML_NESTING_LEVELS, format_yaml, parse_yaml
 from app.errors import Invalid, TooLarge
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from app.campaigns import counted, items, lifecycle
+from app.campaigns import items, lifecycle, summaries
 from app.campaigns.demo import find_or_create_demo_campaign
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
@@ -346,5 +346,5 @@ async def test_a_million_items_may_want_ten_thousand_judgments_each(engine):
     campaign = await running(engine, items=1, judgments_per_item=10_000)
     await execute(engine, "UPDATE items SET number = 999999")
     async with engine.connect() as connection:
-        found = await counted.find_campaign_with_progress(connection, campaign.slug)
+        found = await summaries.find_campaign_with_progress(connection, campaign.slug)
     assert (found.item_count, found.judgments_wanted) == (1_000_000, 10_000_000_000)

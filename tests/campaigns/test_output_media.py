@@ -2,12 +2,12 @@
 
 import pytest
 
+from app.annotation.hits import media_report
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import Refusal
 from app.record.outputs import load_segments
-from app.serving import broken
 from tests.campaigns.drafts import VERBS, draft, import_items, is_clean, lead
 from tests.campaigns.test_routes import create
 from tests.media.files import SVG, packed, png, wav
@@ -171,7 +171,7 @@ async def test_the_page_says_which_output_did_not_load(engine, researcher):
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     async with borrow_autocommit_driver(engine) as connection:
-        await broken.store_media_report(connection, me, hit.id, 2, now=NOW)
+        await media_report.store_media_report(connection, me, hit.id, 2, now=NOW)
     address = f"/admin/campaigns/{campaign.slug}/items"
     page = (await researcher.get(f"{address}?segment=s{hit.segment}")).text
     assert "Did not load for 1 annotator." in page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.campaigns import campaign_file, lifecycle, stored_file
+from app.campaigns import campaign_file, campaign_file_io, lifecycle
 from app.errors import Conflict, Invalid, Refusal
 from tests.campaigns.drafts import VERBS, draft, import_items, launched, lead
 from tests.serving.campaigns import NOW, value, values
@@ -170,9 +170,9 @@ async def test_a_campaign_file_has_the_outputs(engine):
     campaign = await draft(engine, items_per_hit=2)
     await import_items(engine, campaign, HEADER + "ape,s1,Hello,Hallo,Hi\nbee,s1,Hullo,Hallo,Hi\nape,s2,Bye,,\n")
     async with engine.begin() as connection:
-        file = await stored_file.write_campaign_archive(connection, campaign.slug, with_items=True)
-        read = campaign_file.parse_campaign_file(b"".join(stored_file.stream_campaign_archive(file)), "a.yaml")
-        copy = await stored_file.create_campaign_of_file(connection, read, now=NOW, max_mb=1)
+        file = await campaign_file_io.write_campaign_archive(connection, campaign.slug, with_items=True)
+        read = campaign_file.parse_campaign_file(b"".join(campaign_file_io.stream_campaign_archive(file)), "a.yaml")
+        copy = await campaign_file_io.create_campaign_of_file(connection, read, now=NOW, max_mb=1)
     both = [
         await values(engine, f"{OF_BOTH} WHERE o.campaign_id = {id_} ORDER BY 1, 2") for id_ in (campaign.id, copy.id)
     ]

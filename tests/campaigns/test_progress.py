@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from app.campaigns.progress import watch_job
+from app.campaigns.progress_stream import watch_job
 from app.errors import Conflict
 
 

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.fits import FitCache
+from app.analysis.fit_cache import FitCache
 from app.inference.labels import dawid_skene
 from app.inference.preferences import transitivity
 from app.inference.systems import graded_response

@@ -5,7 +5,7 @@ import html
 import pytest
 
 from app.campaigns import lifecycle
-from app.campaigns.questions import QUESTION_FILES_FOLDER, QUESTION_NAMES, load_question, load_questions
+from app.campaigns.starter_questions import QUESTION_FILES_FOLDER, QUESTION_NAMES, load_question, load_questions
 from app.designs.registry import DESIGNS
 from app.errors import NotFound
 from tests.campaigns.drafts import import_items

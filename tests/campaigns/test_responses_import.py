@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.export import open_export
+from app.annotation.platforms.mturk.results import parse_mturk_time
 from app.campaigns import imported_hits, lifecycle, responses_import
-from app.crowd.mturk.results import parse_mturk_time
 from app.errors import Conflict, NotFound, Refusal
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, submit, value, values

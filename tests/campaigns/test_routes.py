@@ -6,7 +6,7 @@ import re
 import pytest
 from sqlalchemy import text
 
-from app.campaigns import form, groups
+from app.campaigns import form, form_sections
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.main import create_app
 from app.selection.registry import SELECTION_RULES
@@ -81,7 +81,9 @@ async def test_a_campaign_from_form_to_finish(researcher):
 
 
 def test_every_setting_is_asked_once():
-    asked = [name for group in groups.FORM_FIELD_GROUPS for name in (*group.basic_settings, *group.advanced_settings)]
+    asked = [
+        name for group in form_sections.FORM_FIELD_GROUPS for name in (*group.basic_settings, *group.advanced_settings)
+    ]
     assert sorted(asked) == sorted(CampaignSettings.model_fields)
 
 
@@ -92,7 +94,7 @@ def test_that_one_person_may_judge_an_item_again_is_asked_beside_the_judgments_w
 
 
 def test_a_first_campaign_need_not_look_at_law_gamma_or_epsilon():
-    plain = [name for group in groups.FORM_FIELD_GROUPS for name in group.basic_settings]
+    plain = [name for group in form_sections.FORM_FIELD_GROUPS for name in group.basic_settings]
     assert not {"update_law", "gamma", "epsilon", "tie_margin_points", "prior", "selection", "seed"} & set(plain)
 
 
@@ -105,7 +107,7 @@ async def test_the_form_explains_every_setting_that_leaves_a_choice(researcher, 
             monkeypatch.delitem(SELECTION_RULES, other)
     page = html.unescape((await researcher.get("/admin/campaigns/new")).text)
     for name, info in CampaignSettings.model_fields.items():
-        if name in (groups.DESIGN_SETTINGS_SETTING, groups.CRITERIA_SETTING) or (
+        if name in (form_sections.DESIGN_SETTINGS_SETTING, form_sections.CRITERIA_SETTING) or (
             choices == 1 and name == "rule"
         ):  # there is one
             assert f'name="{name}"' not in page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.campaigns.template import build_item_text_maker, find_obvious_shown_column
+from app.campaigns.item_text import build_item_text_maker, find_obvious_shown_column
 from app.errors import Invalid
 
 COLUMNS = ("id", "premise", "hypothesis", "a.b")

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from app.auth import tokens, users
+from app.accounts import tokens, users
 from app.campaigns import campaign_zip, items, upload_slots
 from app.campaigns.upload_slots import UploadSlots
 from app.errors import Busy, Refusal

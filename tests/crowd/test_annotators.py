@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.crowd.annotators import AssignmentId, WorkerTokens
+from app.annotation.platforms.assignments import AssignmentId, WorkerTokens
 from app.errors import Gone, Invalid
 from tests.serving.campaigns import annotator, running, values
 

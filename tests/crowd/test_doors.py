@@ -7,16 +7,16 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from app.crowd.annotators import find_or_create_assignment
-from app.crowd.doors import VisitLimiter
-from app.crowd.platform import Arrival
+from app.annotation.hits import drafts, leases
+from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.platforms.assignments import find_or_create_assignment
+from app.annotation.platforms.platform import Arrival
+from app.annotation.platforms.visit_limit import VisitLimiter
 from app.database.session import borrow_autocommit_driver
 from app.errors import TooManyVisits
-from app.serving import drafts, leases
-from app.serving.posterior_cache import PosteriorCache
-from app.serving.standing import assignment_query_by_id
+from app.http.dependencies import client_network
 from app.settings import Settings
-from app.web import client_network
 from tests.conftest import browser_of
 from tests.serving.campaigns import NOW, annotator, expire, running, value, values
 

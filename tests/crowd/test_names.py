@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.crowd.registry import PLATFORMS
+from app.annotation.platforms.registry import PLATFORMS
 
 ROOT = Path(__file__).resolve().parents[2]
 # Where a setting of the operator, a setting of a campaign, and the column that keeps it are named as they are stored.
@@ -39,7 +39,7 @@ def test_code_outside_the_room_names_no_platform() -> None:
     found: list[tuple[str, str]] = []
     for path in files("app", ".py", without="app/crowd/"):
         code = (ROOT / path).read_text()
-        asks = "app.crowd" in code
+        asks = "app.annotation.platforms" in code
         if not (asks or SPOKEN.search(code) or QUOTED.search(code)):
             continue  # to read code as a tree takes a hundred times as long
         tree = ast.parse(code)

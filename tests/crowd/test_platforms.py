@@ -1,9 +1,9 @@
 import pytest
 
-from app.crowd.mturk.platform import MTURK_PREVIEW_ASSIGNMENT_ID
-from app.crowd.platform import Arrival, Completion
-from app.crowd.registry import PLATFORMS
-from app.crowd.settings import RETURN_SETTING_NAMES
+from app.annotation.platforms.mturk.platform import MTURK_PREVIEW_ASSIGNMENT_ID
+from app.annotation.platforms.platform import Arrival, Completion
+from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.settings import RETURN_SETTING_NAMES
 from app.errors import Invalid
 from app.settings import Settings
 

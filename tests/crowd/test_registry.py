@@ -5,9 +5,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
-from app.crowd.platform import Arrival, Completion, Platform
-from app.crowd.registry import (
+from app.annotation.platforms.platform import Arrival, Completion, Platform
+from app.annotation.platforms.registry import (
     PLATFORMS,
     detect_result_platform,
     platform_links,
@@ -15,7 +14,8 @@ from app.crowd.registry import (
     platforms_with_result_files,
     public_link,
 )
-from app.crowd.settings import RETURN_SETTING_NAMES
+from app.annotation.platforms.settings import RETURN_SETTING_NAMES
+from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.errors import Invalid
 from app.settings import Settings
 from tests.serving.campaigns import running, value

@@ -4,7 +4,7 @@ import os
 
 import httpx
 
-from app.crowd.registry import PLATFORMS
+from app.annotation.platforms.registry import PLATFORMS
 from tests.crowd.toy import TOY
 from tests.servers import serving
 from tests.serving.campaigns import fields_of, running, values

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from fastapi import FastAPI
 
-from app.crowd.platform import Arrival, ArrivalParameters, Completion, Platform, VisitOutcome
-from app.crowd.registry import PLATFORMS
+from app.annotation.platforms.platform import Arrival, ArrivalParameters, Completion, Platform, VisitOutcome
+from app.annotation.platforms.registry import PLATFORMS
 from app.settings import Settings
 
 IDENTIFIERS = ArrivalParameters(("player", "round"), "Please go back to the toy shop.", "The shop fills them in.")

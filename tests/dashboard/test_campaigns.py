@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from app.campaigns import counted
-from app.dashboard import campaigns, follow, precision
-from app.dashboard.follow import PrecisionReplay
-from app.inference.ratings.moderated import moderate_means
-from app.record.stream import load_responses
+from app.campaigns import summaries
+from app.dashboard import campaign_list, incremental, precision
+from app.dashboard.incremental import PrecisionReplay
+from app.inference.ratings.moderated_means import moderate_means
+from app.record.responses import load_responses
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 
@@ -25,18 +25,20 @@ async def answered(engine, number, count):
 
 async def intervals(engine, precisions):
     async with engine.connect() as connection:
-        rows = await counted.load_campaign_list(connection)
-        going = await campaigns.load_campaign_paces(connection, precisions, rows, now=NOW)
+        rows = await summaries.load_campaign_list(connection)
+        going = await campaign_list.load_campaign_paces(connection, precisions, rows, now=NOW)
     return {number: one.interval for number, one in going.items()}
 
 
 async def test_the_list_gives_no_pace_of_a_campaign_that_nobody_answers_any_more(engine):
     (campaign,) = await answered(engine, 1, 6)
     async with engine.connect() as connection:
-        row = next(one for one in await counted.load_campaign_list(connection) if one.id == campaign.id)
+        row = next(one for one in await summaries.load_campaign_list(connection) if one.id == campaign.id)
         for minutes, told in ((5, True), (26, False)):
             now = NOW + timedelta(minutes=minutes)
-            going = (await campaigns.load_campaign_paces(connection, PrecisionReplay(), [row], now=now))[campaign.id]
+            going = (await campaign_list.load_campaign_paces(connection, PrecisionReplay(), [row], now=now))[
+                campaign.id
+            ]
             assert bool(going.rate) == told
 
 
@@ -49,13 +51,13 @@ def read(monkeypatch):
         of.append(campaign_id)
         return await load_responses(connection, campaign_id, **which)
 
-    monkeypatch.setattr("app.dashboard.follow.responses", noting)
+    monkeypatch.setattr("app.dashboard.incremental.load_responses", noting)
     return of
 
 
 async def test_only_campaigns_with_new_answers_are_read_again_however_many_there_are(engine, monkeypatch, read):
-    monkeypatch.setattr(follow, "MAX_REPLAY_BYTES", 1)
-    monkeypatch.setattr(campaigns, "INTERVALS_BUDGET_SECONDS", 60)
+    monkeypatch.setattr(incremental, "MAX_REPLAY_BYTES", 1)
+    monkeypatch.setattr(campaign_list, "INTERVALS_BUDGET_SECONDS", 60)
     one, *_ = await answered(engine, 3, 8)
     precisions = PrecisionReplay()
     first = await intervals(engine, precisions)
@@ -71,10 +73,10 @@ async def test_only_campaigns_with_new_answers_are_read_again_however_many_there
 
 async def test_what_is_known_is_said_also_when_there_is_no_time_to_read_more(engine, monkeypatch):
     precisions = PrecisionReplay()
-    monkeypatch.setattr(campaigns, "INTERVALS_BUDGET_SECONDS", 60)
+    monkeypatch.setattr(campaign_list, "INTERVALS_BUDGET_SECONDS", 60)
     (known,) = await answered(engine, 1, 8)
     before = await intervals(engine, precisions)
-    monkeypatch.setattr(campaigns, "INTERVALS_BUDGET_SECONDS", 0)
+    monkeypatch.setattr(campaign_list, "INTERVALS_BUDGET_SECONDS", 0)
     (new,) = await answered(engine, 1, 8)
     assert await intervals(engine, precisions) == before | {new.id: "being read"}
     assert before[known.id] != "being read"
@@ -88,7 +90,7 @@ async def test_intervals_are_computed_beside_the_event_loop(engine, monkeypatch)
         return moderate_means(tally)
 
     monkeypatch.setattr(precision, "moderated", noting)
-    monkeypatch.setattr(campaigns, "INTERVALS_BUDGET_SECONDS", 60)
+    monkeypatch.setattr(campaign_list, "INTERVALS_BUDGET_SECONDS", 60)
     await answered(engine, 1, 8)
     await intervals(engine, PrecisionReplay())
     assert threads

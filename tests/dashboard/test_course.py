@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from app.dashboard import course
-from app.dashboard.course import EARLY_JUDGMENTS, PosteriorHistory, extend_history
+from app.dashboard import history
+from app.dashboard.history import EARLY_JUDGMENTS, PosteriorHistory, extend_history
 from app.inference.online.law import AnsweredHit, Law
 from tests.inference.beliefs import begun, replayed
 from tests.laws import OF_POINTS
@@ -22,7 +22,7 @@ def hits_of(count, *, size=3, seed=1):
 
 
 def start(law: Law) -> PosteriorHistory:
-    return course.initial_history(begun(law, ITEMS))
+    return history.initial_history(begun(law, ITEMS))
 
 
 def same(one, two):
@@ -33,21 +33,21 @@ def same(one, two):
 @pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
 def test_posteriors_are_those_of_the_replay_bit_for_bit(law):
     hits = hits_of(150)
-    course = extend_history(start(law), hits)
-    assert np.array_equal(course.state, replayed(law, ITEMS, hits))
-    assert course.judgments.sum() == 450
+    history = extend_history(start(law), hits)
+    assert np.array_equal(history.state, replayed(law, ITEMS, hits))
+    assert history.judgments.sum() == 450
 
 
 @pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
 def test_earlier_posteriors_are_those_of_a_replay_that_ends_there(law):
     hits = hits_of(40)
-    course = extend_history(start(law), hits)
+    history = extend_history(start(law), hits)
     for number in range(ITEMS):
         seen = [k for k, hit in enumerate(hits) if number in hit.items]
-        for judgments, state in course.earlier_states(number):
+        for judgments, state in history.earlier_states(number):
             until = hits[: seen[judgments - 1] + 1]
             assert state == replayed(law, ITEMS, until)[:, number].tolist()
-        assert [judgments for judgments, _ in course.earlier_states(number)] == [
+        assert [judgments for judgments, _ in history.earlier_states(number)] == [
             k for k in EARLY_JUDGMENTS if k < len(seen)
         ]
 

@@ -8,16 +8,16 @@ from contextlib import aclosing
 import numpy as np
 import pytest
 
-from app.analysis.fits import FitCache
+from app.analysis.fit_cache import FitCache
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
-from app.dashboard import campaigns, follow
-from app.dashboard.follow import HaloReplay, HistoryReplay, IncrementalReplays, PrecisionReplay
+from app.dashboard import campaign_list, incremental
+from app.dashboard.incremental import HaloReplay, HistoryReplay, IncrementalReplays, PrecisionReplay
 from app.dashboard.item import load_item_page
 from app.dashboard.live import LiveDashboards
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
 from app.designs.criteria import criterion_views
-from app.serving.posterior_cache import PosteriorCache
 from tests.laws import OF_POINTS
 from tests.serving.campaigns import NOW, annotator, next_hit, values
 from tests.serving.criteria import answered, asking, submit_by
@@ -67,7 +67,7 @@ async def test_figures_are_those_of_the_criterion(engine):
 
 @pytest.mark.parametrize("law", OF_POINTS)
 async def test_a_course_leads_to_the_stored_posteriors_by_each_criterion(engine, law, monkeypatch):
-    monkeypatch.setattr(follow, "RESPONSES_PER_REPLAY_BATCH", 3)
+    monkeypatch.setattr(incremental, "RESPONSES_PER_REPLAY_BATCH", 3)
     campaign = await asking(engine, 2, update_law=law)
     courses = HistoryReplay()
     for _ in range(2):
@@ -84,7 +84,7 @@ async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(
     precisions, views = PrecisionReplay(), await views_of(engine, campaign)
     async with engine.connect() as connection:
         typical = [await precisions.load_typical_interval(connection, view) or 0.0 for view in views]
-        going = await campaigns.load_campaign_paces(
+        going = await campaign_list.load_campaign_paces(
             connection, precisions, [await lifecycle.find_campaign(connection, campaign.slug)], now=NOW
         )
     assert typical[0] != typical[1]
@@ -92,7 +92,7 @@ async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(
 
 
 async def test_halo_is_followed_in_any_pieces_to_what_the_analysis_says(engine, monkeypatch):
-    monkeypatch.setattr(follow, "RESPONSES_PER_REPLAY_BATCH", 5)
+    monkeypatch.setattr(incremental, "RESPONSES_PER_REPLAY_BATCH", 5)
     campaign = await asking(engine, 3)
     halos, views = HaloReplay(), await views_of(engine, campaign)
     await answered(engine, campaign)

@@ -3,7 +3,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.dashboard.figures import (
+from app.dashboard.drawings import (
     DRAWING_BOTTOM,
     DRAWING_LEFT,
     DRAWING_RIGHT,
@@ -15,7 +15,7 @@ from app.dashboard.figures import (
     vertical_axis,
 )
 from app.designs.unit import POINTS_UNIT, RATIO_UNIT
-from app.templating import english_environment
+from app.http.templating import english_environment
 
 
 def test_the_highest_bar_reaches_the_top_and_all_stand_on_the_axis():

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from app.annotation.hits import submission
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
-from app.dashboard import follow, live
-from app.dashboard.follow import HistoryReplay, PrecisionReplay
+from app.dashboard import incremental, live
+from app.dashboard.incremental import HistoryReplay, PrecisionReplay
 from app.dashboard.live import LiveDashboards
 from app.dashboard.precision import extend_precision, initial_precision
 from app.database.session import begin_transaction
@@ -20,8 +22,6 @@ from app.designs.criteria import criterion_key
 from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import AnsweredHit
 from app.record import revisions
-from app.serving import submission
-from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results
 from tests.laws import OF_POINTS
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
@@ -29,7 +29,7 @@ from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, val
 
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch):
-    monkeypatch.setattr(follow, "RESPONSES_PER_REPLAY_BATCH", 3)
+    monkeypatch.setattr(incremental, "RESPONSES_PER_REPLAY_BATCH", 3)
 
 
 async def answer(engine, campaign, count):
@@ -82,7 +82,7 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
 
 
 async def test_a_campaign_that_gave_way_starts_again(engine, monkeypatch):
-    monkeypatch.setattr(follow, "MAX_REPLAY_BYTES", 1)
+    monkeypatch.setattr(incremental, "MAX_REPLAY_BYTES", 1)
     courses, campaigns = HistoryReplay(), [await running(engine) for _ in range(2)]
     for campaign in campaigns:
         await answer(engine, campaign, 4)
@@ -103,7 +103,7 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
         await answer(engine, campaign, 4)
     followers = kind()
     await course_of(engine, first, followers)
-    monkeypatch.setattr(follow, "MAX_REPLAY_BYTES", 2.5 * followers.settled[criterion_key(first)].past.nbytes)
+    monkeypatch.setattr(incremental, "MAX_REPLAY_BYTES", 2.5 * followers.settled[criterion_key(first)].past.nbytes)
     for campaign in (second, first, third):
         await course_of(engine, campaign, followers)
     assert list(followers.settled) == [criterion_key(first), criterion_key(third)]
@@ -221,7 +221,7 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
 
 
 async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):
-    monkeypatch.setattr(follow, "REPLAY_BUDGET_SECONDS", 0)
+    monkeypatch.setattr(incremental, "REPLAY_BUDGET_SECONDS", 0)
     monkeypatch.setattr(live, "MIN_COMPUTE_SECONDS", 0.05)
     campaign = await running(engine, judgments_per_item=20)
     await answer(engine, campaign, 9)

@@ -6,10 +6,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
-from app.dashboard.follow import IncrementalReplays
+from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.state import load_dashboard_state
-from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, running
 

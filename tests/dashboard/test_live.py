@@ -7,12 +7,12 @@ import pytest
 from asyncpg import ConnectionDoesNotExistError, InterfaceError
 from sqlalchemy.exc import OperationalError
 
+from app.annotation.hits import submission
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import live, state
 from app.dashboard.live import LiveDashboards
 from app.database.session import begin_transaction
 from app.designs.answer import Answer
-from app.serving import submission
-from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, annotator, expire, hit_of, running, submit, value
 

@@ -14,7 +14,7 @@ from app.dashboard.precision import (
 from app.inference.observations.tally import Tally
 from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import AnsweredHit
-from app.inference.ratings.moderated import moderate_means
+from app.inference.ratings.moderated_means import moderate_means
 
 ITEMS = 7
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from app.auth import login
-from app.auth.secret import load_or_create_installation_key, session_cookie_name
-from app.auth.users import find_or_create_first_user
+from app.accounts import login
+from app.accounts.secrets import load_or_create_installation_key, session_cookie_name
+from app.accounts.users import find_or_create_first_user
 from tests.servers import PATIENT_SECONDS, easel_serving
 from tests.serving.campaigns import annotator, hit_of, running, submit
 

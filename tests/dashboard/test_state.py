@@ -2,12 +2,12 @@ from datetime import timedelta
 
 import numpy as np
 
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
-from app.dashboard.facts import shorten_item_name
-from app.dashboard.follow import IncrementalReplays
+from app.dashboard.incremental import IncrementalReplays
+from app.dashboard.snapshot import shorten_item_name
 from app.dashboard.state import interval_coverage_text, load_dashboard_state, score_domain
 from app.inference.online.laws import ONLINE_LAWS
-from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 

@@ -1,12 +1,12 @@
 """What the campaign's page tells of items that cannot be judged."""
 
-from app.dashboard import unjudged
-from app.dashboard.follow import IncrementalReplays
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.dashboard import unjudged_items
+from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.item import load_item_answers
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
-from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit
 from tests.serving.test_unjudged import BROKEN, answer, asking
 
@@ -16,7 +16,7 @@ async def seen(engine, campaign):
     async with open_snapshot(engine) as connection:
         row = await load_campaign_by_slug(connection, campaign.slug)
         state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row, now=NOW)
-        return state, await unjudged.list_unjudged_items(connection, row)
+        return state, await unjudged_items.list_unjudged_items(connection, row)
 
 
 async def test_items_with_their_reasons_and_counts_and_what_is_still_wanted(engine):

@@ -9,10 +9,9 @@ import pytest
 from sqlalchemy import text
 from starlette.requests import Request
 
-from app import web
 from app.database import bulk
-from app.database.chosen import inspect_database
-from app.database.connecting import DatabaseUnreachable, TimeLimits
+from app.database.connections import DatabaseUnreachable, TimeLimits
+from app.database.server_database import inspect_database
 from app.database.session import (
     Driver,
     ServingConnections,
@@ -23,6 +22,7 @@ from app.database.session import (
     is_limited_connection,
 )
 from app.errors import StartupProblem
+from app.http import dependencies
 from tests.proxies import Proxy, TransactionPooler
 from tests.serving.campaigns import until
 
@@ -94,7 +94,7 @@ async def test_a_statement_whose_connection_falls_silent_is_a_503_and_the_next_o
         async with asyncio.timeout(PATIENCE):
             with pytest.raises(TimeoutError) as problem:
                 await way(engine, connections, BACKEND)
-            assert web.handle_database_error(PROGRAM, problem.value).status_code == 503
+            assert dependencies.handle_database_error(PROGRAM, problem.value).status_code == 503
             assert await way(engine, connections, BACKEND) != before
             await connections.close()
 
@@ -258,7 +258,7 @@ async def test_when_no_host_answers_each_is_named_with_its_reason(database_url):
         assert f"127.0.0.1:{silent.port}: it did not answer within 2 seconds; " in said
         assert f"127.0.0.1:{standby.port}: it is not a server for target_session_attrs=read-write; " in said
         assert "127.0.0.1:9: " in said
-        assert web.handle_database_error(PROGRAM, problem.value).status_code == 503
+        assert dependencies.handle_database_error(PROGRAM, problem.value).status_code == 503
         await engine.dispose()
 
 
@@ -270,7 +270,7 @@ async def test_a_server_that_takes_no_writes_is_a_503_and_its_connection_is_drop
         proxy.read_only = True
         with pytest.raises(Exception, match="read-only transaction") as problem:
             await way(engine, connections, WRITE)
-        assert web.handle_database_error(PROGRAM, problem.value).status_code == 503
+        assert dependencies.handle_database_error(PROGRAM, problem.value).status_code == 503
         proxy.read_only = False
         assert await way(engine, connections, WRITE) > 0
         await connections.close()

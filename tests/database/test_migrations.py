@@ -10,12 +10,12 @@ from alembic import command
 from sqlalchemy import NullPool, inspect
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from app.annotation.hits.submission import submit_answer
 from app.database.migrate import alembic_configuration, upgrade_schema
 from app.database.schema import metadata
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Touch
 from app.record.revisions import record_decision, revise_posteriors
-from app.serving.submission import submit_answer
 from app.simulation import rehearsals
 from app.simulation.annotators import plain_population
 from tests.campaigns.drafts import draft, import_results, is_clean, launched

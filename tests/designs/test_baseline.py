@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from app.campaigns import counted, lifecycle
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.campaigns import lifecycle, summaries
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
@@ -16,7 +17,6 @@ from app.errors import Conflict, Gone
 from app.record import replay
 from app.selection.index import AlgorithmOne
 from app.selection.rule import SelectionSettings
-from app.serving.posterior_cache import PosteriorCache
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.designs.test_pairwise import LAWS
@@ -149,7 +149,7 @@ async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
     who = await annotator(app.state.database, campaign)
     await submit(app.state.database, who, await hit_of(app.state.database, who), scores=[1.0, 2.0])
     async with app.state.database.begin() as connection:
-        found = await counted.find_campaign_with_progress(connection, campaign.slug)
+        found = await summaries.find_campaign_with_progress(connection, campaign.slug)
         assert (found.judgments_taken, found.judgments_wanted) == (1, 12)
     for page in ("", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")

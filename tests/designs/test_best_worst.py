@@ -14,8 +14,8 @@ from app.designs.best_worst import BestWorst
 from app.errors import Invalid
 from app.inference.online import bounded_ra, trueskill
 from app.inference.online.law import LawParameters
-from app.record.law import law_hit, law_parameters
-from app.record.stream import Response
+from app.record.campaign_law import law_hit, law_parameters
+from app.record.responses import Response
 
 DESIGN = BestWorst()
 ITEMS = [7, 3, 12, 5]

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
+from app.campaigns.compatibility import can_law_read_design
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.together import can_law_read_design
 from app.database.bulk import open_snapshot
 from app.designs.categories import Categories
 from app.inference.online.laws import ONLINE_LAWS

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from app.designs.content import Content, ItemTexts
-from app.designs.differences import mark_word_differences
+from app.designs.word_differences import mark_word_differences
 
 
 def words_of(marked):

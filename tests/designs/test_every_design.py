@@ -17,7 +17,7 @@ from app.designs.ordinal import Ordinal
 from app.designs.registry import DESIGNS
 from app.designs.scale import MAX_POINTS
 from app.errors import Invalid
-from app.templating import english_environment
+from app.http.templating import english_environment
 from tests.toys import TEMPLATES
 from tests.toys.smiley import Smiley
 

@@ -13,15 +13,15 @@ from scipy import stats
 from scipy.special import expit
 
 from app.analysis import scores
-from app.analysis.answers import load_campaign_answers
+from app.analysis.available_methods import apply_score_method
+from app.analysis.load_answers import load_campaign_answers
 from app.analysis.methods import SCORE_METHODS
-from app.analysis.offer import apply_score_method
+from app.campaigns.compatibility import can_law_read_design
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.together import can_law_read_design
 from app.database.bulk import open_snapshot
 from app.designs.answer import Answer, Form
 from app.designs.magnitude import Magnitude, format_plain_number
-from app.designs.numbers import parse_typed_decimal
+from app.designs.number_parsing import parse_typed_decimal
 from app.errors import Invalid
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.laws import ONLINE_LAWS

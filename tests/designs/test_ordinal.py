@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
+from app.campaigns.compatibility import can_law_read_design
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.together import can_law_read_design
 from app.designs.ordinal import Ordinal
 from app.inference.online.laws import ONLINE_LAWS
 from tests.designs.labelled import FORMS, campaign, is_stored_or_refused, likeliest

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
 from app.campaigns import form, lifecycle
-from app.campaigns.together import can_law_read_design
+from app.campaigns.compatibility import can_law_read_design
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.designs.answer import Answer, Form

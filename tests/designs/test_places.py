@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.designs.places import OrderDesign, shares_beaten
+from app.designs.rank_base import OrderDesign, shares_beaten
 from app.errors import Invalid
 
 

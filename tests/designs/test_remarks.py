@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
-from app.designs.beside import extra_json
 from app.designs.criteria import split_submission
+from app.designs.extra_json import extra_json
 from app.designs.remarks import (
     MAX_COMMENT_CHARS,
     Remark,

@@ -13,15 +13,6 @@ from app.campaigns.demo import DEMO_ITEMS_FILE
 from app.cli.commands import easel as command
 from app.errors import Conflict, Invalid
 from app.experiments import figures
-from app.experiments.arms import (
-    ALL_SCALE_ARMS,
-    ITEM_CHECKPOINTS,
-    SCALE_ARMS,
-    ScaleExperiment,
-    share_of_best_found,
-    share_on_right_side,
-)
-from app.experiments.on_a_scale import lexical_frequency_material, load_scale_values, political_spectrum_material
 from app.experiments.runs import (
     figure_by_arm,
     final_scores_by_arm,
@@ -29,6 +20,15 @@ from app.experiments.runs import (
     judgments_to_reach,
     load_runs,
     run_missing,
+)
+from app.experiments.sakaguchi_2018 import lexical_frequency_material, load_scale_values, political_spectrum_material
+from app.experiments.simulated_arms import (
+    ALL_SCALE_ARMS,
+    ITEM_CHECKPOINTS,
+    SCALE_ARMS,
+    ScaleExperiment,
+    share_of_best_found,
+    share_on_right_side,
 )
 from app.simulation.annotators import plain_population
 
@@ -131,7 +131,7 @@ def few_verbs(tmp_path, monkeypatch):
     head, *rows = DEMO_ITEMS_FILE.read_text().splitlines()
     path = tmp_path / "verbs.csv"
     path.write_text("\n".join([head, *rows[::6]]) + "\n")
-    monkeypatch.setattr("app.experiments.on_a_scale.VERBS", path)
+    monkeypatch.setattr("app.experiments.sakaguchi_2018.DEMO_ITEMS_FILE", path)
 
 
 def test_the_command_makes_a_report_with_figures_and_tables(tmp_path, few_verbs):

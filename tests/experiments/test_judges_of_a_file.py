@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from app.cli.commands import easel as command
 from app.errors import Invalid
-from app.experiments.judges import RandomJudgesExperiment
-from app.experiments.judges_of_a_file import load_comparison_file
+from app.experiments.comparison_file import load_comparison_file
+from app.experiments.otani_2016 import RandomJudgesExperiment
 
 HEAD = "first,second,winner,judge,segment"
 

@@ -9,15 +9,15 @@ from click.testing import CliRunner
 from pyarrow import parquet
 
 from app.cli.commands import easel as command
-from app.experiments import senses
-from app.experiments.judged_pairs import SCORING_METHODS, JudgedPairs
-from app.experiments.judges import BaselineExperiment, RandomJudgesExperiment, SimulatedJudges, SimulatedJudging
-from app.experiments.transitive import (
+from app.experiments import passonneau_2014
+from app.experiments.amidei_2020 import (
     NOISE_POINTS,
     ImpliedPairsExperiment,
     paper_consistency_rows,
     simulate_implied_pairs,
 )
+from app.experiments.judged_pairs import SCORING_METHODS, JudgedPairs
+from app.experiments.otani_2016 import BaselineExperiment, RandomJudgesExperiment, SimulatedJudges, SimulatedJudging
 
 FEW = SimulatedJudging(systems=6, judges=10, segments=20, judgments=600)
 
@@ -65,7 +65,7 @@ def test_the_report_on_transitivity_has_the_paper_and_real_annotators(tmp_path):
 
 
 def test_a_majority_is_counted_by_sentences_and_shared_where_votes_tie():
-    word = senses.fit_sense_word("help-v")
+    word = passonneau_2014.fit_sense_word("help-v")
     assert word.majority_shares.sum() == pytest.approx(1)
     assert word.label_shares[0] == pytest.approx(0.510, abs=0.001)
     assert word.majority_shares[0] == pytest.approx(0.771, abs=0.02)
@@ -87,10 +87,10 @@ def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
         "| add-v | 0.55 | 0.465 (0.4",
     ):
         assert row in page
-    for name in senses.SENSE_WORDS:
+    for name in passonneau_2014.SENSE_WORDS:
         assert (tmp_path / f"word-senses-{name}.svg").exists()
     shares = parquet.read_table(tmp_path / "word-senses.parquet").to_pylist()
-    assert sum(row["prevalence"] for row in shares) == pytest.approx(4 * len(senses.SENSE_WORDS))
+    assert sum(row["prevalence"] for row in shares) == pytest.approx(4 * len(passonneau_2014.SENSE_WORDS))
 
 
 # Judges who answer at random
@@ -139,7 +139,7 @@ def test_a_better_baseline_wins_more():
 
 def test_the_report_on_judges_has_the_papers_table_beside_ours(tmp_path, monkeypatch):
     few = partial(SimulatedJudging, systems=6, judges=10, segments=20)  # a tenth of the time
-    monkeypatch.setattr("app.experiments.judges.SimulatedJudging", few)
+    monkeypatch.setattr("app.experiments.otani_2016.SimulatedJudging", few)
     by_experiment("random-judges", "--runs", "2", "--judgments", "200", "--out", str(tmp_path))
     page = (tmp_path / "random-judges.md").read_text()
     assert "| Graded response (loses 0.122) | 0.929 | 0.917 | 0.900 | 0.879 | 0.849 | 0.807 |" in page

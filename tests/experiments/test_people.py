@@ -17,17 +17,17 @@ from click.testing import CliRunner
 from pyarrow import parquet
 from scipy.stats import chisquare
 
-from app import server
+from app.annotation.platforms.visit_limit import VisitLimiter
 from app.campaigns import experiment_arms, lifecycle
 from app.campaigns.demo import DEMO_ITEMS_FILE, read_demo_true_values
 from app.cli.commands import easel as command
-from app.crowd.doors import VisitLimiter
 from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
-from app.experiments.people import HUMAN_ARMS, ExperimentRequest, create_experiment
-from app.experiments.which_arm import choose_arm
-from app.quality.who_counts import exclude_annotator, find_annotator_id
+from app.experiments.arm_assignment import choose_arm
+from app.experiments.human_arms import HUMAN_ARMS, ExperimentRequest, create_experiment
+from app.quality.decisions import exclude_annotator, find_annotator_id
 from app.record.revisions import revise_posteriors
+from app.server import serve
 from app.settings import Settings
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
@@ -41,7 +41,7 @@ def few_verbs(tmp_path, monkeypatch):
     head, *rows = DEMO_ITEMS_FILE.read_text().splitlines()
     path = tmp_path / "verbs.csv"
     path.write_text("\n".join([head, *rows[::15]]) + "\n")
-    monkeypatch.setattr("app.experiments.people.VERBS", path)
+    monkeypatch.setattr("app.experiments.human_arms.DEMO_ITEMS_FILE", path)
 
 
 async def begun(engine, *, launch=True, **wanted):
@@ -243,9 +243,7 @@ async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_f
     shown = await asyncio.to_thread(CliRunner().invoke, command, ["campaign", "show", "verbs-ra"])
     assert path in shown.output
     assert "experiment: verbs\narm: RA\n" in shown.output
-    words, _ = await server.prepare_database_and_welcome(
-        database_url, "http://here", with_demo=False, is_terminal=False
-    )
+    words, _ = await serve.prepare_database_and_welcome(database_url, "http://here", with_demo=False, is_terminal=False)
     assert [line for line in words.splitlines() if "Annotators" in line] == [
         f"  Annotators   http://here/link/{other.link_key}  (Nouns)",
         f"  Annotators   http://here{path}  (experiment verbs, to one of its arms at random)",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.experiments.replayed import ArmRecord, checkpoint_hit_counts, replay_arm
+from app.experiments.arm_replay import ArmRecord, checkpoint_hit_counts, replay_arm
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 

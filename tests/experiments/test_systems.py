@@ -7,8 +7,8 @@ from pyarrow import parquet
 
 from app.cli.commands import easel as command
 from app.errors import Invalid
-from app.experiments import systems
-from app.experiments.systems import (
+from app.experiments import sakaguchi_2018_systems
+from app.experiments.sakaguchi_2018_systems import (
     SYSTEM_ARM_TITLES,
     SegmentAnnotators,
     SimulatedOutputs,
@@ -21,14 +21,14 @@ from app.simulation.annotators import Habits, plain_population
 SMALL = SystemsExperiment(
     "small", SimulatedOutputs(4, 40).sample_quality(np.random.default_rng(1)), plain_population(0.1), 3
 )
-LOOKS = systems.SYSTEM_CHECKPOINTS[:4]
+LOOKS = sakaguchi_2018_systems.SYSTEM_CHECKPOINTS[:4]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def looked_at_four_times():
     """Up to 200 judgments of a system, which is a fifth of the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(systems, "SYSTEM_CHECKPOINTS", LOOKS)
+        patch.setattr(sakaguchi_2018_systems, "SYSTEM_CHECKPOINTS", LOOKS)
         yield
 
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import spearman
-from app.inference.online import annotator_aware_online as aware
+from app.inference.online import annotator_aware_state as aware
 from app.inference.online import beta, easl
 from app.inference.online.annotator_aware_law import LAW, AwareLawBeliefs
-from app.inference.online.annotator_aware_online import ItemState
+from app.inference.online.annotator_aware_state import ItemState
 from app.inference.online.law import AnsweredHit, LawParameters, LawState, ReadItemTails, run_law_step
 from app.inference.ratings import annotator_aware
 from app.inference.ratings import annotator_beliefs as learning

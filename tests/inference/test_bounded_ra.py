@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.inference.online.bounded_ra import LAW, update, win_probability
 from app.inference.online.law import LawParameters
-from app.inference.online.pairs import Posterior
+from app.inference.online.pair_updates import Posterior
 
 scores = st.floats(0, 1)
 parameter = st.floats(1e-3, 1e4)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from app.inference.ground.inestimable import Inestimable
-from app.inference.systems.clusters import cluster_ranks, fit
+from app.inference.systems.system_clusters import cluster_ranks, fit
 
 
 def answered(hits):

@@ -7,7 +7,7 @@ from scipy.stats import norm, zscore
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
 from app.inference.ratings.direct_assessment import assess_labels, assess_standardised_scores, fit
-from app.inference.ratings.moderated import moderate_means
+from app.inference.ratings.moderated_means import moderate_means
 
 
 def rng(seed=1):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.lib.introspect import opt_func_info
 
-from app.inference.observations.coarsening import CLASS_KINDS
+from app.inference.observations.judgment_kinds import CLASS_KINDS
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from tests.inference.beliefs import Stored, as_text, begun, replayed

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from app.inference.preferences import implied
-from app.inference.preferences.implied import Implications, ImpliedCounts, pair_outcome, replay_implications
+from app.inference.preferences import implied_pairs
+from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, pair_outcome, replay_implications
 
 ANSWERS = st.lists(
     st.tuples(st.integers(0, 11), st.integers(0, 11), st.sampled_from([1, 1, 0, -1])).filter(lambda it: it[0] != it[1]),
@@ -114,7 +114,7 @@ def test_the_order_stays_the_same_whatever_the_items_are_called(answers):
 
 
 def test_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr(implied, "MAX_IMPLIED_ITEMS", 16)
+    monkeypatch.setattr(implied_pairs, "MAX_IMPLIED_ITEMS", 16)
     order = order_of(*((k, k + 1, 1) for k in range(100)))
     assert order.nbytes < 10_000
     assert (order.implied(0, 15), order.implied(0, 16)) == (1, None)

@@ -9,7 +9,7 @@ from scipy import stats
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit
 from app.inference.online.trueskill import LAW
-from app.inference.ratings.moderated import moderate_means
+from app.inference.ratings.moderated_means import moderate_means
 from tests.inference.beliefs import replayed
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from app.inference.observations.said import LongJudgments
+from app.inference.observations.long_judgments import LongJudgments
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import moderate_means
 from app.inference.ratings.moderated_aware import moderate_aware_means
+from app.inference.ratings.moderated_means import moderate_means
 
 ITEMS, PEOPLE = 60, 12
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.analysis.api import NOTE_CODES
+from app.analysis.api.analysis import NOTE_CODES
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.notes import Note, make_mention, mention_placeholders, name_mentions
 

@@ -9,8 +9,7 @@ from scipy import stats
 from app.inference.observations.tally import Tally
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated import ModeratedMeans, moderate_means
-from app.inference.ratings.settled import (
+from app.inference.ratings.goal_probabilities import (
     BelievedMeans,
     believed_true_means,
     chance_all_on_believed_side,
@@ -20,10 +19,11 @@ from app.inference.ratings.settled import (
     item_chances_of_best,
     item_chances_of_side,
 )
+from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population
-from app.simulation.in_memory import SimulatedCampaign
+from app.simulation.campaign import SimulatedCampaign
 
 MANY = 1e9  # degrees of freedom, with which t is Normal
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.inference.agreement.side_by_side import IntervalEstimate, correlate_with_intervals
+from app.inference.agreement.score_comparison import IntervalEstimate, correlate_with_intervals
 from app.inference.ground import metrics, weighted_correlation
 from app.inference.ground.inestimable import Inestimable
 
@@ -117,6 +117,6 @@ def test_kendall_of_a_draw_of_one_item_does_not_exist():
 def test_a_thousand_items_and_more_have_the_same_kendall(monkeypatch):
     reference, score = noisy(items=50)
     at_once = correlate_with_intervals(reference, score, draws=100, rng=rng()).kendall
-    monkeypatch.setattr("app.inference.agreement.side_by_side.MAX_ITEMS_PAIRED_AT_ONCE", 10)
+    monkeypatch.setattr("app.inference.agreement.score_comparison.MAX_ITEMS_PAIRED_AT_ONCE", 10)
     one_by_one = correlate_with_intervals(reference, score, draws=100, rng=rng()).kendall
     assert (at_once.low, at_once.high) == pytest.approx((one_by_one.low, one_by_one.high), abs=1e-12)

@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from app.inference.online import truncated_normal
 from app.inference.online.law import LawParameters
-from app.inference.online.pairs import Posterior
+from app.inference.online.pair_updates import Posterior
 from app.inference.online.trueskill import LAW, is_valid_trueskill_prior, update
 
 with warnings.catch_warnings():

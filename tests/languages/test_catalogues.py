@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from app.languages import catalogue
-from app.languages.catalogue import (
+from app.http.languages import catalogue
+from app.http.languages.catalogue import (
     ENGLISH,
     LANGUAGES,
     Message,
@@ -16,8 +16,8 @@ from app.languages.catalogue import (
     translate,
     translate_plural,
 )
-from app.languages.refusals import ANNOTATOR_REFUSALS, translate_refusal
-from app.languages.templates import translate_template_source
+from app.http.languages.refusals import ANNOTATOR_REFUSALS, translate_refusal
+from app.http.languages.templates import translate_template_source
 from tests.languages.words import collected
 
 OTHERS = [language for language in LANGUAGES if language != ENGLISH]

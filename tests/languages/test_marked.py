@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.languages.templates import GETTEXT_LITERAL, NGETTEXT_CALL, TRANS_BLOCK
-from app.templating import english_environment
+from app.http.languages.templates import GETTEXT_LITERAL, NGETTEXT_CALL, TRANS_BLOCK
+from app.http.templating import english_environment
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted(path for path in (ROOT / "templates").rglob("*.html") if "admin" not in path.parts)

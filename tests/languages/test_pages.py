@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from app.designs.registry import DESIGNS
-from app.languages.catalogue import read_catalogue
-from app.templating import script_translations_json
+from app.http.languages.catalogue import read_catalogue
+from app.http.templating import script_translations_json
 from tests.serving.campaigns import fields_of, running
 
 GERMAN = {"accept-language": "de-DE,de;q=0.9,en;q=0.5"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app import errors
-from app.languages.refusals import ANNOTATOR_REFUSALS
+from app.http.languages.refusals import ANNOTATOR_REFUSALS
 
 APP = Path(__file__).parents[2] / "app"
 OF_RESEARCHERS = (

@@ -7,14 +7,14 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import write_po
 
-from app.languages import catalogue
+from app.http.languages import catalogue
 
 ROOT = Path(__file__).parents[2]
-EXTRACTOR = "app.languages.templates:extract"
+EXTRACTOR = "app.http.languages.templates:extract"
 PLACES = (  # of a folder, which files are read, how, and the functions whose argument is a message
     (
         "templates",
-        [("admin/**", "ignore"), ("**.html", "app.languages.templates:extract")],
+        [("admin/**", "ignore"), ("**.html", "app.http.languages.templates:extract")],
         {"gettext": None, "ngettext": (1, 2)},
     ),
     ("static", [("vendor/**", "ignore"), ("**.js", "javascript")], {"words": None}),

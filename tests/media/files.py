@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.media.archive import MediaZip
+from app.media.media_zip import MediaZip
 from tests.campaigns.drafts import draft, import_items, lead
 
 

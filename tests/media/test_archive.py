@@ -9,9 +9,9 @@ import zipfile
 import pytest
 
 from app.errors import Refusal
-from app.media import archive
-from app.media.archive import MediaZip, unpack_media_pieces
-from app.media.signatures import can_show_as_kind, detect_content_type
+from app.media import media_zip
+from app.media.content_types import can_show_as_kind, detect_content_type
+from app.media.media_zip import MediaZip, unpack_media_pieces
 from tests.media.files import SVG, packed, png, wav, zipped
 
 PAGE = b"<!doctype html><script>alert(1)</script>"
@@ -43,7 +43,7 @@ def odd(name="a.png", data=None, **attributes):
 
 
 def test_a_file_comes_out_as_it_went_in_whatever_its_size(monkeypatch):
-    monkeypatch.setattr(archive, "MEDIA_PIECE_BYTES", 100)
+    monkeypatch.setattr(media_zip, "MEDIA_PIECE_BYTES", 100)
     files = {"a.png": png(), "b.wav": wav()}
     assert taken(packed(files), wanted=files) == files
 

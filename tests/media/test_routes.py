@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from app.media import store
-from app.media.archive import MEDIA_PIECE_BYTES
-from app.media.routes import parse_byte_range
+from app.media import media_store
+from app.media.media_zip import MEDIA_PIECE_BYTES
+from app.media.pages import parse_byte_range
 from tests.media.files import png, with_files
 from tests.serving.campaigns import values
 
@@ -33,7 +33,7 @@ async def test_a_file_comes_whole_with_its_own_type_and_can_do_nothing(engine, c
 
 
 async def test_of_many_files_in_many_pieces_not_one_is_lost(engine, client, monkeypatch):
-    monkeypatch.setattr(store, "POSTERIORS_PER_COPY", 2)
+    monkeypatch.setattr(media_store, "POSTERIORS_PER_COPY", 2)
     files = {f"{k}.png": LARGE[: (k + 1) * 2**17] for k in range(5)}
     await with_files(engine, files, content="image")
     for name, address in (await addresses(engine)).items():

@@ -6,11 +6,11 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.crowd.annotators import AssignmentId
+from app.annotation.platforms.assignments import AssignmentId
 from app.database.audit_log import Actor
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
-from app.quality import who_counts
+from app.quality import decisions
 from app.record import replay, revisions
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 
@@ -39,7 +39,7 @@ async def answered(
 async def decide(engine: AsyncEngine, campaign: Row[Any], what: str, number: int, *, reason: str = "too fast") -> Any:
     """One of the functions of `who_counts`, by name, and the posteriors that follow from it."""
     async with engine.begin() as connection:
-        found = await getattr(who_counts, what)(connection, campaign, number, reason=reason, by=ADA, now=NOW)
+        found = await getattr(decisions, what)(connection, campaign, number, reason=reason, by=ADA, now=NOW)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     return found
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.quality.conduct import AnnotatorBehaviour
+from app.quality.behaviour import AnnotatorBehaviour
 
 NOTHING = np.zeros(0, np.bool_)
 

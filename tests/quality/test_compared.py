@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.analysis.findings import Options
-from app.analysis.fits import FitCache
-from app.quality import compared
-from app.quality.compared import AnnotatorComparison, AnnotatorComparisons, sample_compared_items
+from app.analysis.fit_cache import FitCache
+from app.analysis.result_types import Options
+from app.quality import peer_agreement
+from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_compared_items
 from tests.quality.deciding import decide
 from tests.serving.campaigns import annotator, hit_of, running, submit
 
@@ -30,7 +30,7 @@ async def judged(engine, *, people=6, careless=(), **settings):
 
 async def compare(engine, campaign) -> Any:
     async with engine.connect() as connection:
-        return await compared.compare_annotators(connection, campaign)
+        return await peer_agreement.compare_annotators(connection, campaign)
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
@@ -77,7 +77,7 @@ async def test_of_places_in_an_order_there_is_no_bias(engine):
 
 async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept(engine, monkeypatch):
     campaign = await judged(engine, careless=[5])
-    monkeypatch.setattr(compared, "MAX_ANSWERS_COMPARED_INLINE", 1)
+    monkeypatch.setattr(peer_agreement, "MAX_ANSWERS_COMPARED_INLINE", 1)
     comparisons = AnnotatorComparisons(engine)
     async with engine.connect() as connection:
         first = await comparisons.load_newest(connection, campaign)
@@ -104,7 +104,7 @@ async def test_the_page_shows_the_figures_or_says_that_they_are_being_worked_out
     html = (await researcher.get(address)).text
     assert "Reliability" in html
     assert "being worked out" not in html
-    monkeypatch.setattr(compared, "MAX_ANSWERS_COMPARED_INLINE", 1)
+    monkeypatch.setattr(peer_agreement, "MAX_ANSWERS_COMPARED_INLINE", 1)
     visit = await annotator(engine, campaign, "one more")
     await submit(engine, visit, await hit_of(engine, visit))
     assert "this is being done anew" in (await researcher.get(address)).text
@@ -112,7 +112,7 @@ async def test_the_page_shows_the_figures_or_says_that_they_are_being_worked_out
 
 def test_of_very_many_judgments_those_of_whole_items_are_taken_and_the_same_each_time(monkeypatch):
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(compared, "MAX_COMPARED_JUDGMENTS", 100)
+    monkeypatch.setattr(peer_agreement, "MAX_COMPARED_JUDGMENTS", 100)
     found = {"item": rng.integers(0, 50, 1_000), "seq": np.arange(1_000)}
     some, items, of_items = sample_compared_items(found, np.random.default_rng(1))
     assert len(some["item"]) <= 100

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from app.quality.evidence import (
+from app.quality.sequential_limits import (
     is_share_exceeded,
     log_bayes_factor,
     median_of_others,

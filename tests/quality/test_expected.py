@@ -15,7 +15,7 @@ from app.designs.ranking import Ranking
 from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
 from app.errors import Invalid
-from app.quality.expected import ExpectedAnswer, feedback, meets_expectations, parse_expected_cells
+from app.quality.expected_answers import ExpectedAnswer, feedback, meets_expectations, parse_expected_cells
 from tests.toys.smiley import Smiley
 
 

@@ -7,19 +7,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from app.annotation.hits import submission
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.criteria import criterion_views
 from app.designs.registry import design_of
-from app.quality import gather
-from app.quality.look import apply_rules, scan_annotators
-from app.quality.looks import CampaignMonitor
+from app.quality import inputs
+from app.quality.rule_monitor import CampaignMonitor
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
+from app.quality.run_rules import apply_rules, scan_annotators
 from app.quality.settings import RuleChoice, active_rules
-from app.serving import submission
 from tests.serving.campaigns import NOW, annotator, next_hit, running, value, values
 from tests.serving.criteria import NAMES, asking, criteria, submit_by
 
@@ -194,7 +194,7 @@ async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engi
     await answered(engine, campaign, people, rng)
     async with engine.begin() as connection:
         now = await lifecycle.find_campaign(connection, campaign.slug)
-        conducts = gather.annotator_behaviours(design_of(now), await gather.load_rule_inputs(connection, now))
+        conducts = inputs.annotator_behaviours(design_of(now), await inputs.load_rule_inputs(connection, now))
     chances = [conducts[number].random_answer_probability for number in sorted(conducts)]
     assert max(chances[:-1]) < 0.001 < chances[-1]
 
@@ -258,7 +258,7 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
         "agreement": RuleChoice(watching("agreement", AgreementWithOthers), "warn"),
     }
     rows = {"seq": [1, 1], "annotator": [1, 1], "item": [0, 1], "value": [10.0, 20.0]}
-    record = gather.RuleInputs({name: np.array(row) for name, row in rows.items()}, gather.NO_SECONDS, {})
+    record = inputs.RuleInputs({name: np.array(row) for name, row in rows.items()}, inputs.NO_SECONDS, {})
     settings = CampaignSettings.model_validate(
         {"name": "x", "question": "y", "criteria": criteria(2), "false_alarms": 4}
     )

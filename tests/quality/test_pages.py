@@ -3,7 +3,7 @@
 import numpy as np
 import pytest_asyncio
 
-from app.quality.look import scan_annotators
+from app.quality.run_rules import scan_annotators
 from tests.campaigns.drafts import launched
 from tests.quality.test_look import PEOPLE, answered
 from tests.serving.campaigns import NOW, execute, running

@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import text
 
 from app.analysis.export import open_export
+from app.annotation.hits import drafts
 from app.campaigns.imported_hits import LOCK_RESPONSE_IMPORTS
-from app.cli.running import encode_chunk
+from app.cli.run_command import encode_chunk
 from app.database.session import begin_transaction
 from app.errors import Conflict, Invalid, NotFound
-from app.quality import who_counts
+from app.quality import decisions
 from app.record import revisions
-from app.serving import drafts
 from tests.campaigns.drafts import import_results
 from tests.quality.deciding import POSTERIORS, answered, decide, verified
 from tests.serving.campaigns import (
@@ -281,13 +281,13 @@ async def test_annotators_are_found_by_their_names(engine):
     campaign, _, rows = await answered(engine, hits=0)
     await annotator(engine, await running(engine), "of another campaign")
     async with engine.connect() as connection:
-        found = [await who_counts.find_annotator_id(connection, campaign, name) for name in ("A1", "A2", "A3")]
+        found = [await decisions.find_annotator_id(connection, campaign, name) for name in ("A1", "A2", "A3")]
         assert found == rows
         pseudonym = await value(engine, "SELECT pseudonym FROM annotators WHERE id = :id", id=rows[1])
-        assert await who_counts.find_annotator_id(connection, campaign, pseudonym) == rows[1]
+        assert await decisions.find_annotator_id(connection, campaign, pseudonym) == rows[1]
         for name in ("A4", "A0", "A-1", "A", "", "a1", "A1 ", "A²", "A" + "9" * 5000):
             with pytest.raises(NotFound) as problem:
-                await who_counts.find_annotator_id(connection, campaign, name)
+                await decisions.find_annotator_id(connection, campaign, name)
             assert problem.value.code == "annotator_not_found"
 
 

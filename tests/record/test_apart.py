@@ -8,10 +8,10 @@ import sys
 import pytest
 from sqlalchemy import text
 
+from app.background.process import report_progress, run_in_process
 from app.database.session import driver_of
 from app.errors import Conflict
 from app.record import revisions
-from app.record.apart import report_progress, run_in_process
 from tests.record.test_revisions import POSTERIORS, answered, decided, verified
 from tests.serving.campaigns import NOW, annotator, hit_of, submit, until, value, values, waiting
 
@@ -109,7 +109,7 @@ async def test_work_that_nobody_waits_for_any_more_while_its_process_starts_ends
 
 WORKS_APART = """
 import asyncio, multiprocessing
-from app.record.apart import CONTEXT, apart
+from app.background.process import CONTEXT, apart
 
 async def main():
     work = asyncio.create_task(apart(asyncio.sleep, 600))

@@ -6,13 +6,13 @@ import pytest
 from app.database.session import driver_of
 from app.errors import Conflict
 from app.inference.online.annotator_aware_law import LAW as EASL_AWARE
-from app.inference.online.annotator_aware_online import INITIAL_CAMPAIGN_STATE
+from app.inference.online.annotator_aware_state import INITIAL_CAMPAIGN_STATE
 from app.inference.online.law import LawState, run_law_step
-from app.record import folding, states
-from app.record.known import LawRunner
-from app.record.law import law_hit, law_of, law_parameters
-from app.record.states import Revision
-from app.record.stream import Response
+from app.record import bulk_update, law_storage
+from app.record.campaign_law import law_hit, law_of, law_parameters
+from app.record.law_runner import LawRunner
+from app.record.law_storage import Revision
+from app.record.responses import Response
 from tests.inference.beliefs import Stored, as_text, begun
 from tests.laws import OF_POINTS
 from tests.serving.campaigns import annotator, execute, running, submit, values
@@ -37,8 +37,8 @@ async def folded(engine, campaign, responses, at_once: int) -> None:
     for start in range(0, len(responses), at_once):
         some = responses[start : start + at_once]
         async with engine.begin() as connection:
-            (locked,) = await folding.lock_present_posteriors(connection, campaign, some)
-            await folding.apply_answers_to_posteriors(connection, campaign, some, locked)
+            (locked,) = await bulk_update.lock_present_posteriors(connection, campaign, some)
+            await bulk_update.apply_answers_to_posteriors(connection, campaign, some, locked)
 
 
 def in_memory(campaign, responses, *, items: int = ITEMS, kept: LawState | None = None):
@@ -55,7 +55,7 @@ async def posteriors(engine, revision: int = 0):
 
 async def kept_of(engine, of: Revision):
     async with engine.connect() as connection:
-        return as_text(await states.load_all_law_states(await driver_of(connection), of))
+        return as_text(await law_storage.load_all_law_states(await driver_of(connection), of))
 
 
 async def under_the_first_rule(engine) -> LawState:
@@ -83,13 +83,13 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
 ):
     campaign = await running(engine, update_law="easl-aware", items=FEW, items_per_hit=2, judgments_per_item=500)
     kept = await under_the_first_rule(engine) if rule == "first" else None
-    read, long_of_items = [], states.load_item_tails
+    read, long_of_items = [], law_storage.load_item_tails
 
     async def noted(driver, of, numbers):
         read.extend(numbers)
         return await long_of_items(driver, of, numbers)
 
-    monkeypatch.setattr(states, "load_item_tails", noted)
+    monkeypatch.setattr(law_storage, "load_item_tails", noted)
     responses = answers(140, items=FEW, size=2)
     await folded(engine, campaign, responses, at_once)
     beliefs = in_memory(campaign, responses, items=FEW, kept=kept)
@@ -126,8 +126,8 @@ async def test_a_revision_beside_the_present_one_is_changed_alone(engine, law):
     before, draft = await kept_of(engine, Revision(campaign.id, 0)), Revision(campaign.id, 1)
     for some in (answers(25)[10:20], answers(25)[20:]):
         async with engine.begin() as connection:
-            await folding.apply_answers_to_posteriors(
-                connection, campaign, some, await folding.lock_item_posteriors(connection, draft, some)
+            await bulk_update.apply_answers_to_posteriors(
+                connection, campaign, some, await bulk_update.lock_item_posteriors(connection, draft, some)
             )
     beliefs = in_memory(campaign, answers(25))
     assert await posteriors(engine, 1) == beliefs.state.T.tolist()

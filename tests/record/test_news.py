@@ -5,13 +5,13 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from app.crowd.annotators import AssignmentId
+from app.annotation.hits import submission
+from app.annotation.hits.leases import HitOnPage
+from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import begin_transaction
 from app.designs.answer import Answer
-from app.record import revisions, stream
-from app.record.news import Watermark, poll_changes
-from app.serving import submission
-from app.serving.leases import HitOnPage
+from app.record import responses, revisions
+from app.record.changes import Watermark, poll_changes
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value
 
 
@@ -23,7 +23,7 @@ async def looked(engine, campaign, since=None):
 async def news(engine, campaign, since):
     """The watermark as of now, and the numbers of the responses that came in."""
     async with engine.connect() as connection:
-        now, answers = await stream.load_new_responses(connection, campaign.id, since, decided=0)
+        now, answers = await responses.load_new_responses(connection, campaign.id, since, decided=0)
         return now, [answer.seq for answer in answers]
 
 
@@ -90,8 +90,8 @@ async def test_answers_between_two_looks_can_be_read_at_any_time_later(engine):
     after, first, _ = await looked(engine, campaign, before)
     await answered(engine, campaign, "they")
     async with engine.connect() as connection:
-        found = await stream.load_responses(connection, campaign.id, since=before, until=after)
-        assert await stream.count_responses(connection, campaign.id, after=0, since=before, until=after) == 2
+        found = await responses.load_responses(connection, campaign.id, since=before, until=after)
+        assert await responses.count_responses(connection, campaign.id, after=0, since=before, until=after) == 2
     assert [answer.seq for answer in found] == between
     assert first == between[0]
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from app.campaigns import lifecycle
 from app.database.bulk import open_snapshot
 from app.errors import Conflict
-from app.inference.online.annotator_aware_online import INITIAL_CAMPAIGN_STATE, TOTALS_SIZE
+from app.inference.online.annotator_aware_state import INITIAL_CAMPAIGN_STATE, TOTALS_SIZE
 from app.record import replay
 from app.record.replay import Verification
 from tests.campaigns.drafts import draft, import_results, launched

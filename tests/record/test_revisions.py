@@ -9,6 +9,8 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
+from app.annotation.hits import submission
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns.imported_hits import LOCK_RESPONSE_IMPORTS
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
@@ -16,10 +18,8 @@ from app.database.session import create_engine, driver_of
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.inference.online.law import AnsweredHit
-from app.record import replay, revisions, states
-from app.record.law import law_of, law_parameters
-from app.serving import submission
-from app.serving.posterior_cache import PosteriorCache
+from app.record import law_storage, replay, revisions
+from app.record.campaign_law import law_of, law_parameters
 from tests.campaigns.drafts import draft, import_results
 from tests.inference.beliefs import replayed
 from tests.laws import OF_POINTS
@@ -317,7 +317,7 @@ async def test_a_decision_is_acted_on_where_somebody_is_always_storing_and_takes
     async def store(seconds):
         while True:
             async with engine.begin() as connection:
-                await connection.execute(states.SHARE_STORE_LOCK, {"campaign": campaign.id})
+                await connection.execute(law_storage.SHARE_STORE_LOCK, {"campaign": campaign.id})
                 await asyncio.sleep(seconds)
 
     storing = [asyncio.create_task(store(seconds)) for seconds in (0.21, 0.25, 0.29)]

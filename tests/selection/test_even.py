@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.even import EVEN_RULE
+from app.selection.even_rule import EVEN_RULE
 from app.selection.rule import SelectionSettings
 from tests.selection.test_goals import index_of, item
 from tests.selection.test_index import assert_drawn_from, weights

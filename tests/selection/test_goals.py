@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.cut import BelowBestLine, ThresholdLine
-from app.selection.gain import JudgmentNoise, log_gain_at_distance, log_gain_from_posterior
-from app.selection.goals import BEST_ITEMS_RULE, THRESHOLD_RULE
-from app.selection.near_line import NearLineLeaders
+from app.selection.expected_gain import JudgmentNoise, log_gain_at_distance, log_gain_from_posterior
+from app.selection.goal_rules import BEST_ITEMS_RULE, THRESHOLD_RULE
 from app.selection.rule import GONE_OFFSET, SETTLED_OFFSET, SelectionSettings
+from app.selection.threshold_items import NearLineLeaders
+from app.selection.threshold_line import BelowBestLine, ThresholdLine
 from tests.selection.test_index import assert_drawn_from
 
 ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}

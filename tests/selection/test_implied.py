@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from app.inference.preferences.implied import Implications
-from app.selection.implied import ImpliedPairFilter, select_implied_pairs_to_ask
+from app.inference.preferences.implied_pairs import Implications
+from app.selection.implied_pairs import ImpliedPairFilter, select_implied_pairs_to_ask
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.inference.labels import dawid_skene, pooled
-from app.inference.labels.pooled import PooledModel
-from app.selection.labels import (
+from app.inference.labels import dawid_skene, pooled_dawid_skene
+from app.inference.labels.pooled_dawid_skene import PooledModel
+from app.selection.label_rules import (
     ENTROPY_RULE,
     INFORMATION_RULE,
     expected_label_information,
@@ -49,7 +49,7 @@ def test_what_is_left_open_and_what_a_label_tells_by_hand():
 @pytest.mark.parametrize("measure", [label_entropy, expected_label_information])
 @given(counts=st.lists(st.tuples(*[st.integers(0, 8)] * 3), min_size=1, max_size=10))
 def test_a_label_tells_no_more_than_is_open_and_that_is_no_more_than_of_equal_classes(measure, counts):
-    model = pooled.fit(counts, np.ones(len(counts)))
+    model = pooled_dawid_skene.fit(counts, np.ones(len(counts)))
     posterior = model.posterior(counts)
     worth = measure(posterior, model)
     assert posterior.sum(axis=1) == pytest.approx(1.0)
@@ -73,7 +73,7 @@ def test_with_many_labels_it_is_dawid_and_skenes_fit_of_one_annotator():
     response = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.05, 0.15, 0.8]])
     labels = np.array([rng.choice(3, size=6, p=response[k]) for k in truth])
     counts = np.array([np.bincount(row, minlength=3) for row in labels])
-    found = pooled.fit(counts, np.ones(len(counts)))
+    found = pooled_dawid_skene.fit(counts, np.ones(len(counts)))
     items = np.repeat(np.arange(4000), 6)
     oracle = dawid_skene.fit(items, np.zeros(24_000, int), labels.ravel(), n_labels=3)
     assert found.prevalence == pytest.approx(oracle.prevalence, abs=0.01)
@@ -83,20 +83,27 @@ def test_with_many_labels_it_is_dawid_and_skenes_fit_of_one_annotator():
 
 def test_the_same_counts_of_many_items_count_as_often():
     counts, items = [[3, 0], [2, 1], [0, 3]], [5, 2, 4]
-    one, other = pooled.fit(counts, items), pooled.fit(np.repeat(counts, items, axis=0), np.ones(11))
+    one, other = (
+        pooled_dawid_skene.fit(counts, items),
+        pooled_dawid_skene.fit(np.repeat(counts, items, axis=0), np.ones(11)),
+    )
     assert one.response == pytest.approx(other.response)
     assert one.prevalence == pytest.approx(other.prevalence)
 
 
 def test_before_the_first_label_annotators_are_believed_to_be_right_more_often_than_not():
-    assert pooled.initial_pooled_model(3).response == pytest.approx(np.full((3, 3), 0.125) + np.eye(3) * 0.625)
-    assert pooled.fit([[0, 0, 0]], [9]).response == pytest.approx(pooled.initial_pooled_model(3).response)
+    assert pooled_dawid_skene.initial_pooled_model(3).response == pytest.approx(
+        np.full((3, 3), 0.125) + np.eye(3) * 0.625
+    )
+    assert pooled_dawid_skene.fit([[0, 0, 0]], [9]).response == pytest.approx(
+        pooled_dawid_skene.initial_pooled_model(3).response
+    )
 
 
 @pytest.mark.parametrize(("counts", "items"), [([1, 2], [1]), ([[1]], [1]), ([[1, -1]], [1]), ([[1, 2]], [np.nan])])
 def test_counts_that_cannot_be_are_refused(counts, items):
     with pytest.raises(ValueError, match="counts must"):
-        pooled.fit(counts, items)
+        pooled_dawid_skene.fit(counts, items)
 
 
 @pytest.mark.parametrize("rule", [ENTROPY_RULE, INFORMATION_RULE], ids=lambda rule: rule.name)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.neighbours import SYSTEMS_RULE, neighbour_gains
 from app.selection.rule import SelectionSettings
+from app.selection.systems_rule import SYSTEMS_RULE, neighbour_gains
 from tests.selection.test_goals import index_of, item
 from tests.selection.test_index import assert_drawn_from
 

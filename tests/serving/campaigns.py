@@ -8,15 +8,16 @@ from typing import Any
 from sqlalchemy import Row, insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.annotation.hits import leases, submission
+from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.platforms.assignments import AssignmentId, find_or_create_assignment
+from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.crowd.annotators import AssignmentId, find_or_create_assignment
-from app.crowd.platform import Arrival
 from app.database import tables
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
-from app.serving import leases, standing, submission
-from app.serving.posterior_cache import PosteriorCache
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
@@ -49,7 +50,7 @@ async def next_hit(
 ) -> leases.NextHit:
     async with borrow_autocommit_driver(engine) as connection:
         return await leases.find_next_hit(
-            connection, cache or PosteriorCache(), standing.assignment_query_by_id(assignment), now=now
+            connection, cache or PosteriorCache(), assignment_query_by_id(assignment), now=now
         )
 
 

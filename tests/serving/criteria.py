@@ -7,16 +7,16 @@ import numpy as np
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns.together import can_law_read_design
-from app.crowd.annotators import AssignmentId
+from app.annotation.hits import submission
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.leases import HitOnPage
+from app.annotation.platforms.assignments import AssignmentId
+from app.campaigns.compatibility import can_law_read_design
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion, Touch
 from app.designs.criteria import criterion_names, criterion_views
 from app.designs.registry import DESIGNS, design_of
 from app.inference.online.laws import ONLINE_LAWS
-from app.serving import submission
-from app.serving.leases import HitOnPage
-from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, next_hit, running
 
 NAMES = ("adequacy", "fluency", "style")

@@ -5,8 +5,8 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.designs.registry import design_of
-from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import draft, import_items, lead
 from tests.serving.campaigns import annotator, hit_of, next_hit, submit
 

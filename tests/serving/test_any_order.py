@@ -18,20 +18,20 @@ from hypothesis.stateful import (
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.annotation.hits import submission, undo
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.leases import HitOnPage, NextHit
+from app.annotation.onboarding import consent, visit_progress
+from app.annotation.platforms.assignments import AssignmentId
 from app.campaigns import lifecycle
-from app.crowd.annotators import AssignmentId
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.errors import Conflict, Gone, NotFound
-from app.quality import who_counts
+from app.quality import decisions
 from app.record import replay, revisions
-from app.record.stream import COUNTING_RESPONSES_CONDITION
-from app.serving import submission, undo
-from app.serving.leases import HitOnPage, NextHit
-from app.serving.posterior_cache import PosteriorCache
-from app.visit import consent, progress
+from app.record.responses import COUNTING_RESPONSES_CONDITION
 from tests.serving.campaigns import NOW, annotator, expire, next_hit, running, value, values
 
 T = TypeVar("T")
@@ -91,9 +91,9 @@ class AnyOrder(RuleBasedStateMachine):
     def agrees(self, who: int) -> None:
         async def agree() -> None:
             async with borrow_autocommit_driver(self.engine) as connection:
-                here = await progress.load_visit(connection, self.people[who])
+                here = await visit_progress.load_visit(connection, self.people[who])
                 form = {"version": str(self.texts), "answer": "yes"}
-                await progress.store_step_result(connection, here, consent.CONSENT_STEP, form, now=NOW)
+                await visit_progress.store_step_result(connection, here, consent.CONSENT_STEP, form, now=NOW)
 
         self.run(agree())
         self.agreed[who] = self.texts
@@ -177,7 +177,7 @@ class AnyOrder(RuleBasedStateMachine):
     def somebody_is(self, who: int, act: str) -> None:
         async def decide() -> None:
             async with self.engine.begin() as connection:
-                await getattr(who_counts, act)(connection, self.campaign, self.rows[who], reason="Seen.", now=NOW)
+                await getattr(decisions, act)(connection, self.campaign, self.rows[who], reason="Seen.", now=NOW)
 
         try:
             self.run(decide())

@@ -5,16 +5,16 @@ import re
 import numpy as np
 import pytest
 
+from app.annotation.hits import undo
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.draw_hit import propose_hit
 from app.campaigns import lifecycle
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
-from app.quality import gather
-from app.quality.mixed_in import PlacedCheck, drop_checks, place_checks, presented_numbers
-from app.serving import undo
-from app.serving.posterior_cache import PosteriorCache
-from app.serving.proposals import propose_hit
+from app.quality import inputs
+from app.quality.check_positions import PlacedCheck, drop_checks, place_checks, presented_numbers
 from tests.campaigns.drafts import draft, import_items, is_clean, launched, lead
 from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, next_hit, submit, value, values
 
@@ -116,7 +116,7 @@ async def test_rules_see_which_checks_were_met(engine):
     campaign = await with_checks(engine, judgments_per_item=50)
     await hits_with_checks(engine, campaign, want=3, tries=60)
     async with engine.begin() as connection:
-        (one,) = gather.annotator_behaviours(*await known(connection, campaign)).values()
+        (one,) = inputs.annotator_behaviours(*await known(connection, campaign)).values()
     assert one.gold_met.tolist() == [False, False]
     assert one.attention_met.tolist() == [False]
 
@@ -132,7 +132,7 @@ async def test_the_page_of_annotators_says_how_many_were_met(engine, researcher)
 
 
 async def known(connection, campaign):
-    return design_of(campaign), await gather.load_rule_inputs(connection, campaign)
+    return design_of(campaign), await inputs.load_rule_inputs(connection, campaign)
 
 
 PAIRS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(30))
@@ -221,7 +221,7 @@ async def test_a_hit_with_a_check_is_asked_afresh_when_another_revision_comes_me
             cache.indexes.clear()
         return proposal
 
-    monkeypatch.setattr("app.serving.leases.propose", and_then_it_comes)
+    monkeypatch.setattr("app.annotation.hits.leases.propose_hit", and_then_it_comes)
     for _ in range(20):
         await submit(engine, me, await hit_of(engine, me, cache=cache), scores=[42.0] * 5)
         asked.clear()

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from app.annotation.hits import draw_hit
+from app.annotation.hits.assignment import assignment_query_by_id, load_assignment
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.bulk import open_snapshot
 from app.database.session import begin_transaction, create_engine
 from app.record.replay import verify_by_replay
 from app.selection.match_quality import match_quality
-from app.serving import proposals
-from app.serving.posterior_cache import PosteriorCache
-from app.serving.standing import assignment_query_by_id, load_assignment
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
 
@@ -70,7 +70,7 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     async with begin_transaction(engine) as connection:
         here = await load_assignment(connection, cache, assignment_query_by_id(someone))
         for _ in range(1500):
-            proposal = await proposals.propose_hit(connection, here, cache, now=NOW)
+            proposal = await draw_hit.propose_hit(connection, here, cache, now=NOW)
             assert proposal is not None
             assert proposal.leader == leader
             (companion,) = set(proposal.items) - {leader}

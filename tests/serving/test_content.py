@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from app.crowd.annotators import AssignmentId
+from app.annotation.hits import media_report
+from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import borrow_autocommit_driver
-from app.serving import broken
 from tests.campaigns.drafts import draft, import_items, lead
 from tests.media.files import png, with_files
 from tests.serving.campaigns import NOW, annotator, hit_of, value
@@ -55,9 +55,9 @@ async def test_what_does_not_load_is_reported_once_for_each_annotator_and_item(e
     hit = await hit_of(engine, first)
     async with borrow_autocommit_driver(engine) as connection:
         for who in (first, first, second):
-            await broken.store_media_report(connection, who, hit.id, hit.items[0], now=NOW)
-        await broken.store_media_report(connection, first, hit.id, 99, now=NOW)
-        await broken.store_media_report(
+            await media_report.store_media_report(connection, who, hit.id, hit.items[0], now=NOW)
+        await media_report.store_media_report(connection, first, hit.id, 99, now=NOW)
+        await media_report.store_media_report(
             connection, AssignmentId(first.campaign_id, 10**9), hit.id, hit.items[1], now=NOW
         )
     assert await value(engine, REPORTS) == 1

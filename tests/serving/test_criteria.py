@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pytest
 
+from app.annotation.hits import submission
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver, create_engine
@@ -15,11 +17,9 @@ from app.designs.registry import DESIGNS
 from app.errors import Invalid
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay, revisions
-from app.record.law import law_hit as read_by_law
-from app.record.law import law_of, law_parameters
-from app.record.stream import Response
-from app.serving import submission
-from app.serving.posterior_cache import PosteriorCache
+from app.record.campaign_law import law_hit as read_by_law
+from app.record.campaign_law import law_of, law_parameters
+from app.record.responses import Response
 from tests.campaigns.drafts import draft, import_items, lead
 from tests.inference.beliefs import replayed
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, next_hit, running, value, values

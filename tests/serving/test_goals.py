@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict
-from app.selection.gain import log_gain_from_posterior
+from app.selection.expected_gain import log_gain_from_posterior
 from tests.campaigns.drafts import is_clean
 from tests.serving.campaigns import annotator, hit_of, running, submit, values
 from tests.serving.systems import of_systems, table

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import create_engine
-from app.inference.preferences.implied import Implications
+from app.inference.preferences.implied_pairs import Implications
 from app.record.revisions import record_decision, revise_posteriors
-from app.selection.implied import select_implied_pairs_to_ask
-from app.serving.posterior_cache import PosteriorCache
+from app.selection.implied_pairs import select_implied_pairs_to_ask
 from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
 ITEMS = 9

@@ -4,7 +4,7 @@ from datetime import timedelta
 import numpy as np
 from sqlalchemy import text
 
-from app.serving.posterior_cache import PosteriorCache
+from app.annotation.hits.campaign_index import PosteriorCache
 from tests.serving.campaigns import (
     NOW,
     annotator,

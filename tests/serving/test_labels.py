@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.bulk import open_snapshot
 from app.database.session import create_engine
 from app.designs.registry import design_of
 from app.record.replay import verify_by_replay
-from app.serving.posterior_cache import PosteriorCache
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.conftest import browser_of
 from tests.serving.campaigns import annotator, execute, hit_of, next_hit, running, submit, value, values

@@ -2,12 +2,12 @@ import asyncio
 
 import pytest
 
-from app.crowd.annotators import AssignmentId
+from app.annotation.hits import drafts, leases
+from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import begin_transaction, borrow_autocommit_driver
 from app.errors import Gone, NotFound
-from app.serving import drafts, leases
-from app.serving.posterior_cache import PosteriorCache
-from app.serving.standing import assignment_query_by_id
 from tests.serving.campaigns import (
     NOW,
     annotator,

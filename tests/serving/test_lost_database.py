@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr
 
 from app import main
-from app.database.connecting import TimeLimits
+from app.database.connections import TimeLimits
 from app.main import create_app
 from app.settings import Settings
 from tests.conftest import browser_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.serving import leases
+from app.annotation.hits import leases
 from tests.serving.campaigns import annotator, execute, hit_of, next_hit, running, submit, value, values
 
 # Stores no lease, as when another request has just taken the items, and counts how often that came about.

@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.annotation.hits.assignment import assignment_query_by_id, load_assignment
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.database.session import borrow_autocommit_driver
-from app.serving.open_hits import MANY_OPEN_HITS
-from app.serving.posterior_cache import PosteriorCache
-from app.serving.standing import assignment_query_by_id, load_assignment
 from tests.campaigns.drafts import import_results
 from tests.serving.campaigns import annotator, execute, expire, hit_of, next_hit, running, submit, values
 

@@ -9,26 +9,35 @@ import pytest_asyncio
 from sqlalchemy import TextClause, text
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
-from app.auth import tokens
-from app.crowd import annotators
+from app.accounts import tokens
+from app.annotation.hits import (
+    assignment,
+    campaign_index,
+    iteration_schedule,
+    lease_sql,
+    leases,
+    program_annotators,
+    remarks,
+    submission,
+)
+from app.annotation.platforms import assignments
 from app.database import campaign
-from app.record import news, states, store
-from app.serving import leases, outside, plans, posterior_cache, races, remarks, standing, submission
+from app.record import changes, law_storage, posterior_storage
 from tests.serving.campaigns import annotator, hit_of, running
 
 MODULES = (
-    annotators,
+    assignments,
     campaign,
-    news,
-    states,
-    store,
+    changes,
+    law_storage,
+    posterior_storage,
     leases,
-    outside,
-    posterior_cache,
-    plans,
-    races,
+    program_annotators,
+    campaign_index,
+    iteration_schedule,
+    lease_sql,
     remarks,
-    standing,
+    assignment,
 )
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": statement
@@ -36,7 +45,7 @@ STATEMENTS = {
     for name, statement in vars(module).items()
     if isinstance(statement, TextClause)
 } | {
-    "races.LEASE": text(races.INSERT_LEASE),
+    "races.LEASE": text(lease_sql.INSERT_LEASE),
     "tokens.FIND_TOKEN": tokens.FIND_TOKEN,
     "tokens.NOTE_USE": tokens.NOTE_TOKEN_USE,
 }

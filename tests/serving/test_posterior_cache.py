@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from app.annotation.hits import campaign_index, submission
+from app.annotation.hits.assignment import assignment_query_by_id, load_assignment
+from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
+from app.annotation.hits.draw_hit import propose_hit
+from app.database.after_restore import reset_restored_transaction_ids
 from app.database.session import begin_transaction, borrow_autocommit_driver, driver_of
 from app.designs.answer import Answer
-from app.record.restored import reset_restored_transaction_ids
 from app.selection.index import SelectionIndex
 from app.selection.rule import SelectionSettings
-from app.serving import posterior_cache, submission
-from app.serving.posterior_cache import CampaignIndex, PosteriorCache
-from app.serving.proposals import propose_hit
-from app.serving.standing import assignment_query_by_id, load_assignment
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, values
 
 
@@ -84,13 +84,13 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
 async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
     campaign = await running(engine)
     loads = []
-    load = posterior_cache.load_campaign_index
+    load = campaign_index.load_campaign_index
 
     async def counted(*arguments):  # a second load would only cost time, and nobody outside would see it
         loads.append(1)
         return await load(*arguments)
 
-    monkeypatch.setattr(posterior_cache, "load_campaign_index", counted)
+    monkeypatch.setattr(campaign_index, "load_campaign_index", counted)
     copy = PosteriorCache()
     await asyncio.gather(*(judged(engine, campaign, copy) for _ in range(5)))
     assert len(loads) == 1
@@ -100,7 +100,7 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
     campaign, cache = await running(engine), PosteriorCache()
     people = [await annotator(engine, campaign, name) for name in ("one", "two", "three")]
     await hit_of(engine, people[0], cache=cache)
-    old, load, may_load = cache.indexes[campaign.id], posterior_cache.load_campaign_index, asyncio.Event()
+    old, load, may_load = cache.indexes[campaign.id], campaign_index.load_campaign_index, asyncio.Event()
     begun = asyncio.Event()
 
     async def slow(*arguments):
@@ -108,7 +108,7 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
         await may_load.wait()
         return await load(*arguments)
 
-    monkeypatch.setattr(posterior_cache, "load_campaign_index", slow)
+    monkeypatch.setattr(campaign_index, "load_campaign_index", slow)
     await execute(engine, "UPDATE posteriors SET revision = 1")
     await execute(engine, "UPDATE campaigns SET revision = 1")
     first = asyncio.create_task(hit_of(engine, people[1], cache=cache))  # who notices it
@@ -125,7 +125,7 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
 
 
 async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch):
-    monkeypatch.setattr(posterior_cache, "MAX_CAMPAIGN_INDEXES", 2)
+    monkeypatch.setattr(campaign_index, "MAX_CAMPAIGN_INDEXES", 2)
     campaigns = [await running(engine) for _ in range(3)]
     copy = PosteriorCache()
     for campaign in campaigns:
@@ -134,7 +134,7 @@ async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch
 
 
 async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_misses_nothing(engine, monkeypatch):
-    monkeypatch.setattr(posterior_cache, "MAX_CAMPAIGN_INDEXES", 1)
+    monkeypatch.setattr(campaign_index, "MAX_CAMPAIGN_INDEXES", 1)
     campaign, other = await running(engine, judgments_per_item=50), await running(engine)
     copy, me = PosteriorCache(), await annotator(engine, campaign)
     await judged(engine, campaign, copy)

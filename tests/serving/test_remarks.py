@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from app.annotation.hits import submission, undo
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.designs.item_names import item_names
 from app.designs.remarks import Remark
-from app.quality import who_counts
+from app.quality import decisions
 from app.record import replay
-from app.serving import submission, undo
 from tests.serving.campaigns import NOW, annotator, execute, fields_of, hit_of, running, submit, value, values
 from tests.serving.systems import of_systems
 from tests.serving.test_checks import with_checks
@@ -157,7 +157,7 @@ async def test_who_is_excluded_raises_no_alert(engine):
     await flag(engine, campaign, "ann")
     (number,) = (await values(engine, "SELECT id FROM annotators"))[0]
     async with engine.begin() as connection:
-        await who_counts.exclude_annotator(connection, campaign, number, reason="flags everything", now=NOW)
+        await decisions.exclude_annotator(connection, campaign, number, reason="flags everything", now=NOW)
     await flag(engine, campaign, "bob")
     assert await values(engine, ALERTS) == []
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.auth import tokens, users
+from app.accounts import tokens, users
 from app.database.session import driver_of
 from tests.serving.campaigns import NOW, fields_of, running
 from tests.serving.test_old_tokens import page_of_a_visitor

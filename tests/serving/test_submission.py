@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
+from app.annotation.hits import submission
 from app.campaigns.lifecycle import apply_transition
 from app.database.session import begin_transaction
 from app.designs.answer import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
-from app.serving import submission
 from tests.laws import OF_POINTS
 from tests.serving.campaigns import (
     NOW,

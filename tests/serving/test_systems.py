@@ -5,16 +5,16 @@ from collections import Counter
 
 import pytest
 
-from app.dashboard.follow import IncrementalReplays
+from app.annotation.hits import landing, submission
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.state import load_dashboard_state
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.designs.registry import design_of
 from app.errors import Invalid
-from app.record import states, unjudged
+from app.record import law_storage, unjudged
 from app.record.revisions import record_decision, revise_posteriors
-from app.serving import entrance, submission
-from app.serving.posterior_cache import PosteriorCache
 from tests.campaigns.drafts import import_items, is_clean
 from tests.serving.campaigns import (
     NOW,
@@ -43,8 +43,8 @@ async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
 async def test_before_they_begin_people_see_outputs_and_no_names(engine):
     campaign = await of_systems(engine, table(above=True), items_per_hit=3)
     async with borrow_autocommit_driver(engine) as connection:
-        shown = await entrance.load_sample_items(
-            connection, await entrance.load_campaign_by_link(connection, campaign.link_key)
+        shown = await landing.load_sample_items(
+            connection, await landing.load_campaign_by_link(connection, campaign.link_key)
         )
     assert len(shown.texts) == 3
     assert all(" on " in text for text in shown.texts)
@@ -77,7 +77,7 @@ async def test_segments_that_others_hold_count_as_used(engine):
     assert Counter(hit.segment for hit in hits) == dict.fromkeys(range(4), 2)
     more = [await annotator(engine, campaign, f"more {k}") for k in range(4)]
     async with engine.begin() as storing:  # so that nobody gets a lease before all have chosen
-        await storing.execute(states.TAKE_STORE_LOCK, {"campaign": campaign.id})
+        await storing.execute(law_storage.TAKE_STORE_LOCK, {"campaign": campaign.id})
         choosing = [asyncio.create_task(hit_of(engine, me, cache=caches[0])) for me in more]
         await until(engine, waiting(4))
     assert len({hit.segment for hit in await asyncio.gather(*choosing)}) == 4

@@ -6,13 +6,13 @@ import re
 import pytest
 from sqlalchemy import text
 
+from app.annotation.hits import undo
 from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.errors import Conflict, NotFound
-from app.quality import who_counts
+from app.quality import decisions
 from app.record import replay, revisions
-from app.serving import undo
 from tests.serving.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit, until, waiting
 
 
@@ -192,7 +192,7 @@ async def test_an_answer_that_a_researcher_left_out_is_not_brought_back(engine):
     hit = await hit_of(engine, ann)
     told = await submit(engine, ann, hit)
     async with engine.begin() as connection:
-        await who_counts.exclude_answer(connection, campaign, told.seq, reason="Nonsense.", now=NOW)
+        await decisions.exclude_answer(connection, campaign, told.seq, reason="Nonsense.", now=NOW)
     assert await final(engine, ann, hit, told.seq)
 
 
@@ -202,7 +202,7 @@ async def test_an_answer_that_is_left_out_in_that_very_moment_is_not_brought_bac
     hit = await hit_of(engine, ann)
     told = await submit(engine, ann, hit)
     async with engine.begin() as connection:
-        await who_counts.exclude_answer(connection, campaign, told.seq, reason="Seen.", now=NOW)
+        await decisions.exclude_answer(connection, campaign, told.seq, reason="Seen.", now=NOW)
         changing = asyncio.create_task(replaced(engine, ann, hit, told.seq, [90.0] * 5))
         await until(engine, waiting(1))
     with pytest.raises(Conflict) as refused:

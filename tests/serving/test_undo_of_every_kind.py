@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from app.annotation.hits import submission, undo
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver
@@ -12,7 +13,6 @@ from app.designs.answer import Answer, Form
 from app.designs.item_names import item_names
 from app.designs.registry import DESIGNS, design_of
 from app.record import replay, revisions
-from app.serving import submission, undo
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 from tests.serving.criteria import answered, asking
 from tests.serving.systems import of_systems

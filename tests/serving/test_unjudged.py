@@ -4,15 +4,15 @@ import math
 
 import pytest
 
-from app.campaigns import counted
+from app.annotation.hits import lease_sql, leases, submission
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.campaigns import summaries
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.errors import Invalid
 from app.record import replay, revisions
-from app.serving import leases, races, submission
-from app.serving.posterior_cache import PosteriorCache
 from tests.laws import OF_POINTS
 from tests.serving.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, running, value, values
 
@@ -181,7 +181,7 @@ async def test_an_item_that_leaves_the_pool_between_draw_and_lease_is_not_asked_
         if not drawn:
             await execute(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = :item", item=proposal.leader)
         drawn.append(proposal.leader)
-        return await races.lease_hit(connection, here, proposal, *more, **most)
+        return await lease_sql.lease_hit(connection, here, proposal, *more, **most)
 
     monkeypatch.setattr(leases, "lease", leaving)
     work = await next_hit(engine, me)
@@ -193,7 +193,7 @@ async def test_judgments_beyond_those_wanted_of_an_item_that_left_the_pool_are_n
     campaign = await asking(engine, items=2, judgments_per_item=3)
     await execute(engine, "UPDATE posteriors SET unjudged = 2, judgments = 5 WHERE subject = 0")
     async with engine.begin() as connection:
-        assert (await counted.find_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 6
+        assert (await summaries.find_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 6
 
 
 @pytest.mark.parametrize("design", ["pairwise", "baseline"])

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from app.annotation.hits import completion, drafts
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import borrow_autocommit_driver
 from app.errors import Gone, NotFound
-from app.serving import drafts, ending, standing
-from app.serving.posterior_cache import PosteriorCache
 from tests.serving.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, running, submit, value, values
 
 
@@ -18,8 +18,8 @@ async def visits(engine, campaign, *sessions, person="W1"):
 
 async def stop(engine, assignment):
     async with borrow_autocommit_driver(engine) as connection:
-        return await ending.end_visit(
-            connection, PosteriorCache(), standing.assignment_query_by_id(assignment), now=NOW
+        return await completion.end_visit(
+            connection, PosteriorCache(), assignment.assignment_query_by_id(assignment), now=NOW
         )
 
 

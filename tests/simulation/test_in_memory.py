@@ -10,7 +10,7 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population
-from app.simulation.in_memory import SimulatedCampaign
+from app.simulation.campaign import SimulatedCampaign
 
 ASKING = SelectionSettings(judgments_per_item=4, items_per_hit=3, gamma=0.1, best_count=5)
 ITEMS = 20

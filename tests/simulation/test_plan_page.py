@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from app.errors import NotFound, Refusal
-from app.goals.evidence import GoalEvidence
+from app.goals.estimates import GoalEvidence
 from app.goals.progress import describe_goal
 from app.inference.online.laws import ONLINE_LAWS
-from app.record.per_minute import load_recent_hits_per_hour
-from app.simulation import planned
-from app.simulation.planned import Plan, PlanRequest, PlanRunner, measurement_caution, plan_campaign_goal
-from app.simulation.planner import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
+from app.record.answer_rates import load_recent_hits_per_hour
+from app.simulation import forecast
+from app.simulation.forecast import Plan, PlanRequest, PlanRunner, measurement_caution, plan_campaign_goal
+from app.simulation.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit
 from tests.serving.systems import of_systems, table
 
@@ -64,7 +64,7 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
 async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch):
     campaign = await running(engine, items=8, **GOAL)
     there = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
-    monkeypatch.setattr(planned, "forecast", lambda *_known, **_asked: there)
+    monkeypatch.setattr(forecast, "forecast", lambda *_known, **_asked: there)
     found = await plan_campaign_goal(engine, campaign.slug, now=NOW)
     assert (found.needed_text, found.annotators_note, found.caution) == ("The goal is reached.", "", "")
 
@@ -123,7 +123,7 @@ async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engin
         begun.append(asked["priors"].T.tolist())
         return forecast_goal(*known, **asked)
 
-    monkeypatch.setattr(planned, "forecast", noted)
+    monkeypatch.setattr(forecast, "forecast", noted)
     await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
     await execute(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
     await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.goals.evidence import GoalEvidence
+from app.goals.estimates import GoalEvidence
 from app.goals.progress import goal_progress
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated import moderate_means
+from app.inference.ratings.moderated_means import moderate_means
 from app.selection.registry import SELECTION_RULES, selection_settings
 from app.simulation.annotators import HabitAnnotators, Population
-from app.simulation.in_memory import SimulatedCampaign
-from app.simulation.planner import (
+from app.simulation.campaign import SimulatedCampaign
+from app.simulation.goal_simulation import (
     MAX_ITEMS_MEASURED_BY_LAW,
     MAX_NEW_JUDGMENTS_PER_ITEM,
     forecast_goal,

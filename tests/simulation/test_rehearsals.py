@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from app.campaigns import counted, lifecycle
+from app.campaigns import lifecycle, summaries
 from app.errors import Refusal
-from app.quality.looks import CampaignMonitor
+from app.goal_monitor import monitor
+from app.http.dependencies import get_now
+from app.quality.rule_monitor import CampaignMonitor
 from app.simulation import rehearsals
 from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, plain_population
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
-from app.stopping import watch
-from app.web import get_now
 from tests.campaigns.drafts import is_clean
 from tests.media.files import png, with_files
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, until, value, values
@@ -80,7 +80,7 @@ async def test_a_crowd_answers_a_copy_to_its_end_and_one_click_removes_all_of_it
 async def test_a_rehearsal_stops_by_itself_when_its_goal_is_reached(engine):
     goal: dict[str, Any] = {"goal": "intervals", "goal_width": 50, "when_reached": "finish"}
     copy, _ = await begun(engine, await running(engine, launched=False, judgments_per_item=1_000, **goal))
-    looks = CampaignMonitor(engine, get_now, watch.CAMPAIGN_SCANS, pause=0)
+    looks = CampaignMonitor(engine, get_now, monitor.CAMPAIGN_SCANS, pause=0)
     crowds = RehearsalCrowds(engine, lambda: NOW, looks.request_scan, pause=0)
     crowds.start(copy, CROWD)
     await until(engine, FINISHED)
@@ -91,7 +91,7 @@ async def test_a_rehearsal_stops_by_itself_when_its_goal_is_reached(engine):
 async def test_a_rehearsal_that_was_removed_is_looked_at_no_more(engine):
     copy, _ = await begun(engine, await running(engine, launched=False))
     await removed(engine, copy.slug)
-    looks = CampaignMonitor(engine, get_now, watch.CAMPAIGN_SCANS)
+    looks = CampaignMonitor(engine, get_now, monitor.CAMPAIGN_SCANS)
     await looks.finish(copy.id)
     assert not looks.positions
 
@@ -111,8 +111,8 @@ async def test_of_two_clicks_at_once_one_begins_it(engine):
 async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, client, researcher):
     copy, _ = await begun(engine, await running(engine))
     async with engine.connect() as connection:
-        assert [row.name for row in await counted.load_campaign_list(connection)] == ["Verbs"]
-        assert [row.name for row in await counted.load_campaign_list(connection, only_rehearsals=True)] == [copy.name]
+        assert [row.name for row in await summaries.load_campaign_list(connection)] == ["Verbs"]
+        assert [row.name for row in await summaries.load_campaign_list(connection, only_rehearsals=True)] == [copy.name]
     assert (await client.get(f"/link/{copy.link_key}")).status_code == 404
     address = PAGE.format(copy.slug)
     assert (await researcher.get(f"{address}/share")).status_code == 409

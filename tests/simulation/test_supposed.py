@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from app.inference.observations.said import LongJudgments
-from app.simulation.supposed import group_judgments_into_hits
+from app.inference.observations.long_judgments import LongJudgments
+from app.simulation.crowd_model import group_judgments_into_hits
 
 
 def test_judgments_in_a_row_by_one_annotator_are_a_hit_until_it_is_full_or_an_item_comes_again():

@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import Invalid
 from app.inference.observations.tally import Tally
-from app.simulation.turnout import (
+from app.simulation.participation import (
     DEFAULT_ANNOTATORS_IN_TOTAL,
     MAX_NEW_ANNOTATORS,
     MIN_ANNOTATORS_IN_TOTAL,

@@ -9,18 +9,18 @@ import pytest
 from pydantic import ValidationError
 from sqlalchemy import text
 
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
-from app.campaigns.counted import find_campaign_with_progress
 from app.campaigns.settings import CampaignSettings
+from app.campaigns.summaries import find_campaign_with_progress
 from app.database.bulk import open_snapshot
+from app.goal_monitor import release
+from app.goal_monitor.monitor import act_on_reached_goal, scan_goal
 from app.goals.progress import Progress, goal_progress
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import moderate_means
-from app.quality import who_counts
+from app.inference.ratings.moderated_means import moderate_means
+from app.quality import decisions
 from app.record import revisions
-from app.serving.posterior_cache import PosteriorCache
-from app.stopping import released
-from app.stopping.watch import act_on_reached_goal, scan_goal
 from tests.campaigns.drafts import is_clean
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit, value, values
 
@@ -91,7 +91,7 @@ async def test_what_is_settled_no_longer_since_answers_count_no_more_is_asked_ab
     async with engine.begin() as connection:
         people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
         for person in people[1:]:
-            await who_counts.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
+            await decisions.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await looked(engine, campaign) == set()
     assert await is_clean(engine, campaign.slug)
@@ -144,8 +144,8 @@ async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_
     campaign = await running(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
     await execute(engine, "UPDATE campaigns SET goal = 'none'")
-    late = released.SettledChange(np.array([0]), np.array([True]))
-    assert not await released.store_settled_change(engine, campaign, late)
+    late = release.SettledChange(np.array([0]), np.array([True]))
+    assert not await release.store_settled_change(engine, campaign, late)
     await act_on_reached_goal(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
     assert await values(engine, "SELECT releases, goal_reached FROM campaigns") == [(0, None)]
 
@@ -162,8 +162,8 @@ async def test_a_look_of_before_another_release_changes_nothing(engine):
     campaign = await running(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
     settled = await looked(engine, campaign)
-    late = released.SettledChange(np.array([0, 8]), np.array([False, True]))
-    assert not await released.store_settled_change(engine, campaign, late)
+    late = release.SettledChange(np.array([0, 8]), np.array([False, True]))
+    assert not await release.store_settled_change(engine, campaign, late)
     assert await looked(engine, campaign) == settled
 
 

@@ -14,12 +14,12 @@ from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from app.database.alerts import alert_sentence
 from app.errors import Conflict
+from app.goal_monitor.monitor import scan_goal
 from app.goals.progress import Progress, counted_items, describe_goal, goal_progress
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import moderate_means
-from app.quality import who_counts
+from app.inference.ratings.moderated_means import moderate_means
+from app.quality import decisions
 from app.record import revisions
-from app.stopping.watch import scan_goal
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit
 
 GOAL: dict[str, Any] = {"goal": "best", "best_items": 2, "goal_within": 10, "judgments_per_item": 40}
@@ -99,7 +99,7 @@ async def test_answers_that_count_no_more_are_no_reason_to_stop(engine):
     async with engine.begin() as connection:
         people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
         for person in people[1:]:
-            await who_counts.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
+            await decisions.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"

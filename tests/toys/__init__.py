@@ -29,7 +29,8 @@ def register(put: Put = lambda registry, name, part: registry.__setitem__(name, 
 def create_app() -> Any:
     """The server, which is told of the toys before it is read: as if they stood in the registries."""
     register()
-    from app import main, templating
+    from app import main
+    from app.http import templating
 
     templating.english_environment.loader.searchpath.append(TEMPLATES)  # type: ignore[union-attr]  # there is one
     return main.create_app()

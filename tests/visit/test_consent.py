@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from app.analysis.export import open_export
+from app.annotation.hits import leases
+from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
 from app.database.session import borrow_autocommit_driver
-from app.serving import leases, standing
-from app.serving.posterior_cache import PosteriorCache
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.serving.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit, value, values
@@ -169,7 +169,7 @@ async def statements_of(engine, assignment, cache):
     async with borrow_autocommit_driver(engine) as connection:
         seen: list[Any] = []
         connection.add_query_logger(seen.append)
-        await leases.find_next_hit(connection, cache, standing.assignment_query_by_id(assignment), now=NOW)
+        await leases.find_next_hit(connection, cache, assignment.assignment_query_by_id(assignment), now=NOW)
         connection.remove_query_logger(seen.append)
     return [one.query for one in seen]
 

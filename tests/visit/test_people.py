@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from app.visit import people
+from app.annotation.onboarding import personal_links
 from tests.api.conftest import API, program  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import VERBS, draft, import_items
 from tests.serving.campaigns import NOW, execute, fields_of, running, value, values
@@ -27,9 +27,9 @@ async def campaign(engine):
 async def links_of(engine, campaign, *names):
     """The addresses of these people, without the server."""
     async with engine.begin() as connection:
-        await people.create_personal_links(connection, campaign, names, now=NOW)
-        rows = await people.list_personal_links(connection, campaign.id)
-    return [people.personal_link_url("", campaign.link_key, row.link) for row in rows]
+        await personal_links.create_personal_links(connection, campaign, names, now=NOW)
+        rows = await personal_links.list_personal_links(connection, campaign.id)
+    return [personal_links.personal_link_url("", campaign.link_key, row.link) for row in rows]
 
 
 async def test_each_person_has_a_link_that_nobody_can_guess(engine, campaign):
@@ -107,7 +107,7 @@ async def test_a_table_of_people_is_uploaded_and_comes_back_with_links_and_who_u
 
 
 async def test_names_can_be_typed_and_too_many_are_refused(researcher, engine, campaign, monkeypatch):
-    monkeypatch.setattr(people, "MAX_PERSONAL_LINKS", 2)
+    monkeypatch.setattr(personal_links, "MAX_PERSONAL_LINKS", 2)
     address = ADMIN.format(slug=campaign.slug)
     await researcher.post(address, data={"names": "Ann\n\n Bea "})
     assert await values(engine, "SELECT name FROM personal_links ORDER BY number") == [("Ann",), ("Bea",)]

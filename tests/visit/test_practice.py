@@ -6,11 +6,11 @@ import pytest
 from pydantic import ValidationError
 from sqlalchemy import text
 
+from app.annotation.onboarding import visit_progress
+from app.annotation.onboarding.practice_sets import parse_practice_sets
 from app.campaigns import form
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
-from app.visit import progress
-from app.visit.practice import parse_practice_sets
 from tests.serving.campaigns import execute, fields_of, running, value, values
 from tests.visit.visits import arrives, hidden, leases_of, sends, step_of
 
@@ -226,7 +226,9 @@ async def test_who_is_not_good_enough_returns_by_the_code_for_that(client, engin
 
 
 FIND_STEPS = (
-    progress.SELECT_VISIT.text.replace(":campaign", "{c}").replace(":assignment", "{a}").replace(":arrived_at", "NULL")
+    visit_progress.SELECT_VISIT.text.replace(":campaign", "{c}")
+    .replace(":assignment", "{a}")
+    .replace(":arrived_at", "NULL")
 )
 READ_BY_STEPS = f"EXPLAIN (ANALYZE, FORMAT JSON) {FIND_STEPS}"
 

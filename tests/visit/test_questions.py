@@ -6,15 +6,15 @@ import io
 import pytest
 from pydantic import ValidationError
 
-from app.analysis import answers as stored
+from app.analysis import load_answers as stored
 from app.analysis.annotator_table import ANNOTATOR_TABLE
 from app.analysis.export import open_export
-from app.analysis.findings import Options
+from app.analysis.result_types import Options
+from app.annotation.onboarding.entry_questions import EntryQuestion, parse_question_line
+from app.annotation.onboarding.profile_answers import load_entry_answers
+from app.annotation.platforms.easel_results import check_easel_columns
 from app.campaigns.settings import CampaignSettings
-from app.crowd.files import check_easel_columns
 from app.database.bulk import open_snapshot
-from app.visit.asked_once import EntryQuestion, parse_question_line
-from app.visit.groups import load_entry_answers
 from tests.serving.campaigns import fields_of, running, values
 from tests.visit.visits import arrives, leases_of, sends, step_of
 

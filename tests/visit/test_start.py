@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from app import web
-from app.visit import start_form
+from app.annotation.onboarding import start_form
+from app.http import dependencies
 from tests.conftest import browser_of
 from tests.crowd.test_doors import doors
 from tests.serving.campaigns import running, value
@@ -71,8 +71,8 @@ async def test_each_page_begins_a_visit_of_its_own(client, engine, link):
 async def test_a_page_that_was_left_open_begins_the_visit_of_the_next_person(app, client, engine, link, monkeypatch):
     form = await form_of(client, link)
     first = await place_after(client, link, form)
-    later = web.utc_now() + start_form.SAME_PRESS + timedelta(seconds=1)
-    monkeypatch.setitem(app.dependency_overrides, web.get_now, lambda: later)
+    later = dependencies.utc_now() + start_form.SAME_PRESS + timedelta(seconds=1)
+    monkeypatch.setitem(app.dependency_overrides, dependencies.get_now, lambda: later)
     assert await place_after(client, link, form) != first
     assert await people(engine) == 2
 

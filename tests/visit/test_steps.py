@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.crowd.registry import PLATFORMS
+from app.annotation.onboarding import consent
+from app.annotation.onboarding.settings import VisitSettings
+from app.annotation.onboarding.step import StepResult, VisitHistory
+from app.annotation.onboarding.steps import VISIT_STEPS, find_next_step, has_visit_steps
+from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Invalid
-from app.templating import english_environment
-from app.visit import consent
-from app.visit.settings import VisitSettings
-from app.visit.step import StepResult, VisitHistory
-from app.visit.steps import VISIT_STEPS, find_next_step, has_visit_steps
+from app.http.templating import english_environment
 
 ALL = VisitSettings(welcome=True, consent="May we keep your answers?", questions=["age: How old are you?"])
 

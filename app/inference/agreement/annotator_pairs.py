@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from app.errors import pluralize
-from app.inference.agreement.coefficient import Agreement, measure_agreement
+from app.inference.agreement.agreement_measure import Agreement, measure_agreement
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.agreement.coefficient import interval_notes
+from app.inference.agreement.agreement_measure import interval_notes
 from app.inference.ground import weighted_correlation
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic, bootstrap_interval, evaluate_statistic
-from app.inference.ground.long_form import check_equal_length, sum_by_number, validate_finite, validate_numbers
 from app.inference.ground.notes import Note
+from app.inference.ground.validation import check_equal_length, sum_by_number, validate_finite, validate_numbers
 
 STRONG_HALO = 0.5
 """From here on (1) is worth a warning: at least a quarter of the variance of deviations is shared."""

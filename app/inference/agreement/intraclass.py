@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from app.inference.agreement.coefficient import Agreement, measure_agreement
+from app.inference.agreement.agreement_measure import Agreement, measure_agreement
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
 from app.inference.ground.inestimable import Inestimable

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from app.inference.agreement.coefficient import Agreement, measure_agreement
+from app.inference.agreement.agreement_measure import Agreement, measure_agreement
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
 from app.inference.observations.judgments import Judgments, pairs_within_items, shared_judgments

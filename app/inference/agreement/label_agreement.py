@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from app.inference.agreement.agreement_measure import Agreement, measure_agreement
 from app.inference.agreement.annotator_pairs import (
     MIN_SHARED_ITEMS,
     AnnotatorPairValues,
@@ -13,11 +14,10 @@ from app.inference.agreement.annotator_pairs import (
     find_shared_judgments,
     mean_over_annotator_pairs,
 )
-from app.inference.agreement.coefficient import Agreement, measure_agreement
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import validate_numbers
+from app.inference.ground.validation import validate_numbers
 from app.inference.observations.judgments import Judgments, shared_judgments
 
 PAIRWISE_MEANING = (

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, sum_by_number, validate_finite, validate_numbers
 from app.inference.ground.notes import Note
+from app.inference.ground.validation import check_equal_length, sum_by_number, validate_finite, validate_numbers
 from app.inference.observations.comparisons import BooleanArray, validate_comparisons
 
 

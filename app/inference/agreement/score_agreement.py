@@ -6,13 +6,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from app.inference.agreement.agreement_measure import Agreement, measure_agreement
 from app.inference.agreement.annotator_pairs import (
     MIN_SHARED_ITEMS,
     AnnotatorPairValues,
     find_shared_judgments,
     mean_over_annotator_pairs,
 )
-from app.inference.agreement.coefficient import Agreement, measure_agreement
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
 from app.inference.ground.inestimable import Inestimable

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.information import entropy, mutual_information
-from app.inference.ground.long_form import check_equal_length, validate_numbers
 from app.inference.ground.notes import Note
+from app.inference.ground.validation import check_equal_length, validate_numbers
 from app.inference.labels import latent_class_notes, latent_classes
 from app.inference.labels.latent_classes import ClassParameters, ClimbResult, LabelMatrix, StopRule
 

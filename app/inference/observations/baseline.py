@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, validate_numbers, validate_outcomes
 from app.inference.ground.notes import Note, make_mention, mention_placeholders
+from app.inference.ground.validation import check_equal_length, validate_numbers, validate_outcomes
 
 Mask = npt.NDArray[np.bool_]
 

@@ -9,9 +9,9 @@ from scipy.sparse.csgraph import connected_components
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, validate_finite, validate_numbers, validate_outcomes
 from app.inference.ground.notes import Note, make_mention
-from app.inference.observations.ties import TIE_SLACK
+from app.inference.ground.validation import check_equal_length, validate_finite, validate_numbers, validate_outcomes
+from app.inference.observations.tie_margin import TIE_SLACK
 
 BooleanArray = npt.NDArray[np.bool_]
 

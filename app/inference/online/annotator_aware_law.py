@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.inference.online import annotator_aware_online as aware
-from app.inference.online.annotator_aware_online import ItemState
+from app.inference.online import annotator_aware_state as aware
+from app.inference.online.annotator_aware_state import ItemState
 from app.inference.online.beta import BETA
 from app.inference.online.item_law import validate_priors
 from app.inference.online.law import (

@@ -10,7 +10,7 @@ from app.inference.online import beta as beta_posterior
 from app.inference.online.beta import mode_and_variance
 from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import Columns, LawParameters, validate_hit_scores
-from app.inference.online.pairs import Posterior, apply_hit_pairs
+from app.inference.online.pair_updates import Posterior, apply_hit_pairs
 
 
 def update(

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.observations.coarsening import JudgmentKind
-from app.inference.observations.said import LongJudgments
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.inference.observations.long_judgments import LongJudgments
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import ModeratedMeans
+from app.inference.ratings.moderated_means import ModeratedMeans
 
 T = TypeVar("T")
 StateFloats = list[float]

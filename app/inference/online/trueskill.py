@@ -15,7 +15,7 @@ from app.inference.ground.arrays import Array, validate_interval_level
 from app.inference.online import normal, truncated_normal
 from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import Columns, LawParameters, PosteriorFamily, validate_hit_scores
-from app.inference.online.pairs import Posterior, apply_hit_pairs
+from app.inference.online.pair_updates import Posterior, apply_hit_pairs
 
 TRUESKILL_DEFAULT_PRIOR = (0.5, 1.0 / 12.0)
 """Mean and variance of the flat Beta(1, 1), so that match quality starts on the scale of the bounded laws."""

@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, sum_by_number, validate_finite, validate_numbers
 from app.inference.ground.notes import Note, make_mention
+from app.inference.ground.validation import check_equal_length, sum_by_number, validate_finite, validate_numbers
 from app.inference.observations.comparisons import BooleanArray
-from app.inference.observations.ties import TIE_SLACK
+from app.inference.observations.tie_margin import TIE_SLACK
 
 COMPANY_NOTE = Note(
     "counts_depend_on_company",

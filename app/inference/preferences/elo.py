@@ -7,8 +7,8 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from app.inference.ground.arrays import Array, Integers, validate_interval_level
-from app.inference.ground.long_form import check_equal_length, validate_numbers
 from app.inference.ground.notes import Note, make_mention
+from app.inference.ground.validation import check_equal_length, validate_numbers
 from app.inference.observations.comparisons import BooleanArray, validate_comparisons
 
 _POOLED_DEGREES_OF_FREEDOM = (

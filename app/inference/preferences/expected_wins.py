@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import sum_by_number
 from app.inference.ground.notes import Note, make_mention
+from app.inference.ground.validation import sum_by_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,

@@ -18,8 +18,8 @@ from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.ground.long_form import sum_by_number
 from app.inference.ground.notes import Note, make_mention, mention_placeholders
+from app.inference.ground.validation import sum_by_number
 from app.inference.observations.comparisons import BooleanArray, PairOutcomeCounts, connected_groups, uncompared_notes
 
 WEAK_PRIOR = 0.1

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, validate_finite, validate_numbers
 from app.inference.ground.notes import Note
+from app.inference.ground.validation import check_equal_length, validate_finite, validate_numbers
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import Crowd
 from app.inference.ratings.annotator_evidence import (

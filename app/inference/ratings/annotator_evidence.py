@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.long_form import sum_by_number
+from app.inference.ground.validation import sum_by_number
 
 MIN_EVIDENCE_JUDGMENTS: Final = 3
 """Judgments on items which others have judged too, before an annotator's agreement means anything."""

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array, Integers, validate_interval_level
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.long_form import check_equal_length, validate_finite, validate_numbers
 from app.inference.ground.notes import Note
+from app.inference.ground.validation import check_equal_length, validate_finite, validate_numbers
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated import ModeratedMeans, ScoreBounds, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderate_means
 
 Mask = npt.NDArray[np.bool_]
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.ground.long_form import validate_finite
+from app.inference.ground.validation import validate_finite
 from app.inference.ratings import direct_assessment
 from app.inference.ratings.direct_assessment import DirectAssessment
 

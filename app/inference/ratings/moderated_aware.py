@@ -7,10 +7,10 @@ error is that of n^2 / sum n_j^2 judgments, and they tell of the variance but on
 
 import numpy as np
 
-from app.inference.observations.said import LongJudgments
+from app.inference.observations.long_judgments import LongJudgments
 from app.inference.observations.tally import Tally
 from app.inference.ratings import annotator_aware
-from app.inference.ratings.moderated import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 
 MIN_AWARE_DEGREES_OF_FREEDOM = 20  # degrees of freedom: with fewer, how far annotators differ is mostly chance
 MAX_BELIEF_ROUNDS, BELIEF_TOLERANCE = 200, 1e-4  # of beliefs about annotators, on a logarithmic scale

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.long_form import sum_by_number
+from app.inference.ground.validation import sum_by_number
 
 _TERMS_AT_ONCE = 8192
 """So many terms, times the nodes, stay in the processor's cache."""

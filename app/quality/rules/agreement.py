@@ -8,18 +8,18 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from app.drawing import format_with_places
+from app.chart_axes import format_with_places
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import JudgmentKind
-from app.quality.conduct import AnnotatorBehaviour
-from app.quality.evidence import (
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.quality.behaviour import AnnotatorBehaviour
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.sequential_limits import (
     is_share_exceeded,
     median_of_others,
     min_consecutive_events,
     pearson_correlation_or_zero,
     sequential_correlation_interval,
 )
-from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 
 MIN_COMPARED_JUDGMENTS = 20  # judgments beside others', so that agreement is compared at all
 MIN_AGREEMENT_ABOVE_CHANCE = 0.1  # between how often people agree and how often chance does, of classes

@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import JudgmentKind
-from app.quality.conduct import AnnotatorBehaviour
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import QualityRule, RuleFinding, RuleRequirement, format_share
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import JudgmentKind
-from app.inference.preferences.implied import Implications, pair_outcome
-from app.quality.conduct import AnnotatorBehaviour
-from app.quality.evidence import is_share_exceeded, median_of_others, min_consecutive_events
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.inference.preferences.implied_pairs import Implications, pair_outcome
+from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
 
 MIN_IMPLIED_PAIRS = 10  # answers about pairs that others imply
 CHANCE_OF_CONTRADICTION = 0.5

@@ -9,11 +9,11 @@ import numpy.typing as npt
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import JudgmentKind
-from app.quality.conduct import AnnotatorBehaviour
-from app.quality.evidence import is_share_exceeded, median_of_others, min_consecutive_events
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.rules.straight_lining import MIN_REPEATABLE_ANSWERS, halfway_to_always
+from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
 
 REGION_TOLERANCE = 0.05  # of the scale
 MIN_SCALE_POINTS = 4  # of a scale of labelled points, of which fewer are nearly all ends and middle

@@ -5,10 +5,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import JudgmentKind
-from app.quality.conduct import AnnotatorBehaviour, MetFlags
-from app.quality.evidence import is_share_exceeded, min_consecutive_events
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.quality.behaviour import AnnotatorBehaviour, MetFlags
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
+from app.quality.sequential_limits import is_share_exceeded, min_consecutive_events
 
 
 class FailedGoldRule(QualityRule):

@@ -8,10 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import JudgmentKind
-from app.quality.conduct import AnnotatorBehaviour
-from app.quality.evidence import is_share_exceeded, median_of_others, min_consecutive_events
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
 
 SAME_VALUE_TOLERANCE = 0.025  # of the scale
 MIN_REPEATABLE_ANSWERS = 10  # answers that could be like the one before, so that a share of them means anything

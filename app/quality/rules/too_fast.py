@@ -7,10 +7,10 @@ import numpy as np
 from pydantic import Field
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.coarsening import JudgmentKind
-from app.quality.conduct import AnnotatorBehaviour
-from app.quality.evidence import is_share_exceeded, median_of_others, min_consecutive_events
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
+from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
 
 MAX_FAST_SHARE = 0.5
 

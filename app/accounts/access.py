@@ -1,0 +1,96 @@
+"""What somebody who asks may do and see: as a researcher, by a token, or by a read-only link."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from sqlalchemy import ColumnElement, exists, func, true
+
+from app.accounts.roles import (
+    NEEDS_BY_CAMPAIGN_ROLE,
+    SCOPE_BY_NEED,
+    SEE_CAMPAIGN,
+    SERVER_NEEDS,
+    campaign_roles_allowing,
+    granted_needs,
+    role_forbids_error,
+    scope_forbids_error,
+    stronger_role,
+)
+from app.database.sharing_tables import campaign_members
+from app.database.tables import campaigns
+from app.errors import Forbidden
+
+# A rehearsal is reached by whoever reaches its campaign.
+SHARING_CAMPAIGN_ID = func.coalesce(campaigns.c.rehearsal_of, campaigns.c.id)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Of one request.
+
+    user_id: a row's, 0 for whoever came by a read-only link. role: for the whole server. member: their role in the
+    campaign that the request names. scopes: of a token; None for who is logged in. only: the one campaign of a token,
+    by its row's id. reaches: whether that is the one which the request names, if it names one.
+    """
+
+    user_id: int
+    role: str
+    member: str | None = None
+    scopes: tuple[str, ...] | None = None
+    only_campaign_id: int | None = None
+    token_reaches_campaign: bool = True
+
+    def can(self, need: str) -> bool:
+        """Whether their roles allow it, and the token's scopes."""
+        return self.role_allows(need) and (self.scopes is None or SCOPE_BY_NEED.get(need) in self.scopes)
+
+    def role_allows(self, need: str) -> bool:
+        """Whether their roles allow it."""
+        return need in granted_needs(self.role, self.member) and not (
+            self.only_campaign_id is not None and need in SERVER_NEEDS
+        )
+
+    @property
+    def can_see_campaign(self) -> bool:
+        """Whether the campaign that the request names is there for them."""
+        return self.token_reaches_campaign and self.role_allows(SEE_CAMPAIGN)
+
+    @property
+    def effective_role(self) -> str:
+        """What they are called in the campaign that the request names, or on the server."""
+        server_role = self.role if self.role in NEEDS_BY_CAMPAIGN_ROLE else None
+        return stronger_role(self.member, server_role or self.member) if self.member else self.role
+
+    def with_member_role(self, member: str | None) -> Self:
+        """The same in a campaign in which they have this role."""
+        return replace(self, member=member)
+
+
+def require_need(access: Access, need: str) -> None:
+    """Raises `Forbidden`: `role_forbids`, `token_of_one_campaign`, `scope_forbids`."""
+    if access.can(need):
+        return
+    if access.only_campaign_id is not None and need in SERVER_NEEDS & granted_needs(access.role, access.member):
+        raise Forbidden(
+            "This token is for one campaign, and this is about the whole server. Nothing was changed.",
+            code="token_of_one_campaign",
+        )
+    if access.scopes is not None and access.role_allows(need):
+        raise scope_forbids_error(list(access.scopes), need)
+    raise role_forbids_error(access.effective_role, need)
+
+
+def visible_campaigns_condition(access: Access | None, need: str = SEE_CAMPAIGN) -> ColumnElement[bool]:
+    """SQL: the rows of `campaigns` of which somebody may do what has this need; None for who may do everything."""
+    if access is None:
+        return true()
+    member_columns = campaign_members.c
+    is_member = (member_columns.campaign_id == SHARING_CAMPAIGN_ID, member_columns.user_id == access.user_id)
+    condition = (
+        true()
+        if need in granted_needs(access.role)
+        else exists().where(*is_member, member_columns.role.in_(campaign_roles_allowing(need)))
+    )
+    return (
+        condition if access.only_campaign_id is None else condition & (access.only_campaign_id == SHARING_CAMPAIGN_ID)
+    )

@@ -1,0 +1,98 @@
+"""Researchers who come by a provider of logins (OpenID Connect): whose account is whose."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, delete, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.accounts.openid import IdentityClaims
+from app.accounts.users import find_user, insert_user, load_login_name, load_user
+from app.database.account_tables import identities, users
+from app.database.audit_log import Actor, log_change
+from app.errors import Conflict, Forbidden
+from app.text.email_address import is_email_address
+
+
+async def user_for_identity(
+    connection: AsyncConnection, claims: IdentityClaims, *, domains: Collection[str], role: str, now: datetime
+) -> Row[Any]:
+    """The researcher whom a provider tells of. At first that is whose login name is their address of mail, if the
+    provider has verified it and an owner made this account, which nobody has set a password for: who follows an
+    invitation chooses a name and a password, and nobody has verified that the name is theirs. Where the address is of
+    one of these domains, it is a new researcher with this role.
+
+    Raises `Forbidden` (`not_invited`), also for an account that somebody else of this provider has, and `Invalid`
+    (`user_name_invalid`).
+    """
+    if (user := await find_identity_user(connection, claims)) is not None:
+        return user
+    if claims.email is None or not is_email_address(claims.email):
+        raise not_invited_error()
+    user = await find_user(connection, claims.email)
+    if user is None and claims.email.rpartition("@")[2] in domains:
+        user = await insert_user(connection, claims.email, now=now, role=role, is_self_registered=True)
+    if user is None or user.password_hash is not None or not await store_identity(connection, claims, user.id, now=now):
+        raise not_invited_error()
+    return user
+
+
+async def find_identity_user(connection: AsyncConnection, claims: IdentityClaims) -> Row[Any] | None:
+    """The researcher who came as this person before, or connected them to their account."""
+    is_this_identity = identities.c.issuer == claims.issuer, identities.c.subject == claims.subject
+    statement = select(users).join(identities, identities.c.user_id == users.c.id).where(*is_this_identity)
+    return (await connection.execute(statement)).one_or_none()
+
+
+async def connect_identity(connection: AsyncConnection, claims: IdentityClaims, user_id: int, *, now: datetime) -> None:
+    """Let a researcher log in as this person, too; sent again it changes nothing.
+
+    Raises `Conflict` (`identity_taken`).
+    """
+    user = await find_identity_user(connection, claims)
+    if user is not None and user.id == user_id:
+        return
+    if user is not None or not await store_identity(connection, claims, user_id, now=now):
+        raise Conflict(
+            "This login belongs to another account here, or yours is connected to another login. Nothing was changed.",
+            code="identity_taken",
+        )
+
+
+async def store_identity(connection: AsyncConnection, claims: IdentityClaims, user_id: int, *, now: datetime) -> bool:
+    """Whether it is theirs now: of each provider an account has one person, and each person one account."""
+    row = {"issuer": claims.issuer, "subject": claims.subject, "user_id": user_id, "connected_at": now}
+    stored = upsert(identities).values(row).on_conflict_do_nothing().returning(identities.c.user_id)
+    if (await connection.execute(stored)).one_or_none() is None:
+        return False
+    name = await load_login_name(connection, user_id)
+    await log_change(
+        connection, "login.connected", about=name, after={"issuer": claims.issuer}, actor=Actor(name, "page")
+    )
+    return True
+
+
+async def is_identity_connected(connection: AsyncConnection, user_id: int, issuer: str) -> bool:
+    statement = select(identities.c.subject).where(identities.c.user_id == user_id, identities.c.issuer == issuer)
+    return (await connection.execute(statement)).first() is not None
+
+
+async def disconnect_identity(connection: AsyncConnection, user_id: int, issuer: str) -> None:
+    """They log in by name and password from now on. Raises `Conflict` (`no_password`) for who has none: they could not
+    come in again, or would be connected again when they next came.
+    """
+    if (await load_user(connection, user_id)).password_hash is None:
+        raise Conflict("Set a password first. Nothing was changed.", code="no_password")
+    statement = delete(identities).where(identities.c.user_id == user_id, identities.c.issuer == issuer)
+    if (await connection.execute(statement)).rowcount:
+        await log_change(connection, "login.disconnected", after={"issuer": issuer})
+
+
+def not_invited_error() -> Forbidden:
+    return Forbidden(
+        "Nobody has let you in here yet. If you have an account, log in by name and password and connect this login on "
+        "your account page. Otherwise ask whoever runs this server for an invitation.",
+        code="not_invited",
+    )

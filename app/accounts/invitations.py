@@ -1,0 +1,177 @@
+"""Invitations: a link by which somebody comes in once, as a researcher of the server or as a member of a campaign."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.accounts import members
+from app.accounts.roles import MANAGE_PEOPLE, SHARE_CAMPAIGN, granted_needs, stronger_role
+from app.accounts.secrets import new_secret, secret_digest
+from app.accounts.users import insert_user, validate_server_role
+from app.database.account_tables import users
+from app.database.audit_log import CURRENT_ACTOR, Actor, log_change
+from app.database.sharing_tables import campaign_members, invitations
+from app.database.tables import campaigns
+from app.errors import Gone, Invalid, NotFound
+
+INVITATION_DAYS = 7
+MAX_NOTE_CHARACTERS = 80
+NEWCOMER_ROLE = "guest"  # of the server, whoever comes by an invitation to a campaign
+
+
+async def create_invitation(
+    connection: AsyncConnection,
+    campaign: Row[Any] | None,
+    role: str,
+    words: str,
+    *,
+    inviter_id: int | None,
+    now: datetime,
+) -> str:
+    """The secret of a link, shown this once. campaign: None for the whole server. words: for whom it is. by: who
+    invites, a row's id; None on the command line. Those that nobody followed in time are swept out on the way.
+
+    Raises `Invalid` (`role_unknown`, `note_invalid`).
+    """
+    valid_role = validate_server_role(role) if campaign is None else members.validate_member_role(role)
+    words = validate_note(words)
+    await connection.execute(delete(invitations).where(invitations.c.expires_at <= now))
+    token = new_secret()
+    values = {
+        "token_hash": secret_digest(token),
+        "campaign_id": campaign and campaign.id,
+        "role": valid_role,
+        "words": words,
+    }
+    ends = {"invited_by": inviter_id, "created_at": now, "expires_at": now + timedelta(days=INVITATION_DAYS)}
+    await connection.execute(insert(invitations).values(values | ends))
+    await log_change(connection, "invitation.made", campaign, about=words, after={"role": valid_role})
+    return token
+
+
+def invitation_path(token: str) -> str:
+    """The address of an invitation, without the server's."""
+    return f"/invitation?token={token}"
+
+
+def validate_note(words: str) -> str:
+    """A note for researchers. Raises `Invalid` (`note_invalid`)."""
+    words = words.strip()
+    if len(words) > MAX_NOTE_CHARACTERS or not words.isprintable():
+        raise Invalid(f"A note is one line of at most {MAX_NOTE_CHARACTERS} characters.", code="note_invalid")
+    return words
+
+
+async def list_open_invitations(
+    connection: AsyncConnection, campaign_id: int | None, *, now: datetime
+) -> Sequence[Row[Any]]:
+    """Those that are open, oldest first, each with `inviter`, a login name."""
+    conditions = invitations.c.campaign_id.is_not_distinct_from(campaign_id), invitations.c.expires_at > now
+    joined = invitations.outerjoin(users, users.c.id == invitations.c.invited_by)
+    statement = select(invitations, users.c.name.label("inviter")).select_from(joined).where(*conditions)
+    return (await connection.execute(statement.order_by(invitations.c.id))).all()
+
+
+async def delete_invitation(connection: AsyncConnection, campaign: Row[Any] | None, number: int) -> None:
+    """Raises `NotFound` (`invitation_not_found`) for one that was used, or is to another campaign."""
+    is_of_campaign = invitations.c.campaign_id.is_not_distinct_from(campaign.id if campaign else None)
+    statement = (
+        delete(invitations)
+        .where(invitations.c.id == number, is_of_campaign)
+        .returning(invitations.c.words, invitations.c.role)
+    )
+    row = (await connection.execute(statement)).one_or_none()
+    if row is None:
+        raise NotFound("This invitation was used, withdrawn or is too old.", code="invitation_not_found")
+    await log_change(connection, "invitation.withdrawn", campaign, about=row.words, before={"role": row.role})
+
+
+async def find_open_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
+    """An invitation with its campaign's `slug` and `name`, if it is to one, and the `inviter`.
+
+    Raises `Gone` (`invitation_used`) when it was used, is too old, withdrawn, or never was, and when who made it may
+    not invite any more.
+    """
+    member_columns = campaign_members.c
+    statement = (
+        select(invitations, campaigns.c.slug, campaigns.c.name, users.c.name.label("inviter"))
+        .add_columns(users.c.role.label("inviters_role"), member_columns.role.label("inviters_member"))
+        .outerjoin(campaigns, campaigns.c.id == invitations.c.campaign_id)
+        .outerjoin(users, users.c.id == invitations.c.invited_by)
+        .outerjoin(
+            campaign_members, (member_columns.campaign_id == campaigns.c.id) & (member_columns.user_id == users.c.id)
+        )
+        .where(invitations.c.token_hash == secret_digest(token), invitations.c.expires_at > now)
+    )
+    row = (await connection.execute(statement)).one_or_none()
+    need = MANAGE_PEOPLE if row is None or row.campaign_id is None else SHARE_CAMPAIGN
+    if row is None or (row.inviter is not None and need not in granted_needs(row.inviters_role, row.inviters_member)):
+        raise invitation_used_error()
+    return row
+
+
+def invitation_used_error() -> Gone:
+    return Gone(
+        "This invitation was used already, was withdrawn or is too old. Ask for another one.", code="invitation_used"
+    )
+
+
+async def redeem_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
+    """The invitation as `open_invitation` gives it, used up; of two that come at once the database lets one through.
+
+    Raises `Gone` (`invitation_used`).
+    """
+    row = await find_open_invitation(connection, token, now=now)
+    used = delete(invitations).where(invitations.c.id == row.id).returning(invitations.c.id)
+    if (await connection.execute(used)).one_or_none() is None:
+        raise invitation_used_error()
+    return row
+
+
+async def accept_invitation(connection: AsyncConnection, token: str, user: Row[Any], *, now: datetime) -> Row[Any]:
+    """The invitation, whose role a researcher has from now on, unless they have one that gives more."""
+    invitation = await redeem_invitation(connection, token, now=now)
+    CURRENT_ACTOR.set(Actor(user.name, "page", user.id))
+    if invitation.campaign_id is None:
+        role = stronger_role(user.role, invitation.role)
+        await connection.execute(update(users).where(users.c.id == user.id).values(role=role))
+    else:
+        await members.raise_member_role(connection, invitation.campaign_id, user, invitation.role, now=now)
+    await log_invitation_accepted(connection, invitation, user)
+    return invitation
+
+
+async def accept_invitation_as_new_user(
+    connection: AsyncConnection, token: str, name: str, password_hash: str, *, now: datetime
+) -> tuple[Row[Any], Row[Any]]:
+    """The invitation, and a new researcher with its role.
+
+    Raises what `add_user` raises; the caller's transaction must not be committed then, and the invitation stays.
+    """
+    invitation = await redeem_invitation(connection, token, now=now)
+    role = invitation.role if invitation.campaign_id is None else NEWCOMER_ROLE
+    user = await insert_user(connection, name, now=now, role=role, is_self_registered=True)
+    CURRENT_ACTOR.set(Actor(user.name, "page", user.id))
+    await connection.execute(update(users).where(users.c.id == user.id).values(password_hash=password_hash))
+    if invitation.campaign_id is not None:
+        await members.raise_member_role(connection, invitation.campaign_id, user, invitation.role, now=now)
+    await log_invitation_accepted(connection, invitation, user)
+    return invitation, user
+
+
+async def log_invitation_accepted(connection: AsyncConnection, invitation: Row[Any], user: Row[Any]) -> None:
+    """Write a line of the log: who accepted whose invitation, and what it was for."""
+    campaign = await members.find_campaign_by_id(connection, invitation.campaign_id)
+    facts = {"role": invitation.role, "for": invitation.words}
+    actor = Actor(user.name, "page", user.id)
+    await log_change(
+        connection,
+        "invitation.accepted",
+        campaign,
+        about=invitation.inviter or "command line",
+        after=facts,
+        actor=actor,
+    )

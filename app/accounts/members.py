@@ -1,0 +1,164 @@
+"""Members of a campaign: researchers with a role of their own there, beside those who have one for the whole server."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Label, Row, Text, delete, insert, null, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.accounts.access import Access
+from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, OWNER, stronger_role
+from app.accounts.users import find_user, normalize_typed_name
+from app.database.account_tables import users
+from app.database.audit_log import log_change
+from app.database.sharing_tables import campaign_members
+from app.database.tables import campaigns
+from app.errors import Conflict, Invalid, NotFound, shorten_echo
+
+MEMBER_COLUMNS = campaign_members.c
+
+
+async def insert_campaign_owner(connection: AsyncConnection, campaign_id: int, owner: int, *, now: datetime) -> None:
+    """Whoever creates a campaign owns it."""
+    values = {"campaign_id": campaign_id, "user_id": owner, "role": OWNER, "added_at": now}
+    await connection.execute(insert(campaign_members).values(values))
+
+
+def member_role_sql(campaign_id: ColumnElement[int], access: Access | None) -> Label[str]:
+    """SQL: somebody's role in a campaign, as `member`; NULL where they have none of their own."""
+    if access is None:
+        return null().cast(Text).label("member")
+    role_query = select(MEMBER_COLUMNS.role).where(
+        MEMBER_COLUMNS.campaign_id == campaign_id, MEMBER_COLUMNS.user_id == access.user_id
+    )
+    return role_query.scalar_subquery().label("member")
+
+
+async def list_members(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+    """The members by their login names, each with `user_id`, `name`, `role`, `added_at`."""
+    statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
+    return (
+        await connection.execute(statement.where(MEMBER_COLUMNS.campaign_id == campaign_id).order_by(users.c.name))
+    ).all()
+
+
+def validate_member_role(role: str) -> str:
+    """Raises `Invalid` (`role_unknown`)."""
+    if role not in NEEDS_BY_CAMPAIGN_ROLE:
+        raise Invalid(
+            f"A role in a campaign is one of {', '.join(NEEDS_BY_CAMPAIGN_ROLE)}. Nothing was changed.",
+            code="role_unknown",
+        )
+    return role
+
+
+async def add_member(connection: AsyncConnection, campaign: Row[Any], name: str, role: str, *, now: datetime) -> None:
+    """Give a researcher of this server a role in a campaign.
+
+    Raises `Invalid` (`role_unknown`), `NotFound` (`user_not_found`), `Conflict` (`already_member`).
+    """
+    valid_role = validate_member_role(role)
+    user = await find_user(connection, normalize_typed_name(name))
+    if user is None:
+        raise NotFound(
+            f"There is no researcher “{shorten_echo(name.strip())}” on this server. Nothing was changed.",
+            code="user_not_found",
+        )
+    if not await insert_member_if_new(connection, campaign, user, valid_role, now=now):
+        raise Conflict(
+            f"{user.name} is a member already. Nothing was changed. Give them another role in the table.",
+            code="already_member",
+        )
+
+
+async def insert_member_if_new(
+    connection: AsyncConnection, campaign: Row[Any], user: Row[Any], role: str, *, now: datetime, invited: bool = False
+) -> bool:
+    """Make a researcher a member, or return False for a member. invited: whether they accepted an invitation, and were
+    not added by the researcher who acts.
+    """
+    values = {"campaign_id": campaign.id, "user_id": user.id, "role": role, "added_at": now}
+    statement = upsert(campaign_members).values(values).on_conflict_do_nothing().returning(MEMBER_COLUMNS.user_id)
+    if (await connection.execute(statement)).one_or_none() is None:
+        return False
+    if invited:
+        await log_change(connection, "member.joined", campaign, after={"role": role})
+    else:
+        await log_change(connection, "member.added", campaign, about=user.name, after={"role": role})
+    return True
+
+
+async def raise_member_role(
+    connection: AsyncConnection, campaign_id: int, user: Row[Any], role: str, *, now: datetime
+) -> None:
+    """Make a researcher who accepted an invitation a member with this role, or with theirs if that gives more."""
+    campaign = await find_campaign_by_id(connection, campaign_id)
+    if campaign is not None and not await insert_member_if_new(connection, campaign, user, role, now=now, invited=True):
+        before = await lock_member(connection, campaign, user.id)
+        if stronger_role(before.role, role) != before.role:
+            await set_member_role(connection, campaign, user.id, role)
+
+
+async def find_campaign_by_id(connection: AsyncConnection, campaign_id: int | None) -> Row[Any] | None:
+    """A campaign by its row's id."""
+    return (await connection.execute(select(campaigns).where(campaigns.c.id == campaign_id))).one_or_none()
+
+
+async def set_member_role(connection: AsyncConnection, campaign: Row[Any], user_id: int, role: str) -> None:
+    """From their next request on, and that of their programs.
+
+    Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
+    """
+    if validate_member_role(role) != OWNER:
+        await require_another_campaign_owner(connection, campaign, user_id)
+    before = await lock_member(connection, campaign, user_id)
+    await connection.execute(
+        update(campaign_members).where(*member_key_conditions(campaign, user_id)).values(role=role)
+    )
+    old_facts, new_facts = {"role": before.role}, {"role": role}
+    await log_change(connection, "member.role", campaign, about=before.name, before=old_facts, after=new_facts)
+
+
+async def remove_member(connection: AsyncConnection, campaign: Row[Any], user_id: int) -> None:
+    """End somebody's own role in a campaign. What their role for the server gives stays.
+
+    Raises `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
+    """
+    await require_another_campaign_owner(connection, campaign, user_id)
+    before = await lock_member(connection, campaign, user_id)
+    await connection.execute(delete(campaign_members).where(*member_key_conditions(campaign, user_id)))
+    await log_change(connection, "member.removed", campaign, about=before.name, before={"role": before.role})
+
+
+def member_key_conditions(campaign: Row[Any], user_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return MEMBER_COLUMNS.campaign_id == campaign.id, MEMBER_COLUMNS.user_id == user_id
+
+
+async def lock_member(connection: AsyncConnection, campaign: Row[Any], user_id: int) -> Row[Any]:
+    """Held until the transaction ends. Raises `NotFound` (`member_not_found`)."""
+    statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
+    locking_statement = statement.where(*member_key_conditions(campaign, user_id)).with_for_update(
+        of=campaign_members, key_share=True
+    )
+    row: Row[Any] | None = (await connection.execute(locking_statement)).one_or_none()
+    if row is None:
+        raise NotFound("This researcher is no member of the campaign any more.", code="member_not_found")
+    return row
+
+
+async def require_another_campaign_owner(connection: AsyncConnection, campaign: Row[Any], user_id: int) -> None:
+    """Two owners who remove each other at once wait here for each other, and one stays. Raises `Conflict`
+    (`last_owner`) when without this member there would be none.
+    """
+    owners = select(MEMBER_COLUMNS.user_id).where(
+        MEMBER_COLUMNS.campaign_id == campaign.id, MEMBER_COLUMNS.role == OWNER
+    )
+    locking_statement = owners.order_by(MEMBER_COLUMNS.user_id).with_for_update(key_share=True)
+    if (await connection.execute(locking_statement)).scalars().all() == [user_id]:
+        raise Conflict(
+            "This is the last owner of the campaign, and somebody has to be one. Nothing was changed. Make another "
+            "member an owner first.",
+            code="last_owner",
+        )

@@ -1,0 +1,270 @@
+"""OpenID Connect, the protocol: what is asked of a provider, and what its word is worth. No SQL, no pages.
+
+Authorization code flow with PKCE (OpenID Connect Core 1.0, section 3.1; RFC 7636). A login is bound to the browser that
+began it by a signed cookie, which keeps state, nonce and code verifier.
+"""
+
+import asyncio
+import base64
+import hashlib
+import json
+import secrets
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeGuard
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+from pydantic import BaseModel, ValidationError
+
+from app.errors import BadGateway, Unauthenticated
+from app.text.email_address import is_email_address
+
+# What a signature is made with that only the provider can make: never none, nor a secret that we share.
+SIGNATURE_ALGORITHMS = [
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+    "Ed25519",
+]
+OPENID_SCOPE = "openid email"
+PROVIDER_TIMEOUT_SECONDS = 10.0  # for each request, from its beginning to the last byte of the reply
+PROVIDER_REST_SECONDS = (
+    5.0  # for which a provider that could not be reached is not asked for its addresses and keys again
+)
+MAX_REPLY_BYTES = 256 * 1024  # bytes
+PROVIDER_CACHE_SECONDS = 3600.0  # for which a provider's addresses and keys are kept
+MAX_SUBJECT_CHARACTERS = 255  # characters; OpenID Connect Core 1.0, section 2
+CLOCK_LEEWAY_SECONDS = 60  # by which clocks may differ
+
+
+class ProviderAddresses(BaseModel):
+    """Of a provider, as its discovery document has them, and how it wants to be told the client's secret."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    token_endpoint_auth_methods_supported: list[str] = ["client_secret_basic"]
+
+
+class LoginState(BaseModel):
+    """A login that somebody has begun, as their browser keeps it. user: the researcher who connects it to their
+    account, a row's id; None for who logs in. to: the page to go on to.
+    """
+
+    state: str
+    nonce: str
+    verifier: str
+    to: str
+    user: int | None = None
+
+    @classmethod
+    def new(cls, to: str, user: int | None = None) -> "LoginState":
+        return cls(
+            state=secrets.token_urlsafe(32),
+            nonce=secrets.token_urlsafe(32),
+            verifier=secrets.token_urlsafe(48),
+            to=to,
+            user=user,
+        )
+
+
+class IdentityClaims(BaseModel):
+    """Who somebody is, as a provider says: `subject` is theirs for good, an address of mail may change hands.
+
+    email: a plain address in lower case, which the provider has verified; so it never matches a login name without @.
+    """
+
+    issuer: str
+    subject: str
+    email: str | None = None
+
+
+@cache
+def trusted_authorities() -> ssl.SSLContext:
+    """Whose certificates are trusted: read once, for it takes tens of milliseconds."""
+    return httpx.create_ssl_context()
+
+
+@dataclass
+class Provider:
+    """One provider, by its issuer's address; what it says of itself is asked when it is first needed, and every hour.
+
+    transport: of the requests; None for the network.
+    """
+
+    issuer: str
+    client_id: str
+    client_secret: str
+    transport: httpx.AsyncBaseTransport | None = None
+    clock: Callable[[], float] = time.monotonic
+    _documents: dict[str, tuple[float, Any]] = field(default_factory=dict)
+    _resting_until: float = 0.0
+
+    async def login_url(self, login_state: LoginState, redirect_uri: str) -> str:
+        """Where a browser is sent. Raises `BadGateway` (`provider_unreachable`)."""
+        challenge = hashlib.sha256(login_state.verifier.encode()).digest()
+        query = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": redirect_uri,
+            "scope": OPENID_SCOPE,
+            "state": login_state.state,
+            "nonce": login_state.nonce,
+            "code_challenge": base64.urlsafe_b64encode(challenge).decode().rstrip("="),
+            "code_challenge_method": "S256",
+        }
+        address = (await self.load_addresses()).authorization_endpoint
+        return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(query)}"
+
+    async def exchange_code(self, code: str, login_state: LoginState, redirect_uri: str) -> IdentityClaims:
+        """Who came back with this code. Raises `BadGateway` (`provider_unreachable`) and `Unauthenticated`
+        (`provider_refused`).
+        """
+        addresses = await self.load_addresses()
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "code_verifier": login_state.verifier,
+        }
+        sends_secret_in_header = "client_secret_basic" in addresses.token_endpoint_auth_methods_supported
+        secret = {"client_id": self.client_id, "client_secret": self.client_secret}
+        reply = await self._request_json(
+            "POST",
+            addresses.token_endpoint,
+            data=form if sends_secret_in_header else form | secret,
+            auth=httpx.BasicAuth(self.client_id, self.client_secret) if sends_secret_in_header else None,
+        )
+        return self.verify_claims(await self._decode_claims(str(reply.get("id_token", ""))), login_state)
+
+    def verify_claims(self, claims: dict[str, Any], login_state: LoginState) -> IdentityClaims:
+        """What claims say, whose signature is good. Raises `Unauthenticated` (`provider_refused`)."""
+        registry = jwt.JWTClaimsRegistry(
+            leeway=CLOCK_LEEWAY_SECONDS,
+            iss={"essential": True, "value": self.issuer},
+            aud={"essential": True, "value": self.client_id},
+            sub={"essential": True},
+            exp={"essential": True},
+            iat={"essential": True},
+            nonce={"essential": True, "value": login_state.nonce},
+        )
+        try:
+            registry.validate(claims)
+        except (JoseError, TypeError, ValueError, OverflowError) as problem:
+            raise provider_refused_error() from problem
+        has_several_audiences = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
+        if (has_several_audiences or "azp" in claims) and claims.get("azp") != self.client_id:
+            raise provider_refused_error()
+        subject, mail, verified = claims["sub"], claims.get("email"), claims.get("email_verified") is True
+        if not is_plain_claim(subject) or len(subject) > MAX_SUBJECT_CHARACTERS:
+            raise provider_refused_error()
+        # Checked as it came: to lower a letter of another alphabet can make one of ours of it.
+        email = mail.lower() if verified and isinstance(mail, str) and is_email_address(mail) else None
+        return IdentityClaims(issuer=self.issuer, subject=subject, email=email)
+
+    async def load_addresses(self) -> ProviderAddresses:
+        """Raises `BadGateway` (`provider_unreachable`)."""
+        document = await self._cached_document(
+            "addresses", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
+        )
+        try:
+            addresses = ProviderAddresses.model_validate(document)
+        except ValidationError as problem:
+            raise provider_unreachable_error() from problem
+        if addresses.issuer != self.issuer:  # section 4.3 of Discovery: it must be the one that was asked
+            raise provider_unreachable_error()
+        return addresses
+
+    async def _decode_claims(self, token: str) -> dict[str, Any]:
+        """Of a token whose signature one of the provider's keys made; asked for anew if none that is known did."""
+        address = (await self.load_addresses()).jwks_uri
+        for refresh in (False, True):
+            keys = await self._cached_document("keys", address, refresh=refresh)
+            with suppress(JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                return dict(jwt.decode(token, KeySet.import_key_set(keys), algorithms=SIGNATURE_ALGORITHMS).claims)
+        raise provider_refused_error()
+
+    async def _cached_document(self, cache_key: str, address: str, *, refresh: bool = False) -> Any:
+        until, document = self._documents.get(cache_key, (0.0, None))
+        if document is None or refresh or self.clock() > until:
+            if self.clock() < self._resting_until:
+                raise provider_unreachable_error()
+            try:
+                document = await self._request_json("GET", address)
+            except BadGateway:
+                self._resting_until = self.clock() + PROVIDER_REST_SECONDS
+                raise
+            self._documents[cache_key] = self.clock() + PROVIDER_CACHE_SECONDS, document
+        return document
+
+    async def _request_json(self, method: str, address: str, **more: Any) -> dict[str, Any]:
+        """A JSON object that the provider sends. No redirect is followed."""
+        try:
+            async with (
+                asyncio.timeout(PROVIDER_TIMEOUT_SECONDS),
+                httpx.AsyncClient(
+                    transport=self.transport,
+                    verify=trusted_authorities(),
+                    timeout=PROVIDER_TIMEOUT_SECONDS,
+                    follow_redirects=False,
+                ) as client,
+                client.stream(method, address, headers={"Accept": "application/json"}, **more) as reply,
+            ):
+                body = b""
+                async for piece in reply.aiter_bytes():
+                    body += piece
+                    if len(body) > MAX_REPLY_BYTES:
+                        raise provider_unreachable_error()
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as problem:
+            raise provider_unreachable_error() from problem
+        if reply.status_code in (400, 401, 403) and method == "POST":
+            raise provider_refused_error()
+        try:
+            document = json.loads(body) if reply.status_code == 200 else None
+        except (ValueError, RecursionError):
+            document = None
+        if not isinstance(document, dict):
+            raise provider_unreachable_error()
+        return document
+
+
+def is_plain_claim(claim: object) -> TypeGuard[str]:
+    """Whether it is text that can be stored and shown as it is."""
+    return isinstance(claim, str) and claim != "" and claim.isprintable()
+
+
+def provider_unreachable_error() -> BadGateway:
+    return BadGateway(
+        "The provider of logins cannot be reached, or does not answer as it should. Try again in a minute.",
+        code="provider_unreachable",
+    )
+
+
+def provider_refused_error() -> Unauthenticated:
+    return Unauthenticated(
+        "The provider's answer does not belong to a login that was begun here just now. Begin again.",
+        code="provider_refused",
+    )
+
+
+def provider_denied_error() -> Unauthenticated:
+    return Unauthenticated(
+        "The provider did not let you in, or you did not agree there. Nothing was changed here. You can begin again.",
+        code="provider_denied",
+    )

@@ -1,0 +1,298 @@
+"""Logging in and out, and the account page: password and API tokens."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.accounts import identities, login, passwords, tokens, users
+from app.accounts.guards import (
+    RESEARCHER_HOME,
+    Researcher,
+    find_known_browser,
+    known_browser_cookie_name,
+    refuse_cross_site_request,
+    require_researcher,
+    safe_next_path,
+    session_cookie_value,
+)
+from app.accounts.roles import NEEDS_BY_SCOPE
+from app.errors import Forbidden, Invalid, NotFound, Refusal, Unauthenticated
+from app.http.dependencies import (
+    AppSettings,
+    Database,
+    Now,
+    RowId,
+    Transaction,
+    client_network,
+    is_json_wanted,
+    refusal_response,
+    render_page,
+    request_base_url,
+    retry_after_headers,
+)
+from app.settings import Settings
+
+ACCOUNT_PATH = "/admin/account"
+SEND_ORIGIN_HEADERS = {"Referrer-Policy": "same-origin"}  # without it a browser sends `Origin: null`
+KNOWN_BROWSER_SECONDS = 365 * 86_400  # for which a browser is known that someone logged in with
+
+public = APIRouter(include_in_schema=False)
+router = APIRouter(prefix=ACCOUNT_PATH, dependencies=[Depends(require_researcher)], include_in_schema=False)
+
+AccountFormText = Annotated[str, Form()]
+
+
+@public.get("/login")
+async def login_page(request: Request, token: str = "", next: str = RESEARCHER_HOME) -> HTMLResponse:  # noqa: A002  (a URL's word)
+    """The form, or for a one-time link a button: mail programs that look into links must not use it up."""
+    context = {"token": token, "next": safe_next_path(next)}
+    return render_page(request, "admin/login.html", context, headers=SEND_ORIGIN_HEADERS)
+
+
+@public.post("/login", dependencies=[Depends(refuse_cross_site_request)])
+async def submit_login(
+    *,
+    request: Request,
+    database: Database,
+    settings: AppSettings,
+    now: Now,
+    name: AccountFormText = "",
+    password: AccountFormText = "",
+    token: AccountFormText = "",
+    next: AccountFormText = RESEARCHER_HOME,  # noqa: A002  (a form's word)
+) -> Response:
+    """Start a session; a refusal shows the form again, with the name that was typed."""
+    session_limits: dict[str, Any] = {"hours": settings.session_hours, "idle_minutes": settings.idle_minutes}
+    try:
+        if token:
+            async with database.begin() as connection:
+                user = await users.load_user(connection, await login.redeem_one_time_login(connection, token, now=now))
+                session = await login.start_session(connection, user.id, now=now, by_link=True, **session_limits)
+        else:
+            browser = find_known_browser(request, name)
+            user = await login.authenticate(database, name, password, client_network(request), browser, now=now)
+            async with database.begin() as connection:
+                session = await login.start_session(connection, user.id, now=now, **session_limits)
+    except Refusal as refusal:
+        context = {"name": name[: users.MAX_LOGIN_NAME_CHARACTERS], "next": safe_next_path(next), "refusal": refusal}
+        return render_page(
+            request,
+            "admin/login.html",
+            context,
+            status=refusal.status,
+            headers=retry_after_headers(refusal) | SEND_ORIGIN_HEADERS,
+        )
+    return login_response(request, session, user.name, safe_next_path(next), settings)
+
+
+def login_response(request: Request, session: str, name: str, target: str, settings: Settings) -> Response:
+    """On to a page, with the session's cookie, and one by which this browser is known later."""
+    response = RedirectResponse(target, status_code=303)
+    set_session_cookie(request, response, session, settings)
+    mark = request.app.state.known_browsers.mark(name)
+    response.set_cookie(
+        known_browser_cookie_name(request),
+        mark,
+        max_age=KNOWN_BROWSER_SECONDS,
+        path="/login",
+        **cookie_options(request),
+    )
+    return response
+
+
+def set_session_cookie(request: Request, response: Response, session: str, settings: Settings) -> None:
+    response.set_cookie(
+        request.app.state.cookie_name,
+        session,
+        max_age=settings.session_hours * 3600,
+        **cookie_options(request),
+    )
+
+
+def cookie_options(request: Request) -> dict[str, Any]:
+    is_secure = "https" in (request.url.scheme, request_base_url(request).partition(":")[0])
+    return {"httponly": True, "samesite": "lax", "secure": is_secure}
+
+
+@public.post("/logout")
+async def submit_logout(request: Request, _session: Researcher, connection: Transaction) -> Response:
+    # In this order: who held a connection while the login is looked up on another could wait for ever, among many.
+    await login.end_session(connection, session_cookie_value(request))
+    return logout_response(request)
+
+
+def logout_response(request: Request) -> Response:
+    """Back to the login, without the cookie."""
+    response = RedirectResponse("/login", status_code=303)
+    response.delete_cookie(request.app.state.cookie_name)
+    return response
+
+
+@router.get("")
+async def account_page(request: Request, connection: Transaction, session: Researcher) -> HTMLResponse:
+    return await render_account_page(request, connection, session)
+
+
+async def render_account_page(
+    request: Request,
+    connection: Transaction,
+    session: login.LoginSession,
+    *,
+    refusal: Refusal | None = None,
+    form: str = "password",
+    new_token: str | None = None,
+) -> HTMLResponse:
+    """`new_token` is shown this once; a refusal beside its `form`."""
+    context = {
+        "tokens": await tokens.list_api_tokens(connection, session.user_id),
+        "scopes": list(NEEDS_BY_SCOPE),
+        "campaigns": await tokens.list_campaigns_for_token(connection, session.access),
+        "refusal": refusal,
+        "refused_form": form,
+        "new_token": new_token,
+        "connected": await can_log_in_by_provider(request, connection, session),
+    }
+    status = refusal.status if refusal else 200
+    return render_page(request, "admin/account.html", context, status=status, headers=retry_after_headers(refusal))
+
+
+async def can_log_in_by_provider(request: Request, connection: Transaction, session: login.LoginSession) -> bool:
+    """Whether they can log in by the provider, if this server has one."""
+    provider = request.app.state.provider
+    return provider is not None and await identities.is_identity_connected(connection, session.user_id, provider.issuer)
+
+
+@router.post("/password")
+async def change_password(
+    *,
+    request: Request,
+    database: Database,
+    now: Now,
+    session: Researcher,
+    current: AccountFormText = "",
+    password: AccountFormText = "",
+    revoke_tokens: AccountFormText = "",
+) -> Response:
+    """Without the current one for who has none, or has just come by a link, because they forgot it."""
+    try:
+        passwords.validate_password(password)
+        await confirm_current_password(request, database, session, current, now=now)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_account_page(request, connection, session, refusal=refusal)
+    password_hash = await passwords.hash_password(password)
+    async with database.begin() as connection:
+        await users.store_password(
+            connection,
+            session.user_id,
+            password_hash,
+            kept_session_digest=session.digest,
+            revoke_tokens=bool(revoke_tokens),
+        )
+    return RedirectResponse(f"{ACCOUNT_PATH}?done=password", status_code=303)
+
+
+async def confirm_current_password(
+    request: Request, database: Database, session: login.LoginSession, current: str, *, now: datetime
+) -> None:
+    """Let nobody who merely finds an open browser take over an account. Raises `Invalid` (`wrong_password`)."""
+    if session.must_confirm:
+        throttle_mark = f"session {session.digest.hex()}"  # nobody else's failures keep them from this
+        try:
+            await login.authenticate(database, session.name, current, client_network(request), throttle_mark, now=now)
+        except Unauthenticated as refusal:
+            raise Invalid("Your current password is not right. Nothing was changed.", code=refusal.code) from refusal
+
+
+CONFIRMATION_FIELDS = ("current", "csrf", "username")  # what the page that asks for the password has of its own
+
+
+class PasswordNeeded(Refusal):
+    """An act takes the current password, which was not sent or is not right: `refusal` says which, `act` what it takes
+    the password for, `fields` what else was sent.
+    """
+
+    code = "password_needed"
+
+    def __init__(self, refusal: Refusal, act: str, fields: list[tuple[str, str]]) -> None:
+        super().__init__(refusal.message, code=refusal.code, **refusal.details)
+        self.status = refusal.status
+        self.act = act
+        self.fields = fields
+
+
+def require_password(act: str) -> Any:
+    """Return a dependency that lets an act pass with the current password alone, the field `current` of its form. A
+    browser that sends none, or a wrong one, gets a page that asks for it and then does the act.
+
+    act: what the password is for, as the page says it after "to".
+    """
+
+    async def check(request: Request, database: Database, now: Now, who: Researcher) -> None:
+        if not who.must_confirm:
+            return
+        form = await request.form()
+        try:
+            if not form.get("current"):
+                raise Forbidden("This takes your current password. Nothing was changed yet.", code="password_needed")
+            await confirm_current_password(request, database, who, str(form["current"]), now=now)
+        except Refusal as refusal:
+            fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+            fields = [(name, value) for name, value in fields if name not in CONFIRMATION_FIELDS]
+            raise PasswordNeeded(refusal, act, fields) from refusal
+
+    return Depends(check)
+
+
+def form_page_path(address: str) -> str:
+    """Return the page on which the form of an act stands."""
+    if address.startswith("/admin/campaigns/"):
+        return "/".join(address.split("/")[:4]) + "/members"
+    return "/".join(address.split("/")[:3])
+
+
+def confirm_password_page(request: Request, error: Exception) -> Response:
+    """The page that asks for the password and sends the act again; programs get the refusal."""
+    assert isinstance(error, PasswordNeeded)  # noqa: S101  (registered for this class only)
+    if is_json_wanted(request):
+        return refusal_response(request, error.status, error.code, error.message, error.details)
+    context = {"refusal": error, "act": error.act, "fields": error.fields, "address": request.url.path}
+    context["back"] = form_page_path(request.url.path)
+    return render_page(request, "admin/confirm.html", context, status=error.status, headers=retry_after_headers(error))
+
+
+@router.post("/logout-everywhere")
+async def submit_logout_everywhere(request: Request, session: Researcher, connection: Transaction) -> Response:
+    await users.end_all_sessions(connection, session.user_id)
+    return logout_response(request)
+
+
+@router.post("/tokens", dependencies=[require_password("create a token")])
+async def submit_token(
+    *,
+    request: Request,
+    connection: Transaction,
+    now: Now,
+    session: Researcher,
+    name: AccountFormText = "",
+    scope: Annotated[list[str], Form()] = [],  # noqa: B006  (FastAPI copies it)
+    campaign: AccountFormText = "",
+) -> HTMLResponse:
+    try:
+        token_campaign = (
+            await tokens.find_campaign_for_token(connection, session.access, campaign) if campaign else None
+        )
+        token = await tokens.create_api_token(
+            connection, session.user_id, name, now=now, scopes=scope, campaign=token_campaign
+        )
+    except (Invalid, NotFound) as refusal:
+        return await render_account_page(request, connection, session, refusal=refusal, form="tokens")
+    return await render_account_page(request, connection, session, new_token=token)
+
+
+@router.post("/tokens/{token_id}/revoke")
+async def revoke_token(connection: Transaction, session: Researcher, token_id: RowId) -> Response:
+    await tokens.revoke_api_token(connection, session.user_id, token_id)
+    return RedirectResponse(f"{ACCOUNT_PATH}?done=token-revoked", status_code=303)

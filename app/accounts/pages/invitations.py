@@ -1,0 +1,154 @@
+"""Where somebody comes in who has no account yet: by an invitation, or to look at a campaign by a read-only link."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.accounts import invitations, login, passwords, users
+from app.accounts.guards import (
+    RESEARCHER_HOME,
+    find_known_browser,
+    link_cookie_name,
+    refuse_cross_site_request,
+    require_csrf,
+    session_cookie_value,
+)
+from app.accounts.pages.account import SEND_ORIGIN_HEADERS, cookie_options, login_response
+from app.accounts.shared_links import find_slug_by_shared_link
+from app.errors import NotFound, Refusal
+from app.http.dependencies import (
+    AppSettings,
+    Database,
+    Now,
+    Transaction,
+    client_network,
+    get_now,
+    render_page,
+    request_base_url,
+    retry_after_headers,
+)
+from app.settings import Settings
+
+public = APIRouter(include_in_schema=False)
+
+FormText = Annotated[str, Form()]
+LINK_COOKIE_SECONDS = 90 * 86_400  # for which a browser keeps a read-only link
+
+
+def invitation_url(request: Request, token: str) -> str:
+    return request_base_url(request) + invitations.invitation_path(token)
+
+
+def shared_link_url(request: Request, secret: str) -> str:
+    return f"{request_base_url(request)}/shared/{secret}"
+
+
+@public.get("/shared/{secret}")
+async def follow_shared_link(request: Request, connection: Transaction, secret: str) -> Response:
+    """To the campaign, whose pages get the secret as a cookie: it stands in no address that others may see."""
+    slug = await find_slug_by_shared_link(connection, secret)
+    if slug is None:
+        raise NotFound("This link was withdrawn, or is not complete. Ask for another one.", code="link_not_found")
+    address = f"{RESEARCHER_HOME}/campaigns/{slug}"
+    response = RedirectResponse(address, status_code=303)
+    rules = cookie_options(request)
+    response.set_cookie(link_cookie_name(request), secret, max_age=LINK_COOKIE_SECONDS, path=address, **rules)
+    return response
+
+
+@public.get("/invitation")
+async def invitation_page(request: Request, connection: Transaction, now: Now, token: str = "") -> HTMLResponse:
+    """What it is to, and a form: mail programs that look into links must not use it up."""
+    row = await invitations.find_open_invitation(connection, token, now=now)
+    session = await login.find_session(connection, session_cookie_value(request), now=now)
+    return render_invitation_page(request, row, token, session)
+
+
+def render_invitation_page(
+    request: Request,
+    row: Any,
+    token: str,
+    session: login.LoginSession | None,
+    *,
+    refusal: Refusal | None = None,
+    way: str = "",
+    name: str = "",
+) -> HTMLResponse:
+    if session is not None:
+        request.state.session = session
+    context = {
+        "invitation": row,
+        "token": token,
+        "refusal": refusal,
+        "way": way,
+        "name": name[: users.MAX_LOGIN_NAME_CHARACTERS],
+    }
+    headers = retry_after_headers(refusal) | SEND_ORIGIN_HEADERS
+    return render_page(
+        request, "admin/invitation.html", context, status=refusal.status if refusal else 200, headers=headers
+    )
+
+
+@public.post("/invitation", dependencies=[Depends(refuse_cross_site_request)])
+async def submit_invitation(
+    *,
+    request: Request,
+    database: Database,
+    settings: AppSettings,
+    now: Now,
+    token: FormText = "",
+    way: FormText = "",
+    name: FormText = "",
+    password: FormText = "",
+) -> Response:
+    """As whoever is logged in, as somebody with an account, or with a new one; a refusal shows the page again."""
+    async with database.begin() as connection:
+        row = await invitations.find_open_invitation(connection, token, now=now)
+        session = await login.find_session(connection, session_cookie_value(request), now=now)
+    target = f"{RESEARCHER_HOME}/campaigns/{row.slug}?done=invited" if row.slug else f"{RESEARCHER_HOME}?done=invited"
+    try:
+        if way == "me" and session is not None:
+            request.state.session = session
+            await require_csrf(request)
+            await accept_invitation_for_user(database, token, session.user_id, now=now)
+            return RedirectResponse(target, status_code=303)
+        return await accept_and_log_in(
+            request, database, settings, target, token=token, way=way, name=name, password=password
+        )
+    except Refusal as refusal:
+        return render_invitation_page(request, row, token, session, refusal=refusal, way=way, name=name)
+
+
+async def accept_and_log_in(
+    request: Request,
+    database: Database,
+    settings: Settings,
+    target: str,
+    *,
+    token: str,
+    way: str,
+    name: str,
+    password: str,
+) -> Response:
+    """Log somebody in, once the invitation is theirs."""
+    now = await get_now()
+    session_limits: dict[str, Any] = {"hours": settings.session_hours, "idle_minutes": settings.idle_minutes}
+    if way == "new":
+        passwords.validate_password(password)
+        password_hash = await passwords.hash_password(password)
+        async with database.begin() as connection:
+            _, user = await invitations.accept_invitation_as_new_user(connection, token, name, password_hash, now=now)
+    else:
+        browser = find_known_browser(request, name)
+        user = await login.authenticate(database, name, password, client_network(request), browser, now=now)
+        await accept_invitation_for_user(database, token, user.id, now=now)
+    async with database.begin() as connection:
+        session = await login.start_session(connection, user.id, now=now, **session_limits)
+    return login_response(request, session, user.name, target, settings)
+
+
+async def accept_invitation_for_user(database: Database, token: str, user_id: int, *, now: Now) -> None:
+    async with database.begin() as connection:
+        user = await users.load_user(connection, user_id)
+        await invitations.accept_invitation(connection, token, user, now=now)

@@ -1,0 +1,160 @@
+"""Researchers' page of who may reach a campaign: members, invitations, read-only links."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.accounts import invitations, members, shared_links
+from app.accounts.guards import Researcher, require_researcher
+from app.accounts.pages.account import confirm_current_password, require_password
+from app.accounts.pages.invitations import invitation_url, shared_link_url
+from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, VIEWER
+from app.database.campaign import load_campaign_by_slug, load_campaign_for_page
+from app.errors import Refusal
+from app.http.dependencies import Database, Now, RowId, Transaction, get_now, render_page, retry_after_headers
+
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
+
+MemberFormText = Annotated[str, Form(max_length=1000)]
+MemberAction = Callable[[Any, Any], Awaitable[Any]]
+
+
+@router.get("/members")
+async def members_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
+    return await render_members_page(request, connection, slug)
+
+
+async def render_members_page(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    *,
+    refusal: Refusal | None = None,
+    form: str = "",
+    invitation: str | None = None,
+    link: str | None = None,
+) -> HTMLResponse:
+    """The addresses of an `invitation` and a `link` are shown this once; a refusal beside its `form`."""
+    campaign = await load_campaign_for_page(connection, slug)
+    context = {
+        "campaign": campaign,
+        "members": await members.list_members(connection, campaign.id),
+        "invitations": await invitations.list_open_invitations(connection, campaign.id, now=await get_now()),
+        "links": await shared_links.list_shared_links(connection, campaign.id),
+        "roles": list(NEEDS_BY_CAMPAIGN_ROLE),
+        "refusal": refusal,
+        "refused_form": form,
+        "new_invitation": invitation,
+        "new_shared": link,
+        "days": invitations.INVITATION_DAYS,
+    }
+    status = refusal.status if refusal else 200
+    return render_page(request, "admin/members.html", context, status=status, headers=retry_after_headers(refusal))
+
+
+async def run_member_action(
+    request: Request, database: Database, slug: str, action: MemberAction, done_key: str, *, form: str = "members"
+) -> Response:
+    """The page after an act, or with why it was refused."""
+    try:
+        async with database.begin() as connection:
+            await action(connection, await load_campaign_by_slug(connection, slug))
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_members_page(request, connection, slug, refusal=refusal, form=form)
+    return RedirectResponse(f"/admin/campaigns/{slug}/members?done={done_key}", status_code=303)
+
+
+@router.post("/members", dependencies=[require_password("add a member")])
+async def submit_new_member(
+    *,
+    request: Request,
+    database: Database,
+    slug: str,
+    now: Now,
+    name: MemberFormText = "",
+    role: MemberFormText = VIEWER,
+) -> Response:
+    async def act(connection: Transaction, campaign: Any) -> None:
+        await members.add_member(connection, campaign, name, role, now=now)
+
+    return await run_member_action(request, database, slug, act, "member-added", form="add")
+
+
+@router.post("/members/{user_id}/role", dependencies=[require_password("change the role of a member")])
+async def submit_member_role(
+    request: Request, database: Database, slug: str, user_id: RowId, role: MemberFormText = ""
+) -> Response:
+    async def act(connection: Transaction, campaign: Any) -> None:
+        await members.set_member_role(connection, campaign, user_id, role)
+
+    return await run_member_action(request, database, slug, act, "role")
+
+
+@router.post("/members/{user_id}/remove", dependencies=[require_password("remove a member")])
+async def submit_member_removal(request: Request, database: Database, slug: str, user_id: RowId) -> Response:
+    async def act(connection: Transaction, campaign: Any) -> None:
+        await members.remove_member(connection, campaign, user_id)
+
+    return await run_member_action(request, database, slug, act, "member-removed")
+
+
+@router.post("/invitations")
+async def submit_campaign_invitation(
+    *,
+    request: Request,
+    database: Database,
+    session: Researcher,
+    slug: str,
+    now: Now,
+    role: MemberFormText = VIEWER,
+    words: MemberFormText = "",
+    current: MemberFormText = "",
+) -> HTMLResponse:
+    """A link that works once."""
+    try:
+        await confirm_current_password(request, database, session, current, now=now)
+        async with database.begin() as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+            token = await invitations.create_invitation(
+                connection, campaign, role, words, inviter_id=session.user_id, now=now
+            )
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_members_page(request, connection, slug, refusal=refusal, form="invitations")
+    async with database.begin() as connection:
+        return await render_members_page(request, connection, slug, invitation=invitation_url(request, token))
+
+
+@router.post("/invitations/{invitation}/withdraw")
+async def withdraw_campaign_invitation(connection: Transaction, slug: str, invitation: RowId) -> Response:
+    await invitations.delete_invitation(connection, await load_campaign_by_slug(connection, slug), invitation)
+    return RedirectResponse(f"/admin/campaigns/{slug}/members?done=invitation-withdrawn", status_code=303)
+
+
+@router.post("/links", dependencies=[require_password("make a read-only link")])
+async def submit_shared_link(
+    *, request: Request, database: Database, session: Researcher, slug: str, now: Now, words: MemberFormText = ""
+) -> HTMLResponse:
+    """A read-only link."""
+    try:
+        async with database.begin() as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+            secret = await shared_links.create_shared_link(
+                connection, campaign, words, maker_name=session.name, now=now
+            )
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_members_page(request, connection, slug, refusal=refusal, form="links")
+    async with database.begin() as connection:
+        return await render_members_page(request, connection, slug, link=shared_link_url(request, secret))
+
+
+@router.post("/links/{link}/withdraw")
+async def submit_link_withdrawal(connection: Transaction, slug: str, link: RowId) -> Response:
+    await shared_links.delete_shared_link(connection, await load_campaign_by_slug(connection, slug), link)
+    return RedirectResponse(f"/admin/campaigns/{slug}/members?done=link-withdrawn", status_code=303)

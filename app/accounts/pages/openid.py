@@ -1,0 +1,175 @@
+"""Logging in by a provider (OpenID Connect), and connecting its login to an account."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import RedirectResponse
+from itsdangerous import BadSignature, URLSafeTimedSerializer
+
+from app.accounts import identities, login, secrets
+from app.accounts.guards import RESEARCHER_HOME, Researcher, require_researcher, safe_next_path, session_cookie_value
+from app.accounts.openid import IdentityClaims, LoginState, Provider, provider_denied_error, provider_refused_error
+from app.accounts.pages.account import (
+    ACCOUNT_PATH,
+    SEND_ORIGIN_HEADERS,
+    confirm_current_password,
+    cookie_options,
+    login_response,
+    render_account_page,
+)
+from app.errors import NotFound, Refusal
+from app.http.dependencies import AppSettings, Database, Now, render_page, request_base_url
+from app.settings import Settings
+
+OPENID_LOGIN_PATH = "/login/openid"
+OPENID_CALLBACK_PATH = f"{OPENID_LOGIN_PATH}/back"
+LOGIN_STATE_SECONDS = 600  # for which a login that was begun can be ended
+
+public = APIRouter(include_in_schema=False)
+router = APIRouter(prefix=f"{ACCOUNT_PATH}/openid", dependencies=[Depends(require_researcher)], include_in_schema=False)
+
+
+def provider_from_settings(settings: Settings) -> Provider | None:
+    """The one that the operator has set."""
+    if settings.oidc_issuer is None:
+        return None
+    return Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret.get_secret_value())
+
+
+def require_provider(request: Request) -> Provider:
+    """Raises `NotFound` (`no_provider`)."""
+    provider: Provider | None = request.app.state.provider
+    if provider is None:
+        raise NotFound("This server has no provider of logins.", code="no_provider")
+    return provider
+
+
+@public.get(OPENID_LOGIN_PATH)
+async def start_openid_login(request: Request, next: str = RESEARCHER_HOME) -> Response:  # noqa: A002  (a URL's word)
+    """Off to the provider."""
+    try:
+        return await redirect_to_provider(request, LoginState.new(safe_next_path(next)))
+    except Refusal as refusal:
+        return render_refused_login_page(request, refusal)
+
+
+@public.get(OPENID_CALLBACK_PATH)
+async def finish_openid_login(
+    *,
+    request: Request,
+    database: Database,
+    settings: AppSettings,
+    now: Now,
+    code: str = "",
+    state: str = "",
+    error: str = "",
+) -> Response:
+    """Who comes back is logged in, or the login connected to the account of who began it."""
+    try:
+        provider, login_state = require_provider(request), read_login_state(request, state)
+        if error:
+            raise provider_denied_error()
+        claims = await provider.exchange_code(code, login_state, openid_callback_url(request))
+        if login_state.user is not None:
+            response = await finish_identity_connection(request, database, login_state.user, claims, now)
+        else:
+            async with database.begin() as connection:
+                admission: dict[str, Any] = {"domains": settings.oidc_domains, "role": settings.oidc_role}
+                user = await identities.user_for_identity(connection, claims, now=now, **admission)
+                session_limits: dict[str, Any] = {
+                    "hours": settings.session_hours,
+                    "idle_minutes": settings.idle_minutes,
+                }
+                session = await login.start_session(connection, user.id, now=now, method="provider", **session_limits)
+            response = login_response(request, session, user.name, login_state.to, settings)
+    except Refusal as refusal:
+        response = render_refused_login_page(request, refusal)
+    response.delete_cookie(login_state_cookie_name(request), path=OPENID_LOGIN_PATH)
+    return response
+
+
+@router.post("")
+async def start_identity_connection(
+    *, request: Request, database: Database, now: Now, session: Researcher, current: Annotated[str, Form()] = ""
+) -> Response:
+    """Off to the provider, to let this account be logged in to by it."""
+    try:
+        await confirm_current_password(request, database, session, current, now=now)
+        return await redirect_to_provider(request, LoginState.new(ACCOUNT_PATH, session.user_id))
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_account_page(request, connection, session, refusal=refusal, form="openid")
+
+
+@router.post("/disconnect")
+async def submit_disconnection(
+    *, request: Request, database: Database, now: Now, session: Researcher, current: Annotated[str, Form()] = ""
+) -> Response:
+    try:
+        await confirm_current_password(request, database, session, current, now=now)
+        async with database.begin() as connection:
+            await identities.disconnect_identity(connection, session.user_id, require_provider(request).issuer)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_account_page(request, connection, session, refusal=refusal, form="openid")
+    return RedirectResponse(f"{ACCOUNT_PATH}?done=disconnected", status_code=303)
+
+
+async def finish_identity_connection(
+    request: Request, database: Database, user_id: int, claims: IdentityClaims, now: Now
+) -> Response:
+    """Back to the account page of who began it, if they are still logged in. Raises what `connect` does, and
+    `Unauthenticated` (`provider_refused`).
+    """
+    async with database.begin() as connection:
+        session = await login.find_session(connection, session_cookie_value(request), now=now)
+        if session is None or session.user_id != user_id:
+            raise provider_refused_error()
+        await identities.connect_identity(connection, claims, user_id, now=now)
+    return RedirectResponse(f"{ACCOUNT_PATH}?done=connected", status_code=303)
+
+
+async def redirect_to_provider(request: Request, login_state: LoginState) -> Response:
+    """To the provider; the browser keeps what it must bring back."""
+    address = await require_provider(request).login_url(login_state, openid_callback_url(request))
+    response = RedirectResponse(address, status_code=303)
+    signed_state = login_state_signer(request).dumps(login_state.model_dump())
+    response.set_cookie(
+        login_state_cookie_name(request),
+        signed_state,
+        max_age=LOGIN_STATE_SECONDS,
+        path=OPENID_LOGIN_PATH,
+        **cookie_options(request),
+    )
+    return response
+
+
+def read_login_state(request: Request, state: str) -> LoginState:
+    """What this browser began not long ago. Raises `Unauthenticated` (`provider_refused`)."""
+    try:
+        stored_state = login_state_signer(request).loads(
+            request.cookies.get(login_state_cookie_name(request), ""), max_age=LOGIN_STATE_SECONDS
+        )
+    except BadSignature:
+        raise provider_refused_error() from None
+    login_state = LoginState.model_validate(stored_state)
+    if not secrets.is_same_secret(login_state.state, state):
+        raise provider_refused_error()
+    return login_state
+
+
+def login_state_signer(request: Request) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(request.app.state.known_browsers.key, salt="login by a provider")
+
+
+def login_state_cookie_name(request: Request) -> str:
+    return f"{request.app.state.cookie_name}_openid"
+
+
+def openid_callback_url(request: Request) -> str:
+    return f"{request_base_url(request)}{OPENID_CALLBACK_PATH}"
+
+
+def render_refused_login_page(request: Request, refusal: Refusal) -> Response:
+    context = {"next": RESEARCHER_HOME, "refusal": refusal}
+    return render_page(request, "admin/login.html", context, status=refusal.status, headers=SEND_ORIGIN_HEADERS)

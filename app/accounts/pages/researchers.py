@@ -1,0 +1,176 @@
+"""Researchers' page of everybody who works on this server, and of whom somebody invited."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.accounts import invitations, login, users
+from app.accounts.guards import Researcher, require_researcher
+from app.accounts.pages.account import confirm_current_password, require_password
+from app.accounts.pages.invitations import invitation_url
+from app.accounts.roles import MEMBER, ROLES
+from app.errors import Refusal
+from app.http.dependencies import (
+    Database,
+    Now,
+    RowId,
+    Transaction,
+    get_now,
+    render_page,
+    request_base_url,
+    retry_after_headers,
+)
+
+RESEARCHERS_PATH = "/admin/people"
+router = APIRouter(prefix=RESEARCHERS_PATH, dependencies=[Depends(require_researcher)], include_in_schema=False)
+
+ResearcherFormText = Annotated[str, Form()]
+
+
+@router.get("")
+async def researchers_page(request: Request, connection: Transaction) -> HTMLResponse:
+    return await render_researchers_page(request, connection)
+
+
+async def render_researchers_page(
+    request: Request,
+    connection: Transaction,
+    *,
+    refusal: Refusal | None = None,
+    form: str = "",
+    new_link: tuple[str, str] | None = None,
+    invitation: str | None = None,
+) -> HTMLResponse:
+    """`new_link` (a name and an address) and the address of an `invitation` are shown this once; a refusal beside its
+    `form`.
+    """
+    context = {
+        "users": await users.list_users(connection),
+        "invitations": await invitations.list_open_invitations(connection, None, now=await get_now()),
+        "roles": ROLES,
+        "refusal": refusal,
+        "refused_form": form,
+        "new_link": new_link,
+        "new_invitation": invitation,
+        "days": invitations.INVITATION_DAYS,
+    }
+    status = refusal.status if refusal else 200
+    return render_page(request, "admin/researchers.html", context, status=status, headers=retry_after_headers(refusal))
+
+
+@router.post("/invitations")
+async def submit_server_invitation(
+    *,
+    request: Request,
+    database: Database,
+    now: Now,
+    session: Researcher,
+    role: ResearcherFormText = MEMBER,
+    words: ResearcherFormText = "",
+    current: ResearcherFormText = "",
+) -> HTMLResponse:
+    """A link that works once, for somebody whose login name nobody needs to choose for them."""
+    try:
+        await confirm_current_password(request, database, session, current, now=now)
+        async with database.begin() as connection:
+            token = await invitations.create_invitation(
+                connection, None, role, words, inviter_id=session.user_id, now=now
+            )
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_researchers_page(request, connection, refusal=refusal, form="invitations")
+    async with database.begin() as connection:
+        return await render_researchers_page(request, connection, invitation=invitation_url(request, token))
+
+
+@router.post("/invitations/{invitation}/withdraw")
+async def withdraw_server_invitation(connection: Transaction, invitation: RowId) -> Response:
+    await invitations.delete_invitation(connection, None, invitation)
+    return RedirectResponse(f"{RESEARCHERS_PATH}?done=invitation-withdrawn", status_code=303)
+
+
+@router.post("")
+async def submit_new_researcher(
+    *,
+    request: Request,
+    database: Database,
+    now: Now,
+    session: Researcher,
+    name: ResearcherFormText = "",
+    role: ResearcherFormText = MEMBER,
+    current: ResearcherFormText = "",
+) -> HTMLResponse:
+    """A new researcher comes in by a link that works once, and then chooses a password."""
+    try:
+        await confirm_current_password(request, database, session, current, now=now)
+        async with database.begin() as connection:
+            user = await users.insert_user(connection, name, now=now, role=role)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_researchers_page(request, connection, refusal=refusal, form="users")
+    return await render_page_with_login_link(request, database, user, now=now)
+
+
+@router.post("/{user_id}/role", dependencies=[require_password("change the role of a researcher")])
+async def submit_server_role(
+    request: Request, database: Database, user_id: RowId, role: ResearcherFormText = ""
+) -> Response:
+    try:
+        async with database.begin() as connection:
+            await users.set_server_role(connection, user_id, role)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_researchers_page(request, connection, refusal=refusal, form="roles")
+    return RedirectResponse(f"{RESEARCHERS_PATH}?done=role", status_code=303)
+
+
+@router.get("/{user_id}/link")
+async def login_link_page(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
+    return render_page(request, "admin/login_link.html", {"user": await users.load_user(connection, user_id)})
+
+
+@router.post("/{user_id}/link")
+async def submit_login_link(
+    *,
+    request: Request,
+    database: Database,
+    now: Now,
+    session: Researcher,
+    user_id: RowId,
+    current: ResearcherFormText = "",
+) -> HTMLResponse:
+    """For someone who has forgotten the password."""
+    async with database.begin() as connection:
+        user = await users.load_user(connection, user_id)
+    try:
+        await confirm_current_password(request, database, session, current, now=now)
+    except Refusal as refusal:
+        context = {"user": user, "refusal": refusal}
+        return render_page(
+            request, "admin/login_link.html", context, status=refusal.status, headers=retry_after_headers(refusal)
+        )
+    return await render_page_with_login_link(request, database, user, now=now)
+
+
+async def render_page_with_login_link(
+    request: Request, database: Database, user: Any, *, now: datetime
+) -> HTMLResponse:
+    """The page with a fresh login link for a researcher's row."""
+    async with database.begin() as connection:
+        token = await login.create_one_time_login(connection, now=now, user_id=user.id)
+        link = request_base_url(request) + login.one_time_login_path(token)
+        return await render_researchers_page(request, connection, new_link=(user.name, link))
+
+
+@router.get("/{user_id}/remove")
+async def confirm_removal_page(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
+    """Asked before what cannot be taken back."""
+    return render_page(request, "admin/remove_user.html", {"user": await users.load_user(connection, user_id)})
+
+
+@router.post("/{user_id}/remove", dependencies=[require_password("remove a researcher")])
+async def submit_researcher_removal(connection: Transaction, session: Researcher, user_id: RowId) -> Response:
+    await users.delete_user(connection, user_id, actor_id=session.user_id)
+    return RedirectResponse(f"{RESEARCHERS_PATH}?done=user-removed", status_code=303)

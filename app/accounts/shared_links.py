@@ -1,0 +1,72 @@
+"""Read-only links: who has one sees a campaign as a viewer does, without an account."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, delete, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.accounts.access import Access
+from app.accounts.invitations import validate_note
+from app.accounts.login import LoginSession
+from app.accounts.roles import VIEWER
+from app.accounts.secrets import csrf_token_of_session, new_secret, secret_digest
+from app.database.audit_log import log_change
+from app.database.sharing_tables import campaign_links
+from app.database.tables import campaigns
+from app.errors import NotFound
+
+LINK_VISITOR_NAME = "read-only link"  # in the place of a login name
+
+
+async def create_shared_link(
+    connection: AsyncConnection, campaign: Row[Any], words: str, *, maker_name: str, now: datetime
+) -> str:
+    """The secret of a link, shown this once. Raises `Invalid` (`note_invalid`)."""
+    words, secret = validate_note(words), new_secret()
+    values = {
+        "campaign_id": campaign.id,
+        "token_hash": secret_digest(secret),
+        "words": words,
+        "made_by": maker_name,
+        "made_at": now,
+    }
+    await connection.execute(insert(campaign_links).values(values))
+    await log_change(connection, "link.made", campaign, about=words)
+    return secret
+
+
+async def list_shared_links(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+    """Those that work, oldest first."""
+    statement = select(campaign_links).where(campaign_links.c.campaign_id == campaign_id)
+    return (await connection.execute(statement.order_by(campaign_links.c.id))).all()
+
+
+async def delete_shared_link(connection: AsyncConnection, campaign: Row[Any], number: int) -> None:
+    """Raises `NotFound` (`link_not_found`) for one that was withdrawn, or is to another campaign."""
+    conditions = campaign_links.c.campaign_id == campaign.id, campaign_links.c.id == number
+    row = (
+        await connection.execute(delete(campaign_links).where(*conditions).returning(campaign_links.c.words))
+    ).one_or_none()
+    if row is None:
+        raise NotFound("This link was withdrawn already.", code="link_not_found")
+    await log_change(connection, "link.withdrawn", campaign, about=row.words)
+
+
+async def find_slug_by_shared_link(connection: AsyncConnection, secret: str) -> str | None:
+    """The campaign to which a link leads, by its slug; None if there is none any more."""
+    statement = select(campaigns.c.slug).join(campaign_links, campaign_links.c.campaign_id == campaigns.c.id)
+    result = await connection.execute(statement.where(campaign_links.c.token_hash == secret_digest(secret)))
+    slug: str | None = result.scalar_one_or_none()
+    return slug
+
+
+async def find_session_by_shared_link(connection: AsyncConnection, secret: str, slug: str) -> LoginSession | None:
+    """What whoever came to a campaign by a link may do there, and nowhere else."""
+    if not secret or await find_slug_by_shared_link(connection, secret) != slug:
+        return None
+    access = Access(0, "", VIEWER)
+    return LoginSession(
+        access, LINK_VISITOR_NAME, has_password=False, must_confirm=True, csrf=csrf_token_of_session(secret), digest=b""
+    )

@@ -1,0 +1,183 @@
+"""Researchers: who they are, and their passwords. What they may do is in `roles`, tokens of programs in `tokens`."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, delete, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.accounts.roles import OWNER, ROLES
+from app.database.account_tables import api_tokens, logins, one_time_logins, users
+from app.database.audit_log import Actor, log_change
+from app.errors import Conflict, Invalid, NotFound
+from app.text.email_address import is_email_address
+
+MAX_LOGIN_NAME_CHARACTERS = 64
+LOGIN_NAME_PATTERN = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{MAX_LOGIN_NAME_CHARACTERS - 1}}}")
+
+
+def normalize_typed_name(raw: str) -> str:
+    """Return a login name as it is looked up: in lower case, unless it has letters that no login name has: in
+    lower case some of them would become plain ones.
+    """
+    name = raw.strip()
+    return name.lower() if name.isascii() else name
+
+
+def validate_login_name(raw: str) -> str:
+    """A login name as it is stored: lower case, plain ASCII, so that no two look alike. Raises `Invalid`."""
+    name = normalize_typed_name(raw)
+    if not LOGIN_NAME_PATTERN.fullmatch(name):
+        raise Invalid(
+            "A login name begins with a letter or digit and has only letters a to z, digits and . _ @ + - "
+            "(64 characters at most).",
+            code="user_name_invalid",
+        )
+    if "@" in name and not is_email_address(name):
+        raise Invalid(
+            f"“{name}” has an @, but is not an e-mail address such as ada@example.org. Use an address or another name.",
+            code="user_name_invalid",
+        )
+    return name
+
+
+async def find_user(connection: AsyncConnection, name: str) -> Row[Any] | None:
+    """The researcher whose stored login name this is."""
+    return (await connection.execute(select(users).where(users.c.name == name))).one_or_none()
+
+
+async def load_user(connection: AsyncConnection, user_id: int) -> Row[Any]:
+    """Raises `NotFound` (`user_not_found`)."""
+    row: Row[Any] | None = (await connection.execute(select(users).where(users.c.id == user_id))).one_or_none()
+    if row is None:
+        raise NotFound("This researcher has been removed.", code="user_not_found")
+    return row
+
+
+async def list_users(connection: AsyncConnection) -> Sequence[Row[Any]]:
+    return (await connection.execute(select(users).order_by(users.c.name))).all()
+
+
+def validate_server_role(role: str) -> str:
+    """Raises `Invalid` (`role_unknown`)."""
+    if role not in ROLES:
+        raise Invalid(f"A role is one of {', '.join(ROLES)}. Nothing was changed.", code="role_unknown")
+    return role
+
+
+async def insert_user(
+    connection: AsyncConnection, raw_name: str, *, now: datetime, role: str = OWNER, is_self_registered: bool = False
+) -> Row[Any]:
+    """Add a researcher who has no password yet. comes: whether they create their account themselves.
+
+    Raises `Invalid` (`user_name_invalid`, `role_unknown`), `Conflict` (`user_exists`).
+    """
+    name = validate_login_name(raw_name)
+    statement = (
+        upsert(users)
+        .values(name=name, created_at=now, role=validate_server_role(role))
+        .on_conflict_do_nothing()
+        .returning(users)
+    )
+    row: Row[Any] | None = (await connection.execute(statement)).one_or_none()
+    if row is None:
+        raise Conflict(f"There is already a researcher “{name}”.", code="user_exists", name=name)
+    if is_self_registered:
+        await log_change(connection, "user.joined", after={"role": role}, actor=Actor(name, "page", row.id))
+    else:
+        await log_change(connection, "user.added", about=name, after={"role": role})
+    return row
+
+
+async def delete_user(connection: AsyncConnection, user_id: int, *, actor_id: int) -> None:
+    """End someone's access, with their sessions and tokens. Nobody removes themselves, so somebody always stays.
+
+    Raises `Conflict` (`own_account`, `last_owner`), `NotFound` (`user_not_found`).
+    """
+    if user_id == actor_id:
+        raise Conflict("You cannot remove yourself. Ask another researcher to do it.", code="own_account")
+    await require_another_server_owner(connection, user_id)
+    statement = delete(users).where(users.c.id == user_id).returning(users.c.name)
+    name = (await connection.execute(statement)).scalar_one_or_none()
+    if name is None:
+        raise NotFound("This researcher has already been removed.", code="user_not_found")
+    await log_change(connection, "user.removed", about=name)
+
+
+async def set_server_role(connection: AsyncConnection, user_id: int, role: str) -> None:
+    """From their next request on, and that of their programs.
+
+    Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`user_not_found`).
+    """
+    if validate_server_role(role) != OWNER:
+        await require_another_server_owner(connection, user_id)
+    before = await load_user(connection, user_id)
+    await connection.execute(update(users).where(users.c.id == user_id).values(role=role))
+    await log_change(connection, "user.role", about=before.name, before={"role": before.role}, after={"role": role})
+
+
+async def require_another_server_owner(connection: AsyncConnection, user_id: int) -> None:
+    """Two owners who demote or remove each other at once wait here for each other, and one stays.
+
+    Raises `Conflict` (`last_owner`) when without this researcher there would be none.
+    """
+    owners = select(users.c.id).where(users.c.role == OWNER).order_by(users.c.id).with_for_update()
+    if (await connection.execute(owners)).scalars().all() == [user_id]:
+        raise Conflict(
+            "This is the last owner, and somebody has to be one. Nothing was changed. Make another researcher an "
+            "owner first.",
+            code="last_owner",
+        )
+
+
+async def store_password(
+    connection: AsyncConnection,
+    user_id: int,
+    password_hash: str,
+    *,
+    kept_session_digest: bytes,
+    revoke_tokens: bool = False,
+) -> None:
+    """A new password ends every other session of this user and their login links; if wished, their API tokens, too.
+
+    `keep` is the digest of the session that asks. From now on it must show the new password to change it again.
+    """
+    await connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
+    await connection.execute(
+        delete(logins).where(logins.c.user_id == user_id, logins.c.token_hash != kept_session_digest)
+    )
+    await connection.execute(update(logins).where(logins.c.token_hash == kept_session_digest).values(by_link_at=None))
+    await connection.execute(delete(one_time_logins).where(one_time_logins.c.user_id == user_id))
+    if revoke_tokens:
+        await connection.execute(delete(api_tokens).where(api_tokens.c.user_id == user_id))
+    after = {"tokens": "all revoked"} if revoke_tokens else None
+    await log_change(connection, "user.password", about=await load_login_name(connection, user_id), after=after)
+
+
+async def end_all_sessions(connection: AsyncConnection, user_id: int) -> None:
+    """End all sessions of this user, and the login links that nobody has used yet."""
+    await connection.execute(delete(logins).where(logins.c.user_id == user_id))
+    await connection.execute(delete(one_time_logins).where(one_time_logins.c.user_id == user_id))
+    await log_change(connection, "login.out_everywhere", about=await load_login_name(connection, user_id))
+
+
+async def load_login_name(connection: AsyncConnection, user_id: int) -> str:
+    """The login name of a researcher who is there."""
+    name: str = (await connection.execute(select(users.c.name).where(users.c.id == user_id))).scalar_one()
+    return name
+
+
+async def find_or_create_first_user(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
+    """The oldest researcher; on a fresh installation `admin`, who has no password yet."""
+    oldest = select(users).order_by(users.c.id).limit(1)
+    row: Row[Any] | None = (await connection.execute(oldest)).one_or_none()
+    if row is None:
+        # Two processes that start at once: one inserts, the other waits for it and finds the row.
+        await connection.execute(
+            upsert(users).values(name="admin", created_at=now, role=OWNER).on_conflict_do_nothing()
+        )
+        row = (await connection.execute(oldest)).one()
+    return row

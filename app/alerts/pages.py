@@ -1,0 +1,44 @@
+"""Alerts of a campaign for researchers: all of them, how they were sent, and that somebody has seen one."""
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.accounts.guards import require_researcher
+from app.alerts import listings
+from app.alerts.outbox import MAX_TRIES_PER_MESSAGE, Outbox
+from app.alerts.settings import undeliverable_addresses
+from app.alerts.webhook import webhook_signing_key
+from app.database.alerts import alert_sentence
+from app.database.audit_log import CURRENT_ACTOR
+from app.database.campaign import load_campaign_by_slug, load_campaign_for_page
+from app.http.dependencies import AppSettings, Now, RowId, Transaction, render_page
+
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
+
+
+@router.get("/alerts")
+async def alerts_page(request: Request, connection: Transaction, settings: AppSettings, slug: str) -> HTMLResponse:
+    campaign = await load_campaign_for_page(connection, slug)
+    outbox: Outbox = request.app.state.outbox
+    context = {
+        "campaign": campaign,
+        "alerts": await listings.list_alerts(connection, campaign.id),
+        "seen": await listings.list_alerts(connection, campaign.id, seen=True),
+        "messages": await listings.list_alert_messages(connection, campaign.id),
+        "alert_said": alert_sentence,
+        "tries": MAX_TRIES_PER_MESSAGE,
+        "undeliverable": undeliverable_addresses(campaign.alert_emails),
+        "mails": settings.smtp_url is not None,
+        "key": webhook_signing_key(outbox.secret, campaign.id) if campaign.alert_webhook else None,
+    }
+    return render_page(request, "admin/alerts.html", context)
+
+
+@router.post("/alerts/{alert}/seen")
+async def post_alert_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> Response:
+    await listings.mark_alert_seen(
+        connection, await load_campaign_by_slug(connection, slug), alert, user_name=CURRENT_ACTOR.get().name, now=now
+    )
+    return RedirectResponse(f"/admin/campaigns/{slug}#alerts", status_code=303)

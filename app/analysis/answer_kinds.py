@@ -1,0 +1,143 @@
+"""Answers read as another kind than they are: as labels, and what is said of it.
+
+What can be read as what stands in `app.inference.observations.judgment_kinds`.
+"""
+
+from collections.abc import Collection
+from itertools import pairwise
+
+import numpy as np
+
+from app.analysis.result_types import MAX_CLASSES, Answers
+from app.designs.design import ValueKind
+from app.designs.scale import MAX_POINTS
+from app.inference.ground.arrays import Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
+from app.inference.observations.judgment_kinds import CLASS_KINDS, READABLE_KINDS, JudgmentKind
+
+ANSWER_KIND_WORDS: dict[JudgmentKind, str] = {
+    "points": "scores",
+    "ratio": "ratios",
+    "classes": "labels",
+    "ordered_classes": "labels in an order",
+    "order": "an order of the items of a HIT",
+}
+
+
+def can_read_answers_as(wanted_kind: JudgmentKind, given_kind: ValueKind) -> bool:
+    """Whether answers of this kind can be read so."""
+    return wanted_kind in READABLE_KINDS[given_kind]
+
+
+def refuse_unreadable_answers(title: str, readable_kinds: Collection[JudgmentKind], answers: Answers) -> None:
+    """Raises `Inestimable` (`method_reads_other_answers`) for a method that takes none of what can be made of them."""
+    if not any(can_read_answers_as(kind, answers.value_kind) for kind in readable_kinds):
+        kind_words = " or ".join(ANSWER_KIND_WORDS[kind] for kind in readable_kinds)
+        raise Inestimable(
+            f"“{title}” reads {kind_words}. Annotators of this campaign give {ANSWER_KIND_WORDS[answers.value_kind]}, which cannot be "
+            "read so.",
+            code="method_reads_other_answers",
+        )
+
+
+# Labels
+
+
+def has_class_labels(answers: Answers) -> bool:
+    """Whether annotators chose among classes, so that nothing need be cut."""
+    return answers.value_kind in CLASS_KINDS
+
+
+def label_count(answers: Answers, class_count: int) -> int:
+    """How many labels there are: the design's, else `classes`, into which scores are cut."""
+    return len(answers.classes) if has_class_labels(answers) else class_count
+
+
+def judgment_labels(answers: Answers, class_count: int) -> Integers:
+    """(J,) the label of each judgment: the class that was chosen, or a score cut into `classes` pieces of the scale of
+    equal width, a cut belonging to the upper one.
+    """
+    if has_class_labels(answers):
+        return answers.value.astype(np.intp)
+    if not 2 <= class_count <= MAX_CLASSES:
+        raise ValueError(f"there are 2 to {MAX_CLASSES} classes, not {class_count}")
+    # Rounded, so that 100 / 3 * 3 and the like land where they should.
+    return np.minimum(np.floor(np.round(answers.score * class_count / MAX_POINTS, 9)), class_count - 1).astype(np.intp)
+
+
+def label_names(answers: Answers, class_count: int) -> list[str]:
+    """What the labels are called: as the design does, or in points, "0 to 50", "50 to 100"."""
+    if has_class_labels(answers):
+        return [*answers.classes]
+    return [f"{low} to {high}" for low, high in pairwise(["0", *format_score_cuts(class_count), f"{MAX_POINTS:g}"])]
+
+
+def format_score_cuts(class_count: int) -> list[str]:
+    """Where scores are cut, in points."""
+    return [f"{MAX_POINTS * k / class_count:.4g}" for k in range(1, class_count)]
+
+
+# What is said of it
+
+
+def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) -> tuple[Note, ...]:
+    """How the campaign's answers were read as another kind, in sentences; none where they are of that kind.
+
+    classes: into how many labels scores are cut.
+    """
+    if kind == "order":
+        return order_reading_notes(answers)
+    if kind == answers.value_kind:
+        return ()
+    if kind == "classes":
+        return class_reading_notes(answers, class_count)
+    if answers.value_kind == "ordered_classes":
+        first, *_, last = answers.classes
+        sentence = (
+            f"Labels were read as scores by their place, from “{first}” at 0 points to “{last}” at {MAX_POINTS:g}."
+        )
+        return read_as_note(sentence)
+    return ratio_reading_notes() if answers.value_kind == "ratio" else ()
+
+
+def order_reading_notes(answers: Answers) -> tuple[Note, ...]:
+    """Of pairs of items of a HIT: which is preferred, and when it is a tie."""
+    if not answers.parameters.ties:
+        sentence = "Of items with the same place in a HIT nobody knows which is better: such pairs count for nothing."
+        return (Note("unknown_pairs_left_out", sentence),)
+    if answers.value_kind == "order":
+        return ()
+    margin = MAX_POINTS * answers.parameters.tie_margin
+    words = {
+        "points": ("the higher score", f"scores up to {margin:g} points apart" if margin else "equal scores"),
+        "ratio": ("the larger ratio", "equal ratios"),
+        "ordered_classes": ("the higher label", "equal labels"),
+    }
+    higher, equal = words[answers.value_kind]
+    sentence = f"Answers were read as an order: of two items the one with {higher} is preferred; {equal} are a tie."
+    return read_as_note(sentence)
+
+
+def class_reading_notes(answers: Answers, class_count: int) -> tuple[Note, ...]:
+    """What labels are where annotators gave something else."""
+    if has_class_labels(answers):
+        return read_as_note("Labels were read without their order.")
+    cut_points = ", ".join(format_score_cuts(class_count))
+    sentence = f"Labels are scores cut into {class_count} classes at {cut_points}; a score on a cut belongs to the upper class."
+    cut = Note("labels_are_cut", sentence)
+    return (*ratio_reading_notes(), cut) if answers.value_kind == "ratio" else (cut,)
+
+
+def ratio_reading_notes() -> tuple[Note, ...]:
+    """The share of a ratio in itself and the reference is the logistic function of its logarithm."""
+    sentence = (
+        "Ratios were read as scores by their logarithm: as much as the reference is 50 points, half as much 33, twice "
+        "as much 67, and nothing reaches 0 or 100."
+    )
+    return read_as_note(sentence)
+
+
+def read_as_note(sentence: str) -> tuple[Note]:
+    """What was made of answers of a finer kind."""
+    return (Note("read_as", sentence),)

@@ -1,0 +1,466 @@
+"""API: posteriors, exports, verification, analysis."""
+
+import asyncio
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from app.accounts.guards import CurrentAccess, require_program
+from app.accounts.roles import SEE_PEOPLE
+from app.analysis import posterior_page
+from app.analysis.available_methods import load_available_methods
+from app.analysis.export import open_export
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS, all_method_exports
+from app.analysis.pages.analysis import ProcessFits, export_response, require_access_to_annotators
+from app.analysis.result_types import MAX_CLASSES, Options, ResultTable
+from app.analysis.score_tables import build_comparison_table, build_method_score_table
+from app.analysis.subgroups import MAX_GROUP_CHARACTERS
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.designs.criteria import find_criterion
+from app.designs.registry import design_of
+from app.http.dependencies import Database, Now, ReadingDatabase, Transaction, document_refusals
+from app.inference.ground.notes import Note
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.record import replay
+from app.record.campaign_law import law_of
+
+router = APIRouter(
+    prefix="/api/v1/campaigns/{slug}",
+    tags=["Results"],
+    dependencies=[Depends(require_program), Depends(require_access_to_annotators)],
+    responses=document_refusals(
+        {
+            401: "`token_missing`, `token_invalid`",
+            404: "`campaign_not_found`, `criterion_not_found`",
+            422: "`invalid`; `details.fields` names each field",
+        }
+    ),
+)
+
+
+RowOffsetQuery = Annotated[int, Query(ge=0, le=2**31)]
+RowLimitQuery = Annotated[int, Query(ge=1, le=10_000)]
+ClassCountQuery = Annotated[
+    int,
+    Query(
+        ge=2,
+        le=MAX_CLASSES,
+        description="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
+    ),
+]
+
+
+CriterionQuery = Annotated[
+    str,
+    Query(
+        max_length=200, description="One of the campaign's criteria by its name, where it has any; default: the first."
+    ),
+]
+
+
+GroupQuery = Annotated[
+    str,
+    Query(
+        max_length=MAX_GROUP_CHARACTERS,
+        description="Only annotators who gave an answer to a question that was asked once, as `question=answer`, or "
+        "another one, as `question!=answer`; default: all.",
+    ),
+]
+
+
+class DisplayedPosteriorSchema(BaseModel):
+    """A posterior's numbers as pages and exported files show them."""
+
+    score: float = Field(description="In `unit` of the reply.")
+    standard_deviation: float | None = Field(description="Of the posterior; null of ratios, whose error is a factor.")
+    low: float
+    high: float
+    mean: float | None = Field(description="In `unit_of_means`, as its error and the calibrated interval.")
+    standard_error: float | None
+    calibrated_low_95: float | None
+    calibrated_high_95: float | None
+
+
+class PosteriorSchema(BaseModel):
+    """The numbers of an item. Those outside `as_shown` are fractions of the scale, 0 to 1, whatever pages show."""
+
+    id: str
+    text: str
+    state: list[float] = Field(
+        description="The posterior's numbers: alpha and beta, mu and sigma squared, or a count for each label."
+    )
+    a: float = Field(description="The first of them: alpha of a Beta posterior, or mu of a Gaussian.")
+    b: float | None = Field(description="The second: beta of a Beta posterior, or sigma squared of a Gaussian.")
+    score: float = Field(
+        description="Mode of the Beta, mean of the Gaussian, median of the log-normal, where a ratio r is r / (1 + r), "
+        "or the share of the likeliest label; 0 to 1 for the bounded laws."
+    )
+    variance: float = Field(description="Of the posterior, in squared fractions of the scale.")
+    low: float = Field(description="Lower end of the posterior's central interval, a fraction of the scale.")
+    high: float = Field(description="Its upper end.")
+    judgments: int
+    mean_score: float | None = Field(
+        description="Mean of the scores given, 0 to 1; a ratio r counts as r / (1 + r), and a place as the share of "
+        "the other items of its HIT that it beats. Null without any, and of labels, which have no order."
+    )
+    standard_error: float | None = Field(
+        description="Of that mean, judging by how far annotators differ; null while no two differ on any item."
+    )
+    calibrated_low_95: float | None = Field(
+        description="Lower end of the calibrated interval, which holds the mean score that all annotators would give, "
+        "95 times in 100, whatever `level` is."
+    )
+    calibrated_high_95: float | None
+    label: str | None = Field(
+        description="The likeliest label, where labels are counted; null before the first one, and where others are as "
+        "likely."
+    )
+    as_shown: DisplayedPosteriorSchema
+
+
+class PosteriorPageSchema(BaseModel):
+    total: int = Field(description="Of the whole campaign; 0 before the launch.")
+    unit: str = Field(description="Of scores in `as_shown`, in words, such as `score, points`.")
+    unit_of_means: str | None = Field(description="Of means in `as_shown`; null of labels, which have none.")
+    posteriors: list[PosteriorSchema]
+
+
+@router.get("/posteriors")
+async def list_posteriors(
+    database: Database,
+    fits: ProcessFits,
+    slug: str,
+    *,
+    offset: RowOffsetQuery = 0,
+    limit: RowLimitQuery = 1000,
+    order: Annotated[posterior_page.PosteriorOrder, Query(description="`-` for descending.")] = "number",
+    level: Annotated[float, Query(gt=0, lt=1, description="Mass of the posterior's interval.")] = 0.95,
+    criterion: CriterionQuery = "",
+) -> PosteriorPageSchema:
+    """A page of the items' newest posteriors, each with the calibrated interval of the `items` export beside it."""
+    async with fits.open_reader(database) as connection:
+        campaign = find_criterion(await load_campaign_by_slug(connection, slug), criterion)
+        intervals = await fits.load_calibrated_intervals(connection, campaign)
+        total, estimates = await posterior_page.load_posterior_page(
+            connection, campaign, intervals, offset=offset, limit=limit, order=order, level=level
+        )
+    design = design_of(campaign)
+    units = {
+        "unit": design.score_unit(law_of(campaign)).axis_title,
+        "unit_of_means": design.unit.axis_title if design.is_ordered else None,
+    }
+    return PosteriorPageSchema.model_validate({"total": total, "posteriors": estimates} | units, from_attributes=True)
+
+
+EXPORT_NAMES_HELP = (
+    "`items`, `responses`, `unanswered`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` (CSV), or what "
+    "needs a fit: "
+    f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in all_method_exports())}, where the campaign's answers "
+    "reach it."
+)
+
+
+@router.get(
+    "/export/{what}",
+    response_class=StreamingResponse,
+    responses=document_refusals(
+        {
+            404: "`campaign_not_found`, `criterion_not_found`, `export_not_found`",
+            409: "`not_launched`, `no_beta_posterior`; of a fit such as `no_judgments`, `no_overlap`, "
+            "`method_reads_other_answers`",
+        }
+    ),
+)
+async def get_export(
+    database: ReadingDatabase,
+    fits: ProcessFits,
+    slug: str,
+    what: Annotated[str, Field(description=EXPORT_NAMES_HELP)],
+    format: Literal["csv", "jsonl"] = "csv",  # noqa: A002  (a parameter's word)
+    *,
+    now: Now,
+    spreadsheet: Annotated[
+        bool, Query(description="Put an apostrophe before cells that spreadsheet programs would change: 001, =1+1.")
+    ] = False,
+    classes: ClassCountQuery = 2,
+    criterion: CriterionQuery = "",
+) -> StreamingResponse:
+    """A download of everything, streamed from one snapshot. Annotators appear under pseudonyms. Of several criteria,
+    items, responses and segments have a row for each; what needs a fit, and the EASL file, is of one.
+    """
+    export_options: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
+    return export_response(await open_export(database, slug, what, format, fits=fits, **export_options), now)
+
+
+class MismatchSchema(BaseModel):
+    number: int
+    external_id: str
+    column: str
+    stored: float
+    replayed: float
+    criterion: str | None = Field(default=None, description="By which it is; null where there are no criteria.")
+
+
+class VerificationSchema(BaseModel):
+    is_clean: bool = Field(description="Every posterior is bit for bit what the responses lead to.")
+    responses: int
+    items: int
+    mismatch_count: int
+    beyond_rounding: int = Field(
+        description="How many of them differ by more than the rounding of an earlier version, or of another system's "
+        "mathematics library. If none does, `easel verify CAMPAIGN --replay` stores the posteriors again."
+    )
+    mismatches: list[MismatchSchema] = Field(description="The first 20.")
+
+
+@router.get("/verify", responses=document_refusals({409: "`not_launched`, `not_replayable`"}))
+async def get_verification(database: ReadingDatabase, slug: str) -> VerificationSchema:
+    """Replay all responses from the prior and compare every posterior."""
+    async with open_snapshot(database) as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+        verification = await replay.verify_by_replay(connection, campaign)
+    return VerificationSchema.model_validate(verification, from_attributes=True)
+
+
+class ScoreMethodSchema(BaseModel):
+    name: str
+    title: str
+    assumes: str = Field(description="What it takes for granted, in a sentence.")
+    unit: str = Field(description="Of its scores, in words.")
+    reads: JudgmentKind = Field(description="The kind of answers that it takes.")
+
+
+class TableMethodSchema(BaseModel):
+    name: str
+    section: str = Field(description="The part of the analysis page that it belongs to.")
+    title: str
+    explanation: str
+    per_item: bool = Field(description="Whether there is a row for each item.")
+    reads: list[JudgmentKind] = Field(description="The kinds of answers that it takes, of which one is enough.")
+
+
+class AnalysisMethodsSchema(BaseModel):
+    """What can be asked for."""
+
+    answers: JudgmentKind = Field(description="The kind that annotators give.")
+    scores: list[ScoreMethodSchema]
+    tables: list[TableMethodSchema]
+
+
+@router.get("/analysis")
+async def list_analysis_methods(
+    connection: Transaction, access: CurrentAccess, slug: str, criterion: CriterionQuery = ""
+) -> AnalysisMethodsSchema:
+    """The methods that score items, and the tables, which the campaign's way of asking and its items' columns reach.
+    Whether there are answers enough for one is known when it is asked. Tables that tell of single annotators are only
+    for those whose role may see people (`role_forbids`), and so is `group`.
+    """
+    campaign = find_criterion(await load_campaign_by_slug(connection, slug), criterion)
+    available = (await load_available_methods(connection, campaign)).visible_methods(
+        can_see_annotators=access.can(SEE_PEOPLE)
+    )
+    return AnalysisMethodsSchema(
+        answers=design_of(campaign).value_kind,
+        scores=[score_method_schema(name) for name in available.scores],
+        tables=[table_method_schema(name) for name in available.tables],
+    )
+
+
+def score_method_schema(method_name: str) -> ScoreMethodSchema:
+    method = SCORE_METHODS[method_name]
+    return ScoreMethodSchema(
+        name=method_name, title=method.title, assumes=method.assumes, unit=method.unit, reads=method.reads
+    )
+
+
+def table_method_schema(table_name: str) -> TableMethodSchema:
+    method = TABLE_METHODS[table_name]
+    fields = {
+        "title": method.title,
+        "explanation": method.explanation,
+        "per_item": method.per_item,
+        "reads": [*method.reads],
+    }
+    return TableMethodSchema.model_validate({"name": table_name, "section": method.section.name} | fields)
+
+
+CellValue = str | int | float | None
+
+
+class ColumnSchema(BaseModel):
+    name: str
+    title: str = Field(description="For people, with the unit.")
+    kind: Literal["text", "sentence", "count", "number"]
+
+
+MAX_NOTE_SUBJECTS = 100  # of the things that a note speaks of, which may be most items of a campaign
+NOTE_CODES = (
+    "`all_tied`, `annotators_set_aside`, `annotators_without_label`, `baseline`, `baseline_advice`, "
+    "`confidence_too_high`, `counted_as_typical`, `counts_depend_on_company`, `cycle`, `dependent_pairs`, "
+    "`draws_without_figure`, "
+    "`draws_without_value`, `errors_by_probes`, `errors_left_out`, `few_items_a_pair`, "
+    "`few_items_shared`, `fewer_than_three_labels`, "
+    "`figure_without_interval`, `groups_of_annotators`, `groups_of_items`, `groups_of_systems`, `higher_start`, "
+    "`halo`, `hits_drawn_again`, `interval_of_asking`, `intervals_too_narrow`, `items_set_aside`, `items_unscored`, "
+    "`items_unseen`, `items_without_label`, `judged_again`, `judged_nothing`, `labels_are_cut`, `labels_in_points`, "
+    "`labels_of_one_annotator`, "
+    "`mean_over_pairs`, `most_groups`, `never_compared`, `no_finite_score`, `no_halo_figure`, `no_interval`, "
+    "`no_intervals`, `no_reliability`, "
+    "`no_score`, `no_ties`, `no_transitivity`, `no_triad`, `nobody_to_compare`, `not_all_met`, "
+    "`not_judged`, `not_settled`, "
+    "`not_standardised`, `nothing_but_ties`, `nothing_judged_twice`, `one_judge`, `one_judgment`, `one_label`, "
+    "`one_label_again`, `one_side_constant`, `one_system`, `order_matters`, `pairs_as_items`, "
+    "`pairs_missing`, `pairs_without_value`, `plain_means`, `read_as`, `repeats_left_out`, `rounded_to_points`, "
+    "`same_items_side_by_side`, `scores_drawn_together`, `single_judgments_left_out`, "
+    "`start_left_out`, `starts_left_out`, `taken_as_known`, `taken_for_most`, `ties_count_half`, "
+    "`ties_in_every_triad`, "
+    "`too_few_for_halo`, `too_many_for_errors`, `too_many_to_draw_again`, `uncounted`, "
+    "`unknown_pairs_left_out`, `unmet_classes`, "
+    "`unrated`, `unscored_left_out`, "
+    "`weighted_and_corrected`, `without_judgment`"
+)
+
+
+class NoteSchema(BaseModel):
+    code: str = Field(description=f"Stable, whatever the words: {NOTE_CODES}.")
+    about: dict[str, list[str] | list[int]] = Field(
+        description=f"By kind, such as `item`, the first {MAX_NOTE_SUBJECTS} of those that it speaks of: their names, or else "
+        "their numbers."
+    )
+
+
+class TableRowsSchema(BaseModel):
+    columns: list[ColumnSchema]
+    total: int = Field(description="Of all rows, whatever the page.")
+    rows: list[dict[str, CellValue]] = Field(description="By the columns' names; null where there is no figure.")
+    notes: list[str] = Field(description="What could not be estimated and why, and what to keep in mind.")
+    note_facts: list[NoteSchema] = Field(description="Of each note, in the same order: what programs can rely on.")
+
+
+def table_rows_fields(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
+    """A page of a table, for `Rows`."""
+    names = [column.name for column in table.columns]
+    return {
+        "columns": [asdict(column) for column in table.columns],
+        "total": len(table.rows),
+        "rows": [dict(zip(names, row, strict=True)) for row in table.rows[offset : offset + limit]],
+        "notes": table.notes,
+        "note_facts": [note_fields(note) for note in table.notes],
+    }
+
+
+def note_fields(note: Note) -> dict[str, Any]:
+    return {"code": note.code, "about": {noun: told[:MAX_NOTE_SUBJECTS] for noun, told in note.about.items()}}
+
+
+INESTIMABLE_RESPONSES = {
+    409: "`method_reads_other_answers`: it cannot read those of this campaign; or nothing can be estimated, and the "
+    "message says why, such as `no_judgments`, `no_pairs`, `one_annotator`, `no_shared_items`, `nothing_varies`, "
+    "`all_ties`, `no_overlap`, `no_scale`, `no_systems`, `no_shared_segments`, `no_such_system`, "
+    "`not_converged`, `one_criterion`, `no_groups`"
+}
+
+
+ANALYSIS_NOT_FOUND_CODES = "`campaign_not_found`, `criterion_not_found`, `group_not_found`, `{}`"
+
+
+class ScoresSchema(TableRowsSchema):
+    method: ScoreMethodSchema
+
+
+@router.get(
+    "/analysis/scores/{method}",
+    responses=document_refusals({404: ANALYSIS_NOT_FOUND_CODES.format("method_not_found")} | INESTIMABLE_RESPONSES),
+)
+async def get_scores(
+    database: ReadingDatabase,
+    fits: ProcessFits,
+    slug: str,
+    method: str,
+    *,
+    offset: RowOffsetQuery = 0,
+    limit: RowLimitQuery = 1000,
+    criterion: CriterionQuery = "",
+    group: GroupQuery = "",
+) -> ScoresSchema:
+    """The scores of all items by one method, with 95 % intervals, from the newest answers."""
+    answers, scores = await fits.fit_scores(database, slug, method, criterion=criterion, group=group)
+    table = await asyncio.to_thread(build_method_score_table, answers, scores)
+    return ScoresSchema.model_validate(
+        table_rows_fields(table, offset, limit) | {"method": score_method_schema(method)}
+    )
+
+
+class FigureSchema(BaseModel):
+    name: str = Field(description="`spearman`, `pearson`, `kendall` or `ndcg`.")
+    title: str
+    value: float | None
+    low: float | None = Field(description="Of the 95 % interval over items.")
+    high: float | None
+
+
+class ComparisonSchema(TableRowsSchema):
+    one: ScoreMethodSchema
+    other: ScoreMethodSchema
+    n: int = Field(description="Items that both have a score for.")
+    figures: list[FigureSchema] = Field(description="Empty if there are none.")
+    refusal: str = Field(description="Why there are no figures, or empty.")
+
+
+@router.get(
+    "/analysis/compare",
+    responses=document_refusals({404: ANALYSIS_NOT_FOUND_CODES.format("method_not_found")} | INESTIMABLE_RESPONSES),
+)
+async def get_comparison(
+    database: ReadingDatabase,
+    fits: ProcessFits,
+    slug: str,
+    *,
+    one: Annotated[str, Query(description="A method that scores items; the reference for nDCG.")],
+    other: str,
+    offset: RowOffsetQuery = 0,
+    limit: RowLimitQuery = 1000,
+    criterion: CriterionQuery = "",
+    group: GroupQuery = "",
+) -> ComparisonSchema:
+    """Two methods side by side: their correlations, and both scores of every item."""
+    answers, comparison = await fits.compare_methods(database, slug, one, other, criterion=criterion, group=group)
+    method_schemas = score_method_schema(one), score_method_schema(other)
+    table = await asyncio.to_thread(
+        build_comparison_table, answers, comparison, *(method.title for method in method_schemas)
+    )
+    fields = {"one": method_schemas[0], "other": method_schemas[1], "n": comparison.n, "refusal": comparison.refusal}
+    figures = [asdict(figure) for figure in comparison.figures]
+    return ComparisonSchema.model_validate(table_rows_fields(table, offset, limit) | fields | {"figures": figures})
+
+
+class AnalysisTableSchema(TableRowsSchema):
+    table: TableMethodSchema
+    verdict: str = Field(description="What the figures say together, in a sentence; empty where nothing is said.")
+
+
+@router.get(
+    "/analysis/tables/{name}",
+    responses=document_refusals({404: ANALYSIS_NOT_FOUND_CODES.format("table_not_found")} | INESTIMABLE_RESPONSES),
+)
+async def get_analysis_table(
+    database: ReadingDatabase,
+    fits: ProcessFits,
+    slug: str,
+    name: str,
+    *,
+    classes: ClassCountQuery = 2,
+    baseline: Annotated[str | None, Query(description="Of tables of systems; default: the system judged most.")] = None,
+    offset: RowOffsetQuery = 0,
+    limit: RowLimitQuery = 1000,
+    criterion: CriterionQuery = "",
+    group: GroupQuery = "",
+) -> AnalysisTableSchema:
+    """One of the tables that the analysis lists, from the newest answers."""
+    table = await fits.fit_table(database, slug, name, Options(classes, baseline), criterion=criterion, group=group)
+    fields = {"table": table_method_schema(name), "verdict": table.verdict}
+    return AnalysisTableSchema.model_validate(table_rows_fields(table, offset, limit) | fields)

@@ -1,0 +1,70 @@
+"""API: comments and flags of annotators."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, Field
+
+from app.accounts.guards import require_program
+from app.analysis.pages.remarks import PageNumberQuery, RemarkFilterQuery
+from app.database.campaign import load_campaign_by_slug
+from app.http.dependencies import Transaction, document_refusals
+from app.record import remarks
+from app.record.remarks import RemarksPage
+
+router = APIRouter(
+    prefix="/api/v1/campaigns/{slug}",
+    tags=["Annotators"],
+    dependencies=[Depends(require_program)],
+    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
+)
+
+
+class RemarkSchema(BaseModel):
+    """What an annotator said beside an answer, of one item or of the HIT."""
+
+    number: int = Field(description="Of the answer: `seq` in exports.")
+    received_at: datetime
+    hit: int
+    annotator: str = Field(description="A1, A2, ..., as pages call them.")
+    pseudonym: str = Field(description="As in exports.")
+    item: str | None = Field(description="By your id; null for a comment on the HIT.")
+    segment: str | None = Field(description="Of an output of a system, the segment.")
+    check: bool = Field(description="Whether it is a gold or attention item.")
+    flag: str | None = Field(description="What is wrong with the item; empty where no reason is asked for.")
+    comment: str | None
+    counts: bool = Field(description="False where the answer is left out.")
+
+
+class RemarkPageSchema(BaseModel):
+    total: int
+    remarks: list[RemarkSchema]
+
+    @classmethod
+    def from_page(cls, remarks_page: RemarksPage) -> Self:
+        """From a page of them."""
+        row_fields = {"number": "seq", "hit": "hit_id", "annotator": "name", "check": "of_check"}
+        lines = [
+            {name: getattr(row, row_fields.get(name, name)) for name in RemarkSchema.model_fields}
+            for row in remarks_page.lines
+        ]
+        return cls.model_validate({"total": remarks_page.total, "remarks": lines})
+
+
+RemarksPerPageQuery = Annotated[int, Query(ge=1, le=1000, description="Remarks of a page.")]
+
+
+@router.get("/remarks", responses=document_refusals({404: "`campaign_not_found`"}))
+async def list_remarks(
+    connection: Transaction,
+    slug: str,
+    remark_filter: RemarkFilterQuery,
+    page_number: PageNumberQuery = 1,
+    size: RemarksPerPageQuery = 100,
+) -> RemarkPageSchema:
+    """Comments and flags of annotators, newest first; those of answers that their annotators changed are left out."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    return RemarkPageSchema.from_page(
+        await remarks.load_remarks_page(connection, campaign.id, remark_filter, page_number, size)
+    )

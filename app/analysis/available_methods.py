@@ -1,0 +1,117 @@
+"""What a campaign's answers reach: the methods and tables that page, command, API and exports offer, all alike."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.analysis.answer_kinds import reading_notes, refuse_unreadable_answers
+from app.analysis.load_answers import has_item_with_columns
+from app.analysis.method_types import MethodExport, OptionName, ScoreMethod, TableMethod, TableSection
+from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, exports_of_tables, tables_by_section
+from app.analysis.result_types import Answers, Options, ResultTable, Scores
+from app.annotation.onboarding.entry_questions import questions_with_choices
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.inference.observations.judgment_kinds import CLASS_KINDS, READABLE_KINDS, can_law_read
+
+
+@dataclass(frozen=True)
+class AvailableMethods:
+    """By name and in order. classes: how many labels there are to choose from, 0 where annotators choose none.
+    has_baseline: whether the design says what others are compared with. usual: the method that is shown beside the
+    campaign's own law where nobody has chosen, empty where the design names none.
+    """
+
+    scores: Mapping[str, ScoreMethod]
+    tables: Mapping[str, TableMethod]
+    label_count: int = 0
+    has_baseline: bool = False
+    default_method: str = ""
+
+    @property
+    def sections(self) -> dict[TableSection, dict[str, TableMethod]]:
+        """The tables of each part of the analysis page."""
+        return tables_by_section(self.tables)
+
+    @property
+    def exports(self) -> list[MethodExport]:
+        """The downloads that need a fit."""
+        return [*([ALL_SCORES_EXPORT] if self.scores else []), *(one for _, one in exports_of_tables(self.tables))]
+
+    def visible_methods(self, *, can_see_annotators: bool) -> "AvailableMethods":
+        """What is left of it for somebody who may see single annotators, or may not."""
+        return replace(
+            self,
+            tables={name: one for name, one in self.tables.items() if can_see_annotators or not one.shows_annotators},
+        )
+
+    def open_options(self, section: TableSection) -> tuple[OptionName, ...]:
+        """The options to choose in a part of the page, but what the design has decided."""
+        is_decided = {"classes": self.label_count > 0, "baseline": self.has_baseline}
+        return tuple(option for option in section.options if not is_decided[option])
+
+
+ALL_METHODS = AvailableMethods(SCORE_METHODS, TABLE_METHODS)
+
+
+def methods_for_design(design: Design, items_per_hit: int | None = None) -> AvailableMethods:
+    """What the answers of a design reach, whatever its items came with. items_per_hit: how many are asked about at
+    once, of which one alone has no order.
+    """
+    kinds = {kind for kind in READABLE_KINDS[design.value_kind] if kind != "order" or items_per_hit != 1}
+    class_count = len(design.classes) if design.value_kind in CLASS_KINDS else 0
+    scores = {
+        name: method
+        for name, method in SCORE_METHODS.items()
+        if method.reads in kinds
+        and (method.can_cut_scores or can_law_read(method.reads, design.value_kind, class_count))
+    }
+    tables = {
+        name: table
+        for name, table in TABLE_METHODS.items()
+        if kinds.intersection(table.reads) and (design.compares_pairs or not table.needs_free_pairs)
+    }
+    return AvailableMethods(scores, tables, class_count, bool(design.always_shown), design.default_method)
+
+
+async def load_available_methods(connection: AsyncConnection, campaign: Any) -> AvailableMethods:
+    """What a campaign's design reaches, without the tables that need columns which no item came with. An item that is
+    in every HIT is compared with all others, whatever their columns.
+    """
+    design = design_of(campaign)
+    available = methods_for_design(design, campaign.items_per_hit)
+    if not campaign.segment_count:
+        available = replace(
+            available, tables={name: one for name, one in available.tables.items() if not one.needs_systems}
+        )
+    if not campaign.criteria:
+        available = replace(
+            available, tables={name: one for name, one in available.tables.items() if not one.needs_criteria}
+        )
+    if not questions_with_choices(campaign.questions):
+        available = replace(
+            available, tables={name: one for name, one in available.tables.items() if not one.needs_groups}
+        )
+    if design.always_shown:
+        return available
+    needs = {table.required_columns for table in available.tables.values() if table.required_columns}
+    missing_columns = {columns for columns in needs if not await has_item_with_columns(connection, campaign, columns)}
+    return replace(
+        available,
+        tables={name: one for name, one in available.tables.items() if one.required_columns not in missing_columns},
+    )
+
+
+def apply_score_method(method: ScoreMethod, answers: Answers) -> Scores:
+    """The scores of a method, and how it read the answers. Raises `Inestimable`, `method_reads_other_answers` too."""
+    refuse_unreadable_answers(method.title, [method.reads], answers)
+    scores = method.fit(answers)
+    return replace(scores, notes=(*reading_notes(answers, method.reads), *scores.notes))
+
+
+def apply_table_method(method: TableMethod, answers: Answers, options: Options) -> ResultTable:
+    """A table. Raises as `scored` does."""
+    refuse_unreadable_answers(method.title, method.reads, answers)
+    return method.fit(answers, options)

@@ -1,0 +1,34 @@
+"""Scores of items by counting who came first and last."""
+
+import numpy as np
+from scipy.special import ndtri
+
+from app.analysis.method_types import ScoreMethod
+from app.analysis.result_types import Answers, Scores
+from app.analysis.scores import require_answers
+from app.inference.ground.notes import name_mentions
+from app.inference.preferences import best_worst_counts
+
+Z = float(ndtri(0.975))
+
+
+def best_worst_scores(answers: Answers) -> Scores:
+    """How often each item was the best of its HIT, less how often the worst."""
+    require_answers(answers)
+    fit = best_worst_counts.fit(
+        *(answers.hit, answers.item, answers.unit_score),
+        n_items=answers.n_items,
+        tie_margin=answers.parameters.tie_margin,
+    )
+    low, high = (np.clip(fit.score + side * Z * fit.standard_error, -1.0, 1.0) for side in (-1.0, 1.0))
+    notes = name_mentions(fit.notes, {"item": answers.ids})
+    return Scores(fit.score, answers.has_judgments, low, high, fit.standard_error, notes)
+
+
+BEST_WORST_METHOD = ScoreMethod(
+    "Best-worst counts",
+    "An item is the better the more often it was the best of its HIT and not the worst, whatever stood beside it.",
+    "share of HITs as the best less share as the worst, -1 to 1",
+    best_worst_scores,
+    reads="order",
+)

@@ -1,0 +1,93 @@
+"""The calibrated intervals of all items of a campaign, from every stored judgment."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.analysis.load_answers import count_items_of_campaign, stream_judgment_batches
+from app.analysis.result_types import to_cell_rows
+from app.database.bulk import NumberColumn
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.designs.scale import MAX_POINTS
+from app.designs.unit import Unit
+from app.goals.estimates import GoalEstimates, GoalEvidence
+from app.inference.ground.arrays import Array
+from app.inference.observations.tally import Tally
+from app.inference.online.law import Law
+from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.record.campaign_law import law_of
+from app.record.changes import Watermark, poll_changes
+
+CALIBRATED_COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
+
+
+@dataclass(frozen=True)
+class CalibratedEvidence:
+    """What all judgments that count and were written before a watermark say, and the intervals they give."""
+
+    evidence: GoalEvidence
+    intervals: ModeratedMeans
+    watermark: Watermark
+
+    @property
+    def tally(self) -> Tally:
+        """What they add up to."""
+        return self.evidence.tally
+
+    async def estimate_goal(self, campaign: Any) -> GoalEstimates:
+        """By what its goal is measured; in a thread, which the first time takes up to a second."""
+        return await asyncio.to_thread(self.evidence.goal_estimates, campaign, self.intervals)
+
+
+def calibrated_columns(intervals: ModeratedMeans) -> tuple[Array, ...]:
+    """The `COLUMNS` of these items, NaN where there is nothing to say."""
+    return intervals.mean, intervals.standard_error, *intervals.interval()
+
+
+def calibrated_columns_in_unit(unit: Unit, intervals: ModeratedMeans) -> dict[str, Array]:
+    """The same by name, in a unit, without what cannot be said in it."""
+    mean, error, *ends = calibrated_columns(intervals)
+    columns_by_name = {unit.mean_column: unit.to_file_values(mean)}
+    columns_by_name |= {CALIBRATED_COLUMNS[1]: unit.to_file_values(error)} if unit.has_standard_errors else {}
+    return columns_by_name | dict(zip(CALIBRATED_COLUMNS[2:], map(unit.to_file_values, ends), strict=True))
+
+
+def calibrated_rows(intervals: ModeratedMeans) -> list[tuple[Any, ...]]:
+    """Each item's `COLUMNS`."""
+    return to_cell_rows(*calibrated_columns(intervals))
+
+
+async def load_calibrated_evidence(
+    connection: AsyncConnection, campaign: Any, previous: CalibratedEvidence | None = None, *, law: Law | None = None
+) -> CalibratedEvidence:
+    """As of now; what was `known` spares reading it again. law: that reads them, None for the campaign's. Give it a
+    `snapshot`. Time: some microseconds a judgment, in a thread.
+    """
+    if previous is not None and not previous.tally.judgments.any():
+        previous = None  # before the launch there may be more items since
+    now, first, since = await poll_changes(connection, campaign.id, previous.watermark if previous else None)
+    if previous is None or since is None:
+        count = await count_items_of_campaign(connection, campaign.id)
+        evidence, after = GoalEvidence.empty(law or law_of(campaign), count), 0
+    elif first is None:
+        return replace(previous, watermark=now)
+    else:
+        evidence, after = previous.evidence, first - 1
+    design = design_of(campaign)
+    if design.is_ordered:  # else there are no means
+        async for rows in stream_judgment_batches(connection, campaign, after_seq=after, since_watermark=since):
+            evidence = await asyncio.to_thread(add_judgments_to_evidence, evidence, rows, design)
+    return CalibratedEvidence(evidence, await asyncio.to_thread(moderate_means, evidence.tally), now)
+
+
+def add_judgments_to_evidence(
+    evidence: GoalEvidence, judgments: Mapping[str, NumberColumn], design: Design
+) -> GoalEvidence:
+    """With these judgments too."""
+    return evidence.add_judgments(
+        judgments["item"], judgments["annotator"], design.to_points(judgments["value"], judgments["seq"]) / MAX_POINTS
+    )

@@ -1,0 +1,199 @@
+"""Whether judgments fit together: transitivity, the same judged again, a scale from preferences."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from app.analysis.annotator_table import fit_transitivity
+from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, reading_notes
+from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
+from app.analysis.pairwise_tables import preference_pairs
+from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cell, to_cell_rows
+from app.analysis.scores import require_answers
+from app.chart_axes import COEFFICIENT_AXIS, SHARE_AXIS
+from app.inference.agreement import retest
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note, name_mentions
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.inference.preferences import relative_to_absolute
+from app.inference.preferences.relative_to_absolute import AbsoluteScores
+
+CONSISTENCY_COLUMNS = (
+    Column("measure", "Name", "text"),
+    Column("title", "Measure", "text"),
+    Column("value", "Value"),
+    Column("rests_on", "Rests on", "count"),
+    Column("of", "of these", "text"),
+    Column("sentence", "What it tells", "sentence"),
+)
+
+ConsistencyRows = list[tuple[Cell, ...]]
+
+TRANSITIVITY_TEXT = (
+    "Of three items whose pairs one annotator judged in three different HITs: 1 if at least as good as always carries "
+    "over, 0 if as often as by chance. Pairs of one HIT fit together by construction and are left out."
+)
+TRANSITIVITY_WITHOUT_TIES_TEXT = "The same for triads in which no pair is a tie."
+SAME_SCORE_TEXT = "The share of repeated judgments no further from the first than the tie margin."
+SCORE_SHIFT_TEXT = "How much higher the same annotator scores the same item the next time, in points."
+MEASUREMENT_ERROR_TEXT = "How far one score lies from what the annotator would say in the long run, in points."
+RETEST_CORRELATION_TEXT = "Pearson’s correlation of the scores before with those after."
+SAME_PREFERENCE_TEXT = "The share of pairs of items judged again by the same annotator with the same outcome."
+PREFERENCE_KAPPA_TEXT = "The same beyond chance, where 0 is chance and 1 is always."
+SAME_LABEL_TEXT = "The share of items judged again by the same annotator that got the same label."
+LABEL_KAPPA_TEXT = PREFERENCE_KAPPA_TEXT
+SCALE_EXISTS_TEXT = "All preferences, by majority, fit on one scale, on which so many items have a place."
+NO_SCALE_TEXT = "There is none; the table “Scale from preferences” says why."
+
+
+def build_consistency_table(answers: Answers, _options: Options) -> ResultTable:
+    """One row per measure; where one cannot be estimated, its sentence says why."""
+    require_answers(answers)
+    rows: ConsistencyRows = []
+    notes: list[Note] = []
+    parts = [(kind, part) for kind, part in CONSISTENCY_PARTS if can_read_answers_as(kind, answers.value_kind)]
+    for kind, part in parts or [("classes", repeated_label_rows)]:
+        part_rows, part_notes = part(answers)
+        notes += reading_notes(answers, kind)
+        rows += part_rows
+        notes += part_notes
+    return ResultTable(CONSISTENCY_COLUMNS, rows, tuple(dict.fromkeys(notes)))
+
+
+def build_preference_scale_table(answers: Answers, _options: Options) -> ResultTable:
+    """One row per item; raises `Inestimable` (`no_scale`) with the cycle or the missing pairs that forbid it."""
+    scores = fit_preference_scale(answers)
+    columns = (Column("id", "Id", "text"), Column("text", "Item", "text"), Column("score", "At least as good as"))
+    notes = (*reading_notes(answers, "order"), *scores.notes)
+    return ResultTable(columns, to_cell_rows(answers.ids, answers.shown, scores.score), notes)
+
+
+ConsistencyPart = Callable[[Answers], tuple[ConsistencyRows, Iterable[Note]]]
+
+
+def inestimable_row(
+    name: str, title: str, unit_noun: str, reason: Inestimable
+) -> tuple[ConsistencyRows, Iterable[Note]]:
+    return [(name, title, None, 0, unit_noun, str(reason))], ()
+
+
+def transitivity_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+    """Kappa over all annotators' triads."""
+    name, title = "transitivity", "Transitivity kappa"
+    try:
+        fit = fit_transitivity(answers)
+    except Inestimable as reason:
+        return inestimable_row(name, title, "triads", reason)
+    triads, triads_without_ties = int(fit.triads.sum()), int(fit.triads_without_ties.sum())
+    return [
+        (name, title, to_cell(fit.pooled_kappa), triads, "triads", TRANSITIVITY_TEXT),
+        (f"{name}_without_ties", f"{title} without ties", to_cell(fit.pooled_kappa_without_ties), triads_without_ties, "triads",
+         TRANSITIVITY_WITHOUT_TIES_TEXT),
+    ], fit.notes  # fmt: skip
+
+
+def repeated_score_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+    """Scores of items that an annotator met again."""
+    margin = answers.parameters.tie_margin
+    try:
+        retest_scores = retest.retest_scores(answers.item, answers.annotator, answers.unit_score, margin=margin)
+    except Inestimable as reason:
+        return inestimable_row("retest", "Scores given again", "repeats", reason)
+    measures = (
+        ("retest_same", "Same score again", retest_scores.pooled_same, SAME_SCORE_TEXT),
+        ("retest_shift", "Shift of scores given again", 100.0 * retest_scores.pooled_shift, SCORE_SHIFT_TEXT),
+        ("retest_error", "Standard error of measurement", 100.0 * retest_scores.pooled_error, MEASUREMENT_ERROR_TEXT),
+        (
+            "retest_correlation",
+            "Correlation of scores given again",
+            retest_scores.pooled_correlation,
+            RETEST_CORRELATION_TEXT,
+        ),
+    )
+    return measure_rows(measures, int(retest_scores.repeats.sum()), "repeats"), retest_scores.notes
+
+
+def repeated_pair_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+    """Pairs of items that an annotator met again."""
+    try:
+        first, second, outcomes, hits = preference_pairs(answers)
+        retest_pairs = retest.retest_pairs(first, second, outcomes, answers.annotator_of_hit[hits])
+    except Inestimable as reason:
+        return inestimable_row("pairs_again", "Pairs judged again", "repeats", reason)
+    measures = (
+        ("pairs_again_same", "Same preference again", retest_pairs.pooled_same, SAME_PREFERENCE_TEXT),
+        ("pairs_again_kappa", "Kappa of preferences judged again", retest_pairs.pooled_kappa, PREFERENCE_KAPPA_TEXT),
+    )
+    return measure_rows(measures, int(retest_pairs.repeats.sum()), "repeats"), retest_pairs.notes
+
+
+def repeated_label_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+    """Labels of items that an annotator met again."""
+    try:
+        retest_labels = retest.retest_labels(answers.item, answers.annotator, judgment_labels(answers, 0))
+    except Inestimable as reason:
+        return inestimable_row("labels_again", "Labels given again", "repeats", reason)
+    measures = (
+        ("labels_again_same", "Same label again", retest_labels.pooled_same, SAME_LABEL_TEXT),
+        ("labels_again_kappa", "Kappa of labels given again", retest_labels.pooled_kappa, LABEL_KAPPA_TEXT),
+    )
+    return measure_rows(measures, int(retest_labels.repeats.sum()), "repeats"), retest_labels.notes
+
+
+def measure_rows(measures: Iterable[tuple[str, str, float, str]], count: int, unit_noun: str) -> ConsistencyRows:
+    return [(name, title, to_cell(value), count, unit_noun, sentence) for name, title, value, sentence in measures]
+
+
+def preference_scale_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+    """Whether the preferences fit on one scale."""
+    name, title = "scale", "Items on a scale from preferences"
+    try:
+        scores = fit_preference_scale(answers)
+    except Inestimable:
+        return [(name, title, None, 0, "items", NO_SCALE_TEXT)], ()
+    placed = int(np.count_nonzero(scores.estimable))
+    return [(name, title, float(placed), placed, "items", SCALE_EXISTS_TEXT)], scores.notes
+
+
+def fit_preference_scale(answers: Answers) -> AbsoluteScores:
+    """The scale, with items by their names in the notes; raises `Inestimable` (`no_scale`) if there is none."""
+    first, second, outcomes, _ = preference_pairs(answers)
+    scores = relative_to_absolute.fit(first, second, outcomes, n_items=answers.n_items)
+    notes = name_mentions(scores.notes, {"item": answers.ids})
+    if not scores.estimable.any():
+        raise Inestimable(notes[-1], code="no_scale")
+    return AbsoluteScores(scores.score, scores.estimable, scores.cycle, notes)
+
+
+CONSISTENCY_PARTS: tuple[tuple[JudgmentKind, ConsistencyPart], ...] = (
+    ("order", transitivity_rows), ("points", repeated_score_rows), ("order", repeated_pair_rows), ("order", preference_scale_rows),
+)  # fmt: skip
+
+CONSISTENCY_SECTION = TableSection("consistency", "Consistency")
+
+CONSISTENCY_TABLE = TableMethod(
+    CONSISTENCY_SECTION,
+    "Consistency",
+    "Whether judgments of different HITs fit together: of three items, and of the same item judged again. "
+    "Consistent is not yet right.",
+    build_consistency_table,
+    reads=("order", "classes"),
+    # Shares are no coefficients, and what is in points or items no common axis holds.
+    dot_plot=DotPlotColumn(
+        "value",
+        COEFFICIENT_AXIS,
+        dict.fromkeys(("retest_same", "pairs_again_same", "labels_again_same"), SHARE_AXIS)
+        | dict.fromkeys(("retest_shift", "retest_error", "scale")),
+    ),
+    estimated_rows=lambda _: 6,
+)
+
+PREFERENCE_SCALE_TABLE = TableMethod(
+    CONSISTENCY_SECTION,
+    "Scale from preferences",
+    "For each item, how many others it is at least as good as by the majority of judgments: a scale that mirrors "
+    "all preferences, where there is one.",
+    build_preference_scale_table,
+    reads=("order",),
+    per_item=True,
+)

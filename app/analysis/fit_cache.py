@@ -1,0 +1,269 @@
+"""Fits of a campaign's newest answers: read once, one fit at a time off the event loop, results kept for a while."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.analysis import calibrated_intervals
+from app.analysis import load_answers as stored
+from app.analysis.available_methods import (
+    AvailableMethods,
+    apply_score_method,
+    apply_table_method,
+    load_available_methods,
+)
+from app.analysis.calibrated_intervals import CalibratedEvidence
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.result_types import Answers, Comparison, Options, ResultTable, Scores
+from app.analysis.scores import compare_scores
+from app.analysis.subgroups import answers_of_group
+from app.background.threads import run_in_daemon_thread
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.designs.criteria import criterion_key, find_criterion
+from app.errors import Conflict, NotFound, shorten_echo
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note
+from app.inference.ratings.moderated_means import ModeratedMeans
+from app.record.changes import Watermark, poll_changes
+
+MAX_CACHED_CAMPAIGNS = 5  # each criterion of one counts as one
+MAX_CACHED_RESULTS = 100  # of one campaign
+MAX_CACHED_GROUPS = 6  # of one campaign
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class CampaignFits:
+    """A campaign's answers by a criterion as they were last read, what they reach, and what was made of them, results
+    and refusals; groups: the same of some annotators' answers.
+
+    There are no others as long as the campaign's row is the same and nothing was written since the watermark.
+    """
+
+    campaign: Row[Any]
+    watermark: Watermark
+    answers: Answers
+    available_methods: AvailableMethods
+    results: dict[Hashable, Any] = field(default_factory=dict)
+    fits_by_group: dict[str, "CampaignFits"] = field(default_factory=dict)
+
+
+@dataclass
+class FitCache:
+    """What this process has fitted. Asked again with no new answer, it gives the same objects; do not change them.
+
+    criterion: the name of that by which the campaign is read; of several the first where it is empty. group: of
+    annotators, as `in_group` has it; all where it is empty.
+
+    All methods raise `NotFound` (`campaign_not_found`, `criterion_not_found`, `group_not_found`, `method_not_found`,
+    `table_not_found`), and `Conflict` with the sentence and code of an `Inestimable`, such as
+    `method_reads_other_answers`.
+    """
+
+    campaign_fits: dict[tuple[int, int], CampaignFits] = field(default_factory=dict)
+    calibrated_evidence: dict[tuple[int, int], CalibratedEvidence] = field(default_factory=dict)
+    reader_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    fit_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def load_answers(self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = "") -> Answers:
+        """The campaign's answers as of now."""
+        return (await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)).answers
+
+    async def load_available_methods(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> AvailableMethods:
+        """What they reach."""
+        return (await self.load_campaign_fits(engine, slug, criterion=criterion)).available_methods
+
+    async def fit_scores(
+        self, engine: AsyncEngine, slug: str, method_name: str, *, criterion: str = "", group: str = ""
+    ) -> tuple[Answers, Scores]:
+        """The scores of a method of `SCORES`, and the answers that they are made from."""
+        return await self.fit_with_answers(
+            engine, slug, ("scores", method_name), score_function(method_name), criterion=criterion, group=group
+        )
+
+    async def fit_scores_by_methods(
+        self, engine: AsyncEngine, slug: str, method_names: Iterable[str], *, criterion: str = "", group: str = ""
+    ) -> tuple[Answers, dict[str, Scores | None], tuple[Note, ...]]:
+        """Those of several methods from the same answers; None for a method that cannot score any item, and why."""
+        campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
+        scores_by_method: dict[str, Scores | None] = {}
+        notes: list[Note] = []
+        for name in method_names:
+            fit, title = score_function(name), SCORE_METHODS[name].title
+            try:
+                scores = await self.get_or_fit(campaign_fits, ("scores", name), fit)
+                scores_by_method[name], method_notes = scores, scores.notes
+            except Conflict as refusal:
+                scores_by_method[name], method_notes = None, (Note(refusal.code, refusal.message),)
+            notes += [Note(note.code, f"{title}: {note}") for note in method_notes]
+        return campaign_fits.answers, scores_by_method, tuple(notes)
+
+    async def fit_table(
+        self,
+        engine: AsyncEngine,
+        slug: str,
+        table_name: str,
+        options: Options = Options(),
+        *,
+        criterion: str = "",
+        group: str = "",
+    ) -> ResultTable:
+        """A table of `TABLES`."""
+        method = find_registered_method(TABLE_METHODS, table_name, "table_not_found")
+        relevant_options = method.relevant_options(options)
+        result_key = ("table", table_name, relevant_options)
+        fit = partial(apply_table_method, method, options=relevant_options)
+        return (await self.fit_with_answers(engine, slug, result_key, fit, criterion=criterion, group=group))[1]
+
+    async def compare_methods(
+        self,
+        engine: AsyncEngine,
+        slug: str,
+        method_name: str,
+        other_method_name: str,
+        *,
+        criterion: str = "",
+        group: str = "",
+    ) -> tuple[Answers, Comparison]:
+        """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""
+        fits = {method: score_function(method) for method in (method_name, other_method_name)}
+        campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
+        scores = [
+            await self.get_or_fit(campaign_fits, ("scores", method), fits[method])
+            for method in (method_name, other_method_name)
+        ]
+        result_key = ("compare", method_name, other_method_name)
+        return campaign_fits.answers, await self.get_or_fit(
+            campaign_fits, result_key, lambda answers: compare_scores(answers, *scores)
+        )
+
+    async def fit_with_answers(
+        self,
+        engine: AsyncEngine,
+        slug: str,
+        result_key: Hashable,
+        fit: Callable[[Answers], Result],
+        *,
+        criterion: str = "",
+        group: str = "",
+    ) -> tuple[Answers, Result]:
+        """What `fit` makes of the newest answers, kept under the name `what`."""
+        campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
+        return campaign_fits.answers, await self.get_or_fit(campaign_fits, result_key, fit)
+
+    async def load_campaign_fits(
+        self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = ""
+    ) -> CampaignFits:
+        """Those of a group, of all annotators if it is empty."""
+        campaign_fits = await self.load_fits_of_all_annotators(engine, slug, criterion=criterion)
+        if group and group not in campaign_fits.fits_by_group:
+            group_answers = await asyncio.to_thread(answers_of_group, campaign_fits.answers, group)
+            store_in_bounded_cache(
+                campaign_fits.fits_by_group,
+                group,
+                replace(campaign_fits, answers=group_answers, results={}, fits_by_group={}),
+                MAX_CACHED_GROUPS,
+            )
+        return campaign_fits.fits_by_group[group] if group else campaign_fits
+
+    async def load_fits_of_all_annotators(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
+        """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""
+        async with self.open_reader(engine) as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+            criterion_view = find_criterion(campaign, criterion)
+            campaign_fits = self.campaign_fits.get(criterion_key(criterion_view))
+            now, first, _ = await poll_changes(
+                connection, campaign.id, campaign_fits.watermark if campaign_fits else None
+            )
+            if campaign_fits is None or campaign_fits.campaign != campaign or first is not None:
+                answers = await stored.load_campaign_answers(connection, criterion_view)
+                campaign_fits = CampaignFits(
+                    campaign, now, answers, await load_available_methods(connection, criterion_view)
+                )
+                store_in_bounded_cache(
+                    self.campaign_fits, criterion_key(criterion_view), campaign_fits, MAX_CACHED_CAMPAIGNS
+                )
+            campaign_fits.watermark = now
+            return campaign_fits
+
+    @asynccontextmanager
+    async def open_reader(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+        """A snapshot to read a campaign's answers from: one at a time, and whoever waits for it has no connection."""
+        async with self.reader_lock, open_snapshot(engine) as connection:
+            yield connection
+
+    async def load_calibrated_intervals(self, connection: AsyncConnection, campaign: Any) -> ModeratedMeans:
+        """The calibrated intervals as of now, of which only the newest answers are read; `connection` is `reading`."""
+        return (await self.load_calibrated_evidence(connection, campaign)).intervals
+
+    async def load_calibrated_evidence(self, connection: AsyncConnection, campaign: Any) -> CalibratedEvidence:
+        """What the answers as of now add up to, likewise."""
+        evidence = await calibrated_intervals.load_calibrated_evidence(
+            connection, campaign, self.calibrated_evidence.get(criterion_key(campaign))
+        )
+        store_in_bounded_cache(self.calibrated_evidence, criterion_key(campaign), evidence, MAX_CACHED_CAMPAIGNS)
+        return evidence
+
+    async def get_or_fit(
+        self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Result]
+    ) -> Result:
+        """The result kept under this name, or that of `fit`, run in a thread when no other fit runs.
+
+        That nothing can be estimated is a result too. Whoever stops waiting does not stop the fit, which would go on in
+        its thread beside the next one.
+        """
+        if result_key not in campaign_fits.results:
+            await asyncio.shield(asyncio.create_task(self.run_fit(campaign_fits, result_key, fit)))
+        result = campaign_fits.results[result_key]
+        if isinstance(result, Inestimable):
+            raise Conflict(str(result), code=result.code)
+        return cast("Result", result)
+
+    async def run_fit(self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Any]) -> None:
+        async with self.fit_lock:
+            if result_key not in campaign_fits.results:
+                store_in_bounded_cache(
+                    campaign_fits.results,
+                    result_key,
+                    await run_in_daemon_thread(partial(fit_or_inestimable, fit, campaign_fits.answers), "fit"),
+                    MAX_CACHED_RESULTS,
+                )
+
+
+def score_function(method_name: str) -> Callable[[Answers], Scores]:
+    """What makes the scores of a method; raises `NotFound` (`method_not_found`)."""
+    return partial(apply_score_method, find_registered_method(SCORE_METHODS, method_name, "method_not_found"))
+
+
+def fit_or_inestimable(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:
+    try:
+        return fit(answers)
+    except Inestimable as reason:
+        return reason
+
+
+def store_in_bounded_cache(cache: dict[Any, Any], key: Hashable, value: Any, max_entries: int) -> None:
+    """As the newest; what was kept first goes if there is too much."""
+    cache.pop(key, None)
+    cache[key] = value
+    while len(cache) > max_entries:
+        del cache[next(iter(cache))]
+
+
+Method = TypeVar("Method")
+
+
+def find_registered_method(registry: dict[str, Method], name: str, code: str) -> Method:
+    """The entry of this name; raises `NotFound` with this code, naming those that there are."""
+    if name not in registry:
+        names = ", ".join(registry)
+        raise NotFound(f"There is no “{shorten_echo(name)}” here; there are {names}.", code=code, names=[*registry])
+    return registry[name]

@@ -1,0 +1,306 @@
+"""The graded response model where items are outputs of systems for segments: systems, annotators, segments.
+
+Two outputs for one segment that the same annotator judged are a judgment of that pair: in one HIT or in two where
+annotators give scores, of which the higher is preferred, and scores within the tie margin are a tie; where they give
+places, in one HIT. Judgments with the baseline in them are used.
+
+Where a design shows one item in every HIT, that is the baseline of all segments, and an item without such columns is a
+system of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from app.analysis.answer_kinds import can_read_answers_as, reading_notes
+from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
+from app.analysis.natural_sort import natural_sort_key
+from app.analysis.pairwise_tables import preference_pairs, preference_pairs_in_groups
+from app.analysis.result_types import Answers, Column, Mask, Options, ResultTable, cache_last_result, to_cell_rows
+from app.analysis.scores import require_answers
+from app.errors import shorten_echo
+from app.inference.ground.arrays import Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note, name_mentions
+from app.inference.observations.baseline import baseline_advice, select_baseline_judgments
+from app.inference.systems import graded_response
+from app.inference.systems.graded_response import GradedResponse, item_information
+
+Z = float(ndtri(0.975))
+# How often: `python -m benchmarks.coverage_of_models`.
+TAKEN_AS_KNOWN_NOTE = Note(
+    "taken_as_known",
+    "The errors of performances take how sensitive judges are and how difficult segments are as known, so the "
+    "intervals are too narrow: in simulations 53 to 90 of 100 held the performance that very many judgments give.",
+)
+ANY_SEGMENT = "any"  # the segment of items that name none
+
+
+@dataclass(frozen=True)
+class GradedFit:
+    """A fit: what its numbers stand for, how often each was judged, and the notes by name.
+
+    systems: without the baseline, whose place among them is `place`.
+    """
+
+    baseline: str
+    baseline_place: int
+    systems: list[str]
+    segments: list[str]
+    fit: GradedResponse
+    judgments_by_system: Integers
+    judgments_by_annotator: Integers
+    judgments_by_segment: Integers
+    notes: tuple[Note, ...]
+
+
+def build_graded_system_table(answers: Answers, options: Options) -> ResultTable:
+    """One row per system; the baseline has no judgments against itself and no score."""
+    graded_fit = fit_graded_response(answers, options.baseline)
+    score, error = graded_fit.fit.score, graded_fit.fit.standard_error
+    columns = (
+        Column("system", "System", "text"),
+        Column("role", "Role", "text"),
+        Column("judgments", "Judgments against the baseline", "count"),
+        Column("score", "Performance"),
+        Column("low", "Low (95 %)"),
+        Column("high", "High (95 %)"),
+        Column("standard_error", "Standard error"),
+    )
+    values = (graded_fit.judgments_by_system, score, score - Z * error, score + Z * error, error)
+    rows = to_cell_rows(graded_fit.systems, ["system"] * len(graded_fit.systems), *values)
+    rows.insert(graded_fit.baseline_place, (graded_fit.baseline, "baseline", *(None for _ in values)))
+    return ResultTable(columns, rows, (*graded_fit.notes, TAKEN_AS_KNOWN_NOTE))
+
+
+def build_graded_annotator_table(answers: Answers, options: Options) -> ResultTable:
+    """One row per annotator."""
+    graded_fit = fit_graded_response(answers, options.baseline)
+    columns = (
+        Column("annotator", "Pseudonym", "text"),
+        Column("name", "Annotator", "text"),
+        Column("judgments", "Judgments against the baseline", "count"),
+        Column("sensitivity", "Sensitivity"),
+        Column("standard_error", "Standard error"),
+    )
+    fit = graded_fit.fit
+    rows = to_cell_rows(
+        answers.annotators,
+        answers.names,
+        graded_fit.judgments_by_annotator,
+        fit.sensitivity,
+        fit.sensitivity_standard_error,
+    )
+    return ResultTable(columns, rows, graded_fit.notes)
+
+
+def build_graded_segment_table(answers: Answers, options: Options) -> ResultTable:
+    """One row per segment."""
+    graded_fit = fit_graded_response(answers, options.baseline)
+    columns = (
+        Column("segment", "Segment", "text"),
+        Column("judgments", "Judgments against the baseline", "count"),
+        Column("not_losing", "Difficulty of not losing"),
+        Column("not_losing_error", "Standard error of that"),
+        Column("winning", "Difficulty of winning"),
+        Column("winning_error", "Standard error of this"),
+        Column("information", "Information about a typical system"),
+    )
+    difficulty, error = graded_fit.fit.difficulty.T, graded_fit.fit.difficulty_standard_error.T
+    information = item_information(np.nanmean(graded_fit.fit.score), graded_fit.fit.difficulty)
+    rows = to_cell_rows(
+        graded_fit.segments,
+        graded_fit.judgments_by_segment,
+        difficulty[0],
+        error[0],
+        difficulty[1],
+        error[1],
+        information,
+    )
+    return ResultTable(columns, rows, graded_fit.notes)
+
+
+@dataclass(frozen=True)
+class SystemComparisons:
+    """Judgments of two outputs for one segment, (R,) each: systems by number, the outcome (+1 the first is preferred, 0
+    a tie, -1), who judged, of which segment.
+    """
+
+    first: Integers
+    second: Integers
+    outcomes: Integers
+    annotators: Integers
+    segments: Integers
+
+
+@cache_last_result
+def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
+    """The fit; raises `Inestimable` (`no_systems`, `no_shared_segments`, `no_such_system`, or that of the fit)."""
+    require_answers(answers)
+    always_shown = answers.always_shown
+    systems, system = number_distinct_names(
+        fill_missing_names(answers.systems, answers.ids) if always_shown else answers.systems
+    )
+    segments, segment = number_distinct_names(
+        segments_without_shown_items(answers) if always_shown else answers.segments
+    )
+    comparisons = (
+        compare_with_shown_item(always_shown[0], answers, system, segment)
+        if always_shown
+        else compare_within_segments(answers, system, segment)
+    )
+    baseline_number = (
+        int(system[always_shown[0]])
+        if always_shown
+        else find_baseline_number(systems, baseline, comparisons.first, comparisons.second)
+    )
+    baseline_rows, compared_system, outcomes = select_baseline_judgments(
+        baseline_number, comparisons.first, comparisons.second, comparisons.outcomes
+    )
+    if not len(baseline_rows):
+        raise Inestimable(
+            f"Nobody has judged the baseline “{shorten_echo(systems[baseline_number])}” and another system on the same segment.",
+            code="no_shared_segments",
+        )
+    judge, judged_segment = comparisons.annotators[baseline_rows], comparisons.segments[baseline_rows]
+    baseline = systems.pop(baseline_number)
+    compared_system = compared_system - (compared_system > baseline_number)
+    sizes = len(systems), answers.n_annotators, len(segments)
+    fit = graded_response.fit(
+        compared_system, judge, judged_segment, outcomes, n_items=sizes[0], n_annotators=sizes[1], n_segments=sizes[2]
+    )
+    names = {"system": systems, "judge": answers.names, "segment": segments}
+    by_system, by_annotator, by_segment = (
+        np.bincount(column, minlength=size)
+        for column, size in zip((compared_system, judge, judged_segment), sizes, strict=True)
+    )
+    notes = (
+        *baseline_choice_notes(baseline, outcomes),
+        *reading_notes(answers, "order"),
+        *name_mentions(fit.notes, names),
+    )
+    return GradedFit(baseline, baseline_number, systems, segments, fit, by_system, by_annotator, by_segment, notes)
+
+
+def fill_missing_names(names: Sequence[str | None], replacements: Sequence[str]) -> list[str]:
+    """The names, and where there is none the other one."""
+    return [other if name is None else name for name, other in zip(names, replacements, strict=True)]
+
+
+def segments_without_shown_items(answers: Answers) -> list[str | None]:
+    """The segment of each item but those that are in every HIT, which are of all."""
+    names = fill_missing_names(answers.segments, [ANY_SEGMENT] * answers.n_items)
+    return [None if item in answers.always_shown else name for item, name in enumerate(names)]
+
+
+def compare_with_shown_item(
+    shown_item: int, answers: Answers, system: Integers, segment: Integers
+) -> SystemComparisons:
+    """The pairs with the item that every HIT shows, each of the other item's segment. Arguments as `compared`."""
+    first, second, outcomes, hits = preference_pairs(answers)
+    annotators, where = answers.annotator_of_hit[hits], segment[np.where(first == shown_item, second, first)]
+    is_kept = ((first == shown_item) | (second == shown_item)) & (system[first] != system[second])
+    return SystemComparisons(
+        *(column[is_kept] for column in (system[first], system[second], outcomes, annotators, where))
+    )
+
+
+def compare_within_segments(answers: Answers, system: Integers, segment: Integers) -> SystemComparisons:
+    """The pairs of different systems' outputs for one segment that were judged together. system, segment: (N,) the
+    numbers of each item's, -1 for none. Raises `Inestimable` (`no_systems`).
+    """
+    has_both = has_system_and_segment(answers)[answers.item]
+    if not has_both.any():
+        raise Inestimable(
+            "This needs items with the columns “system” and “segment”, which say what made an item and from what. The "
+            "items of this campaign have none.",
+            code="no_systems",
+        )
+    item, annotator = answers.item[has_both], answers.annotator[has_both]
+    answered_together = annotator if can_read_answers_as("points", answers.value_kind) else answers.hit[has_both]
+    groups = answered_together * (segment.max() + 1) + segment[item]
+    _, start, group = np.unique(groups, return_index=True, return_inverse=True)
+    first, second, outcomes, group = preference_pairs_in_groups(
+        answers, group, system[item], answers.unit_score[has_both]
+    )
+    differs, first_judgment = first != second, start[group]
+    return SystemComparisons(
+        *(
+            column[differs]
+            for column in (first, second, outcomes, annotator[first_judgment], segment[item][first_judgment])
+        )
+    )
+
+
+def baseline_choice_notes(baseline: str, outcomes: Integers) -> tuple[Note, Note]:
+    """What the baseline is, and whether it was a good choice."""
+    sentence = (
+        f"The baseline is “{shorten_echo(baseline)}”, which has no score of its own. A performance of 0 is what the "
+        "model expects of a system before any judgment; it is not the baseline’s."
+    )
+    return Note("baseline", sentence), Note("baseline_advice", baseline_advice(outcomes).sentence)
+
+
+def has_system_and_segment(answers: Answers) -> Mask:
+    """(N,) which items name what made them and from what."""
+    both = zip(answers.systems, answers.segments, strict=True)
+    return np.array([system is not None and segment is not None for system, segment in both], np.bool_)
+
+
+def number_distinct_names(names: Sequence[str | None]) -> tuple[list[str], Integers]:
+    """The different names in order, and for each entry the number of its own; -1 for None."""
+    distinct = sorted({name for name in names if name is not None}, key=natural_sort_key)
+    number = {name: k for k, name in enumerate(distinct)}
+    return distinct, np.array([-1 if name is None else number[name] for name in names], np.intp)
+
+
+def find_baseline_number(systems: list[str], baseline_name: str | None, first: Integers, second: Integers) -> int:
+    """The number of the system wanted, else of the one with most comparisons, of equal ones the first by name."""
+    if baseline_name is None:
+        counts = np.bincount(np.concatenate([first, second]), minlength=len(systems))
+        return int(counts.argmax())
+    if baseline_name not in systems:
+        raise Inestimable(f"No item is of a system “{shorten_echo(baseline_name)}”.", code="no_such_system")
+    return systems.index(baseline_name)
+
+
+GRADED_SECTION = TableSection("graded_response", "Graded response", options=("baseline",))
+GRADED_REQUIRED_COLUMNS = ("system", "segment")
+
+GRADED_SYSTEM_TABLE = TableMethod(
+    GRADED_SECTION,
+    "Systems",
+    "The performance of systems whose outputs for the same segments were judged by the same annotators, each "
+    "compared with one baseline (Otani et al. 2016). It needs the columns system and segment, or a baseline that is in "
+    "every HIT.",
+    build_graded_system_table,
+    reads=("order", "points"),
+    options=("baseline",),
+    required_columns=GRADED_REQUIRED_COLUMNS,
+    dot_plot=DotPlotColumn("score"),
+)
+
+GRADED_ANNOTATOR_TABLE = TableMethod(
+    GRADED_SECTION,
+    "Sensitivity of annotators",
+    "How sharply each annotator tells systems from the baseline; near 0 for one who answers at random.",
+    build_graded_annotator_table,
+    reads=("order", "points"),
+    options=("baseline",),
+    shows_annotators=True,
+    required_columns=GRADED_REQUIRED_COLUMNS,
+    dot_plot=DotPlotColumn("sensitivity"),
+)
+
+GRADED_SEGMENT_TABLE = TableMethod(
+    GRADED_SECTION,
+    "Difficulty of segments",
+    "What performance it takes not to lose to the baseline on a segment, and what to win, in each case with a "
+    "chance of one half.",
+    build_graded_segment_table,
+    reads=("order", "points"),
+    options=("baseline",),
+    required_columns=GRADED_REQUIRED_COLUMNS,
+)

@@ -1,0 +1,165 @@
+"""Pairs whose order follows from the same annotator's answers: how many, and how often that was wrong where asked.
+
+No method takes them for answers: they stand in this table and its export alone, and are marked there.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from app.analysis.consistency_tables import CONSISTENCY_SECTION
+from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, TableMethod
+from app.analysis.pairwise_tables import preference_pairs
+from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, cache_last_result
+from app.chart_axes import SHARE_AXIS
+from app.inference.ground.arrays import Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, PairOutcome, replay_implications
+
+IMPLIED_PAIRS_COLUMNS = (
+    Column("annotator", "Annotator", "text"),
+    Column("answered", "Pairs answered", "count"),
+    Column("not_asked", "Implied, not asked", "count"),
+    Column("asked_anyway", "Implied, asked anyway", "count"),
+    Column("otherwise", "of these answered otherwise", "count"),
+    Column("reversed", "the other way round", "count"),
+    Column("wrong", "Share answered otherwise"),
+    Column("low", "Low (95 %)"),
+    Column("high", "High (95 %)"),
+)
+
+PAIR_EXPORT_COLUMNS = ("annotator", "name", "seq", "first", "second", "preferred", "implied", "implied_before")
+IMPLIED_PAIRS_TITLE = "Implied pairs"
+ALL_ANNOTATORS_LABEL = "all"
+
+
+class AnsweredPairs(NamedTuple):
+    """The pairs that were answered, (P,) each, what was implied of them before, and what follows, by annotator."""
+
+    first: Integers
+    second: Integers
+    outcomes: Integers
+    hits: Integers
+    implied_before: Sequence[PairOutcome | None]
+    implications_by_annotator: dict[int, Implications]
+
+
+@cache_last_result
+def replay_answered_pairs(answers: Answers, _: None) -> AnsweredPairs:
+    """Raises `Inestimable` (`method_reads_other_answers`, `no_judgments`, `no_pairs`)."""
+    if not answers.compares_pairs:
+        sentence = f"“{IMPLIED_PAIRS_TITLE}” reads comparisons of any two items, one pair at a time; this campaign has no such answers."
+        raise Inestimable(sentence, code="method_reads_other_answers")
+    first, second, outcomes, hits = preference_pairs(answers)
+    columns = (first, second, outcomes, answers.annotator_of_hit[hits])
+    orders, before = replay_implications(*(column.tolist() for column in columns))
+    return AnsweredPairs(first, second, outcomes, hits, before, orders)
+
+
+def build_implied_pairs_table(answers: Answers, _options: Options) -> ResultTable:
+    """A row for everybody, then one for each annotator."""
+    implications = replay_answered_pairs(answers, None).implications_by_annotator
+    tallies = {answers.names[annotator]: order.tally for annotator, order in sorted(implications.items())}
+    total = {ALL_ANNOTATORS_LABEL: sum(tallies.values(), ImpliedCounts())} if len(tallies) > 1 else {}
+    return ResultTable(
+        IMPLIED_PAIRS_COLUMNS, [implied_pairs_row(name, tally) for name, tally in (total | tallies).items()], ()
+    )
+
+
+def implied_pairs_row(name: str, tally: ImpliedCounts) -> tuple[Cell, ...]:
+    counts = (tally.answered, tally.not_asked, tally.asked_anyway, tally.answered_otherwise, tally.answered_reversed)
+    return (name, *counts, *(tally.wrong_share_interval() or (None, None, None)))
+
+
+def lazy_pair_table(answers: Answers, _options: Options) -> LazyTable:
+    """Those that were answered in the order of time, then those that are implied and were not, by annotator."""
+    rows = PairExportRows(answers, replay_answered_pairs(answers, None))
+    return LazyTable(PAIR_EXPORT_COLUMNS, rows.count, rows.make_rows)
+
+
+class PairExportRows:
+    """The rows of the export. Those of implied pairs are made as a file is written: by annotator and better item."""
+
+    def __init__(self, answers: Answers, answered_pairs: AnsweredPairs) -> None:
+        self.answers, self.found = answers, answered_pairs
+        self.better = [
+            (who, item)
+            for who, order in sorted(answered_pairs.implications_by_annotator.items())
+            for item in order.known_items()
+        ]
+        counts = [
+            len(answered_pairs.implications_by_annotator[who].implied_items_below(item)) for who, item in self.better
+        ]
+        self.starts = [*accumulate(counts, initial=len(answered_pairs.first))]
+
+    @property
+    def count(self) -> int:
+        return self.starts[-1]
+
+    def make_rows(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
+        """From a place to before another."""
+        answered = [self.answered_row(place) for place in range(start, min(stop, len(self.found.first)))]
+        return [*answered, *self.implied_rows(start, stop)]
+
+    def implied_rows(self, start: int, stop: int) -> Iterator[tuple[Cell, ...]]:
+        """Of the pairs that are implied and were not answered, those at these places; the first is the better one."""
+        ids = self.answers.ids
+        earliest = max(bisect_right(self.starts, start) - 1, 0)
+        for first, (annotator, item) in zip(self.starts[earliest:], self.better[earliest:], strict=False):
+            if first >= stop:
+                return
+            worse_items = self.found.implications_by_annotator[annotator].implied_items_below(item)[
+                max(start - first, 0) : stop - first
+            ]
+            for other in worse_items.tolist():
+                yield *self.annotator_cells(annotator), None, ids[item], ids[other], ids[item], True, None
+
+    def answered_row(self, place: int) -> tuple[Cell, ...]:
+        """A pair that was answered."""
+        answers, answered_pairs = self.answers, self.found
+        hit, outcome = int(answered_pairs.hits[place]), int(answered_pairs.outcomes[place])
+        pair = int(answered_pairs.first[place]), int(answered_pairs.second[place])
+        implied_before = self.preferred_item_id(pair, answered_pairs.implied_before[place])
+        return (
+            *self.annotator_cells(int(answers.annotator_of_hit[hit])),
+            int(answers.seq[hit]),
+            *(answers.ids[item] for item in pair),
+            self.preferred_item_id(pair, outcome),
+            False,
+            implied_before,
+        )
+
+    def annotator_cells(self, annotator: int) -> tuple[str, str]:
+        return self.answers.annotators[annotator], self.answers.names[annotator]
+
+    def preferred_item_id(self, pair: tuple[int, int], outcome: int | None) -> str | None:
+        """The id of the better item, or that it is a tie; None if nothing tells."""
+        if not outcome:
+            return None if outcome is None else "tie"
+        return self.answers.ids[pair[0] if outcome > 0 else pair[1]]
+
+
+IMPLIED_PAIRS_TABLE = TableMethod(
+    CONSISTENCY_SECTION,
+    IMPLIED_PAIRS_TITLE,
+    "Whoever prefers a to b and b to c is taken to prefer a to c. How many pairs follow so from an annotator’s own "
+    "answers and were not asked, and of those asked anyway, how many were answered otherwise. They stand here "
+    "alone: no score takes them for answers. Ties carry nothing over. The interval is Wilson’s; as pairs share items, "
+    "it is rather too narrow.",
+    build_implied_pairs_table,
+    reads=("order",),
+    shows_annotators=True,
+    needs_free_pairs=True,
+    dot_plot=DotPlotColumn("wrong", SHARE_AXIS),
+    estimated_rows=lambda expected: expected.annotators + 1,
+    exports=(
+        MethodExport(
+            "pairs",
+            "Pairs, answered and implied",
+            "Every pair that was answered, with what earlier answers of the same annotator implied, and every pair "
+            "that is implied and was not asked, marked as such. There may be very many.",
+            lazy_pair_table,
+        ),
+    ),
+)

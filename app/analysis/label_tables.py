@@ -1,0 +1,238 @@
+"""Labels, those of the design or scores cut into some, and what Dawid and Skene make of them: of the classes, the
+annotators and the items.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from app.analysis.answer_kinds import has_class_labels, judgment_labels, label_count, label_names, reading_notes
+from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, TableMethod, TableSection
+from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, cache_last_result, to_cell_rows
+from app.analysis.scores import require_answers
+from app.chart_axes import SHARE_AXIS
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.notes import Note, name_mentions
+from app.inference.labels import dawid_skene
+from app.inference.labels.dawid_skene import DawidSkeneResult, consensus, expected_information, label_confidence
+
+OVERCONFIDENCE_NOTE = Note(
+    "confidence_too_high",
+    "Confidence is too high where items or annotators have few labels: annotators’ errors are taken to be independent, "
+    "and what is learned of annotators to be certain.",
+)
+
+
+# On the diagonal of every response matrix before the first step, as Passonneau & Carpenter 2014 start, whose figures it
+# gives: labels of a design mean what they are called. What scores were cut into means what most people say.
+DESIGN_LABEL_START_ACCURACY = 0.7
+
+
+@cache_last_result
+def fit_dawid_skene(answers: Answers, class_count: int) -> DawidSkeneResult:
+    """Dawid-Skene on the labels; raises `Inestimable`."""
+    require_answers(answers)
+    return dawid_skene.fit(
+        answers.item,
+        answers.annotator,
+        judgment_labels(answers, class_count),
+        n_items=answers.n_items,
+        n_annotators=answers.n_annotators,
+        n_labels=label_count(answers, class_count),
+        start=DESIGN_LABEL_START_ACCURACY if has_class_labels(answers) else "votes",
+    )
+
+
+def label_fit_notes(answers: Answers, class_count: int, result: DawidSkeneResult) -> tuple[Note, ...]:
+    """How labels were made, and what is to be kept in mind of the fit."""
+    names = {"item": answers.ids, "annotator": answers.names}
+    return (*reading_notes(answers, "classes", class_count), *name_mentions(result.notes, names))
+
+
+def label_column(answers: Answers) -> Column:
+    return Column("label", "Label" if has_class_labels(answers) else "Label (points)", "text")
+
+
+def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
+    """One row per label."""
+    result = fit_dawid_skene(answers, options.classes)
+    names = label_names(answers, options.classes)
+    label_counts = np.bincount(judgment_labels(answers, options.classes), minlength=len(names))
+    best, _ = consensus(result)
+    rows = to_cell_rows(
+        names,
+        result.prevalence,
+        label_counts / label_counts.sum(),
+        np.bincount(best[best >= 0], minlength=len(names)),
+        np.diagonal(result.typical_response),
+    )
+    columns = (
+        label_column(answers),
+        Column("prevalence", "Prevalence"),
+        Column("share", "Share of judgments"),
+        Column("items", "Items most probably this", "count"),
+        Column("accuracy", "Typical accuracy for such items"),
+    )
+    return ResultTable(columns, rows, label_fit_notes(answers, options.classes, result))
+
+
+def build_label_annotator_table(answers: Answers, options: Options) -> ResultTable:
+    """One row per annotator."""
+    result = fit_dawid_skene(answers, options.classes)
+    names = label_names(answers, options.classes)
+    columns = (
+        Column("annotator", "Pseudonym", "text"),
+        Column("name", "Annotator", "text"),
+        Column("labels", "Labels", "count"),
+        Column("accuracy", "Accuracy"),
+        Column("information", "Information of a label (bits)"),
+        *(Column(f"accuracy_{k}", f"Accuracy for items of {name}") for k, name in enumerate(names)),
+        *(Column(f"evidence_{k}", f"Labels given to items of {name}, expected") for k, name in enumerate(names)),
+    )
+    rows = to_cell_rows(
+        answers.annotators,
+        answers.names,
+        np.bincount(answers.annotator, minlength=answers.n_annotators),
+        result.accuracy,
+        result.mutual_information,
+        *result.class_accuracy.T,
+        *result.evidence.T,
+    )
+    return ResultTable(columns, rows, label_fit_notes(answers, options.classes, result))
+
+
+def build_label_item_table(answers: Answers, options: Options) -> ResultTable:
+    """One row per item; an item whose labels say nothing has none, and the uncertainty of the prevalence."""
+    result = fit_dawid_skene(answers, options.classes)
+    names = label_names(answers, options.classes)
+    best, confident = consensus(result)
+    columns = (
+        Column("id", "Id", "text"),
+        Column("text", "Item", "text"),
+        Column("judgments", "Judgments", "count"),
+        label_column(answers),
+        Column("confidence", "Confidence"),
+        Column("entropy", "Uncertainty (bits)"),
+        Column("expected_information", "Expected of one more label (bits)"),
+        *(Column(f"probability_{k}", f"Probability of {name}") for k, name in enumerate(names)),
+    )
+    rows = to_cell_rows(
+        answers.ids,
+        answers.shown,
+        answers.judgment_counts,
+        [names[k] if k >= 0 else None for k in best.tolist()],
+        confident,
+        result.entropy,
+        expected_information(result),
+        *result.posterior.T,
+    )
+    return ResultTable(columns, rows, (OVERCONFIDENCE_NOTE, *label_fit_notes(answers, options.classes, result)))
+
+
+@dataclass(frozen=True)
+class LabelledJudgments:
+    """The label of every judgment, (J,), and how probable it is that it is right; the same of every item, (N,).
+
+    Confidence is NaN, and an item's label -1, where nothing can be said.
+    """
+
+    labels: Integers
+    confidence: Array
+    item_labels: Integers
+    item_confidence: Array
+
+
+def label_judgments(answers: Answers, class_count: int) -> LabelledJudgments:
+    """All labels with their confidence; raises `Inestimable`."""
+    result, labels = fit_dawid_skene(answers, class_count), judgment_labels(answers, class_count)
+    return LabelledJudgments(labels, label_confidence(result, answers.item, labels), *consensus(result))
+
+
+LABEL_EXPORT_COLUMNS = (
+    *("seq", "annotator", "name", "item", "score", "label", "confidence", "item_label", "item_confidence"),
+)
+
+
+def lazy_judgment_label_table(answers: Answers, options: Options) -> LazyTable:
+    """One row per judgment: its label, how probable it is that it is right, and the item's most probable label; the
+    score too where labels are scores that were cut.
+    """
+    labelled_judgments, names = label_judgments(answers, options.classes), label_names(answers, options.classes)
+    columns = [name for name in LABEL_EXPORT_COLUMNS if name != "score" or not has_class_labels(answers)]
+    return LazyTable(columns, len(answers.item), partial(judgment_label_rows, answers, labelled_judgments, names))
+
+
+def judgment_label_rows(
+    answers: Answers, labelled_judgments: LabelledJudgments, names: Sequence[str], start: int, stop: int
+) -> list[tuple[Cell, ...]]:
+    """Some judgments as `LABEL_COLUMNS`, those that there are."""
+    judgments_slice = slice(start, stop)
+    item, annotator = answers.item[judgments_slice], answers.annotator[judgments_slice].tolist()
+    return to_cell_rows(
+        answers.seq[answers.hit[judgments_slice]],
+        [answers.annotators[k] for k in annotator],
+        [answers.names[k] for k in annotator],
+        [answers.ids[k] for k in item.tolist()],
+        *(() if has_class_labels(answers) else (answers.score[judgments_slice],)),
+        [names[k] for k in labelled_judgments.labels[judgments_slice].tolist()],
+        labelled_judgments.confidence[judgments_slice],
+        [names[k] if k >= 0 else None for k in labelled_judgments.item_labels[item].tolist()],
+        labelled_judgments.item_confidence[item],
+    )
+
+
+LABELS_SECTION = TableSection("labels", "Labels", options=("classes",))
+
+PREVALENCE_TABLE = TableMethod(
+    LABELS_SECTION,
+    "Labels",
+    "How common each label is according to Dawid and Skene, who ask how good each annotator is before counting their "
+    "labels. Where annotators give scores, labels are scores that were cut.",
+    build_prevalence_table,
+    reads=("classes",),
+    options=("classes",),
+    dot_plot=DotPlotColumn("prevalence", SHARE_AXIS),
+    estimated_rows=lambda expected: expected.classes,
+)
+
+LABEL_ANNOTATOR_TABLE = TableMethod(
+    LABELS_SECTION,
+    "Annotators’ labels",
+    "How probable it is that an annotator’s label is right, and how much one of them tells about an item.",
+    build_label_annotator_table,
+    reads=("classes",),
+    options=("classes",),
+    shows_annotators=True,
+    dot_plot=DotPlotColumn("accuracy", SHARE_AXIS),
+    estimated_rows=lambda expected: expected.annotators,
+)
+
+LABEL_ITEM_TABLE = TableMethod(
+    LABELS_SECTION,
+    "Items’ labels",
+    "The most probable label of each item with its confidence, what is still uncertain, and how much one more "
+    "label is expected to tell: ask where that is most.",
+    build_label_item_table,
+    reads=("classes",),
+    options=("classes",),
+    per_item=True,
+    dot_plot=DotPlotColumn("confidence", SHARE_AXIS),
+    estimated_rows=lambda expected: expected.items,
+    exports=(
+        MethodExport(
+            "item_labels",
+            "Labels of items",
+            "Dawid and Skene’s label of every item, its confidence and uncertainty.",
+            can_cut_scores=True,
+        ),
+        MethodExport(
+            "labels",
+            "Labels of judgments",
+            "The label of every judgment with the confidence that it is right, and the label of its item.",
+            lazy_judgment_label_table,
+            can_cut_scores=True,
+        ),
+    ),
+)

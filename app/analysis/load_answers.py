@@ -1,0 +1,195 @@
+"""A campaign's `Answers` out of the database: every judgment from one snapshot, as arrays."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.analysis.result_types import Answers, AnyArray
+from app.annotation.onboarding.entry_questions import questions_with_choices
+from app.annotation.onboarding.profile_answers import load_entry_answers
+from app.database.bulk import NumberColumn
+from app.designs.criteria import criterion_number, criterion_views
+from app.designs.registry import design_of
+from app.designs.unjudged import UNJUDGED_KEY
+from app.inference.ground.arrays import Array
+from app.record.campaign_law import law_of, law_parameters
+from app.record.changes import Watermark
+from app.record.responses import COUNTING_RESPONSES_CONDITION, load_judgment_columns
+
+ITEM_ROWS_PER_BATCH = 5_000
+ANSWERED_HITS_PER_BATCH = 50_000  # about 20 MB of numbers
+
+COUNT_ITEMS_OF_CAMPAIGN = text("SELECT count(*) FROM items WHERE campaign_id = :campaign")
+
+FIND_ITEMS_WITH_POSTERIORS = text("""
+    SELECT i.external_id, i.shown, i.fields->>'system' AS system, i.fields->>'segment' AS segment,
+           priors.state AS prior, p.state
+    FROM items i JOIN priors USING (campaign_id, number) LEFT JOIN current_posteriors p
+    ON p.campaign_id = i.campaign_id AND p.number = i.number AND p.criterion = :criterion
+    WHERE i.campaign_id = :campaign ORDER BY i.number
+""")
+
+HAS_ITEM_WITH_COLUMNS = text("""
+    SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign
+                   AND (SELECT bool_and(fields->>name IS NOT NULL) FROM unnest(CAST(:columns AS text[])) AS name))
+""")
+
+# Items are numbered from 0 without gaps. Annotators are counted no further than anybody looks at once.
+COUNT_ITEMS_AND_ANNOTATORS = text("""
+    SELECT (SELECT coalesce(max(number) + 1, 0) FROM items WHERE campaign_id = :campaign) AS items,
+           (SELECT count(*) FROM (SELECT FROM annotators WHERE campaign_id = :campaign LIMIT :most) AS some_of_them)
+           AS annotators
+""")
+
+FIND_NAMED_ANNOTATORS = text("SELECT id, pseudonym, name FROM named_annotators WHERE campaign_id = :campaign")
+
+
+# Of how many items each annotator said that they cannot be judged, in the answers that count.
+COUNT_UNJUDGED_BY_ANNOTATOR = text(f"""
+    SELECT annotator_id, CAST(count(*) AS int) AS items FROM responses, jsonb_object_keys(extra -> '{UNJUDGED_KEY}')
+    WHERE campaign_id = :campaign AND extra ? '{UNJUDGED_KEY}' AND {COUNTING_RESPONSES_CONDITION} GROUP BY 1 ORDER BY 1
+""")  # noqa: S608  (made of constants)
+
+
+async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:
+    """Whether anybody has answered."""
+    statement = text("SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign)")
+    return bool(await connection.scalar(statement, {"campaign": campaign.id}))
+
+
+async def count_items_of_campaign(connection: AsyncConnection, campaign_id: int) -> int:
+    return int((await connection.execute(COUNT_ITEMS_OF_CAMPAIGN, {"campaign": campaign_id})).scalar_one())
+
+
+async def count_items_and_annotators(connection: AsyncConnection, campaign: Row[Any], max_annotators: int) -> Row[Any]:
+    """How many items there are, and how many annotators have come, if they are no more than `most`."""
+    return (
+        await connection.execute(COUNT_ITEMS_AND_ANNOTATORS, {"campaign": campaign.id, "most": max_annotators})
+    ).one()
+
+
+async def has_item_with_columns(connection: AsyncConnection, campaign: Row[Any], columns: Sequence[str]) -> bool:
+    """Whether an item came with all of these columns."""
+    return bool(await connection.scalar(HAS_ITEM_WITH_COLUMNS, {"campaign": campaign.id, "columns": [*columns]}))
+
+
+async def load_campaign_answers(connection: AsyncConnection, campaign: Any) -> Answers:
+    """All of it, by the criterion by which the campaign is read; give it a `snapshot`. Memory: 32 bytes a judgment, 8
+    more for each of several criteria, and the items' texts.
+    """
+    parameters = {"campaign": campaign.id}
+    items: list[Row[Any]] = []
+    item_stream = await connection.stream(
+        FIND_ITEMS_WITH_POSTERIORS, parameters | {"criterion": criterion_number(campaign)}
+    )
+    async for rows in item_stream.partitions(ITEM_ROWS_PER_BATCH):
+        items += rows
+    annotators = {row.id: row for row in await connection.execute(FIND_NAMED_ANNOTATORS, parameters)}
+    unjudged = None
+    if campaign.cannot_be_judged:
+        unjudged = {
+            row.annotator_id: row.items for row in await connection.execute(COUNT_UNJUDGED_BY_ANNOTATOR, parameters)
+        }
+    pieces = [piece async for piece in stream_judgment_batches(connection, campaign)]
+    answers = await asyncio.to_thread(assemble_answers, campaign, items, annotators, pieces, unjudged)
+    profile_answers = await load_entry_answers(connection, campaign.id) if campaign.questions else {}
+    profile_by_pseudonym = {annotators[number].pseudonym: told for number, told in profile_answers.items()}
+    answers_by_question = {
+        one.name: [profile_by_pseudonym.get(who, {}).get(one.name) for who in answers.annotators]
+        for one in questions_with_choices(campaign.questions)
+    }
+    return replace(
+        answers,
+        scores_by_criterion=await load_scores_by_criterion(connection, campaign, answers),
+        profile_answers=answers_by_question,
+    )
+
+
+async def load_scores_by_criterion(connection: AsyncConnection, campaign: Any, answers: Answers) -> dict[str, Array]:
+    """The scores of the same judgments by each criterion, by name: who cannot judge an item cannot by any of them."""
+    scores: dict[str, Array] = {}
+    for criterion_view in criterion_views(campaign) if campaign.criteria else ():
+        if criterion_view.criterion == criterion_number(campaign):
+            scores[criterion_view.criterion_name] = answers.score
+            continue
+        values = [piece["value"] async for piece in stream_judgment_batches(connection, criterion_view)]
+        scores[criterion_view.criterion_name] = await asyncio.to_thread(
+            criterion_points, criterion_view, values, answers
+        )
+    return scores
+
+
+def criterion_points(criterion_view: Any, value_batches: Sequence[Array], answers: Answers) -> Array:
+    """The values of all judgments, in pieces, by another criterion in points."""
+    return design_of(criterion_view).to_points(np.concatenate([answers.score[:0], *value_batches]), answers.hit)
+
+
+async def stream_judgment_batches(
+    connection: AsyncConnection, campaign: Any, *, after_seq: int = 0, since_watermark: Watermark | None = None
+) -> AsyncIterator[dict[str, NumberColumn]]:
+    """The judgments of the responses with numbers above `after`, written since a watermark, as `judgments` has them, by
+    the criterion by which the campaign is read.
+    """
+    query: dict[str, Any] = {
+        "since": since_watermark,
+        "limit": ANSWERED_HITS_PER_BATCH,
+        "criterion": criterion_number(campaign),
+    }
+    while len((batch := await load_judgment_columns(connection, campaign.id, after=after_seq, **query))["seq"]):
+        yield batch
+        after_seq = int(batch["seq"][-1])
+
+
+def assemble_answers(
+    campaign: Any,
+    items: Sequence[Row[Any]],
+    annotators: Mapping[int, Row[Any]],
+    judgment_batches: Sequence[Mapping[str, AnyArray]],
+    unjudged_counts: Mapping[int, int] | None = None,
+) -> Answers:
+    """From rows of items and judgments in long form; annotators: their names and pseudonyms by their row ids; unjudged:
+    of how many items each said that they cannot be judged, likewise.
+    """
+    empty_columns: dict[str, AnyArray] = {
+        name: np.zeros(0, np.float64 if name == "value" else np.intp) for name in ("seq", "annotator", "item", "value")
+    }
+    columns = {
+        name: np.concatenate([none, *(piece[name] for piece in judgment_batches)])
+        for name, none in empty_columns.items()
+    }
+    seq, hit = np.unique(columns["seq"], return_inverse=True)
+    annotator_ids, annotator = np.unique(columns["annotator"], return_inverse=True)
+    design = design_of(campaign)
+    family, launched = law_of(campaign).family, bool(items) and items[0].state is not None
+    return Answers(
+        seq=seq,
+        hit=hit,
+        item=columns["item"].astype(np.intp),
+        annotator=annotator,
+        score=design.to_points(columns["value"], hit),
+        value=columns["value"],
+        value_kind=design.value_kind,
+        classes=design.classes,
+        always_shown=campaign.always_shown,
+        compares_pairs=design.compares_pairs,
+        ids=[row.external_id for row in items],
+        shown=[row.shown for row in items],
+        systems=[row.system for row in items],
+        segments=[row.segment for row in items],
+        annotators=[annotators[number].pseudonym for number in annotator_ids.tolist()],
+        names=[annotators[number].name for number in annotator_ids.tolist()],
+        law=campaign.update_law,
+        prior=family.stack_states([row.prior or family.default_prior for row in items]),
+        state=family.stack_states([row.state for row in items]) if launched else None,
+        parameters=law_parameters(campaign),
+        seed=campaign.seed,
+        unjudged_counts=None
+        if unjudged_counts is None
+        else np.array([unjudged_counts.get(one, 0) for one in annotator_ids.tolist()], np.intp),
+        names_without_judgment=[annotators[one].name for one in unjudged_counts or () if one not in annotator_ids],
+    )

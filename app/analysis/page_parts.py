@@ -1,0 +1,71 @@
+"""The parts of the analysis page, in the order in which they stand: two methods side by side, then the tables."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis import score_page_part, table_page_part
+from app.analysis.available_methods import ALL_METHODS, AvailableMethods
+from app.analysis.fit_cache import FitCache
+from app.analysis.method_types import ExpectedRows, TableMethod, TableSection
+from app.analysis.scatter import Scatter
+from app.analysis.view import AnalysisView
+
+ContextLoader = Callable[[FitCache, AsyncEngine, str, AnalysisView], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class PagePart:
+    """reads: what of the address it is made from, besides what is of one table. content: what its template needs.
+
+    room: about how many rows its tables will have; the page keeps room for them until they are there.
+    picture: one that belongs to no table.
+    """
+
+    title: str
+    address_fields: tuple[str, ...]
+    template: str
+    load_context: ContextLoader
+    estimated_rows: Callable[[ExpectedRows], int]
+    load_picture: Callable[[FitCache, AsyncEngine, str, AnalysisView], Awaitable[Scatter | None]] | None = None
+
+
+SCORES_PART = PagePart(
+    "Scores",
+    ("one", "other"),
+    "admin/_analysis_scores.html",
+    score_page_part.load_scores_context,
+    lambda expected: expected.items,
+    score_page_part.load_scores_picture,
+)
+
+
+def analysis_page_parts(available: AvailableMethods = ALL_METHODS) -> dict[str, PagePart]:
+    """Those that a campaign reaches; without an offer, all that there are."""
+    scores = {"scores": SCORES_PART} if available.scores else {}
+    return scores | {section.name: part_of_tables(section, tables) for section, tables in available.sections.items()}
+
+
+def part_of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
+    reads = tuple({name: None for table in tables.values() for name in table.options})
+    content = partial(table_page_part.load_tables_context, section=section, table_names=tables)
+    return PagePart(
+        section.title,
+        reads,
+        "admin/_analysis_tables.html",
+        content,
+        lambda expected: sum(table.estimated_rows(expected) for table in tables.values()),
+    )
+
+
+async def load_analysis_picture(
+    fits: FitCache, engine: AsyncEngine, slug: str, part_or_table: str, view: AnalysisView
+) -> Scatter | None:
+    """That of a part or of a table. Raises `NotFound` (`table_not_found`)."""
+    part = analysis_page_parts().get(part_or_table)
+    if part is not None and part.load_picture is not None:
+        return await part.load_picture(fits, engine, slug, view)
+    return (await table_page_part.load_table_part(fits, engine, slug, part_or_table, view)).picture

@@ -1,0 +1,316 @@
+"""Researchers' downloads, and the analysis of a campaign's answers."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
+
+from app.accounts.access import require_need
+from app.accounts.guards import CurrentAccess, require_researcher
+from app.accounts.roles import SEE_PEOPLE
+from app.analysis.available_methods import ALL_METHODS, load_available_methods
+from app.analysis.export import EXPORT_MEDIA_TYPES, ExportFile, ExportFormat, has_beta_posteriors, open_export
+from app.analysis.fit_cache import FitCache
+from app.analysis.formats import format_csv_rows
+from app.analysis.load_answers import count_items_and_annotators, has_answers
+from app.analysis.method_types import ExpectedRows, MethodExport
+from app.analysis.methods import is_about_annotators
+from app.analysis.page_parts import analysis_page_parts, load_analysis_picture
+from app.analysis.result_types import MAX_CLASSES, Options
+from app.analysis.subgroups import MAX_GROUP_CHARACTERS, load_group_choices
+from app.analysis.view import ROWS_PER_ANALYSIS_PAGE, AnalysisView, criterion_query_fields, format_interval
+from app.chart_axes import COEFFICIENT_AXIS, format_with_places, interval_percents
+from app.database.campaign import load_campaign_for_page
+from app.designs.criteria import find_criterion
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.designs.scale import MAX_POINTS
+from app.errors import NotFound, shorten_echo
+from app.http.dependencies import Now, ReadingDatabase, Transaction, download_headers, is_script_request, render_page
+from app.http.templating import english_environment
+from app.inference.online.law import Law
+from app.media import media_store as media
+from app.record import remarks
+from app.record.campaign_law import law_of
+
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
+
+
+async def get_fit_cache(request: Request) -> FitCache:
+    fits: FitCache = request.app.state.fits
+    return fits
+
+
+ProcessFits = Annotated[FitCache, Depends(get_fit_cache)]
+
+CriterionNameQuery = Annotated[str, Query(max_length=200)]
+
+DOWNLOAD_FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
+
+
+def list_downloads(
+    campaign: Any, exports: Iterable[MethodExport], *, has_remarks: bool
+) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """(title, contents, [(file, words)]) of what this campaign can export now. exports: those that need a fit, which
+    are of the criterion by which the campaign is read. remarked: whether there are comments and flags, or can be.
+    """
+    design, each_criterion_text = design_of(campaign), " A row for each criterion." * bool(campaign.criteria)
+    criterion_query = "?" + urlencode({"criterion": campaign.criterion_name}) if campaign.criteria else ""
+    if campaign.status != "draft":
+        contents = describe_items_file(design, law_of(campaign)) + each_criterion_text
+        yield "Items", contents, [(f"items.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    value_text = f"score ({design.allowed_values_text}){', label' * bool(design.classes)}{', rank' * design.is_ordered}"
+    contents = f"One row for each item of each answer: annotator, {value_text}, HIT, position, times, kind of input.{each_criterion_text}"
+    yield "Responses", contents, [(f"responses.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    if campaign.segment_count:
+        contents = f"Every output with its system, segment, source and reference, its judgments and their mean.{each_criterion_text}"
+        yield "Segments", contents, [(f"segments.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    contents = (
+        "One row for each item that was shown and not answered: annotator, HIT, whether it is open, expired or given "
+        "up, when it was shown and when its lease ends."
+    )
+    yield "Shown, not answered", contents, [(f"unanswered.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    contents = (
+        "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
+    )
+    yield "Assignments", contents, [(f"assignments.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    if campaign.visit_version:
+        contents = (
+            "What each annotator did before the work, such as who agreed to which version of the consent, and when."
+        )
+        yield "Visits", contents, [(f"visits.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    if has_remarks:
+        contents = "What annotators said of items and HITs beside their answers: comments, flags with what they chose."
+        yield "Comments and flags", contents, [(f"remarks.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    for method_export in exports:
+        contents = method_export.contents + f" {describe_label_cut(design)}" * (
+            method_export.can_cut_scores and not design.classes
+        )
+        yield (
+            method_export.title,
+            contents,
+            [(f"{method_export.name}.{end}{criterion_query}", title) for end, title in DOWNLOAD_FORMATS],
+        )
+    yield "Settings", "All settings by name, and how far the campaign is, for programs.", [("settings.json", "JSON")]
+    if campaign.status != "draft" and has_beta_posteriors(campaign):
+        yield (
+            "EASL file",
+            "The item file of the released EASL program: your columns, then alpha, beta, mode, var.",
+            [(f"easl.csv{criterion_query}", "CSV")],
+        )
+
+
+def describe_items_file(design: Design, law: Law) -> str:
+    """What the file of items has in its columns."""
+    score = design.score_unit(law).title.lower()
+    if law.family.counts_classes:
+        score = f"likeliest label and its {score}"
+    mean = f", and the {design.unit.mean_phrase} with its calibrated interval" * design.is_ordered
+    return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
+
+
+def describe_label_cut(design: Design) -> str:
+    """Where labels come from that nobody chose."""
+    middle = f"{design.unit.format_rounded(MAX_POINTS / 2)} {design.unit.sign}"
+    return f"The {design.noun}s that annotators gave are cut at {middle}."
+
+
+@router.get("")
+async def show_export_page(
+    request: Request, connection: Transaction, slug: str, criterion: CriterionNameQuery = ""
+) -> HTMLResponse:
+    campaign = find_criterion(await load_campaign_for_page(connection, slug), criterion)
+    answered = await has_answers(connection, campaign)
+    exports = (await load_available_methods(connection, campaign)).exports if answered else []
+    context = campaign_page_context(campaign) | {"view": AnalysisView(criterion=criterion)}
+    files = [*list_downloads(campaign, exports, has_remarks=await remarks.should_show_remarks(connection, campaign))]
+    context |= {"has_files": await media.has_media_files(connection, campaign.id)}
+    return render_page(request, "admin/export.html", context | {"downloads": files})
+
+
+def campaign_page_context(campaign: Any) -> dict[str, Any]:
+    """A campaign for a page, and what addresses on it say of the criterion by which it is read."""
+    criterion_query = criterion_query_fields(campaign)
+    return {
+        "campaign": campaign,
+        "of_criterion": criterion_query,
+        "by": "?" + urlencode(criterion_query) if criterion_query else "",
+    }
+
+
+@router.get("/{file}")
+async def download_export(
+    database: ReadingDatabase, fits: ProcessFits, slug: str, file: str, *, now: Now, criterion: CriterionNameQuery = ""
+) -> StreamingResponse:
+    """`items.csv`, `responses.jsonl`, ...; `.xl.csv` protects cells that a spreadsheet program would change."""
+    export_name, _, extension = file.partition(".")
+    if extension not in (("json",) if export_name == "settings" else ("csv", "xl.csv", "jsonl")):
+        raise NotFound(f"There is no export “{shorten_echo(file)}”.", code="export_not_found")
+    format_: ExportFormat = "jsonl" if extension == "jsonl" else "csv"
+    export_options: dict[str, Any] = {"spreadsheet": extension == "xl.csv", "fits": fits, "criterion": criterion}
+    return export_response(await open_export(database, slug, export_name, format_, **export_options), now)
+
+
+def export_response(export_file: ExportFile, now: datetime) -> StreamingResponse:
+    """A download that is written while it is read."""
+    headers = download_headers(
+        export_file.slug, export_file.name, export_file.extension, export_file.criterion, now=now
+    )
+    return StreamingResponse(export_file.chunks, media_type=export_file.media_type, headers=headers)
+
+
+# The analysis page
+
+
+async def require_access_to_annotators(request: Request, access: CurrentAccess) -> None:
+    """What tells of single annotators, or sorts them by what they said of themselves, takes more than the address says.
+
+    Raises `Forbidden` (`role_forbids`).
+    """
+    table_or_section = request.path_params.get("name") or request.path_params.get("section", "")
+    if request.query_params.get("group") or is_about_annotators(table_or_section):
+        require_need(access, SEE_PEOPLE)
+
+
+analysis = APIRouter(
+    prefix="/admin/campaigns/{slug}/analysis",
+    dependencies=[Depends(require_researcher), Depends(require_access_to_annotators)],
+    include_in_schema=False,
+)
+
+MethodNameQuery = Annotated[str, Query(max_length=100)]
+
+
+async def parse_analysis_view(
+    *,
+    one: MethodNameQuery = "",
+    other: MethodNameQuery = "",
+    classes: Annotated[int, Query(ge=2, le=MAX_CLASSES)] = 2,
+    baseline: Annotated[str, Query(max_length=1000)] = "",
+    criterion: CriterionNameQuery = "",
+    group: Annotated[str, Query(max_length=MAX_GROUP_CHARACTERS)] = "",
+    table: MethodNameQuery = "",
+    sort: Annotated[str, Query(max_length=MAX_GROUP_CHARACTERS + 20)] = "",
+    order: Literal["up", "down"] = "down",
+    page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
+    search: Annotated[str, Query(max_length=200)] = "",
+) -> AnalysisView:
+    return AnalysisView(one, other, classes, baseline, criterion, group, table, sort, order, page, search.strip())
+
+
+AnalysisViewQuery = Annotated[AnalysisView, Depends(parse_analysis_view)]
+
+
+@analysis.get("")
+async def show_analysis_page(
+    request: Request, database: ReadingDatabase, access: CurrentAccess, slug: str, view: AnalysisViewQuery
+) -> HTMLResponse:
+    """All parts, empty, without a fit: our script fetches each, or one follows its link."""
+    return render_page(
+        request,
+        "admin/analysis.html",
+        await load_analysis_context(database, slug, view, can_see_annotators=access.can(SEE_PEOPLE)),
+    )
+
+
+async def load_analysis_context(
+    database: ReadingDatabase, slug: str, view: AnalysisView, single_part: str = "", *, can_see_annotators: bool
+) -> dict[str, Any]:
+    """What stands around the parts; `alone` is the one that is shown by itself. people: whether who asks may see single
+    annotators.
+    """
+    async with database.connect() as connection:
+        campaign = find_criterion(await load_campaign_for_page(connection, slug), view.criterion)
+        answered = await has_answers(connection, campaign)
+        sizes = await count_items_and_annotators(connection, campaign, ROWS_PER_ANALYSIS_PAGE)
+        available = (await load_available_methods(connection, campaign)).visible_methods(
+            can_see_annotators=can_see_annotators
+        )
+        groups = await load_group_choices(connection, campaign) if can_see_annotators else []
+    expected = ExpectedRows(
+        min(sizes.items, ROWS_PER_ANALYSIS_PAGE),
+        min(sizes.annotators, ROWS_PER_ANALYSIS_PAGE),
+        min(available.label_count or view.classes, ROWS_PER_ANALYSIS_PAGE),
+    )
+    shown_parts = analysis_page_parts(available)
+    shown_parts |= (
+        {single_part: analysis_page_parts()[single_part]} if single_part and single_part not in shown_parts else {}
+    )
+    return campaign_page_context(campaign) | {
+        "answered": answered,
+        "view": view,
+        "groups": groups,
+        "alone": single_part,
+        "titles": {name: part.title for name, part in shown_parts.items()},
+        "rows": {name: part.estimated_rows(expected) for name, part in shown_parts.items()},
+    }
+
+
+@analysis.get("/figures/{name}.svg")
+async def download_figure_svg(
+    fits: ProcessFits, database: ReadingDatabase, slug: str, name: str, *, view: AnalysisViewQuery, now: Now
+) -> Response:
+    """A picture of the page for papers. Refused: `figure_not_found`."""
+    picture = await load_analysis_picture(fits, database, slug, name, view)
+    if picture is None:
+        raise NotFound(f"There is no picture of {shorten_echo(name)} for these answers.", code="figure_not_found")
+    svg = english_environment.get_template("admin/_analysis_figure.xml").render(picture=picture)
+    headers = download_headers(slug, name, "svg", *view.answer_filters.values(), now=now, inline=True)
+    return Response(svg, media_type="image/svg+xml", headers=headers)
+
+
+@analysis.get("/tables/{name}.csv")
+async def download_table_csv(
+    fits: ProcessFits, database: ReadingDatabase, slug: str, name: str, *, view: AnalysisViewQuery, now: Now
+) -> Response:
+    """A table with all its rows and digits."""
+    options = Options(view.classes, view.baseline or None)
+    table = await fits.fit_table(database, slug, name, options, **view.answer_filters)
+    columns = [column.name for column in table.columns]
+    body = await asyncio.to_thread(format_csv_rows, columns, [columns, *table.rows])
+    headers = download_headers(slug, name, "csv", *view.answer_filters.values(), now=now)
+    return Response(body, media_type=EXPORT_MEDIA_TYPES["csv"], headers=headers)
+
+
+# What the templates of all parts may use.
+ANALYSIS_TEMPLATE_HELPERS = {
+    "written": format_with_places,
+    "between": format_interval,
+    "interval": interval_percents,
+    "correlation_axis": COEFFICIENT_AXIS,
+    "most_classes": MAX_CLASSES,
+}
+
+
+@analysis.get("/{section}")
+async def show_analysis_part(
+    *,
+    request: Request,
+    fits: ProcessFits,
+    database: ReadingDatabase,
+    access: CurrentAccess,
+    slug: str,
+    section: str,
+    view: AnalysisViewQuery,
+) -> HTMLResponse:
+    """One part: for our script as it stands on the page, else as a page of its own. Refused: `part_not_found`."""
+    can_see_annotators = access.can(SEE_PEOPLE)
+    part = analysis_page_parts(ALL_METHODS.visible_methods(can_see_annotators=can_see_annotators)).get(section)
+    if part is None:
+        raise NotFound(f"The analysis has no part “{shorten_echo(section)}”.", code="part_not_found")
+    context = await load_analysis_context(
+        database, slug, view, single_part=section, can_see_annotators=can_see_annotators
+    )
+    if not context["answered"]:
+        return render_page(request, "admin/analysis.html", context)
+    context |= ANALYSIS_TEMPLATE_HELPERS | {"own": part.address_fields, "template": part.template}
+    context |= await part.load_context(fits, database, slug, view)
+    return render_page(
+        request, "admin/_analysis_part.html" if is_script_request(request) else "admin/analysis.html", context
+    )

@@ -1,0 +1,177 @@
+"""Scores of items from judgments of pairs: every two items of a HIT are one, decided by their scores."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from scipy.special import ndtri
+
+from app.analysis.method_types import ScoreMethod
+from app.analysis.result_types import Answers, Scores
+from app.analysis.scores import require_answers
+from app.designs.scale import shares_to_points
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.notes import Note, name_mentions
+from app.inference.observations import comparisons
+from app.inference.preferences import bradley_terry, elo, expected_wins, hopkins_may, thurstone
+from app.inference.preferences.elo import EloRatings
+from app.inference.preferences.expected_wins import ExpectedWins
+from app.inference.preferences.pairwise_scores import PairwiseScores
+
+Z = float(ndtri(0.975))
+ELO_RESAMPLES, MIN_ELO_RESAMPLES = 200, 20
+MAX_ELO_PAIRS_IN_RESAMPLES = (
+    10_000_000  # in all resamples; Elo goes through them one by one, in about half a microsecond each
+)
+
+DEPENDENT_PAIRS_NOTE = Note(
+    "dependent_pairs",
+    "The pairs of a HIT come from one answer, and so are not independent: intervals are too narrow, the more so the "
+    "more items a HIT has.",
+)
+
+PairwiseFit = PairwiseScores | ExpectedWins | EloRatings
+PairColumns = tuple[Integers, Integers, Integers, Integers]
+
+
+def preference_pairs(answers: Answers) -> PairColumns:
+    """First item, second item, outcome (+1 first preferred, 0 tie, -1) and HIT of every pair, in order of time.
+
+    Scores no further apart than the campaign's tie margin are a tie; places that are equal may mean that nobody knows,
+    and such pairs are left out. Raises `Inestimable` (`no_judgments`, `no_pairs`).
+    """
+    require_answers(answers)
+    pairs = preference_pairs_in_groups(answers, answers.hit, answers.item, answers.unit_score)
+    if not len(pairs[0]):
+        raise Inestimable("No two items were judged side by side, so nothing was preferred.", code="no_pairs")
+    return pairs
+
+
+def preference_pairs_in_groups(answers: Answers, groups: Integers, items: Integers, scores: Array) -> PairColumns:
+    """The same of any judgments (R,): groups, which were made together; scores: the better the higher."""
+    parameters = answers.parameters
+    return comparisons.pairs_from_hits(groups, items, scores, tie_margin=parameters.tie_margin, ties=parameters.ties)
+
+
+def pairwise_score_function(
+    estimate: Callable[..., PairwiseScores | ExpectedWins], *method_notes: Note
+) -> Callable[[Answers], Scores]:
+    """A method with standard errors as one of a campaign's answers. told: what is so of all its results."""
+
+    def fit(answers: Answers) -> Scores:
+        first, second, outcomes, _ = preference_pairs(answers)
+        result = estimate(first, second, outcomes, n_items=answers.n_items)
+        low, high = result.score - Z * result.standard_error, result.score + Z * result.standard_error
+        if isinstance(result, ExpectedWins):
+            low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        return scores_of_pairwise_fit(
+            answers, result, low=low, high=high, standard_error=result.standard_error, notes=method_notes
+        )
+
+    return fit
+
+
+def expected_win_percentages(answers: Answers) -> Scores:
+    """Return expected wins in per cent, as pages show how many other items an item beats."""
+    scores = pairwise_score_function(partial(expected_wins.fit, ties="half"))(answers)
+    low, high, error = (
+        None if of is None else shares_to_points(of) for of in (scores.low, scores.high, scores.standard_error)
+    )
+    return replace(scores, values=shares_to_points(scores.values), low=low, high=high, standard_error=error)
+
+
+def elo_scores(answers: Answers) -> Scores:
+    """Ratings with bootstrap intervals, as long as there are not too many pairs to go through so often."""
+    first, second, outcomes, hits = preference_pairs(answers)
+    resamples = min(ELO_RESAMPLES, MAX_ELO_PAIRS_IN_RESAMPLES // max(len(first), 1))
+    resamples = resamples if resamples >= MIN_ELO_RESAMPLES else 0
+    ratings = elo.fit(
+        *(first, second, outcomes),
+        n_items=answers.n_items,
+        dependence_blocks=hits,
+        resamples=resamples,
+        rng=answers.seeded_rng(),
+    )
+    if resamples:
+        sentence = "HITs were drawn again whole, so the intervals know that the pairs of a HIT are not independent."
+        notes = (*name_mentions(ratings.notes, {"item": answers.ids}), Note("hits_drawn_again", sentence))
+        return Scores(ratings.score, answers.has_judgments, ratings.low, ratings.high, ratings.standard_error, notes)
+    sentence = f"{len(first):,} pairs are too many to draw them again, so there are no intervals."
+    return scores_of_pairwise_fit(answers, ratings, notes=(Note("too_many_to_draw_again", sentence),))
+
+
+def scores_of_pairwise_fit(
+    answers: Answers,
+    result: PairwiseFit,
+    *,
+    low: Array | None = None,
+    high: Array | None = None,
+    standard_error: Array | None = None,
+    notes: tuple[Note, ...] = (),
+) -> Scores:
+    """What was found, with items by their names in the notes."""
+    dependence_notes = (DEPENDENT_PAIRS_NOTE,) if low is not None and np.bincount(answers.hit).max() > 2 else ()
+    all_notes = (*name_mentions(result.notes, {"item": answers.ids}), *notes, *dependence_notes)
+    return Scores(result.score, answers.has_judgments, low, high, standard_error, all_notes)
+
+
+# How often: `python -m benchmarks.coverage_of_models`.
+DRAWN_TOGETHER_NOTE = Note(
+    "scores_drawn_together",
+    "Scores are drawn together as long as there are few comparisons, which the intervals do not allow for: in "
+    "simulations 73 to 94 of 100 held the score that very many comparisons give.",
+)
+
+BRADLEY_TERRY = ScoreMethod(
+    "Bradley-Terry",
+    "The odds that one item is preferred to another depend on the difference of their scores alone; a tie is half a "
+    "win for each.",
+    "log odds, mean 0",
+    pairwise_score_function(bradley_terry.fit),
+    is_default=True,
+    reads="order",
+)
+
+RAO_KUPPER = ScoreMethod(
+    "Rao-Kupper",
+    "As Bradley-Terry, but two items that are close enough look the same; how close is learned from the ties.",
+    "log odds, mean 0",
+    pairwise_score_function(bradley_terry.fit_rao_kupper),
+    reads="order",
+)
+
+THURSTONE = ScoreMethod(
+    "Thurstone, Case V",
+    "The impression that an item makes varies Normally, by the same amount for every item; a tie is half a win for "
+    "each.",
+    "standard deviations of a difference, mean 0",
+    pairwise_score_function(thurstone.fit),
+    reads="order",
+)
+
+ELO = ScoreMethod(
+    "Elo",
+    "Judgments of pairs come one after another, and the last ones say most; ratings never settle.",
+    "rating points, start 1500",
+    elo_scores,
+    reads="order",
+)
+
+EXPECTED_WINS = ScoreMethod(
+    "Expected wins",
+    "Beating one opponent is worth as much as beating another, however strong they are; a tie is half a win.",
+    "chance of beating another item, %",
+    expected_win_percentages,
+    reads="order",
+)
+
+HOPKINS_MAY = ScoreMethod(
+    "Hopkins & May",
+    "Items and impressions vary Normally by amounts that are known, and two impressions within half a unit of each "
+    "other are a tie.",
+    "units of an impression’s standard deviation, mean 0",
+    pairwise_score_function(hopkins_may.fit, DRAWN_TOGETHER_NOTE),
+    reads="order",
+)

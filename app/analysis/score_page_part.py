@@ -1,0 +1,274 @@
+"""Two methods of scores side by side: what the analysis page shows of them."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis.fit_cache import FitCache, find_registered_method
+from app.analysis.method_types import ScoreMethod
+from app.analysis.methods import SCORE_METHODS
+from app.analysis.natural_sort import natural_sort_key
+from app.analysis.result_types import Answers, Column, Comparison, Scores
+from app.analysis.scatter import MAX_SCATTER_DOTS, Dot, Scatter, count_dots_in_squares, percent_from_top
+from app.analysis.view import AnalysisView, TablePage, cut_table_page, decimals_for_values, format_interval
+from app.chart_axes import (
+    Axis,
+    DrawnArray,
+    axis_around_intervals,
+    format_with_places,
+    interval_ends_or_values,
+    interval_percents,
+)
+from app.errors import Conflict, pluralize
+
+SCORE_PAGE_COLUMNS = {
+    "item": Column("item", "Item", "text"),
+    "one": Column("one", "First method"),
+    "other": Column("other", "Second method"),
+    "shift": Column("shift", "Shift"),
+}
+
+
+def choose_two_methods(
+    view: AnalysisView, law_name: str, methods: Mapping[str, ScoreMethod], default_method: str = ""
+) -> tuple[str, str]:
+    """The two methods to show: those of the address, else of those that the campaign reaches its own law, beside the
+    one that its design names, or else one that rests on order alone.
+
+    Raises `NotFound` (`method_not_found`).
+    """
+    default_names = [name for name, method in methods.items() if method.is_default]
+    one = view.one or (law_name if law_name in methods else [*default_names, *methods][0])
+    first = [default_method] if default_method in methods else []
+    other = view.other or next((name for name in (*first, *reversed(default_names), *methods) if name != one), one)
+    for name in (one, other):
+        find_registered_method(SCORE_METHODS, name, "method_not_found")
+    return one, other
+
+
+@dataclass(frozen=True)
+class MethodSide:
+    """One of the two methods. scores: None if there are none, and `refusal` says why; places: 1 is the highest."""
+
+    name: str
+    method: ScoreMethod
+    scores: Scores
+    refusal: str
+    axis: Axis
+    decimals: int
+    ranks: DrawnArray
+
+
+@dataclass(frozen=True)
+class ScoreMark:
+    """A score as words, and where it stands on its axis: its interval's ends and itself, in per cent."""
+
+    value: str
+    between: str
+    place: str
+    at: float | None
+    ends: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    id: str
+    shown: str
+    marks: tuple[ScoreMark, ScoreMark]
+    shift: str
+
+
+@dataclass(frozen=True)
+class ScoresPart:
+    """basis: what the scores are made from, in words."""
+
+    view: AnalysisView
+    basis: str
+    sides: tuple[MethodSide, MethodSide]
+    comparison: Comparison | None
+    picture: Scatter | None
+    page: TablePage
+
+
+async def load_scores_context(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> dict[str, Any]:
+    """What the template needs."""
+    methods = (await fits.load_available_methods(engine, slug, criterion=view.criterion)).scores or SCORE_METHODS
+    return {"part": await load_scores_part(fits, engine, slug, view), "methods": methods, "columns": SCORE_PAGE_COLUMNS}
+
+
+async def load_scores_picture(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> Scatter | None:
+    """What a file of the picture shows."""
+    return (await load_scores_part(fits, engine, slug, view)).picture
+
+
+async def load_scores_part(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
+    """Two methods side by side; where one has no scores, the other is shown alone."""
+    answers = await fits.load_answers(engine, slug, **view.answer_filters)
+    offer = await fits.load_available_methods(engine, slug, criterion=view.criterion)
+    names = choose_two_methods(view, answers.law, offer.scores or SCORE_METHODS, offer.default_method)
+    results = [await scores_or_refusal(fits, engine, slug, view, name) for name in names]
+    comparison = None
+    if not any(isinstance(one, Conflict) for one in results):
+        answers, comparison = await fits.compare_methods(engine, slug, *names, **view.answer_filters)
+        results = [comparison.one, comparison.other]
+    return await asyncio.to_thread(
+        compose_scores_part, view.view_of_table("scores"), answers, names, results, comparison
+    )
+
+
+async def scores_or_refusal(
+    fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView, name: str
+) -> Scores | Conflict:
+    try:
+        return (await fits.fit_scores(engine, slug, name, **view.answer_filters))[1]
+    except Conflict as reason:
+        return reason
+
+
+def compose_scores_part(
+    view: AnalysisView,
+    answers: Answers,
+    names: tuple[str, str],
+    results: list[Scores | Conflict],
+    comparison: Comparison | None,
+) -> ScoresPart:
+    missing = np.full(answers.n_items, np.nan)
+    scores = [Scores(missing, answers.has_judgments) if isinstance(one, Conflict) else one for one in results]
+    refusals = ["" if isinstance(one, Scores) else str(one) for one in results]
+    one, other = (
+        MethodSide(
+            *(name, SCORE_METHODS[name], mine, refusal, axis, decimals_for_values(largest_magnitude(mine.values))),
+            descending_ranks(mine.values),
+        )
+        for name, mine, refusal, axis in zip(names, scores, refusals, score_axes(names, scores), strict=True)
+    )
+    picture = None if comparison is None or not comparison.n else draw_two_methods(answers, one, other)
+    return ScoresPart(
+        view,
+        describe_judgment_counts(answers),
+        (one, other),
+        comparison,
+        picture,
+        cut_score_rows(view, answers, one, other),
+    )
+
+
+def descending_ranks(values: DrawnArray) -> DrawnArray:
+    """1 for the highest; equal values share the better place, and NaN has none."""
+    seen = np.isfinite(values)
+    return np.where(seen, np.searchsorted(np.sort(-values[seen]), -values) + 1.0, np.nan)
+
+
+def largest_magnitude(values: DrawnArray) -> list[float]:
+    """The largest size, if there is any, as a number that is not whole."""
+    sizes = np.abs(values[np.isfinite(values)])
+    return [float(np.nextafter(sizes.max(), np.inf))] if len(sizes) else []
+
+
+def describe_judgment_counts(answers: Answers) -> str:
+    counts = (len(answers.item), "judgment"), (answers.n_hits, "HIT"), (answers.n_annotators, "annotator")
+    judgments, hits, annotators = (pluralize(*count) for count in counts)
+    seen, items = int(answers.has_judgments.sum()), pluralize(answers.n_items, "item")
+    return f"From {judgments} in {hits} by {annotators}; {seen:,} of {items} judged."
+
+
+def score_axes(names: tuple[str, str], scores: list[Scores]) -> list[Axis]:
+    """One scale for both if they have the same unit."""
+    parts = [
+        tuple(interval_ends_or_values(mine.values, ends) for ends in (mine.values, mine.low, mine.high))
+        for mine in scores
+    ]
+    if has_same_unit(*names):
+        parts = [tuple(np.concatenate(column) for column in zip(*parts, strict=True))] * 2
+    titles = [f"{SCORE_METHODS[name].title}: {SCORE_METHODS[name].unit}" for name in names]
+    return [axis_around_intervals(title, *part) for title, part in zip(titles, parts, strict=True)]
+
+
+def has_same_unit(one: str, other: str) -> bool:
+    return SCORE_METHODS[one].unit == SCORE_METHODS[other].unit
+
+
+def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Scatter:
+    """Every item that both have a score for: as a dot with its intervals, or counted in squares if there are many."""
+    title, level = f"{one.method.title} and {other.method.title}", has_same_unit(one.name, other.name)
+    scored_items = np.flatnonzero(np.isfinite(one.scores.values) & np.isfinite(other.scores.values))
+    if len(scored_items) <= MAX_SCATTER_DOTS:
+        dots = [
+            item_score_dot(answers.shown[i], item_score_mark(one, i), item_score_mark(other, i), one, other)
+            for i in scored_items.tolist()
+        ]
+        return add_scatter_readout(Scatter(title, one.axis, other.axis, dots, has_diagonal=level))
+    square_counts = count_dots_in_squares(
+        one.axis, other.axis, one.scores.values[scored_items], other.scores.values[scored_items]
+    )
+    readout = f"{pluralize(len(scored_items), 'item')}, counted in small fields: the darker, the more."
+    return Scatter(title, one.axis, other.axis, squares=square_counts, has_diagonal=level, readout=readout)
+
+
+def add_scatter_readout(picture: Scatter) -> Scatter:
+    """With words on what its dots and lines are."""
+    lines = "; thin lines are 95 % intervals, and go on beyond the frame where they reach it" * picture.has_intervals
+    level = "; on the dotted line both scores are the same" * picture.has_diagonal
+    return replace(picture, readout=f"Each dot is an item{lines}{level}.")
+
+
+def item_score_dot(shown: str, mark: ScoreMark, other_mark: ScoreMark, one: MethodSide, other: MethodSide) -> Dot:
+    words = [f"{side.method.title} {at.value} ({at.between})" for side, at in ((one, mark), (other, other_mark))]
+    ends = (
+        None
+        if other_mark.ends is None
+        else (percent_from_top(other_mark.ends[0]), percent_from_top(other_mark.ends[1]))
+    )
+    x, y = mark.at or 0.0, percent_from_top(other_mark.at or 0.0)
+    return Dot(x, y, f"{shorten_dot_text(shown)}: {'; '.join(words)}", mark.ends, ends)
+
+
+MAX_DOT_TEXT_CHARACTERS = 60  # letters of an item's text beside a dot
+
+
+def shorten_dot_text(words: str) -> str:
+    return words if len(words) <= MAX_DOT_TEXT_CHARACTERS else words[: MAX_DOT_TEXT_CHARACTERS - 1] + "…"
+
+
+def item_score_mark(side: MethodSide, item_number: int) -> ScoreMark:
+    """An item's score by one method."""
+    value = float(side.scores.values[item_number])
+    low, high = (None if ends is None else float(ends[item_number]) for ends in (side.scores.low, side.scores.high))
+    is_scored = bool(np.isfinite(value))
+    return ScoreMark(
+        format_with_places(value, side.decimals),
+        format_interval(low, high, side.decimals),
+        f"{side.ranks[item_number]:,.0f}" if is_scored else format_with_places(None, 0),
+        side.axis.percent_of(value) if is_scored else None,
+        interval_percents(side.axis, low, high) if is_scored else None,
+    )
+
+
+def cut_score_rows(view: AnalysisView, answers: Answers, one: MethodSide, other: MethodSide) -> TablePage:
+    """The rows of the table of items, by the first method unless the view says otherwise."""
+    shift = one.ranks - other.ranks
+
+    def row(i: int) -> ScoreRow:
+        moved = "+" * bool(shift[i] > 0) + format_with_places(float(shift[i]), 0)
+        return ScoreRow(answers.ids[i], answers.shown[i], (item_score_mark(one, i), item_score_mark(other, i)), moved)
+
+    columns = {"one": one.scores.values, "other": other.scores.values, "shift": abs(shift)}
+    return cut_table_page(view, matching_items_in_order(view, answers, columns), row)
+
+
+def matching_items_in_order(view: AnalysisView, answers: Answers, columns: dict[str, DrawnArray]) -> Any:
+    """The items that are searched for, in the view's order; those without a figure come last."""
+    if view.sort == "item":
+        order = np.array(sorted(range(answers.n_items), key=lambda i: natural_sort_key(answers.shown[i])), np.intp)
+        order = order if view.order == "up" else order[::-1]
+    else:
+        values = columns.get(view.sort, columns["one"])
+        order = np.argsort(values if view.order == "up" else -values, kind="stable")
+    if not view.search:
+        return order
+    words = view.search.casefold()
+    return [i for i in order.tolist() if words in answers.shown[i].casefold() or words in answers.ids[i].casefold()]

@@ -1,0 +1,96 @@
+"""Groups of annotators by what they chose when they were asked something once: their answers alone.
+
+A group is written `question=answer`, and `question!=answer` are those who answered otherwise. Whoever left the question
+open is in neither.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.analysis.result_types import Answers
+from app.annotation.onboarding.entry_questions import MAX_ENTRY_ANSWER_CHARACTERS, questions_with_choices
+from app.annotation.onboarding.profile_answers import load_entry_answers
+from app.errors import NotFound, join_names, shorten_echo
+
+MAX_GROUP_CHARACTERS = MAX_ENTRY_ANSWER_CHARACTERS + 50  # characters
+GROUP_PATTERN = re.compile(r"(?P<question>[A-Za-z][A-Za-z0-9_]*)(?P<other>!?)=(?P<answer>.*)", re.DOTALL)
+
+
+def answers_of_group(answers: Answers, group_text: str) -> Answers:
+    """What a group's annotators answered. The campaign's posteriors are not theirs, so they are made anew.
+
+    Raises `NotFound` (`group_not_found`).
+    """
+    match = GROUP_PATTERN.fullmatch(group_text)
+    if match is None or match["question"] not in answers.profile_answers:
+        questions = [f"{name}=ANSWER" for name in answers.profile_answers] or ["none"]
+        raise group_not_found(group_text, f"a group is written {join_names(questions)}")
+    question_answers = answers.profile_answers[match["question"]]
+    is_member = np.array(
+        [one is not None and (one == match["answer"]) != bool(match["other"]) for one in question_answers]
+    )
+    if not is_member.any():
+        raise group_not_found(group_text, "nobody whose answers count is in it")
+    return answers_of_annotators(answers, is_member)
+
+
+def group_not_found(group_text: str, reason: str) -> NotFound:
+    return NotFound(f"There is no group “{shorten_echo(group_text)}” here: {reason}.", code="group_not_found")
+
+
+def answers_of_annotators(answers: Answers, is_member: npt.NDArray[np.bool_]) -> Answers:
+    """The judgments of some annotators, (A,), one at least, about the same items."""
+    is_kept_judgment = is_member[answers.annotator]
+    hits, hit = np.unique(answers.hit[is_kept_judgment], return_inverse=True)
+    annotator_numbers = np.flatnonzero(is_member).tolist()
+    return replace(
+        answers,
+        seq=answers.seq[hits],
+        hit=hit,
+        item=answers.item[is_kept_judgment],
+        annotator=np.cumsum(is_member)[answers.annotator[is_kept_judgment]] - 1,
+        score=answers.score[is_kept_judgment],
+        value=answers.value[is_kept_judgment],
+        annotators=[answers.annotators[one] for one in annotator_numbers],
+        names=[answers.names[one] for one in annotator_numbers],
+        state=None,
+        unjudged_counts=None if answers.unjudged_counts is None else answers.unjudged_counts[annotator_numbers],
+        names_without_judgment=(),
+        scores_by_criterion={name: scores[is_kept_judgment] for name, scores in answers.scores_by_criterion.items()},
+        profile_answers={
+            name: [said[one] for one in annotator_numbers] for name, said in answers.profile_answers.items()
+        },
+    )
+
+
+def count_group_members(profile_answers: Mapping[str, Sequence[str | None]]) -> list[tuple[str, str, int]]:
+    """Of each question its answers, the most frequent first: question, answer, how many annotators gave it."""
+    return [
+        (question, answer, count)
+        for question, said in profile_answers.items()
+        for answer, count in Counter(one for one in said if one is not None).most_common()
+    ]
+
+
+async def load_group_choices(connection: AsyncConnection, campaign: Any) -> list[tuple[str, str]]:
+    """The groups that can be chosen on a page, and what they are called."""
+    if not campaign.questions:
+        return []
+    profile_answers = (await load_entry_answers(connection, campaign.id)).values()
+    group_choices: list[tuple[str, str]] = []
+    for name in [question.name for question in questions_with_choices(campaign.questions)]:
+        answer_counts = count_group_members({name: [one.get(name) for one in profile_answers]})
+        group_choices += [(f"{name}={answer}", f"{name}: {answer} ({count:,})") for _, answer, count in answer_counts]
+        total = sum(count for *_, count in answer_counts)
+        if len(answer_counts) > 2:
+            group_choices += [
+                (f"{name}!={one}", f"{name}: not {one} ({total - count:,})") for _, one, count in answer_counts
+            ]
+    return group_choices

@@ -1,0 +1,256 @@
+"""A table of the analysis as the page shows it: its rows in words, and its main figure as a dot on a line."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis.fit_cache import FitCache
+from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
+from app.analysis.methods import TABLE_METHODS
+from app.analysis.result_types import Cell, Column, ColumnKind, Options, ResultTable
+from app.analysis.scatter import Scatter, cells_to_array
+from app.analysis.view import (
+    ROWS_PER_ANALYSIS_PAGE,
+    AnalysisView,
+    TablePage,
+    column_values,
+    constant_counts,
+    decimals_for_values,
+    empty_columns,
+    finite_number,
+    format_interval,
+    format_table_cell,
+    select_table_page,
+)
+from app.chart_axes import Axis, axis_around_intervals, interval_ends_or_values, interval_percents
+from app.errors import Conflict
+from app.inference.ground.notes import Note
+
+PROGRAM_COLUMNS = {
+    "measure": "title",
+    "id": "text",
+    "annotator": "name",
+}  # columns that people need not see beside another one
+GROUP_HEADING_COLUMNS = {"group"}
+INTERVAL_END_COLUMNS = ("low", "high")
+
+
+@dataclass(frozen=True)
+class DotPlot:
+    """What is drawn, on which axis unless a row has another, and whether there are intervals. apart: measures by name
+    that have another axis, or None.
+    """
+
+    name: str
+    axis: Axis
+    has_intervals: bool
+    axes_by_measure: Mapping[str, Axis | None]
+
+    def axis_for_measure(self, measure: Cell) -> Axis | None:
+        """The axis of a row; None if it is not drawn."""
+        return self.axes_by_measure.get(measure, self.axis) if isinstance(measure, str) else self.axis
+
+
+@dataclass(frozen=True)
+class FormattedCell:
+    name: str
+    kind: ColumnKind
+    words: str
+
+
+@dataclass(frozen=True)
+class FormattedRow:
+    """sentence: what the row tells, for who asks. item: its id, if the row is one. group: what it stands under, if the
+    row is the first of it. missing: it should have a figure and has none. axis, at, ends, between: of what is drawn.
+    """
+
+    cells: list[FormattedCell]
+    sentence: str
+    item: str
+    missing: bool
+    axis: Axis | None
+    at: float | None
+    ends: tuple[float, float] | None
+    between: str
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """A page of a table, or why there is none. alike: figures that are the same in every row. picture: of all rows."""
+
+    name: str
+    method: TableMethod
+    view: AnalysisView
+    table: ResultTable | None = None
+    refusal: str = ""
+    columns: tuple[Column, ...] = ()
+    rows: tuple[FormattedRow, ...] = ()
+    page: TablePage | None = None
+    line: DotPlot | None = None
+    constant_counts: str = ""
+    notes: tuple[Note, ...] = ()
+    picture: Scatter | None = None
+
+    @property
+    def has_sentences(self) -> bool:
+        """Whether rows have sentences under their names; they stand in an order of their own."""
+        return any(row.sentence for row in self.rows)
+
+    @property
+    def has_one_axis(self) -> bool:
+        """Whether all rows are drawn on the axis of the column, so that its head can have the ticks."""
+        return self.line is not None and {row.axis for row in self.rows} <= {self.line.axis, None}
+
+    @property
+    def cell_count(self) -> int:
+        """How many cells a row has: of a figure that is drawn there is a picture, and an interval if it has one."""
+        return len(self.columns) + (0 if self.line is None else 1 + self.line.has_intervals)
+
+    @property
+    def is_long(self) -> bool:
+        return self.table is not None and len(self.table.rows) > ROWS_PER_ANALYSIS_PAGE
+
+
+async def load_tables_context(
+    fits: FitCache,
+    engine: AsyncEngine,
+    slug: str,
+    view: AnalysisView,
+    *,
+    section: TableSection,
+    table_names: Collection[str],
+) -> dict[str, Any]:
+    """What the template of a section needs: those of its `tables` that the campaign reaches, or why there are none."""
+    available = await fits.load_available_methods(engine, slug, criterion=view.criterion)
+    reached_names = [name for name in available.sections.get(section, ()) if name in table_names]
+    parts = await load_table_parts(fits, engine, slug, reached_names or table_names, view)
+    return {"tables": parts, "systems": systems_in_tables(parts), "asks": available.open_options(section)}
+
+
+def systems_in_tables(parts: Sequence[TablePart]) -> list[Cell]:
+    """The systems that a table has a row for, of which one can be chosen as the baseline."""
+    tables = [part.table for part in parts if part.table and part.table.columns[0].name == "system"]
+    return column_values(tables[0], "system") if tables else []
+
+
+async def load_table_parts(
+    fits: FitCache, engine: AsyncEngine, slug: str, names: Iterable[str], view: AnalysisView
+) -> list[TablePart]:
+    """All these tables; one that cannot be estimated does not hide the others, and no note is said twice.
+
+    Where all are missing for the same reason, the first says it for all.
+    """
+    parts: list[TablePart] = []
+    for name in names:
+        part = await load_table_part(fits, engine, slug, name, view)
+        earlier_notes = {note for earlier in parts for note in (*earlier.notes, earlier.refusal)}
+        parts.append(replace(part, notes=tuple(note for note in part.notes if note not in earlier_notes)))
+    has_one_refusal = len({part.refusal for part in parts}) == 1 and parts[0].refusal
+    return parts[:1] if has_one_refusal else parts
+
+
+async def load_table_part(fits: FitCache, engine: AsyncEngine, slug: str, name: str, view: AnalysisView) -> TablePart:
+    """Raises `NotFound` (`table_not_found`)."""
+    try:
+        options = Options(view.classes, view.baseline or None)
+        table = await fits.fit_table(engine, slug, name, options, **view.answer_filters)
+    except Conflict as reason:
+        return TablePart(name, TABLE_METHODS[name], view.view_of_table(name), refusal=reason.message)
+    return await asyncio.to_thread(compose_table_part, name, TABLE_METHODS[name], table, view.view_of_table(name))
+
+
+def compose_table_part(name: str, method: TableMethod, table: ResultTable, view: AnalysisView) -> TablePart:
+    page = select_table_page(table, view)
+    dot_plot = dot_plot_of_table(method.dot_plot, table)
+    counts_by_column = constant_counts(table)
+    omitted_columns = (
+        hidden_columns(table) | set(counts_by_column) | (empty_columns(table) - {dot_plot.name if dot_plot else ""})
+    )
+    columns = tuple(column for column in table.columns if column.name not in omitted_columns)
+    decimals_by_column = {
+        column.name: decimals_for_values(column_values(table, column.name)) for column in table.columns
+    }
+    groups = group_headings([dict(zip(decimals_by_column, row, strict=True)).get("group") for row in page.rows])
+    rows = tuple(
+        replace(format_table_row(table, row, dot_plot, decimals_by_column, omitted_columns), group=group)
+        for row, group in zip(page.rows, groups, strict=True)
+    )
+    picture = method.draw_picture(table) if method.draw_picture else None
+    return TablePart(
+        name,
+        method,
+        view,
+        table,
+        "",
+        columns,
+        rows,
+        page,
+        dot_plot,
+        ", ".join(counts_by_column.values()),
+        table.notes,
+        picture,
+    )
+
+
+def group_headings(groups: Sequence[Cell]) -> list[str]:
+    """The name of a group where it begins, "" on its other rows."""
+    return [str(group) if group and group != before else "" for before, group in pairwise([None, *groups])]
+
+
+def hidden_columns(table: ResultTable) -> set[str]:
+    """Columns that are no columns on the page: ends of intervals and sentences stand elsewhere in the row."""
+    names = {column.name for column in table.columns}
+    for_programs = {name for name, beside in PROGRAM_COLUMNS.items() if beside in names}
+    sentences = {column.name for column in table.columns if column.kind == "sentence"}
+    return for_programs | sentences | GROUP_HEADING_COLUMNS | (set(INTERVAL_END_COLUMNS) & names)
+
+
+def dot_plot_of_table(plot_column: DotPlotColumn | None, table: ResultTable) -> DotPlot | None:
+    if plot_column is None or not table.rows:
+        return None
+    intervals = set(INTERVAL_END_COLUMNS) <= {one.name for one in table.columns}
+    values = cells_to_array(column_values(table, plot_column.column))
+    ends = [cells_to_array(column_values(table, end)) if intervals else None for end in INTERVAL_END_COLUMNS]
+    axis = plot_column.axis or axis_around_intervals(
+        "", values, *(interval_ends_or_values(values, one) for one in ends)
+    )
+    return DotPlot(plot_column.column, axis, intervals, plot_column.axes_by_measure)
+
+
+def format_table_row(
+    table: ResultTable,
+    row: tuple[Cell, ...],
+    dot_plot: DotPlot | None,
+    decimals_by_column: dict[str, int],
+    omitted_columns: set[str],
+) -> FormattedRow:
+    cells = {column.name: cell for column, cell in zip(table.columns, row, strict=True)}
+    if "measure" in cells:  # each row is a quantity of its own
+        decimals_by_column = {name: decimals_for_values([cell]) for name, cell in cells.items()}
+    formatted_cells = [
+        FormattedCell(
+            column.name, column.kind, format_table_cell(column, cells[column.name], decimals_by_column[column.name])
+        )
+        for column in table.columns
+    ]
+    return FormattedRow(
+        [cell for cell in formatted_cells if cell.name not in omitted_columns],
+        " ".join(cell.words for cell in formatted_cells if cell.kind == "sentence"),
+        str(cells["id"]) if "text" in cells else "",
+        dot_plot is not None and cells[dot_plot.name] is None,
+        *row_drawing(cells, dot_plot, decimals_by_column),
+    )
+
+
+def row_drawing(cells: dict[str, Cell], dot_plot: DotPlot | None, decimals_by_column: dict[str, int]) -> Any:
+    """The row's axis, where its figure and the ends of its interval stand there, and the interval in words."""
+    if dot_plot is None or (axis := dot_plot.axis_for_measure(cells.get("measure"))) is None:
+        return None, None, None, ""
+    value, low, high = (finite_number(cells.get(name)) for name in (dot_plot.name, *INTERVAL_END_COLUMNS))
+    at = None if value is None else axis.percent_of(value)
+    return axis, at, interval_percents(axis, low, high), format_interval(low, high, decimals_by_column[dot_plot.name])

@@ -1,0 +1,404 @@
+"""API: the next HIT for an annotator whom the program names, and the answer to it."""
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from app.accounts import guards
+from app.annotation.hits import leases, program_annotators, submission, undo
+from app.annotation.onboarding import consent, visit_progress
+from app.annotation.platforms.assignments import AssignmentId
+from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
+from app.database.session import Driver
+from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Touch
+from app.designs.content import SourceAndReference
+from app.designs.criteria import CriterionForm, criterion_forms, criterion_view
+from app.designs.design import check_plain_text
+from app.designs.number_parsing import MAX_COUNT
+from app.designs.registry import design_of
+from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark, RemarkTarget
+from app.designs.scale import MAX_POINTS
+from app.designs.schema import ValueSchema
+from app.errors import Invalid, NotFound, join_names, shorten_echo, shorten_names
+from app.field_flags import MAX_ROW_ID, InputModel, parse_row_id
+from app.http.dependencies import Now, RowId, ServingConnection, client_network, document_refusals, get_now
+
+router = APIRouter(
+    prefix="/api/v1",
+    tags=["Serving"],
+    responses=document_refusals(
+        {401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}
+    ),
+)
+
+
+def refuse_control_characters(text: str) -> str:
+    if CONTROL_CHARACTERS.search(text):
+        raise ValueError("must have no control characters, such as line breaks")
+    return text
+
+
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
+AnnotatorName = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_PLATFORM_ID_CHARACTERS),
+    AfterValidator(refuse_control_characters),
+]
+
+
+async def admit_program_connection(
+    request: Request, token: guards.BearerToken, connection: ServingConnection, now: Now
+) -> Driver:
+    """The connection of a program that may come in: one per request, also for finding out whether it may."""
+    await guards.admit_program(connection, request, token, now=now)
+    return connection
+
+
+async def load_program_hit(request: Request, token: guards.BearerToken) -> program_annotators.ProgramHit:
+    """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
+    hit_id = parse_row_id(request.path_params["hit_id"])
+    async with request.app.state.serving_connections.borrow() as connection:
+        now = await get_now()
+        hit = await program_annotators.load_hit_for_token(connection, token, hit_id, client_network(request), now=now)
+    guards.require_access_to_hit(request, hit.access, is_found=hit.campaign_id is not None)
+    return hit
+
+
+LoadedProgramHit = Annotated[program_annotators.ProgramHit, Depends(load_program_hit)]
+
+
+async def borrow_connection_for_hit(request: Request, hit: LoadedProgramHit) -> AsyncIterator[Driver]:
+    """A connection for the HIT's campaign, which only the HIT names."""
+    async with request.app.state.serving_connections.borrow(hit.campaign_id) as connection:
+        yield connection
+
+
+class AnnotatorRequest(InputModel):
+    annotator: AnnotatorName = Field(description="Your own id of the person (or program) that answers.")
+
+
+class HitItemSchema(BaseModel):
+    id: str
+    text: str
+
+
+class HitCriterionSchema(BaseModel):
+    """One of the questions about each item."""
+
+    name: str
+    question: str
+    low_label: str
+    middle_label: str | None
+    high_label: str
+    values: ValueSchema
+
+    @classmethod
+    def from_criterion(cls, criterion: CriterionForm) -> Self:
+        """As a page has it."""
+        criterion_view, labels = criterion.campaign, ("question", "low_label", "middle_label", "high_label")
+        texts = {label: getattr(criterion_view, label) for label in labels}
+        return cls(name=criterion_view.criterion_name, values=ValueSchema.from_design(criterion.design), **texts)
+
+
+class HitSchema(BaseModel):
+    id: int
+    items: list[HitItemSchema] = Field(description="In the order to show them in, which is random.")
+    source: str | None = Field(description="What the items are outputs for, where they are outputs of systems.")
+    reference: str | None = Field(description="An example of a good output, likewise.")
+    values: ValueSchema = Field(description="What is asked of each item; of several criteria, by the first.")
+    criteria: list[HitCriterionSchema] = Field(
+        description="Where each item is judged by several criteria: these, in the order to ask this annotator in."
+    )
+    reasons: list[str] | None = Field(
+        description="Why an item cannot be judged: those to choose from, none where none is asked for; null where the campaign does not let annotators say so."
+    )
+    comment_on: RemarkTarget = Field(description="What the annotator may comment on.")
+    flag_on: RemarkTarget = Field(description="Of what the annotator may say that something is wrong with it.")
+    flag_reasons: list[str] | None = Field(
+        description="What can be wrong: the reasons to choose from, none where none is asked for; null where nothing can be flagged."
+    )
+    expires_at: datetime = Field(description="Until then the items are held for this annotator.")
+
+
+class NextHitSchema(BaseModel):
+    """A HIT, or the reason why there is none."""
+
+    hit: HitSchema | None
+    reason: leases.NoHitReason | None = Field(
+        description="Why there is no HIT. After `wait` and `paused` ask again later; after the others do not."
+    )
+
+
+CONSENT_NEEDED = "`consent_needed`: `details` has the `version` and the `markdown` to show; then send the consent"
+
+
+@router.post("/campaigns/{slug}/hits", responses=document_refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}))
+async def request_next_hit(
+    request: Request,
+    connection: Annotated[Driver, Depends(admit_program_connection)],
+    now: Now,
+    slug: str,
+    request_body: AnnotatorRequest,
+) -> NextHitSchema:
+    """The HIT this annotator holds, else a new one. Asking again before answering gives the same HIT."""
+    assignment_query, cache = (
+        program_annotators.assignment_query_by_name(slug, request_body.annotator),
+        request.app.state.posterior_cache,
+    )
+    try:
+        next_hit = await leases.find_next_hit(connection, cache, assignment_query, now=now)
+    except NotFound:
+        await program_annotators.find_or_create_program_assignment(connection, slug, request_body.annotator, now=now)
+        next_hit = await leases.find_next_hit(connection, cache, assignment_query, now=now)
+    if next_hit.reason == "visit":
+        raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
+    if next_hit.should_check_goal:
+        request.app.state.looks.ask(next_hit.assignment.id)
+    if next_hit.hit is None:
+        return NextHitSchema(hit=None, reason=next_hit.reason)
+    pairs = zip(next_hit.hit.ids, next_hit.hit.texts, strict=True)
+    items = [HitItemSchema(id=external_id, text=text) for external_id, text in pairs]
+    assignment, above = next_hit.assignment, next_hit.hit.source_and_reference or SourceAndReference()
+    criteria = criterion_forms(assignment, assignment.annotator_id) if assignment.criteria else []
+    hit_schema = HitSchema(
+        id=next_hit.hit.id,
+        items=items,
+        **above._asdict(),
+        values=ValueSchema.from_design(design_of(criterion_view(assignment, 0))),
+        criteria=[HitCriterionSchema.from_criterion(one) for one in criteria],
+        reasons=assignment.unjudged_reasons if assignment.cannot_be_judged else None,
+        comment_on=assignment.comment_on,
+        flag_on=assignment.flag_on,
+        flag_reasons=assignment.flag_reasons if assignment.flag_on != "none" else None,
+        expires_at=next_hit.hit.expires_at,
+    )
+    return NextHitSchema(hit=hit_schema, reason=None)
+
+
+class ConsentRequest(AnnotatorRequest):
+    version: int = Field(ge=0, le=MAX_COUNT, description="Of the text that was shown.")
+    agreed: bool = Field(description="Whether they agree. Who does not gets no HIT.")
+
+
+class ConsentSchema(BaseModel):
+    version: int
+    agreed: bool
+
+
+@router.post(
+    "/campaigns/{slug}/consents",
+    responses=document_refusals(
+        {404: "`campaign_not_found`", 422: "`invalid`, `consent_changed`: show the new text first"}
+    ),
+)
+async def store_consent(
+    connection: Annotated[Driver, Depends(admit_program_connection)], now: Now, slug: str, request_body: ConsentRequest
+) -> ConsentSchema:
+    """Store what a person whom the program asked said to the campaign's consent. Sending it again changes nothing; the
+    reply says what is stored.
+    """
+    assignment = await program_annotators.find_or_create_program_assignment(
+        connection, slug, request_body.annotator, now=now
+    )
+    form = {"version": str(request_body.version), "answer": "yes" if request_body.agreed else "no"}
+    await visit_progress.store_step_result(
+        connection, await visit_progress.load_visit(connection, assignment), consent.CONSENT_STEP, form, now=now
+    )
+    stored = consent.consent_result(
+        request_body.version, (await visit_progress.load_visit(connection, assignment)).history
+    )
+    return ConsentSchema(version=stored.version, agreed=stored.outcome == "passed")
+
+
+TouchCount = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+
+
+class TouchSchema(InputModel):
+    """How one score came about, as far as the program knows."""
+
+    first_touch_ms: TouchCount | None = Field(default=None, description="After the HIT was shown.")
+    changes: TouchCount | None = None
+    input_kind: InputKind | None = None
+
+
+# A length also makes Pydantic look whether a text is one that UTF-8 can say.
+ItemId = Annotated[str, StringConstraints(max_length=MAX_PLATFORM_ID_CHARACTERS)]
+# Strict: a number in JSON. A text would be read as Python reads one, with `1_0` and digits of other scripts.
+Score = Annotated[float, Field(ge=0, le=MAX_POINTS, allow_inf_nan=False, strict=True)]
+
+
+FiniteNumber = Annotated[float, Field(allow_inf_nan=False, strict=True)]
+ClassLabelText = Annotated[str, StringConstraints(max_length=500)]
+ResponseValue = FiniteNumber | ClassLabelText
+
+
+ResponseValues = dict[ItemId, ResponseValue | None] | list[ResponseValue | None]
+CriterionNameText = Annotated[str, StringConstraints(max_length=80)]
+
+
+def telemetry_kind(telemetry: object) -> str:
+    """What telemetry is by. Where nothing says so, as in `{"x": {}}`, it may be by either."""
+    touches = telemetry.values() if isinstance(telemetry, dict) else [None]
+    nested = all(isinstance(told, dict) and all(isinstance(one, dict) for one in told.values()) for told in touches)
+    return "criteria" if nested else "items"
+
+
+Comment = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS), BeforeValidator(check_plain_text)
+]
+FlagReasonText = Annotated[str, StringConstraints(max_length=80)]
+Touches = dict[ItemId, TouchSchema]
+Telemetry = Annotated[
+    Annotated[Touches, Tag("items")] | Annotated[dict[CriterionNameText, Touches], Tag("criteria")],
+    Discriminator(telemetry_kind),
+]
+
+
+class ResponseRequest(InputModel):
+    annotator: AnnotatorName
+    scores: dict[ItemId, Score | None] | list[Score | None] | None = Field(
+        default=None,
+        description="Where points are asked for, from 0 to 100 for every item: by item id, or in the HIT's order. Null for an item that cannot be judged.",
+    )
+    values: ResponseValues | dict[CriterionNameText, ResponseValues] | None = Field(
+        default=None,
+        description="In the place of `scores`, whatever the way of asking: what the HIT's `values` say. Where they have `classes`, a number is that of a class and a text its label, also a label of digits. Where the HIT has `criteria`, such values by the name of each.",
+    )
+    reasons: dict[ItemId, Annotated[str, StringConstraints(max_length=80)]] = Field(
+        default_factory=dict,
+        description="By item id, why it cannot be judged: one of the HIT's `reasons` for each item without a value.",
+    )
+    comment: Comment = Field(default="", description="On the HIT, where `comment_on` says HIT or both.")
+    comments: dict[ItemId, Comment] = Field(
+        default_factory=dict, description="By item id, where `comment_on` says items or both."
+    )
+    flag: FlagReasonText | None = Field(default=None, description="What is wrong with the HIT, as in `flags`.")
+    flags: dict[ItemId, FlagReasonText] = Field(
+        default_factory=dict,
+        description="By item id, what is wrong with it: one of the HIT's `flag_reasons`, or an empty text where there are none.",
+    )
+    telemetry: Telemetry = Field(
+        default_factory=dict, description="By item id; where the HIT has `criteria`, such by the name of each."
+    )
+    viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
+    replaces: Annotated[int, Field(ge=1, le=MAX_ROW_ID)] | None = Field(
+        default=None,
+        description="To change the answer that this annotator gave last: its `seq`. Both stay in the record, and once that is acted on this one counts.",
+    )
+
+    @model_validator(mode="after")
+    def check_scores_or_values(self) -> Self:
+        if (self.scores is None) == (self.values is None):
+            raise PydanticCustomError("missing", "Give either scores or values")
+        wrong_type = TouchSchema if self.has_criteria else dict
+        if any(told and isinstance(told, wrong_type) for told in self.telemetry.values()):
+            raise PydanticCustomError("telemetry", "Name criteria in both values and telemetry, or in neither")
+        return self
+
+    @property
+    def has_criteria(self) -> bool:
+        """Whether it names criteria."""
+        values = self.values.values() if isinstance(self.values, dict) else ()
+        return any(isinstance(said, dict | list) for said in values)
+
+    def answers_by_criterion(self) -> Mapping[str, tuple[ResponseValues, Touches]]:
+        """What is said by each criterion, by its name; by one without a name where none are named. Raises `Invalid`
+        (`criterion_unknown`).
+        """
+        touches: Any = self.telemetry
+        values: Any = self.values if self.scores is None else self.scores
+        if not self.has_criteria:
+            return {"": (values, {item: touch or TouchSchema() for item, touch in touches.items()})}
+        names = list(values)
+        if unknown := touches.keys() - values.keys():
+            raise Invalid(
+                f"Telemetry names “{shorten_echo(min(unknown))}”, and values only {join_names(names)}. Nothing was stored.",
+                code="criterion_unknown",
+                criteria=shorten_names(names),
+            )
+        return {name: (said, touches.get(name, {})) for name, said in values.items()}
+
+
+class ReceiptSchema(BaseModel):
+    hit: int
+    seq: int = Field(description="The response's number; a replay applies responses in this order.")
+    repeated: bool = Field(description="There was an answer already, and this one changed nothing.")
+
+
+@router.post(
+    "/hits/{hit_id}/response",
+    responses=document_refusals(
+        {
+            404: "`hit_not_found`",
+            409: "`answer_final`: what `replaces` names is not the last answer, or can be changed no more; `answer_changed_often`: it was changed 20 times",
+            410: "`lease_expired`: others have answered meanwhile",
+            422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`, `criteria_missing`, `criterion_unknown`, `judged_in_part`, `remark_not_offered`",
+        }
+    ),
+)
+async def post_response(
+    request: Request,
+    hit: LoadedProgramHit,
+    connection: Annotated[Driver, Depends(borrow_connection_for_hit, scope="function")],
+    now: Now,
+    *,
+    hit_id: RowId,
+    response: ResponseRequest,
+) -> ReceiptSchema:
+    """Answer a HIT. Response and posteriors are stored together before this returns; sending it again is safe."""
+    program_annotators.check_hit_annotator(hit, hit_id, response.annotator)
+    answers = {
+        name: build_program_answer(hit, values, touches, response)
+        for name, (values, touches) in response.answers_by_criterion().items()
+    }
+    answer = AnswerByCriterion(answers) if response.has_criteria else answers[""]
+    assignment = AssignmentId(hit.campaign_id, hit.assignment_id)
+    if response.replaces is None:
+        receipt = await submission.submit_answer(connection, assignment, hit_id, answer, now=now)
+    else:
+        receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)
+    request.app.state.looks.ask(hit.campaign_id)
+    return ReceiptSchema(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
+
+
+def build_program_answer(
+    hit: program_annotators.ProgramHit,
+    values_sent: Mapping[str, AnswerValue | None] | Sequence[AnswerValue | None],
+    telemetry: Mapping[str, TouchSchema],
+    response: ResponseRequest,
+) -> Answer:
+    """What is said by one criterion, or by the one question. Raises what `outside` does."""
+    touches = {
+        number: Touch(**touch.model_dump())
+        for number, touch in program_annotators.key_by_item_number(hit, telemetry).items()
+    }
+    values_by_item = program_annotators.values_by_number(hit, values_sent)
+    values = {number: value for number, value in values_by_item.items() if value is not None}
+    unjudged = program_annotators.reasons_by_number(hit, response.reasons, values_by_item.keys() - values.keys())
+    remarks = build_program_remarks(hit, response)
+    return Answer(values, touches, response.viewport, program_annotators.API_PLATFORM_NAME, unjudged, remarks)
+
+
+def build_program_remarks(hit: program_annotators.ProgramHit, response: ResponseRequest) -> dict[str, Remark]:
+    """What is said beside the values, by what it is about. Raises `Invalid` (`scores_unknown`)."""
+    comments, flags = (
+        program_annotators.key_by_item_number(hit, response.comments),
+        program_annotators.key_by_item_number(hit, response.flags),
+    )
+    remarks = {str(item): Remark(comments.get(item, ""), flags.get(item)) for item in {**comments, **flags}}
+    remarks |= {WHOLE_HIT: Remark(response.comment, response.flag)}
+    return {about: remark for about, remark in remarks.items() if remark != Remark()}

@@ -1,0 +1,293 @@
+"""Where an assignment stands: its annotator, their campaign, the HIT it holds, and what others hold and answered.
+
+A HIT is open as long as the database's clock says so: the machines that serve need not agree on the time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import TextClause, text
+
+from app.annotation.hits.campaign_index import ChangesAndOpenHits, IndexSettings, PosteriorCache, needs_extended_query
+from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
+from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.visit_limit import Visitor
+from app.database.session import Driver, fetch_first_row, row_columns_sql
+from app.designs.remarks import RemarkTarget
+from app.designs.unjudged import UNJUDGED_KEY
+from app.errors import NotFound
+from app.record.changes import POSTERIOR_CHANGE_COLUMNS, posterior_changes_sql
+
+# Of the database, when it got the statement: in one that is sent after a wait for a lock, the time after the wait.
+DATABASE_TIME = "statement_timestamp()"
+
+HIT_IS_OPEN = f"h.closed_at IS NULL AND h.expires_at > {DATABASE_TIME}"
+
+# For whoever goes through all of a campaign that are open. Nobody else may use the index that this is for.
+HIT_IS_OPEN_IN_INDEX = f"{HIT_IS_OPEN} AND h.leader IS NOT NULL"
+
+# Platforms whose assignments are one HIT each. Elsewhere one may go on in another visit with the HIT of an earlier one.
+IS_ONE_HIT_PLATFORM = (
+    f"""platform = ANY('{{{",".join(name for name, it in PLATFORMS.items() if it.one_hit_per_assignment)}}}')"""
+)
+
+# The HIT is for :assignment to answer.
+HIT_BELONGS_TO_ASSIGNMENT = f"""
+    EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+            WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = h.annotator_id
+            AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}))"""  # noqa: S608  (constants)
+
+# One of each answered HIT, however often it was changed.
+IS_FIRST_RESPONSE = "r.replaces IS NULL"
+
+# The HIT is answered. Asked by EXISTS, PostgreSQL may go through all of the campaign's responses.
+HIT_IS_ANSWERED = f"""
+    (SELECT true FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id AND {IS_FIRST_RESPONSE})"""  # noqa: S608  (constants)
+
+# The HIT is open or answered.
+HIT_IS_OPEN_OR_ANSWERED = (
+    f"({HIT_IS_OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"  # noqa: S608  (made of constants)
+)
+
+NEEDS_OPEN_HITS = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
+
+
+CHANGES_QUERY_COLUMNS = {
+    "campaign": "c.id",
+    "revision": "c.revision",
+    "people": "c.unjudged_people",
+    "since": "copy.since",
+}
+
+
+SEEN_ITEMS_SQL = """
+    ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item
+          WHERE r.campaign_id = c.id AND r.annotator_id = a.id)"""
+
+SEEN_ITEMS_OR_SEGMENTS_SQL = f"""
+    CASE WHEN c.segment_count = 0 THEN {SEEN_ITEMS_SQL}
+    ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
+               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.segment IS NOT NULL)
+    END"""  # noqa: S608  (constants)
+
+UNJUDGED_ITEMS_SQL = f"""
+    CASE WHEN NOT c.cannot_be_judged OR NOT c.repeat_items THEN NULL
+    WHEN c.segment_count = 0 THEN
+        ARRAY(SELECT DISTINCT shown.item FROM responses r, unnest(r.items, r.values) AS shown (item, value)
+              WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND shown.value = 'NaN'
+              AND shown.item IS NOT NULL
+              AND r.extra -> '{UNJUDGED_KEY}' ?| (CAST(shown.item AS text) || CAST(c.always_shown AS text[])))
+    ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
+               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra -> '{UNJUDGED_KEY}' IS NOT NULL)
+    END"""  # noqa: S608  (constants)
+
+HELD_SEGMENTS_SQL = f"""
+    CASE WHEN c.segment_count > 0 AND {NEEDS_OPEN_HITS} THEN
+        ARRAY(SELECT segment FROM hits h WHERE h.campaign_id = c.id AND h.segment IS NOT NULL AND {HIT_IS_OPEN_IN_INDEX})
+    END"""  # noqa: S608  (constants)
+
+
+class ServedCampaign(IndexSettings):
+    """What annotators' pages and the serving of HITs ask of a campaign's row."""
+
+    link_key: str
+    status: str
+    design: str
+    design_settings: dict[str, Any]
+    name: str
+    question: str
+    instructions: str
+    language: str
+    low_label: str
+    middle_label: str | None
+    high_label: str
+    criteria: list[dict[str, Any]]
+    criteria_shown: str
+    asked_criterion: int | None
+    show_numbers: bool
+    content: str
+    source_column: str | None
+    reference_column: str | None
+    differences: str
+    https_media: bool
+    latex: bool
+    minutes_per_hit: float | None
+    pay: str | None
+    pay_per_hit: float | None
+    currency: str
+    in_short: str
+    leave_early: bool
+    undo: bool
+    break_minutes: int | None
+    people_per_address: int | None
+    selection: str
+    hits_per_annotator: int | None
+    repeat_items: bool
+    implied_asked_percent: int | None
+    lease_minutes: int
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+    unjudged_people: int
+    comment_on: RemarkTarget
+    flag_on: RemarkTarget
+    flag_reasons: list[str]
+    has_checks: bool
+    checks_percent: float | None
+    gold_feedback: bool
+    iteration: int
+    revision: int
+
+
+SERVED_CAMPAIGN_COLUMNS = f"{row_columns_sql(IndexSettings, 'c')}, {row_columns_sql(ServedCampaign, 'c')}"
+
+
+class AssignmentState(ServedCampaign, ChangesAndOpenHits):
+    """Where an assignment stands in its campaign.
+
+    seen, held_elsewhere: the items that its annotator was asked about, or holds in other assignments; where the items
+    are systems, which many HITs show, the segments. not_judged: where items may be shown again, those that they could
+    not judge, and those of which their answer says nothing since they could not judge an item that every HIT shows; the
+    segments of which they could not judge an output. hit_...: of the HIT that it holds, None if it holds none.
+    ..._elsewhere: of the annotator's other assignments. admitted: whether they have passed all steps before the work.
+    held_back: whether they get no further HIT.
+    """
+
+    assignment_id: int
+    arrived_at: datetime
+    arrival: dict[str, str]
+    annotator_id: int
+    platform: str
+    one_hit: bool
+    admitted: bool
+    held_back: bool
+    hits_answered: int
+    answered_here: bool
+    open_elsewhere: int
+    held_elsewhere: list[int]
+    begun_elsewhere: bool
+    seen: list[int]
+    not_judged: list[int] | None
+    hit_id: int | None
+    hit_items: list[int]
+    draft: dict[str, Any] | None
+    expires_at: datetime
+    hit_is_open: bool
+    hit_iteration: int | None
+    hit_ordinal: int | None
+    hit_segment: int | None
+    hit_shown_as: list[int] | None
+    hit_untouched: bool
+    untouched_here: int
+    untouched_everywhere: int
+
+
+def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
+    """The statement that tells where the assignment stands of which `condition` holds.
+
+    What others hold is only for who gets a new HIT, by `streaming`, from a process that does not remember it.
+    more: for campaigns that `ask_more`. Most do not, and what nobody reads takes time even so.
+    """
+    extended_columns = {"segments": "c.segment_count", "asked": "c.asked_criterion"} if extended else {}
+    changes_sql = posterior_changes_sql(**CHANGES_QUERY_COLUMNS, **extended_columns)
+    return text(f"""
+    SELECT {SERVED_CAMPAIGN_COLUMNS}, s.id AS assignment_id, s.arrived_at, s.arrival, a.id AS annotator_id,
+           a.platform, a.{IS_ONE_HIT_PLATFORM} AS one_hit,
+           a.admitted >= c.visit_version AS admitted,
+           a.barred IS NOT NULL AS held_back,
+           (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE})
+           AS hits_answered,
+           EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.assignment_id = s.id AND {HIT_IS_ANSWERED})
+           AS answered_here,
+           elsewhere.open_elsewhere, elsewhere.held_elsewhere,
+           EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.annotator_id = a.id
+                   AND h.assignment_id IS DISTINCT FROM s.id AND h.closed_at IS NULL) AS begun_elsewhere,
+           {SEEN_ITEMS_OR_SEGMENTS_SQL if extended else SEEN_ITEMS_SQL} AS seen, {UNJUDGED_ITEMS_SQL if extended else "CAST(NULL AS int[])"} AS not_judged,
+           CASE WHEN {NEEDS_OPEN_HITS} THEN
+               ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {HIT_IS_OPEN_IN_INDEX})
+           END AS held,
+           CASE WHEN {NEEDS_OPEN_HITS} THEN
+               ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {HIT_IS_OPEN_IN_INDEX})
+           END AS leading,
+           {HELD_SEGMENTS_SQL if extended else "CAST(NULL AS int[])"} AS held_segments,
+           mine.id AS hit_id, mine.items AS hit_items, mine.draft, mine.expires_at,
+           mine.expires_at > {DATABASE_TIME} AS hit_is_open, mine.iteration AS hit_iteration, mine.ordinal AS hit_ordinal,
+           mine.segment AS hit_segment, mine.shown_as AS hit_shown_as, mine.untouched_by IS NOT NULL AS hit_untouched,
+           untouched.here AS untouched_here, untouched.everywhere AS untouched_everywhere, copy.since,
+           {", ".join(f"news.{name}" for name in POSTERIOR_CHANGE_COLUMNS)}
+    FROM assignments s
+    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    JOIN campaigns c ON c.id = s.campaign_id
+    LEFT JOIN hits mine ON mine.campaign_id = s.campaign_id AND mine.assignment_id = s.id AND mine.closed_at IS NULL
+    LEFT JOIN LATERAL (
+        SELECT count(DISTINCT h.id) AS open_elsewhere, coalesce(array_agg(coalesce(h.segment, item)), '{{}}')
+               AS held_elsewhere
+        FROM hits h, unnest(h.items) AS item
+        WHERE h.campaign_id = c.id AND h.annotator_id = a.id AND h.assignment_id IS DISTINCT FROM s.id AND {HIT_IS_OPEN}
+    ) AS elsewhere ON true
+    LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[]), CAST(:remembered AS boolean[]))
+         AS copy (campaign_id, since, remembered) ON copy.campaign_id = c.id
+    LEFT JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE h.untouched_by = CAST(:visitor AS bytea)) AS here, count(*) AS everywhere
+        FROM hits h WHERE h.campaign_id = c.id AND h.untouched_by IS NOT NULL AND {HIT_IS_OPEN}
+    ) AS untouched ON CAST(:visitor AS bytea) IS NOT NULL AND (mine.id IS NULL OR mine.expires_at <= {DATABASE_TIME})
+    LEFT JOIN LATERAL ({changes_sql}) AS news ON true
+    WHERE {condition}
+    """)  # noqa: S608  (made of constants)
+
+
+ASSIGNMENT_BY_ID_CONDITION = f"""
+    s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN}
+    AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""  # noqa: S608  (constants)
+SELECT_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDITION, extended=False)
+SELECT_EXTENDED_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDITION, extended=True)
+
+
+@dataclass(frozen=True)
+class AssignmentQuery:
+    """Which assignment: the statement that tells where it stands, that for a campaign that asks more, and what these
+    need to find it. campaign: its id or slug.
+
+    `visitor`: from where they come, when nobody vouches for them.
+    """
+
+    campaign: int | str
+    statement: TextClause
+    extended_statement: TextClause
+    parameters: Mapping[str, Any]
+    visitor: Visitor | None = None
+
+
+def assignment_query_by_id(assignment: AssignmentId, visitor: Visitor | None = None) -> AssignmentQuery:
+    return AssignmentQuery(
+        assignment.campaign_id,
+        SELECT_ASSIGNMENT_BY_ID,
+        SELECT_EXTENDED_ASSIGNMENT_BY_ID,
+        assignment.parameters,
+        visitor,
+    )
+
+
+async def load_assignment(
+    connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, refresh: bool = False
+) -> AssignmentState:
+    """The assignment with its annotator, campaign, unclosed HIT, and what the copy of its posteriors does not know yet.
+
+    anew: with what others hold, whatever is remembered of that.
+
+    Raises `NotFound` (`assignment_not_found`).
+    """
+    visitor = query.visitor.address_hash if query.visitor else None
+    parameters = {**query.parameters, **cache.watermark_parameters(query.campaign, refresh=refresh), "visitor": visitor}
+    is_extended = query.campaign in cache.extended_campaigns
+    row = await fetch_first_row(
+        connection, query.extended_statement if is_extended else query.statement, parameters, AssignmentState
+    )
+    if row is not None and not is_extended and needs_extended_query(row):
+        cache.extended_campaigns.add(query.campaign)
+        row = await fetch_first_row(connection, query.extended_statement, parameters, AssignmentState)
+    if row is None:
+        raise NotFound("This task no longer exists.", code="assignment_not_found")
+    cache.apply_changes(row)
+    return row

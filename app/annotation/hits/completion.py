@@ -1,0 +1,59 @@
+"""How a visit ends: what came of it, and how whoever came returns."""
+
+from datetime import datetime
+
+from sqlalchemy import text
+
+from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.leases import NextHit, find_next_hit, release_lease
+from app.annotation.platforms.platform import Completion, VisitOutcome
+from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.settings import RETURN_SETTING_NAMES
+from app.database.session import Driver, Record, fetch_first_row
+
+SELECT_RETURN_SETTINGS = text(f"SELECT {', '.join(RETURN_SETTING_NAMES)} FROM campaigns WHERE id = :campaign")  # noqa: S608  (made of constants)
+
+
+def can_leave(assignment: AssignmentState) -> bool:
+    """Whether somebody may end their visit after any HIT; without a limit nothing else may ever end it."""
+    return assignment.leave_early or (
+        PLATFORMS[assignment.platform].has_return_page and not assignment.hits_per_annotator
+    )
+
+
+async def end_visit(connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime) -> NextHit:
+    """An annotator says that they are done: others may have the HIT they held, and they may still come back to it.
+
+    Where they may not say so, or are held, it is as if they had asked for a HIT: nobody gets a code by asking.
+    """
+    assignment = await load_assignment(connection, cache, query)
+    if assignment.held_back or not can_leave(assignment):
+        return await find_next_hit(connection, cache, query, now=now)
+    return await release_lease(connection, assignment, "stopped", now=now)
+
+
+def visit_outcome(next_hit: NextHit) -> VisitOutcome | None:
+    """How a visit ended; None while it goes on, and where somebody left before they had answered anything."""
+    if next_hit.reason == "held":
+        return "failed_checks"
+    if not next_hit.is_finished:
+        return None
+    if next_hit.assignment.answered_here:
+        return "completed"
+    return None if next_hit.reason == "stopped" else "nothing_left"
+
+
+async def load_completion(connection: Driver, next_hit: NextHit) -> Completion | None:
+    """How whoever has ended their visit returns; None where there is nothing to hand in, or the visit goes on."""
+    outcome = visit_outcome(next_hit)
+    return None if outcome is None else await load_completion_for_outcome(connection, next_hit.assignment, outcome)
+
+
+async def load_completion_for_outcome(
+    connection: Driver, assignment: AssignmentState, outcome: VisitOutcome
+) -> Completion:
+    """How whoever stands there returns after such an end."""
+    return_settings = await fetch_first_row(connection, SELECT_RETURN_SETTINGS, {"campaign": assignment.id}, Record)
+    assert return_settings is not None  # noqa: S101  (the assignment was found in this campaign)
+    return PLATFORMS[assignment.platform].build_completion(assignment.arrival, dict(return_settings), outcome)

@@ -1,0 +1,125 @@
+"""What a draw must know besides scores, for campaigns that ask by it: the labels of items, and what the annotator's own
+answers imply.
+
+What is new is read, nothing else: items that were answered, and answers of one annotator. As the copy of the
+posteriors, it decides what to ask, nothing else: it may be stale, never wrong.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from sqlalchemy import text
+
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.campaign_index import CampaignIndex, OwnAnswerHistory
+from app.database.session import Driver, Record, fetch_rows
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.inference.preferences.implied_pairs import Implications
+from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
+from app.record.responses import COUNTING_RESPONSES_CONDITION, Response
+from app.selection.implied_pairs import ImpliedPairFilter
+from app.selection.label_rules import LabelIndex
+
+MAX_HISTORY_BYTES = 100_000_000  # in a copy; of who was asked longest ago, the answers are read again
+MAX_ANSWERS_ON_EVENT_LOOP = 200  # answers; more are followed in a thread
+
+SELECT_ITEM_LABELS = text(f"""
+    SELECT p.subject AS number, p.state AS labels FROM posteriors p
+    WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:numbers AS int[]))
+""")  # noqa: S608  (made of constants)
+
+SELECT_OWN_ANSWERS = text(f"""
+    SELECT seq, r.items AS hit_items, r.values AS hit_values, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses r
+    WHERE campaign_id = :campaign AND annotator_id = :annotator AND seq > :after ORDER BY seq
+""")  # noqa: S608  (made of constants)
+
+
+class ItemLabels(Record):
+    """An item's posterior, which counts labels."""
+
+    number: int
+    labels: list[float]
+
+
+class OwnAnswer(Record):
+    """One of an annotator's answers, and whether no decision leaves it out."""
+
+    seq: int
+    hit_items: list[int]
+    hit_values: list[float]
+    counts: bool
+
+
+async def load_item_labels(connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex) -> None:
+    """What labels items have by now, where the rule reads them."""
+    index = campaign_index.index
+    if isinstance(index, LabelIndex) and index.items_with_unread_labels:
+        rows = await fetch_rows(
+            connection,
+            SELECT_ITEM_LABELS,
+            {"campaign": assignment.id, "numbers": [*index.items_with_unread_labels]},
+            ItemLabels,
+        )
+        index.update_labels([row.number for row in rows], [row.labels for row in rows])
+
+
+async def implied_pairs_filter(
+    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
+) -> ImpliedPairFilter | None:
+    """The pairs that this annotator is not asked; None where all may be asked, whatever is implied."""
+    if assignment.implied_asked_percent is None:
+        return None
+    own_answers = campaign_index.own_answers.pop(assignment.annotator_id, None) or empty_own_history(assignment)
+    if not await read_new_answers(connection, assignment, own_answers):
+        own_answers = empty_own_history(assignment)
+        await read_new_answers(connection, assignment, own_answers)
+    own_answers.implied_pairs.excluded_items = assignment.not_judged or ()
+    cache_own_answers(campaign_index, assignment.annotator_id, own_answers)
+    return own_answers.implied_pairs
+
+
+def empty_own_history(assignment: AssignmentState) -> OwnAnswerHistory:
+    """Before the first answer."""
+    return OwnAnswerHistory(
+        ImpliedPairFilter(
+            Implications(), assignment.seed, assignment.annotator_id, assignment.implied_asked_percent or 0
+        )
+    )
+
+
+async def read_new_answers(connection: Driver, assignment: AssignmentState, own_answers: OwnAnswerHistory) -> bool:
+    """Read on. False if an answer was missed: it was written after one with a higher number, by somebody who answers in
+    two places at once.
+    """
+    parameters = {"campaign": assignment.id, "annotator": assignment.annotator_id, "after": own_answers.last_seq}
+    rows = await fetch_rows(connection, SELECT_OWN_ANSWERS, parameters, OwnAnswer)
+    if len(rows) > MAX_ANSWERS_ON_EVENT_LOOP:
+        await asyncio.to_thread(add_own_answers, own_answers, rows, design_of(assignment))
+    else:
+        add_own_answers(own_answers, rows, design_of(assignment))
+    return own_answers.answer_count >= assignment.hits_answered
+
+
+def add_own_answers(own_answers: OwnAnswerHistory, rows: Sequence[OwnAnswer], design: Design) -> None:
+    """Of answers that another request has read meanwhile, none counts twice."""
+    for row in rows:
+        if row.seq > own_answers.last_seq:
+            own_answers.last_seq, own_answers.answer_count = row.seq, own_answers.answer_count + 1
+            if row.counts:
+                response = Response.from_stored(
+                    row.seq, own_answers.implied_pairs.annotator, row.hit_items, row.hit_values
+                )
+                own_answers.implied_pairs.implications.add_answer(response.items, design.to_shares(response.values))
+
+
+def cache_own_answers(campaign_index: CampaignIndex, annotator_id: int, own_answers: OwnAnswerHistory) -> None:
+    """As the one that was asked for last."""
+    campaign_index.own_answers[annotator_id] = own_answers
+    bytes_left = MAX_HISTORY_BYTES - sum(
+        one.implied_pairs.implications.nbytes for one in campaign_index.own_answers.values()
+    )
+    while bytes_left < 0 and len(campaign_index.own_answers) > 1:
+        bytes_left += campaign_index.own_answers.pop(
+            next(iter(campaign_index.own_answers))
+        ).implied_pairs.implications.nbytes

@@ -1,0 +1,250 @@
+"""What to ask next: a draw from the newest posteriors (`streaming`) or a place in a plan (`iterations`)."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import chain
+
+import numpy as np
+
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
+from app.annotation.hits.draw_context import implied_pairs_filter, load_item_labels
+from app.annotation.hits.hit_proposal import HitProposal, presentation_order, seen_or_held_items
+from app.annotation.hits.iteration_schedule import propose_planned_hit
+from app.database.session import Driver
+from app.selection.registry import selection_settings
+from app.selection.rule import Draw, PairFilter, union_for_reading
+
+
+async def propose_hit(
+    connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime, check_count: int = 0
+) -> HitProposal | None:
+    """What to ask this annotator next; None when there is nothing right now. places: so many that checks take."""
+    campaign_index = cache.index_if_loaded(
+        assignment.id, chain(assignment.held or (), assignment.seen)
+    ) or await cache.load_current_index(connection, assignment)
+    if assignment.selection == "iterations":
+        return await propose_planned_hit(connection, assignment, campaign_index, cache, now=now)
+    await load_item_labels(connection, assignment, campaign_index)
+    return draw_streaming_hit(
+        assignment,
+        campaign_index,
+        cache,
+        await implied_pairs_filter(connection, assignment, campaign_index),
+        check_count,
+    )
+
+
+def draw_streaming_hit(
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
+    cache: PosteriorCache,
+    pair_filter: PairFilter | None,
+    check_count: int = 0,
+) -> HitProposal | None:
+    """One draw of the campaign's rule on the newest posteriors."""
+    open_hits = cache.current_open_hits(assignment, campaign_index)
+    if open_hits.nothing_left:
+        return None
+    # What this process is about to lease to others counts as leased: they would only lose the race for it.
+    leases_pending = cache.pending_leases(assignment.id)
+    full_items = open_hits.full_items_after(
+        chain.from_iterable(lease.items for lease in leases_pending), campaign_index.index
+    )
+    leading_items = union_for_reading(open_hits.leading, {lease.leader for lease in leases_pending})
+    if campaign_index.segments is not None:
+        leases_by_segment = open_hits.segments + Counter(
+            lease.segment for lease in leases_pending if lease.segment is not None
+        )
+        return draw_systems_hit(
+            assignment,
+            campaign_index,
+            full_items=full_items,
+            leading_items=leading_items,
+            leases_by_segment=leases_by_segment,
+            segments_seen=seen_or_held_items(assignment),
+            rng=campaign_index.rng,
+        )
+    seen = seen_or_held_items(assignment)
+    if assignment.not_judged:
+        full_items = full_items.union(assignment.not_judged)
+    draw = campaign_index.index.draw(
+        selection_settings(assignment).items_per_hit - check_count,
+        seen=seen,
+        full=full_items,
+        leading=leading_items,
+        allow_seen=assignment.repeat_items,
+        pair_filter=pair_filter,
+        rng=campaign_index.rng,
+    )
+    if draw is None:
+        open_hits.nothing_left = (
+            full_items is open_hits.full and pair_filter is None and (assignment.repeat_items or not seen)
+        )
+        return None
+    items = presentation_order(assignment, draw.items, campaign_index.rng)
+    return HitProposal(draw.leader, items, draw.reason, draw.probability, shared_leader=draw.leader in leading_items)
+
+
+def draw_systems_hit(
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
+    *,
+    full_items: set[int],
+    leading_items: set[int],
+    leases_by_segment: Mapping[int, int],
+    segments_seen: set[int],
+    rng: np.random.Generator,
+) -> HitProposal | None:
+    """Systems as the campaign's rule draws them, and a segment for them that this annotator has not `had`.
+
+    A leader whose outputs say nothing beside others' is passed over.
+    """
+    assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
+    exhausted_systems, skipped_leaders = (
+        campaign_index.segments.systems_without_fresh_segment(segments_seen),
+        set[int](),
+    )
+    for _ in range(campaign_index.segments.systems):
+        draw = campaign_index.index.draw(
+            selection_settings(assignment).items_per_hit,
+            seen=exhausted_systems,
+            full=full_items | skipped_leaders,
+            leading=leading_items,
+            allow_seen=assignment.repeat_items,
+            rng=rng,
+        )
+        if draw is None:
+            return None
+        if (
+            systems_and_segment := choose_segment(
+                assignment,
+                campaign_index,
+                draw,
+                full_items=full_items,
+                leases_by_segment=leases_by_segment,
+                segments_seen=segments_seen,
+                rng=rng,
+            )
+        ) is not None:
+            items, segment = systems_and_segment
+            return HitProposal(
+                draw.leader,
+                items,
+                draw.reason,
+                None if skipped_leaders else draw.probability,
+                shared_leader=draw.leader in leading_items,
+                segment=segment,
+                shown_as=campaign_index.segments.output_representatives(segment, items),
+            )
+        skipped_leaders.add(draw.leader)
+    return None
+
+
+def choose_segment(
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
+    draw: Draw,
+    *,
+    full_items: set[int],
+    leases_by_segment: Mapping[int, int],
+    segments_seen: set[int],
+    rng: np.random.Generator,
+) -> tuple[list[int], int] | None:
+    """The systems of a HIT in the order in which they are shown, and its segment; None if there is none that says
+    something. Where drawn systems have no output for it, others that have one stand in for them; where their outputs
+    are the same, others whose are not.
+    """
+    assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
+    always_shown, asking = assignment.always_shown, selection_settings(assignment)
+    min_systems, systems = asking.min_items + len(always_shown), [*draw.items, *always_shown]
+    segment = campaign_index.segments.pick_segment(
+        systems,
+        [draw.leader, *always_shown],
+        seen_segments=segments_seen,
+        excluded_segments=assignment.not_judged or (),
+        allow_seen=assignment.repeat_items,
+        open_hits=leases_by_segment,
+        wanted_different=max(min_systems, min(2, len(systems))),
+        rng=rng,
+    )
+    if segment is None:
+        return None
+    absent_systems = campaign_index.segments.systems_without_output(segment)
+    present_systems = [
+        draw.leader,
+        *(item for item in draw.items if item not in absent_systems and item != draw.leader),
+    ]
+    drawn: Draw | None = draw
+    if len(present_systems) < len(draw.items):
+        drawn = campaign_index.index.draw(
+            asking.items_per_hit,
+            seen=absent_systems,
+            full=full_items,
+            leading=set(),
+            allow_seen=False,
+            initial_items=present_systems,
+            rng=rng,
+        )
+    if (
+        drawn is None
+        or campaign_index.segments.count_different_outputs(segment, [*drawn.items, *always_shown]) < min_systems
+    ):
+        return draw_distinct_outputs(
+            assignment,
+            campaign_index,
+            draw.leader,
+            full_items=full_items,
+            leases_by_segment=leases_by_segment,
+            segments_seen=segments_seen,
+            rng=rng,
+        )
+    return presentation_order(assignment, drawn.items, rng), segment
+
+
+def draw_distinct_outputs(
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
+    leader: int,
+    *,
+    full_items: set[int],
+    leases_by_segment: Mapping[int, int],
+    segments_seen: set[int],
+    rng: np.random.Generator,
+) -> tuple[list[int], int] | None:
+    """The same of systems no two of which have the same output for the segment; None only if no HIT with this leader
+    says something.
+    """
+    assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
+    asking, required_systems = selection_settings(assignment), [leader, *assignment.always_shown]
+    min_systems = asking.min_items + len(assignment.always_shown)
+    others = [item for item in campaign_index.index.open_items() if item != leader and item not in full_items]
+    segment = campaign_index.segments.pick_segment(
+        [*required_systems, *others],
+        required_systems,
+        seen_segments=segments_seen,
+        excluded_segments=assignment.not_judged or (),
+        allow_seen=assignment.repeat_items,
+        open_hits=leases_by_segment,
+        wanted_different=min_systems,
+        possible=campaign_index.segments.comparable_segments(
+            required_systems, others, max_others=asking.items_per_hit - 1, min_outputs=min_systems
+        ),
+        rng=rng,
+    )
+    if segment is None:
+        return None
+    excluded_systems = campaign_index.segments.systems_without_output(
+        segment
+    ) | campaign_index.segments.systems_with_same_output(segment, required_systems, rng.permutation(others).tolist())
+    drawn = campaign_index.index.draw(
+        asking.items_per_hit,
+        seen=excluded_systems,
+        full=full_items,
+        leading=set(),
+        allow_seen=False,
+        initial_items=[leader],
+        rng=rng,
+    )
+    return None if drawn is None else (presentation_order(assignment, drawn.items, rng), segment)

@@ -1,0 +1,254 @@
+"""Places in the plan of an iteration: found for an annotator, and planned when nothing is left of the one before."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import text
+
+from app.annotation.hits.assignment import (
+    HIT_IS_ANSWERED,
+    HIT_IS_OPEN,
+    HIT_IS_OPEN_IN_INDEX,
+    HIT_IS_OPEN_OR_ANSWERED,
+    AssignmentState,
+)
+from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
+from app.annotation.hits.hit_proposal import HitProposal, presentation_order, seen_or_held_items
+from app.database.open_items import is_open_sql
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
+from app.selection.registry import selection_rule, selection_settings
+from app.selection.rule import Draw
+
+REPLACED_LEADER_REASON = "leader_is_gone", None  # of a place in a plan: whoever was to lead it is wanted no more
+PLANNED_ITEM_IS_OPEN = is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")
+
+# A place in the plan is free when no open lease and no answer has it. Items that reached the wanted number through late
+# answers, or left the pool, are dropped from it, and a place without others is over. First come places that this
+# process is not about to lease to others; of these the ones without an item that this annotator has scored, then those
+# with some, and last those that have nothing but items that they are not asked about again.
+SELECT_FREE_PLACE = text(f"""
+    SELECT plan.ordinal, plan.leader, plan.drawn_because, plan.leader_probability,
+           ARRAY(SELECT i FROM unnest(plan.items) WITH ORDINALITY AS u (i, place)
+                 JOIN posteriors p ON {PRESENT_POSTERIORS_CONDITION} AND p.subject = i AND p.subject = ANY(plan.items)
+                 WHERE {PLANNED_ITEM_IS_OPEN} ORDER BY place) AS place_items
+    FROM planned_hits plan
+    WHERE plan.campaign_id = :campaign AND plan.iteration = :iteration AND NOT EXISTS (
+        SELECT 1 FROM hits h
+        WHERE h.campaign_id = plan.campaign_id AND h.iteration = plan.iteration AND h.ordinal = plan.ordinal
+        AND {HIT_IS_OPEN_OR_ANSWERED})
+    AND EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(plan.items) AND {PLANNED_ITEM_IS_OPEN}
+                OFFSET 0)  -- so that it is asked of each place, and its items are found by the index
+    ORDER BY plan.leader = ANY(CAST(:leases_pending AS int[])), plan.items <@ CAST(:not_judged AS int[]),
+             plan.items && CAST(:seen AS int[]), plan.items <@ CAST(:seen AS int[]), plan.ordinal LIMIT 1
+""")  # noqa: S608  (made of constants)
+
+# The open HITs that an iteration waits for: not for those that have been held for three times as long as its answers,
+# and those of the one before, took. Whoever holds one of these can still answer it.
+COUNT_AWAITED_HITS = text(f"""
+    WITH answered AS (
+        SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY h.closed_at - h.issued_at) AS took
+        FROM hits h WHERE h.campaign_id = :campaign AND h.iteration IN (:iteration, :iteration - 1) AND {HIT_IS_ANSWERED}
+    )
+    SELECT count(*) AS hits FROM hits h, answered
+    WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {HIT_IS_OPEN}
+    AND (answered.took IS NULL OR h.issued_at > CAST(:now AS timestamptz) - greatest(3 * took, interval '1 minute'))
+""")  # noqa: S608  (made of constants)
+
+SELECT_ITEMS_OF_OPEN_HITS = text(
+    f"SELECT unnest(h.items) AS item FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX}"
+)
+
+SELECT_ITEMS_OF_FREE_PLACES = text(f"""
+    SELECT unnest(p.items) AS item FROM planned_hits p
+    WHERE p.campaign_id = :campaign AND p.iteration = :iteration AND NOT EXISTS (
+        SELECT 1 FROM hits h WHERE h.campaign_id = p.campaign_id AND h.iteration = p.iteration AND h.ordinal = p.ordinal
+        AND {HIT_IS_OPEN_OR_ANSWERED})
+""")  # noqa: S608  (made of constants)
+
+LOCK_ITERATION = text("SELECT iteration FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE")
+
+STORE_PLAN = text("""
+    INSERT INTO planned_hits (campaign_id, iteration, ordinal, leader, items, drawn_because, leader_probability)
+    SELECT :campaign, :iteration, place, (plan ->> 'leader')::int,
+           ARRAY(SELECT jsonb_array_elements_text(plan -> 'items')::int),
+           plan ->> 'reason', (plan ->> 'probability')::float8
+    FROM jsonb_array_elements(CAST(:plans AS jsonb)) WITH ORDINALITY AS planned (plan, place)
+""")
+
+SET_ITERATION = text("UPDATE campaigns SET iteration = :iteration WHERE id = :campaign")
+
+
+class FreePlaceRow(Record):
+    """A place of the plan, and which of its items still want a judgment."""
+
+    ordinal: int
+    leader: int
+    drawn_because: str | None
+    leader_probability: float | None
+    place_items: list[int]
+
+
+class AwaitedHitCount(Record):
+    """How many HITs an iteration waits for."""
+
+    hits: int
+
+
+class CountedItem(Record):
+    """An item, once for each HIT that counts on it."""
+
+    item: int
+
+
+class CurrentIteration(Record):
+    """The newest iteration that is planned, -1 before the first."""
+
+    iteration: int
+
+
+async def propose_planned_hit(
+    connection: Driver,
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
+    cache: PosteriorCache,
+    *,
+    now: datetime,
+) -> HitProposal | None:
+    """A free place of the current iteration; plans the next iteration when there is nothing to wait for in this one."""
+    iteration = assignment.iteration
+    if iteration >= 0:
+        proposal, finished = await find_free_place(connection, assignment, campaign_index, iteration, cache, now=now)
+        if proposal is not None or not finished:
+            return proposal
+    async with connection.transaction():
+        (row,) = await fetch_rows(connection, LOCK_ITERATION, {"campaign": assignment.id}, CurrentIteration)
+        current = row.iteration
+        if current == iteration:
+            current += 1
+            campaign_index = await cache.load_current_index(
+                connection, assignment
+            )  # once more: it is the last answers that this plan is for
+            if not await store_iteration_plan(connection, assignment, campaign_index, current):
+                return None
+    proposal, _ = await find_free_place(connection, assignment, campaign_index, current, cache, now=now)
+    return proposal
+
+
+async def find_free_place(
+    connection: Driver,
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
+    iteration: int,
+    cache: PosteriorCache,
+    *,
+    now: datetime,
+) -> tuple[HitProposal | None, bool]:
+    """The free place that suits this annotator best, and whether all there is to wait for has been answered."""
+    parameters = {
+        "campaign": assignment.id,
+        "iteration": iteration,
+        "wanted": assignment.judgments_per_item,
+        "people": assignment.unjudged_people,
+        "seen": list(seen_or_held_items(assignment)),
+        "not_judged": assignment.not_judged or [],
+        "leases_pending": [lease.leader for lease in cache.pending_leases(assignment.id)],
+        "now": now,
+    }
+    place = await fetch_first_row(connection, SELECT_FREE_PLACE, parameters, FreePlaceRow)
+    if place is None:
+        (awaited,) = await fetch_rows(connection, COUNT_AWAITED_HITS, parameters, AwaitedHitCount)
+        return None, awaited.hits == 0
+    barred = assignment.not_judged or () if assignment.repeat_items else seen_or_held_items(assignment)
+    items = [item for item in place.place_items if item not in barred]
+    if not items:
+        return None, False
+    if len(items) < min(max(2, assignment.fewest_items), selection_settings(assignment).items_per_hit):
+        items = await add_companions(connection, assignment, campaign_index, items, parameters)
+    if len(items) < assignment.fewest_items:
+        return None, False
+    leader, reason_and_probability = (
+        (place.leader, (place.drawn_because, place.leader_probability))
+        if place.leader in items
+        else (items[0], REPLACED_LEADER_REASON)
+    )
+    items = presentation_order(assignment, items, campaign_index.rng)
+    return HitProposal(leader, items, *reason_and_probability, iteration, place.ordinal, shared_leader=True), False
+
+
+async def add_companions(
+    connection: Driver,
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
+    items: list[int],
+    parameters: Mapping[str, Any],
+) -> list[int]:
+    """What is left of a place, with companions that neither an open HIT nor another free place counts on."""
+    reserved_items = [
+        *await fetch_rows(connection, SELECT_ITEMS_OF_OPEN_HITS, parameters, CountedItem),
+        *await fetch_rows(connection, SELECT_ITEMS_OF_FREE_PLACES, parameters, CountedItem),
+    ]
+    draw = campaign_index.index.draw(
+        selection_settings(assignment).items_per_hit,
+        seen=seen_or_held_items(assignment),
+        full=campaign_index.index.full_items(Counter(row.item for row in reserved_items)).union(
+            assignment.not_judged or ()
+        ),
+        leading=set(),
+        allow_seen=assignment.repeat_items,
+        initial_items=items,
+        rng=campaign_index.rng,
+    )
+    return items if draw is None else draw.items
+
+
+async def store_iteration_plan(
+    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, iteration: int
+) -> bool:
+    """Draw and store all HITs of an iteration; False when nothing is wanted beyond what is held.
+
+    The campaign's row is locked.
+    """
+    index = campaign_index.index
+    judgments = index.judgments.copy()
+    np.add.at(
+        judgments,
+        [
+            row.item
+            for row in await fetch_rows(connection, SELECT_ITEMS_OF_OPEN_HITS, {"campaign": assignment.id}, CountedItem)
+        ],
+        1,
+    )
+    # A thread, because planning many HITs takes a while; copies, because answers keep coming in meanwhile.
+    planned_hits = await asyncio.to_thread(
+        draw_iteration_hits, assignment, index.score.copy(), index.variance.copy(), judgments, iteration
+    )
+    if not planned_hits:
+        return False
+    document = json.dumps([asdict(draw) for draw in planned_hits])
+    await execute_statement(
+        connection, STORE_PLAN, {"campaign": assignment.id, "iteration": iteration, "plans": document}
+    )
+    await execute_statement(connection, SET_ITERATION, {"campaign": assignment.id, "iteration": iteration})
+    return True
+
+
+def draw_iteration_hits(
+    assignment: AssignmentState,
+    score: npt.NDArray[np.float64],
+    variance: npt.NDArray[np.float64],
+    judgments: npt.NDArray[np.int64],
+    iteration: int,
+) -> list[Draw]:
+    """The HITs of one iteration; the seed and the iteration decide every random choice."""
+    rng = np.random.default_rng([assignment.seed, iteration])
+    return selection_rule(assignment).plan_iteration(
+        score, variance, judgments, selection_settings(assignment), iteration=iteration, rng=rng
+    )

@@ -1,0 +1,37 @@
+"""What an item shows and somebody cannot open: noted once for each person, so that the researcher sees how many."""
+
+from datetime import datetime
+
+from sqlalchemy import text
+
+from app.annotation.hits.assignment import HIT_BELONGS_TO_ASSIGNMENT
+from app.annotation.platforms.assignments import AssignmentId
+from app.database.session import Driver, execute_statement
+
+STORE_MEDIA_REPORT = text(f"""
+    INSERT INTO media_reports (campaign_id, item, segment, annotator_id, reported_at)
+    SELECT h.campaign_id, :item, coalesce(h.segment, 0), h.annotator_id, :now FROM hits h
+    WHERE h.campaign_id = :campaign AND h.id = :hit AND :item = ANY(h.items) AND {HIT_BELONGS_TO_ASSIGNMENT}
+    ON CONFLICT DO NOTHING
+""")  # noqa: S608  (made of constants)
+
+
+# A check stands in a HIT under the number of an item that the HIT does not show.
+STORE_CHECK_MEDIA_REPORT = text(f"""
+    INSERT INTO check_reports (campaign_id, check_number, annotator_id, reported_at)
+    SELECT h.campaign_id, k.check_number, h.annotator_id, :now
+    FROM hits h JOIN hit_checks k ON k.campaign_id = h.campaign_id AND k.hit_id = h.id
+    WHERE h.campaign_id = :campaign AND h.id = :hit AND k.number = :item AND {HIT_BELONGS_TO_ASSIGNMENT}
+    ON CONFLICT DO NOTHING
+""")  # noqa: S608  (made of constants)
+
+
+async def store_media_report(
+    connection: Driver, assignment: AssignmentId, hit_id: int, item: int, *, now: datetime
+) -> None:
+    """Note that somebody cannot open an item, or a gold or attention item, in a HIT of theirs; of any other nothing is
+    noted. item: the number under which it stands in the HIT.
+    """
+    key = {**assignment.parameters, "hit": hit_id, "item": item, "now": now}
+    await execute_statement(connection, STORE_MEDIA_REPORT, key)
+    await execute_statement(connection, STORE_CHECK_MEDIA_REPORT, key)

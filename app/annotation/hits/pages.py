@@ -1,0 +1,486 @@
+"""The annotator's address: `/link/KEY`, `/prolific/KEY`, `/mturk/KEY`.
+
+GET shows the HIT (or why there is none), POST takes an answer and shows the next one, PUT keeps a draft. One address
+per campaign and platform does it all, so framing can be allowed on one address alone, and no cookie is needed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Body, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from pydantic import Field, StringConstraints
+from starlette.convertors import StringConvertor, register_url_convertor
+
+from app.annotation.hits import completion, drafts, gold_feedback, leases, media_report, submission, undo
+from app.annotation.hits.assignment import AssignmentState, ServedCampaign, assignment_query_by_id, load_assignment
+from app.annotation.hits.landing import load_campaign_by_link, load_sample_items
+from app.annotation.hits.shown_numbers import load_shown_numbers
+from app.annotation.onboarding import passphrase, personal_links, start_form, visit_progress
+from app.annotation.onboarding.steps import VISIT_STEPS
+from app.annotation.platforms.assignments import (
+    AssignmentId,
+    WorkerToken,
+    WorkerTokens,
+    check_token_age,
+    find_or_create_assignment,
+    has_arrived_before,
+    refuse_old_token,
+)
+from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.registry import PLATFORMS, platforms_with_pages
+from app.annotation.platforms.visit_limit import VisitLimiter, Visitor
+from app.database.session import Driver
+from app.designs.answer import Form
+from app.designs.content import RenderedItems, SourceAndReference
+from app.designs.criteria import criterion_forms
+from app.designs.item_names import form_by_position, item_number_by_name
+from app.designs.registry import design_of
+from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
+from app.field_flags import MAX_ROW_ID, InputModel, parse_row_id
+from app.http.dependencies import (
+    Now,
+    ServingConnection,
+    allow_external_media,
+    choose_request_language,
+    client_network,
+    form_texts_by_name,
+    is_script_request,
+    render_page,
+    retry_after_headers,
+)
+from app.http.templating import LANGUAGE_PARAMETER, convert_markdown_texts
+from app.media.render_items import render_campaign_items
+
+router = APIRouter(include_in_schema=False)
+
+
+class PlatformNameConvertor(StringConvertor):
+    """Part of an address: a platform that has a page. So no other address looks like these, and they can come first."""
+
+    regex = "|".join(platform.name for platform in platforms_with_pages())
+
+
+register_url_convertor("platform", PlatformNameConvertor())
+ANNOTATOR_PATH = "/{platform_name:platform}/{link_key}"
+
+# After which the page of someone who waits looks again, by the reason why there is no HIT.
+POLL_SECONDS: dict[leases.NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
+MAX_DRAFT_CHARACTERS = 20_000  # characters; ten items with their scores, touches and comments need less
+
+
+@dataclass(frozen=True)
+class PageState:
+    """What a page says besides the work: the receipt of an answer, or why it was refused, or that something that does
+    not load was reported, and what was entered. replaces: the number of the answer that is being changed. of_hit: the
+    one whose gold items may be told of. leaving: they said that they are done.
+    """
+
+    receipt: submission.AnswerReceipt | None = None
+    notice: Refusal | None = None
+    reported: bool = False
+    form: Mapping[str, str] = field(default_factory=dict)
+    replaces: int | None = None
+    answered_hit_id: int | None = None
+    is_leaving: bool = False
+
+
+# A length also makes Pydantic look whether a text is one that UTF-8 can say.
+ShortText = Annotated[str, StringConstraints(max_length=1000)]
+
+
+class DraftRequest(InputModel):
+    """What was entered so far, by item number: score, first_touch_ms, changes, input_kind."""
+
+    token: ShortText
+    hit: Annotated[int, Field(ge=0, le=MAX_ROW_ID)]
+    entries: dict[ShortText, dict[ShortText, Annotated[float, Field(allow_inf_nan=False)] | ShortText | None]]
+
+
+def parse_hit_id(raw: str | None) -> int:
+    """The HIT a form answers. Raises `Invalid` (`hit_missing`), and `NotFound` (`hit_not_found`) for what no HIT's id
+    looks like.
+    """
+    if not raw:
+        raise Invalid("This answer does not say which HIT it belongs to. Nothing was stored.", code="hit_missing")
+    if (hit_id := parse_row_id(raw)) is None:
+        raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
+    return hit_id
+
+
+def get_worker_tokens(request: Request) -> WorkerTokens:
+    worker_tokens: WorkerTokens = request.app.state.worker_tokens
+    return worker_tokens
+
+
+async def read_token(request: Request, connection: Driver, token: str, platform: str, link_key: str) -> WorkerToken:
+    """Return the content of a token. Whether it is older than its assignment is for `refuse_old_token` to check.
+
+    Raises what `WorkerTokens.read` raises, and `Gone` (`token_expired`).
+    """
+    worker_token = get_worker_tokens(request).read_token(token, platform, link_key)
+    if worker_token.assignment.arrived_at is None:  # an earlier version issued it, and `ARRIVED_THEN` cannot tell
+        await check_token_age(connection, worker_token)
+    return worker_token
+
+
+def request_visitor(request: Request) -> Visitor:
+    visit_limiter: VisitLimiter = request.app.state.doors
+    return visit_limiter.visitor_from_address(client_network(request))
+
+
+@router.get(ANNOTATOR_PATH)
+async def show_annotator_page(
+    request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
+) -> HTMLResponse:
+    """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
+    platform = PLATFORMS[platform_name]
+    if token := request.query_params.get("t"):
+        worker_token = await read_token(request, connection, token, platform.name, link_key)
+        reply = show_next_hit(request, connection, worker_token.assignment, PageState(), now=now)
+        return await refuse_old_token(connection, worker_token, reply)
+    arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
+    if arrival is None and platform.has_start_button:
+        return await show_welcome_or_refusal(request, platform, link_key, connection, now=now)
+    campaign = await load_campaign_by_link(connection, link_key)
+    is_closed = not (platform.has_personal_links or platform.has_start_button or campaign.platforms_open)
+    if is_closed and not (arrival and await has_arrived_before(connection, campaign.id, platform.name, arrival)):
+        return render_refusal(request, platform, campaign, passphrase.link_closed_error(), None)
+    if arrival is None:
+        return await render_welcome(request, platform, campaign, connection)
+    if platform.has_personal_links:
+        arrival = await personal_links.resolve_personal_link(connection, campaign.id, arrival)
+    assignment = await find_or_create_assignment(
+        connection, campaign.id, platform.name, arrival, now=now, visitor=request_visitor(request)
+    )
+    return await show_next_hit(request, connection, assignment, PageState(), now=now)
+
+
+@router.post(ANNOTATOR_PATH)
+async def post_annotator_form(
+    request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
+) -> Response:
+    """A visitor starts, an annotator answers and the reply shows the next HIT, or they say they are done."""
+    platform = PLATFORMS[platform_name]
+    form = form_texts_by_name(await request.form())
+    if platform.has_start_button and "token" not in form:
+        return await start_visit(request, platform, link_key, connection, form, now=now)
+    token = await read_token(request, connection, form.get("token", ""), platform.name, link_key)
+    return await refuse_old_token(connection, token, take_form(request, connection, token, form, now=now))
+
+
+async def take_form(
+    request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
+) -> Response:
+    """Store what an annotator sent, and show what is next. For an old token nothing is stored."""
+    assignment = token.assignment
+    if "step" in form:
+        return await submit_step_form(request, connection, assignment, form, now=now)
+    if "finish" in form:
+        return await show_next_hit(request, connection, assignment, PageState(is_leaving=True), now=now)
+    if "broken" in form:
+        return await report_media(request, connection, token, form, now=now)
+    if "undo" in form:
+        return await show_last_answer(request, connection, assignment, now=now)
+    return await submit_answer_form(request, connection, assignment, form, now=now)
+
+
+async def submit_answer_form(
+    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
+) -> HTMLResponse:
+    """Store what was entered, and show what is next."""
+    try:
+        receipt = await store_answer_form(request, connection, assignment, form, now=now)
+        page_state = PageState(receipt=receipt, answered_hit_id=None if "replaces" in form else receipt.hit_id)
+    except (Gone, Conflict) as refusal:
+        page_state = PageState(notice=refusal)
+    except Invalid as refusal:
+        if is_script_request(request):
+            raise
+        if "replaces" in form:
+            return await show_last_answer(request, connection, assignment, refusal, form, now=now)
+        page_state = PageState(notice=refusal, form=form)
+    return await show_next_hit(request, connection, assignment, page_state, now=now)
+
+
+async def report_media(
+    request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
+) -> Response:
+    """Note that an annotator cannot open what an item shows; they go on with what they entered."""
+    assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
+    item = item_number_by_name(form["broken"], await load_shown_numbers(connection, assignment, hit))
+    if item is not None:
+        await media_report.store_media_report(connection, assignment, hit, item, now=now)
+    else:
+        await check_token_age(connection, token)
+    if is_script_request(request):
+        return Response(status_code=204)
+    return await show_next_hit(request, connection, assignment, PageState(reported=True, form=form), now=now)
+
+
+async def show_welcome_or_refusal(
+    request: Request,
+    platform: Platform,
+    link_key: str,
+    connection: Driver,
+    passphrase_text: str | None = None,
+    *,
+    now: datetime,
+) -> HTMLResponse:
+    """The welcome for somebody who is nobody yet, or what keeps them from it. said: a passphrase."""
+    campaign_settings = await visit_progress.load_visited_campaign(connection, link_key)
+    try:
+        await passphrase.check_passphrase(
+            connection, campaign_settings, passphrase_text, request_visitor(request), now=now
+        )
+    except Refusal as refusal:
+        return render_refusal(
+            request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
+        )
+    campaign = await load_campaign_by_link(connection, link_key)
+    return await render_welcome(request, platform, campaign, connection, passphrase=passphrase_text)
+
+
+def render_refusal(
+    request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, passphrase_text: str | None
+) -> HTMLResponse:
+    """The page that asks for the passphrase, or says that the link is closed. Who has begun is offered to go on."""
+    choose_request_language(request, campaign)
+    context = {"campaign": campaign, "platform": platform, "refusal": refusal}
+    context |= {"token_hours": request.app.state.settings.worker_token_hours, "said": passphrase_text or ""}
+    status = 200 if refusal.code == "passphrase_missing" else refusal.status
+    return render_page(request, "door.html", context, status=status, headers=retry_after_headers(refusal))
+
+
+async def render_welcome(
+    request: Request, platform: Platform, campaign: ServedCampaign, connection: Driver, **more: str | None
+) -> HTMLResponse:
+    """What it is, for who is nobody yet; a preview, where people come from a platform."""
+    items = await load_sample_items(connection, campaign)
+    allow_external_media(request, campaign)
+    choose_request_language(request, campaign)
+    (instructions,) = await convert_markdown_texts(campaign.instructions, latex=campaign.latex)
+    context = {
+        "campaign": campaign,
+        "design": design_of(campaign),
+        "asked": criterion_forms(campaign, 0),
+        "platform": platform,
+        "drawn": items,
+        "token_hours": request.app.state.settings.worker_token_hours,
+        "instructions": instructions,
+        "start_token": start_form.new_token(),
+    }
+    return render_page(request, "welcome.html", context | more)
+
+
+async def start_visit(
+    request: Request, platform: Platform, link_key: str, connection: Driver, form: Mapping[str, str], *, now: datetime
+) -> Response:
+    """Make a visitor an annotator, whose personal address then survives a reload and a bookmark. Who has said the
+    passphrase alone is welcomed first.
+    """
+    passphrase_text = form.get("passphrase")
+    if "enter" in form:
+        return await show_welcome_or_refusal(request, platform, link_key, connection, passphrase_text, now=now)
+    campaign = await visit_progress.load_visited_campaign(connection, link_key)
+    try:
+        await passphrase.check_passphrase(connection, campaign, passphrase_text, request_visitor(request), now=now)
+    except Refusal as refusal:
+        return render_refusal(
+            request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
+        )
+    token, admitted = form.get(start_form.FIELD), visit_progress.initial_admitted_version(campaign, platform)
+    assignment = await start_form.begin_visit(
+        connection, campaign.id, platform.name, token, now=now, visitor=request_visitor(request), admitted=admitted
+    )
+    query = {"t": get_worker_tokens(request).issue_token(platform.name, link_key, assignment)}
+    if language := request.query_params.get(LANGUAGE_PARAMETER):
+        query[LANGUAGE_PARAMETER] = language
+    return RedirectResponse(f"{platform.entry_path(link_key)}?{urlencode(query)}", status_code=303)
+
+
+async def submit_step_form(
+    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
+) -> Response:
+    """What somebody did before the work; then their address shows what is next, also after a reload."""
+    try:
+        await visit_progress.store_step_result(
+            connection, await visit_progress.load_visit(connection, assignment), form["step"], form, now=now
+        )
+    except Invalid as refusal:
+        if is_script_request(request):
+            raise
+        return await show_next_hit(request, connection, assignment, PageState(notice=refusal, form=form), now=now)
+    if is_script_request(request):
+        return await show_next_hit(request, connection, assignment, PageState(), now=now)
+    query = request.url.query or urlencode({"t": form["token"]})
+    return RedirectResponse(f"{request.url.path}?{query}", status_code=303)
+
+
+async def store_answer_form(
+    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
+) -> submission.AnswerReceipt:
+    """Store what the form holds; committed when this returns."""
+    submitted, hit_id = (
+        Form(form, source="page" if is_script_request(request) else "form"),
+        parse_hit_id(form.get("hit")),
+    )
+    if "replaces" in form:
+        receipt = await undo.replace_answer(
+            connection, assignment, hit_id, parse_hit_id(form["replaces"]), submitted, now=now
+        )
+    else:
+        receipt = await submission.submit_answer(connection, assignment, hit_id, submitted, now=now)
+    request.app.state.looks.ask(assignment.campaign_id)
+    return receipt
+
+
+@router.put(ANNOTATOR_PATH, status_code=204)
+async def store_draft(
+    request: Request,
+    platform_name: str,
+    link_key: str,
+    connection: ServingConnection,
+    draft: Annotated[DraftRequest, Body()],
+) -> None:
+    """Keep what was entered so far, so that a reload shows it again."""
+    token = await read_token(request, connection, draft.token, platform_name, link_key)
+    too_large = len(str(draft.entries)) > MAX_DRAFT_CHARACTERS
+    if too_large or not await drafts.save_draft(connection, token.assignment, draft.hit, draft.entries):
+        await check_token_age(connection, token)
+    if too_large:
+        raise Invalid("This draft is too large to keep.", code="draft_too_large")
+
+
+async def show_next_hit(
+    request: Request, connection: Driver, assignment: AssignmentId, page_state: PageState, *, now: datetime
+) -> HTMLResponse:
+    choose_hit = completion.end_visit if page_state.is_leaving else leases.find_next_hit
+    next_hit = await choose_hit(
+        connection,
+        request.app.state.posterior_cache,
+        assignment_query_by_id(assignment, request_visitor(request)),
+        now=now,
+    )
+    if next_hit.reason == "visit":
+        return await render_step(request, connection, next_hit.assignment, page_state)
+    if next_hit.should_check_goal:
+        request.app.state.looks.ask(next_hit.assignment.id)
+    items, hit = None, next_hit.hit
+    if hit is not None:
+        items = await render_campaign_items(
+            connection, next_hit.assignment, hit.items, hit.texts, hit.source_and_reference
+        )
+    return await render_next_hit(request, connection, next_hit, page_state, items)
+
+
+async def show_last_answer(
+    request: Request,
+    connection: Driver,
+    assignment: AssignmentId,
+    refusal: Refusal | None = None,
+    entered_form: Mapping[str, str] | None = None,
+    *,
+    now: datetime,
+) -> HTMLResponse:
+    """What somebody answered last, to be changed; the HIT that they hold stays theirs."""
+    try:
+        reopened = await undo.reopen_last_answer(connection, assignment, now=now)
+    except Conflict as final:
+        return await show_next_hit(request, connection, assignment, PageState(notice=final), now=now)
+    assignment_state = await load_assignment(
+        connection, request.app.state.posterior_cache, assignment_query_by_id(assignment)
+    )
+    items = await render_campaign_items(
+        connection, assignment_state, reopened.hit.items, reopened.hit.texts, reopened.hit.source_and_reference
+    )
+    page_state = PageState(notice=refusal, form=entered_form or reopened.form, replaces=reopened.seq)
+    return await render_next_hit(request, connection, leases.NextHit(assignment_state, reopened.hit), page_state, items)
+
+
+async def render_step(
+    request: Request, connection: Driver, campaign: AssignmentState, page_state: PageState
+) -> HTMLResponse:
+    """The step that somebody is to pass before the work. campaign: where they stand in it."""
+    platform = PLATFORMS[campaign.platform]
+    assignment = AssignmentId(campaign.id, campaign.assignment_id, campaign.arrived_at)
+    visit = await visit_progress.load_visit(connection, assignment)
+    step = visit.next_step or VISIT_STEPS[0]  # passed in another tab by now: what is sent then is not needed
+    allow_external_media(request, campaign)
+    choose_request_language(request, campaign)
+    instructions, consent = await convert_markdown_texts(
+        campaign.instructions, visit.settings.consent, latex=campaign.latex
+    )
+    context: dict[str, Any] = {
+        "step": step.name,
+        "campaign": campaign,
+        "version": visit.visit_version,
+        "design": design_of(campaign),
+        "asked": criterion_forms(campaign, campaign.annotator_id),
+        "platform": platform,
+        "token": get_worker_tokens(request).issue_token(platform.name, campaign.link_key, assignment),
+        "instructions": instructions,
+        "consent": consent,
+    }
+    context |= step.page_context(visit.settings, visit.history)
+    context["shown"] = replace(page_state, form=form_by_position(page_state.form, range(len(context.get("texts", ())))))
+    outcome = context.get("outcome")
+    context["completion"] = (
+        await completion.load_completion_for_outcome(connection, campaign, outcome) if outcome else None
+    )
+    explanations = (context.get("told") or {}).get("explanations", ())
+    context["explained"] = await convert_markdown_texts(*explanations, latex=campaign.latex)
+    context["drawn"] = await draw_step_items(connection, campaign, context.get("texts"))
+    return render_page(request, "_step.html" if is_script_request(request) else "step.html", context)
+
+
+async def draw_step_items(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> RenderedItems:
+    """The items that a step shows by their texts, or an example of those of the campaign."""
+    if texts is None:
+        return await load_sample_items(connection, campaign)
+    return await render_campaign_items(connection, campaign, range(len(texts)), texts, SourceAndReference())
+
+
+async def render_next_hit(
+    request: Request,
+    connection: Driver,
+    next_hit: leases.NextHit,
+    page_state: PageState,
+    items: RenderedItems | None = None,
+) -> HTMLResponse:
+    """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
+    assignment_state = next_hit.assignment
+    platform, assignment = (
+        PLATFORMS[assignment_state.platform],
+        AssignmentId(assignment_state.id, assignment_state.assignment_id, assignment_state.arrived_at),
+    )
+    if next_hit.hit is not None:
+        page_state = replace(page_state, form=form_by_position(page_state.form, next_hit.hit.items))
+    allow_external_media(request, assignment_state)
+    choose_request_language(request, assignment_state)
+    (instructions,) = await convert_markdown_texts(assignment_state.instructions, latex=assignment_state.latex)
+    context = {
+        "work": next_hit,
+        "drawn": items,
+        "campaign": assignment_state,
+        "design": design_of(assignment_state),
+        "asked": criterion_forms(assignment_state, assignment_state.annotator_id),
+        "platform": platform,
+        "token": get_worker_tokens(request).issue_token(platform.name, assignment_state.link_key, assignment),
+        "may_leave": completion.can_leave(assignment_state),
+        "outcome": completion.visit_outcome(next_hit),
+        "completion": await completion.load_completion(connection, next_hit),
+        "instructions": instructions,
+        "last": leases.is_last_hit(request.app.state.posterior_cache, next_hit),
+        "gold": await gold_feedback.load_gold_feedback(connection, assignment_state, page_state.answered_hit_id),
+        "shown": page_state,
+        "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
+    }
+    if is_script_request(request):
+        return render_page(request, "_work.html", context)
+    is_crowded = next_hit.reason == "crowded" and page_state.receipt is None
+    headers = {"Retry-After": str(POLL_SECONDS[next_hit.reason])} if is_crowded else None
+    return render_page(request, "work.html", context, status=429 if is_crowded else 200, headers=headers)

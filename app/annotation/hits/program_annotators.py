@@ -1,0 +1,157 @@
+"""HITs for annotators whom a researcher's program names, with items by the researcher's own ids."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from sqlalchemy import text
+
+from app.accounts.secrets import secret_digest
+from app.accounts.tokens import TokenUse, admit_token_use
+from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, select_assignment_sql
+from app.annotation.onboarding import visit_progress
+from app.annotation.platforms.assignments import AssignmentId, find_or_create_assignment
+from app.annotation.platforms.platform import Arrival
+from app.annotation.platforms.programs import API_PLATFORM
+from app.database.campaign import campaign_not_found
+from app.database.session import Driver, IdRow, fetch_first_row
+from app.errors import Conflict, Invalid, NotFound, shorten_echo
+from app.selection.segments import distinct_items
+
+API_PLATFORM_NAME = API_PLATFORM.name
+
+T = TypeVar("T")  # Python 3.11 has no other way
+
+ASSIGNMENT_BY_NAME_CONDITION = (
+    "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
+)
+SELECT_ASSIGNMENT_BY_NAME = select_assignment_sql(ASSIGNMENT_BY_NAME_CONDITION, extended=False)
+SELECT_EXTENDED_ASSIGNMENT_BY_NAME = select_assignment_sql(ASSIGNMENT_BY_NAME_CONDITION, extended=True)
+
+# A rehearsal is not for people, nor for whom they let answer.
+SELECT_PROGRAM_CAMPAIGN_ID = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS NULL")
+
+# Whose token it is, and the HIT that the program answers, in one round trip. It alone finds a HIT without its campaign.
+SELECT_PROGRAM_HIT = text("""
+    SELECT t.id AS token_id, t.user_id, t.last_used_at, t.scopes, t.campaign_id AS only_campaign, u.role,
+           m.role AS member, t.campaign_id IS NULL OR t.campaign_id IS NOT DISTINCT FROM h.campaign_id AS reaches,
+           a.worker_id,
+           h.campaign_id, h.assignment_id, h.items AS hit_items, h.shown_as,
+           ARRAY(SELECT i.external_id FROM items i WHERE i.campaign_id = h.campaign_id AND i.number = ANY(h.items)
+                 ORDER BY array_position(h.items, i.number)) AS ids
+    FROM api_tokens t JOIN users u ON u.id = t.user_id
+    LEFT JOIN hits h ON h.id = :hit
+    LEFT JOIN campaign_members m ON m.campaign_id = h.campaign_id AND m.user_id = u.id
+    LEFT JOIN annotators a ON a.campaign_id = h.campaign_id AND a.id = h.annotator_id AND a.platform = :platform
+    WHERE t.token_hash = :token_hash
+""")
+
+
+class ProgramHit(TokenUse):
+    """A HIT, if there is one with this number, and by which name the program knows its annotator, if it does."""
+
+    worker_id: str | None
+    campaign_id: int
+    assignment_id: int
+    hit_items: list[int]
+    shown_as: list[int] | None
+    ids: list[str]
+
+    @property
+    def item_numbers_by_id(self) -> dict[str, int]:
+        """The numbers of the items that the program was given, in their order, by the researcher's ids."""
+        ids = dict(zip(self.hit_items, self.ids, strict=True))
+        return {ids[item]: item for item in distinct_items(self.hit_items, self.shown_as)}
+
+
+def assignment_query_by_name(slug: str, annotator_name: str) -> AssignmentQuery:
+    """The one assignment of an annotator of a program."""
+    parameters = {"slug": slug, "platform": API_PLATFORM_NAME, "annotator": annotator_name}
+    return AssignmentQuery(slug, SELECT_ASSIGNMENT_BY_NAME, SELECT_EXTENDED_ASSIGNMENT_BY_NAME, parameters)
+
+
+async def find_or_create_program_assignment(
+    connection: Driver, slug: str, annotator_name: str, *, now: datetime
+) -> AssignmentId:
+    """That assignment, new at the first arrival. Raises `NotFound` (`campaign_not_found`)."""
+    campaign = await fetch_first_row(connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug}, IdRow)
+    if campaign is None:
+        raise campaign_not_found(slug)
+    return await find_or_create_assignment(
+        connection, campaign.id, API_PLATFORM_NAME, Arrival(annotator_name, assignment_id=API_PLATFORM_NAME), now=now
+    )
+
+
+async def consent_needed_error(connection: Driver, assignment: AssignmentState) -> Conflict:
+    """Why an annotator of a program gets no HIT: of all steps before the work, they have this one alone."""
+    visit = await visit_progress.load_visit(connection, AssignmentId(assignment.id, assignment.assignment_id))
+    return Conflict(
+        "This person has not agreed to the campaign's consent, so there is no HIT for them. Show them the text, then "
+        "send what they say.",
+        code="consent_needed",
+        version=visit.visit_version,
+        markdown=visit.settings.consent,
+    )
+
+
+async def load_hit_for_token(
+    connection: Driver, token: str, hit_id: int | None, address: str, *, now: datetime
+) -> ProgramHit:
+    """The HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
+    key = {"token_hash": secret_digest(token), "hit": hit_id, "platform": API_PLATFORM_NAME}
+    return await admit_token_use(
+        connection, await fetch_first_row(connection, SELECT_PROGRAM_HIT, key, ProgramHit), address, now=now
+    )
+
+
+def check_hit_annotator(hit: ProgramHit, hit_id: int, annotator_name: str) -> None:
+    """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API, from such a program."""
+    if hit.worker_id != annotator_name or not hit.access.can_see_campaign:
+        raise NotFound(
+            f"There is no HIT {hit_id} of the annotator “{shorten_echo(annotator_name)}”. Nothing was stored.",
+            code="hit_not_found",
+        )
+
+
+def values_by_number(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]) -> dict[int, T]:
+    """Values by item number, from values by id or in the order of the HIT.
+
+    Raises `Invalid` (`scores_unknown`) for other items or another number of scores; missing ids are found later.
+    """
+    if not isinstance(values, Mapping):
+        if len(values) != len(hit.item_numbers_by_id):
+            raise Invalid(
+                f"This HIT has {len(hit.item_numbers_by_id)} items, and the answer {len(values)} scores. Nothing was stored.",
+                code="scores_unknown",
+            )
+        return dict(zip(hit.item_numbers_by_id.values(), values, strict=True))
+    return key_by_item_number(hit, values)
+
+
+def reasons_by_number(hit: ProgramHit, reasons: Mapping[str, str], unjudged_numbers: Collection[int]) -> dict[int, str]:
+    """Of the items without a value, by number, the reason; empty where none is given.
+
+    Raises `Invalid` (`reason_unknown`) for another item's, and what `by_number` raises.
+    """
+    given_reasons = key_by_item_number(hit, reasons)
+    if others := given_reasons.keys() - set(unjudged_numbers):
+        item_id = shorten_echo(hit.ids[hit.hit_items.index(min(others))])
+        raise Invalid(
+            f"“{item_id}” has a reason why it cannot be judged, and its value is not null. Nothing was stored.",
+            code="reason_unknown",
+            item=item_id,
+        )
+    return {number: given_reasons.get(number, "") for number in unjudged_numbers}
+
+
+def key_by_item_number(hit: ProgramHit, values_by_id: Mapping[str, T]) -> dict[int, T]:
+    """Values by item number, from values by id. Raises `Invalid` (`scores_unknown`)."""
+    numbers = hit.item_numbers_by_id
+    unknown = [external_id for external_id in values_by_id if external_id not in numbers]
+    if unknown:
+        raise Invalid(
+            f"“{shorten_echo(unknown[0])}” is not in this HIT. Nothing was stored.",
+            code="scores_unknown",
+            items=unknown[:20],
+        )
+    return {numbers[external_id]: value for external_id, value in values_by_id.items()}

@@ -1,0 +1,137 @@
+"""What an annotator says beside an answer: taken as far as the campaign asks for it, and told to whoever runs it. Who
+says nothing costs no statement.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from sqlalchemy import text
+
+from app.annotation.platforms.programs import API_PLATFORM
+from app.database.alerts import raise_alert
+from app.database.session import Driver, Record, fetch_first_row, fetch_rows, row_columns_sql
+from app.designs.answer import Answer
+from app.designs.item_names import ItemName
+from app.designs.remarks import (
+    REMARKS_KEY,
+    WHOLE_HIT,
+    Remark,
+    RemarkTarget,
+    keep_offered_remarks,
+    refuse_unoffered_remarks,
+)
+from app.quality.check_positions import PlacedCheck
+from app.record.remarks import (
+    ANSWER_NOT_WITHDRAWN,
+    CHECK_REMARK_PREFIX,
+    EACH_REMARK_JOIN,
+    REMARK_SUBJECT_ID,
+    REMARK_SUBJECT_JOINS,
+)
+from app.selection.segments import spread_to_same_outputs
+
+T = TypeVar("T")  # Python 3.11 has no other way
+
+# Of the items that an answer flags, those that are flagged by so many people; and that they flagged HITs, if it does.
+# One person counts once, unless they are excluded or took it back.
+SELECT_FLAGGED_ITEMS = text(f"""
+    SELECT said.about, r.segment, {REMARK_SUBJECT_ID} || coalesce(' for ' || s.external_id, '') AS item, others.people,
+           others.reasons
+    FROM responses r {EACH_REMARK_JOIN} {REMARK_SUBJECT_JOINS}
+    JOIN campaigns c ON c.id = r.campaign_id
+    CROSS JOIN LATERAL (SELECT r.segment) AS mine (segment)
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT o.annotator_id) AS people, array_agg(DISTINCT o.reason) AS reasons FROM (
+            SELECT r.annotator_id, r.extra #>> ARRAY['{REMARKS_KEY}', said.about, 'flag'] AS reason
+            FROM responses r WHERE r.campaign_id = :campaign AND r.extra ? '{REMARKS_KEY}'
+            AND r.extra -> '{REMARKS_KEY}' -> said.about ? 'flag'
+            AND (said.about = '{WHOLE_HIT}' OR r.segment IS NOT DISTINCT FROM mine.segment)
+            AND {ANSWER_NOT_WITHDRAWN} AND 'excluded' IS DISTINCT FROM (
+                SELECT a.barred FROM annotators a WHERE a.campaign_id = r.campaign_id AND a.id = r.annotator_id)
+        ) AS o
+    ) AS others
+    WHERE r.campaign_id = :campaign AND r.seq = :seq AND told ? 'flag' AND others.people >= c.flag_people
+    ORDER BY said.about
+""")  # noqa: S608  (made of constants)
+
+
+class OfferedRemarks(Record):
+    """What a campaign lets its annotators say."""
+
+    comment_on: RemarkTarget
+    flag_on: RemarkTarget
+    flag_reasons: list[str]
+
+
+class FlaggedItem(Record):
+    """An item that so many people flagged, how the researcher calls it, and what they chose; or HITs."""
+
+    about: str
+    segment: int | None
+    item: str | None
+    people: int
+    reasons: list[str]
+
+
+SELECT_OFFERED_REMARKS = text(f"SELECT {row_columns_sql(OfferedRemarks, 'c')} FROM campaigns c WHERE c.id = :campaign")  # noqa: S608  (constants)
+
+
+async def filter_offered_remarks(
+    connection: Driver, campaign_id: int, answer: Answer, placed_checks: Sequence[PlacedCheck]
+) -> Answer:
+    """The answer with what the campaign asks for of its remarks; those on checks under the number of the check.
+
+    Raises `Invalid` for others, from programs alone: somebody's page may be older than the settings.
+    """
+    if not answer.remarks:
+        return answer
+    offered_remarks = await fetch_first_row(
+        connection, SELECT_OFFERED_REMARKS, {"campaign": campaign_id}, OfferedRemarks
+    )
+    if answer.source == API_PLATFORM.name:
+        refuse_unoffered_remarks(offered_remarks, answer.remarks)
+    stored_names = {str(one.shown_number): f"{CHECK_REMARK_PREFIX}{one.check_number}" for one in placed_checks}
+    accepted_remarks = keep_offered_remarks(offered_remarks, answer.remarks)
+    return replace(
+        answer, remarks={stored_names.get(about, about): remark for about, remark in accepted_remarks.items()}
+    )
+
+
+def copy_remarks_to_shared_outputs(remarks: Mapping[str, Remark], hit: Any) -> dict[str, Remark]:
+    """What was said of outputs that several systems have in common, for each of these."""
+    hit_remark = {WHOLE_HIT: remarks[WHOLE_HIT]} if WHOLE_HIT in remarks else {}
+    return hit_remark | spread_to_same_outputs(remarks, map(str, hit.hit_items), map(str, hit.shown_as))
+
+
+def remarks_by_page_name(
+    stored: Mapping[str, T], placed_checks: Sequence[PlacedCheck], names: Mapping[int, ItemName]
+) -> dict[str, T]:
+    """Return stored remarks by the names that items and checks have on the page. names: by item number."""
+    page_names = {str(item): str(name) for item, name in names.items()}
+    page_names |= {f"{CHECK_REMARK_PREFIX}{one.check_number}": str(names[one.shown_number]) for one in placed_checks}
+    page_names[WHOLE_HIT] = WHOLE_HIT
+    return {page_names[about]: told for about, told in stored.items() if about in page_names}
+
+
+async def alert_flagged_items(connection: Driver, campaign_id: int, seq: int) -> None:
+    """Raise an alert for each item that an answer flags, by its number, as the last of so many people; for HITs, which
+    are different for everybody, once for all of them.
+
+    The posteriors of its items are locked, so of two people at once the second one sees the first.
+    """
+    for flagged_item in await fetch_rows(
+        connection, SELECT_FLAGGED_ITEMS, {"campaign": campaign_id, "seq": seq}, FlaggedItem
+    ):
+        people = "1 annotator" if flagged_item.people == 1 else f"{flagged_item.people} annotators"
+        reasons = "; ".join(filter(None, flagged_item.reasons))
+        because = f"{people}: {reasons}" if reasons else people
+        about = "HITs" if flagged_item.item is None else f"item {flagged_item.item}"
+        await raise_alert(connection, campaign_id, "flagged", flag_occasion(flagged_item), about=about, because=because)
+
+
+def flag_occasion(flagged: FlaggedItem) -> str:
+    """What makes an alert one of its own."""
+    if flagged.about == WHOLE_HIT:
+        return "HITs"
+    return f"item {flagged.about}" + (f" of segment {flagged.segment}" if flagged.segment is not None else "")

@@ -1,0 +1,30 @@
+"""The numbers of the items of a HIT in the order of its page, which knows them by position alone."""
+
+from sqlalchemy import text
+
+from app.annotation.hits.assignment import HIT_BELONGS_TO_ASSIGNMENT
+from app.annotation.platforms.assignments import AssignmentId
+from app.database.session import Driver, Record, fetch_first_row
+from app.quality import checks
+from app.quality.check_positions import presented_numbers
+from app.selection.segments import distinct_items
+
+SELECT_HIT_ITEMS = text(f"""
+    SELECT h.items AS hit_items, h.shown_as FROM hits h WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT}
+""")  # noqa: S608  (made of constants)
+
+
+class HitItemsRow(Record):
+    """The items of a HIT, and which of them stands for each where outputs are the same."""
+
+    hit_items: list[int]
+    shown_as: list[int] | None
+
+
+async def load_shown_numbers(connection: Driver, assignment: AssignmentId, hit_id: int) -> list[int]:
+    """Return the numbers under which a HIT of this assignment shows items and checks; none of another's HIT."""
+    row = await fetch_first_row(connection, SELECT_HIT_ITEMS, {**assignment.parameters, "hit": hit_id}, HitItemsRow)
+    if row is None:
+        return []
+    placed_checks = await checks.load_placed_checks(connection, assignment.campaign_id, hit_id)
+    return presented_numbers(distinct_items(row.hit_items, row.shown_as), placed_checks)

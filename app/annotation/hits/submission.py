@@ -1,0 +1,406 @@
+"""An answer and the posteriors it changes: stored together or not at all.
+
+Locks are taken in one order everywhere: the right to store (which a new revision of the posteriors takes away for a
+moment), what the law keeps of the whole campaign (a row that not every law has), the HIT's row, its annotator's (where
+their HITs are counted), then the posterior rows by item number. So two answers that share items, two posts of one HIT,
+and a lease that is renewed meanwhile wait for each other instead of deadlocking. Of several criteria the posteriors by
+the first are locked first: whoever changes those by another holds these.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+
+from app.annotation.hits import remarks
+from app.annotation.hits.assignment import (
+    DATABASE_TIME,
+    HIT_BELONGS_TO_ASSIGNMENT,
+    IS_FIRST_RESPONSE,
+    IS_ONE_HIT_PLATFORM,
+)
+from app.annotation.hits.lease_sql import (
+    ANNOTATOR_MAY_HOLD_HIT,
+    HAS_ROOM_IN_EVERY_ITEM,
+    lock_annotator_and_posteriors,
+    lock_revision,
+)
+from app.annotation.platforms.assignments import AssignmentId
+from app.database.campaign import FINISH_IF_COMPLETE
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.designs.answer import Answer, Form, telemetry_json
+from app.designs.criteria import (
+    Submission,
+    criterion_number,
+    criterion_view,
+    criterion_views,
+    parse_criterion_answer,
+    split_submission,
+)
+from app.designs.extra_json import extra_json
+from app.errors import Gone, NotFound
+from app.quality import checks
+from app.quality.check_positions import PlacedCheck, presented_numbers
+from app.record import law_storage, unjudged
+from app.record.bulk_update import LOCK_ITEM_POSTERIORS
+from app.record.campaign_law import law_hits, law_of, law_parameters
+from app.record.law_runner import LawRunner
+from app.record.law_storage import Revision
+from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, UPDATE_POSTERIORS, UPDATE_POSTERIORS_SQL
+from app.record.responses import Response
+from app.selection.segments import distinct_items, spread_to_same_outputs, values_for_all_items
+
+
+def close_hit_sql(condition: str) -> str:
+    """Close the HIT if `condition` holds and read its posteriors, locked; ORDER BY is applied before the locks.
+
+    The subselects make the item numbers known before the join, so that it uses the index whatever the statistics say.
+    What is read here may be of an earlier revision, if it waited for the switch to another one: STORE looks again.
+    """
+    return f"""
+    WITH turn AS MATERIALIZED ({law_storage.SHARE_STORE_LOCK.text}), known AS MATERIALIZED (
+        SELECT 1 FROM (SELECT count(*) FROM turn) AS shared, LATERAL ({law_storage.LOCK_LAW_STATE.text}) AS locked
+    ), closed AS (
+        UPDATE hits h SET closed_at = :now, assignment_id = :assignment, untouched_by = NULL
+        FROM (SELECT count(*) FROM known) AS locked
+        WHERE h.campaign_id = :campaign AND h.id = :hit AND {condition}
+        RETURNING h.campaign_id, h.annotator_id, h.items, h.segment, h.shown_as, h.expires_at
+    ), locked AS MATERIALIZED (
+        SELECT p.subject, p.state, p.judgments FROM posteriors p
+        WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST((SELECT items FROM closed) AS int[]))
+        ORDER BY p.subject FOR NO KEY UPDATE OF p
+    )
+    SELECT closed.items AS hit_items, closed.segment, closed.shown_as, closed.annotator_id,
+           closed.expires_at,
+           c.id AS campaign_id, c.revision, c.design, c.design_settings, c.update_law, c.gamma, c.epsilon,
+           c.tie_margin_points, c.criteria, c.seed, c.judgments_per_item, c.always_shown, c.cannot_be_judged,
+           c.unjudged_reasons, c.unjudged_people, c.has_checks,
+           c.decided > 0 AND EXISTS (
+               SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id
+           ) AS left_out,
+           ARRAY(SELECT subject FROM locked) AS numbers, ARRAY(SELECT state FROM locked) AS states,
+           ARRAY(SELECT judgments FROM locked) AS judgments
+    FROM closed JOIN campaigns c ON c.id = closed.campaign_id
+    """  # noqa: S608  (made of constants)
+
+
+# First post wins: only one can find the lease open, by the clock as it is when nobody else has the HIT's row any more.
+# The annotator may have gone on with the HIT in another visit; it counts for the visit that answers.
+CLOSE_HIT = text(
+    close_hit_sql(f"{HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL AND h.expires_at > clock_timestamp()")
+)
+CLOSE_EXPIRED_HIT = text(close_hit_sql(f"{HAS_ROOM_IN_EVERY_ITEM} AND {ANNOTATOR_MAY_HOLD_HIT}"))
+
+LOCK_EXPIRED_HIT = text(f"""
+    SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, c.judgments_per_item AS wanted,
+           ARRAY(SELECT item FROM unnest(h.items) AS item WHERE item <> ALL(c.always_shown)) AS capped,
+           h.segment, c.repeat_items, c.hits_per_annotator, c.status,
+           (SELECT {IS_ONE_HIT_PLATFORM} FROM annotators o WHERE o.campaign_id = h.campaign_id AND o.id = h.annotator_id) AS one_hit
+    FROM hits h JOIN campaigns c ON c.id = h.campaign_id
+    WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} FOR NO KEY UPDATE OF h
+""")  # noqa: S608  (made of constants)
+
+SELECT_IF_CURRENT_REVISION = text("SELECT 1 FROM campaigns WHERE id = :campaign AND revision = :revision")
+
+SELECT_FIRST_RESPONSE = text(f"""
+    SELECT r.seq FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = :hit AND {IS_FIRST_RESPONSE}
+""")  # noqa: S608  (made of constants)
+
+# All locks are held when this is sent, so the revision stays. A lease that ended in the wait for them is no lease any
+# more, and what was read of an earlier revision leads to nothing.
+STORE_RESPONSE = text(f"""
+    WITH response AS (
+        INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
+                               received_at)
+        SELECT :campaign, :hit, CAST(:annotator AS bigint), CAST(:source AS text), CAST(:items AS int[]),
+               CAST(:values AS float8[]), CAST(:segment AS int), CAST(:extra AS jsonb), CAST(:telemetry AS jsonb),
+               CAST(:now AS timestamptz)
+        WHERE coalesce(CAST(:held_until AS timestamptz), 'infinity') > {DATABASE_TIME}
+        AND :revision = (SELECT revision FROM campaigns WHERE id = :campaign)
+        RETURNING seq
+    ), changed AS (
+        {UPDATE_POSTERIORS_SQL}
+    )
+    SELECT (SELECT seq FROM response) AS seq, bool_and(judgments >= :wanted) AS all_reached FROM changed
+""")  # noqa: S608  (made of constants)
+
+
+class ClosedHit(Record):
+    """A HIT that was closed, its campaign, and the locked posteriors of its items by the first criterion, in the order
+    of `numbers`.
+
+    left_out: whether its annotator is.
+    """
+
+    hit_items: list[int]
+    segment: int | None
+    shown_as: list[int] | None
+    annotator_id: int
+    expires_at: datetime
+    campaign_id: int
+    revision: int
+    design: str
+    design_settings: dict[str, Any]
+    update_law: str
+    gamma: float
+    epsilon: float
+    tie_margin_points: int
+    criteria: list[dict[str, Any]]
+    seed: int
+    judgments_per_item: int
+    always_shown: list[int]
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+    unjudged_people: int
+    has_checks: bool
+    left_out: bool
+    numbers: list[int]
+    states: list[list[float]]
+    judgments: list[int]
+
+    @property
+    def has_fully_judged_item(self) -> bool:
+        """Whether an item has the wanted judgments already."""
+        judgment_counts = zip(self.numbers, self.judgments, strict=True)
+        return any(
+            count >= self.judgments_per_item and item not in self.always_shown for item, count in judgment_counts
+        )
+
+
+class ExpiredHit(Record):
+    """A HIT whose lease is over, its campaign's limits by the names of parameters, and whether it is open."""
+
+    status: str
+
+
+class StoredResponse(Record):
+    """The number of a response, None if it was not stored; whether all items it changed have the wanted judgments."""
+
+    seq: int | None
+    all_reached: bool | None
+
+
+class LockedPosterior(Record):
+    """A posterior of an item that nobody else can change."""
+
+    subject: int
+    state: list[float]
+
+
+class ResponseSeq(Record):
+    """The number of a response that is there."""
+
+    seq: int
+
+
+@dataclass(frozen=True)
+class AnswerReceipt:
+    """What we owe the annotator: the answer's number, and whether it had been there already."""
+
+    hit_id: int
+    seq: int
+    repeated: bool = False
+
+
+class LeaseExpired(Exception):
+    """The lease of the HIT that is answered is over; perhaps the answer can be taken all the same."""
+
+
+async def submit_answer(
+    connection: Driver, assignment: AssignmentId, hit_id: int, submitted: Submission, *, now: datetime
+) -> AnswerReceipt:
+    """Close the lease, store the answer, update the n posteriors; committed when this returns.
+
+    An answer to a HIT that has one already changes nothing and gets the first one's receipt. Raises `NotFound`
+    (`hit_not_found`), `Gone` (`lease_expired`: others needed the items meanwhile, or this annotator may answer no
+    more), `Invalid` (what the design refuses).
+    `now` is what is noted as the time; whether the lease is over is for the database's clock to say.
+    """
+    key = {**assignment.parameters, "hit": hit_id, "now": now}
+    try:
+        async with connection.transaction():
+            return await submit_before_expiry(connection, key, submitted)
+    except LeaseExpired:
+        return await retry_submission(connection, key, submitted)
+
+
+async def retry_submission(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
+    """Once more in time, now that no other revision can come between: it may have been that. Then late."""
+    with suppress(LeaseExpired):
+        async with connection.transaction():
+            await lock_revision(connection, key)
+            return await submit_before_expiry(connection, key, submitted)
+    async with connection.transaction():
+        return await submit_after_expiry(connection, key, submitted)
+
+
+async def submit_before_expiry(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
+    """Raises `LeaseEnded` also when the lease ended while this waited for others' locks."""
+    hit = await fetch_first_row(connection, CLOSE_HIT, key, ClosedHit)
+    if hit is None:
+        raise LeaseExpired
+    if hit.has_fully_judged_item:
+        raise lease_lost_error()
+    return await store_submitted_answer(connection, key, hit, submitted, held_until=hit.expires_at)
+
+
+async def submit_after_expiry(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
+    """Store the answer to a HIT whose lease is over if nobody else has needed its items, nor its annotator others.
+
+    The locks are those of a renewal, so that the two wait for each other.
+    """
+    await lock_revision(connection, key)
+    hit = await fetch_first_row(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
+    if hit is None:
+        raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
+    if first_response := await fetch_first_row(connection, SELECT_FIRST_RESPONSE, key, ResponseSeq):
+        return AnswerReceipt(key["hit"], first_response.seq, repeated=True)
+    closed_hit = None
+    if hit.status in ("running", "paused"):
+        parameters = key | dict(hit) | {"few_open": False}
+        await lock_annotator_and_posteriors(connection, parameters)
+        closed_hit = await fetch_first_row(connection, CLOSE_EXPIRED_HIT, parameters, ClosedHit)
+    if closed_hit is None:
+        raise lease_lost_error()
+    return await store_submitted_answer(connection, key, closed_hit, submitted)
+
+
+def lease_lost_error() -> Gone:
+    return Gone(
+        "Your time for these items had run out, and they are no longer yours to answer, so this answer was not "
+        "stored. Your earlier answers are safe.",
+        code="lease_expired",
+    )
+
+
+async def store_submitted_answer(
+    connection: Driver,
+    key: Mapping[str, Any],
+    hit: ClosedHit,
+    submitted: Submission,
+    *,
+    held_until: datetime | None = None,
+) -> AnswerReceipt:
+    """Write the response to a HIT that was closed, and the posteriors that follow from it.
+
+    Raises `LeaseEnded` when it is after `held_until`.
+    """
+    placed_checks = await checks.load_placed_checks(connection, hit.campaign_id, key["hit"]) if hit.has_checks else []
+    submitted_items, shown_values = split_checks(hit, submitted, placed_checks) if placed_checks else (submitted, [])
+    parsed_answers = parse_hit_answers(hit, submitted_items)
+    answers = [one for one, _ in parsed_answers]
+    answer = await remarks.filter_offered_remarks(connection, hit.campaign_id, answers[0], placed_checks)
+    values = [value for _, row in parsed_answers for value in row]
+    responses = [Response.from_stored(0, hit.annotator_id, hit.hit_items, row) for _, row in parsed_answers]
+    parameters = {
+        "campaign": hit.campaign_id,
+        "hit": key["hit"],
+        "annotator": hit.annotator_id,
+        "source": answers[0].source,
+        "items": hit.hit_items,
+        "values": values,
+        "extra": extra_json(hit, answer, hit.annotator_id),
+        "segment": hit.segment,
+        "telemetry": telemetry_json(answers, hit.hit_items),
+        "now": key["now"],
+        "held_until": held_until,
+        "wanted": hit.judgments_per_item,
+    } | await update_first_criterion(connection, hit, responses[0])
+    (stored,) = await fetch_rows(connection, STORE_RESPONSE, parameters, StoredResponse)
+    if stored.seq is None:
+        raise LeaseExpired
+    if answer.remarks:
+        await remarks.alert_flagged_items(connection, hit.campaign_id, stored.seq)
+    if placed_checks:
+        await checks.store_check_answers(connection, parameters, placed_checks, shown_values)
+    await update_other_criteria(connection, hit, responses)
+    unjudged_items = [*answers[0].unjudged]
+    is_item_dropped = unjudged_items and await record_unjudged_items(connection, hit, stored.seq, unjudged_items)
+    if stored.all_reached or is_item_dropped:
+        await execute_statement(connection, FINISH_IF_COMPLETE, parameters)
+    return AnswerReceipt(key["hit"], stored.seq)
+
+
+def split_checks(hit: Any, submitted: Submission, placed_checks: Sequence[PlacedCheck]) -> tuple[Answer, list[float]]:
+    """What was said of a HIT's items alone, and the values of all that it showed, checks among them.
+
+    Raises `Invalid`.
+    """
+    (part,) = split_submission(submitted, hit)
+    answer, values = parse_criterion_answer(hit, part, presented_numbers(hit.hit_items, placed_checks))
+    items = {*hit.hit_items}
+    item_values = {number: value for number, value in answer.values.items() if number in items}
+    unjudged_items = {number: reason for number, reason in answer.unjudged.items() if number in items}
+    check_reasons = {
+        one.check_number: answer.unjudged[one.shown_number]
+        for one in placed_checks
+        if one.shown_number in answer.unjudged
+    }
+    return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons), values
+
+
+def parse_hit_answers(hit: Any, submitted: Submission) -> list[tuple[Answer, list[float]]]:
+    """By each of the campaign's criteria the answer, and the values of the HIT's items. Raises `Invalid`."""
+    parts = zip(criterion_views(hit), split_submission(submitted, hit), strict=True)
+    if isinstance(submitted, Answer) and not hit.hit_items:  # all that it shows are checks
+        return [(submitted, [])]
+    return [parse_answer_by_view(view, part) for view, part in parts]
+
+
+def parse_answer_by_view(hit: Any, submitted: Answer | Form) -> tuple[Answer, list[float]]:
+    """By the criterion that the HIT is read by."""
+    shown = distinct_items(hit.hit_items, hit.shown_as)
+    answer, values = parse_criterion_answer(hit, submitted, shown)
+    shown_values = dict(zip(shown, values, strict=True))
+    if hit.shown_as:
+        unjudged = spread_to_same_outputs(answer.unjudged, hit.hit_items, hit.shown_as)
+        answer = replace(answer, unjudged=unjudged, remarks=remarks.copy_remarks_to_shared_outputs(answer.remarks, hit))
+    return answer, values_for_all_items(shown_values, hit.hit_items, hit.shown_as)
+
+
+async def update_first_criterion(connection: Driver, hit: ClosedHit, response: Response) -> dict[str, Any]:
+    """What one answer makes of posteriors by the first criterion, as the parameters of `store.UPDATE`. What its law
+    keeps is stored.
+
+    The answers of annotators who are left out change nothing. Raises `LeaseEnded` where there is another revision by
+    now: what there was of the earlier one may be gone.
+    """
+    first_view = criterion_view(hit, 0)
+    revision, law = Revision(hit.campaign_id, hit.revision), law_of(first_view)
+    if len(hit.numbers) < len(hit.hit_items) or (law.layout and not await is_current_revision(connection, revision)):
+        raise LeaseExpired
+    law_state = LawRunner(connection, revision, law, dict(zip(hit.numbers, hit.states, strict=True)))
+    if not hit.left_out:
+        await law_state.apply_hits(law_hits(first_view, [response]), law_parameters(first_view))
+    return await law_state.save()
+
+
+async def update_other_criteria(connection: Driver, hit: ClosedHit, responses: Sequence[Response]) -> None:
+    """What an answer that was stored makes of posteriors by the criteria after the first."""
+    if hit.left_out:
+        return
+    for criterion_view, response in list(zip(criterion_views(hit), responses, strict=True))[1:]:
+        revision = Revision(hit.campaign_id, hit.revision, criterion_number(criterion_view))
+        rows = await fetch_rows(
+            connection, LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": hit.numbers}, LockedPosterior
+        )
+        law_state = LawRunner(connection, revision, law_of(criterion_view), {row.subject: row.state for row in rows})
+        await law_state.apply_hits(law_hits(criterion_view, [response]), law_parameters(criterion_view))
+        await execute_statement(connection, UPDATE_POSTERIORS, await law_state.save())
+
+
+async def record_unjudged_items(connection: Driver, hit: ClosedHit, seq: int, items: list[int]) -> bool:
+    """Count that the annotator could not judge these items; whether one of them now leaves the pool. Whoever could not
+    judge an output said nothing of its system.
+    """
+    if hit.left_out or hit.segment is not None:
+        return False
+    return await unjudged.add_unjudged(connection, hit.campaign_id, hit.annotator_id, seq, items) >= hit.unjudged_people
+
+
+async def is_current_revision(connection: Driver, revision: Revision) -> bool:
+    """Whether a revision is that of its campaign; it stays so as long as the right to store is shared."""
+    return await fetch_first_row(connection, SELECT_IF_CURRENT_REVISION, revision.sql_parameters, Record) is not None

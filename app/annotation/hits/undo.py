@@ -1,0 +1,363 @@
+"""An annotator changes the answer that they gave last, until they have answered the next HIT.
+
+Nothing is taken out of the record: the new answer names the one that it replaces, and a decision withdraws that. Which
+of the two counts, the revision of the posteriors says: before it knows the decision the old one, then the new one. So
+no item has a judgment more or less meanwhile, nobody's limit is touched, and whoever thinks better of it has lost
+nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+
+from app.annotation.hits import check_placement, remarks
+from app.annotation.hits.assignment import IS_ONE_HIT_PLATFORM
+from app.annotation.hits.lease_sql import (
+    LOCK_ANNOTATOR_ROW,
+    LOCK_HIT,
+    LOCK_HIT_POSTERIORS,
+    SELECT_SHOWN_ITEMS,
+    SELECT_SHOWN_OUTPUTS,
+    ShownItems,
+    lock_revision,
+)
+from app.annotation.hits.leases import HitOnPage
+from app.annotation.hits.submission import AnswerReceipt, ResponseSeq, parse_hit_answers, split_checks
+from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, row_columns_sql
+from app.designs.answer import Answer, telemetry_json
+from app.designs.criteria import Submission, criterion_field_prefix, criterion_views
+from app.designs.extra_json import extra_json
+from app.designs.item_names import ItemName
+from app.designs.registry import design_of
+from app.designs.remarks import REMARKS_KEY as REMARKS
+from app.designs.remarks import remark_form_fields
+from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY, UNJUDGED_PREFIX, UNJUDGED_WITHOUT_REASON
+from app.errors import Conflict, NotFound
+from app.quality import checks
+from app.quality.check_positions import PlacedCheck
+from app.record.revisions import INSERT_DECISION, LOCK_CAMPAIGN_FOR_DECISION
+from app.selection.segments import distinct_items
+
+MAX_ANSWER_CHANGES = 20  # of one answer: each is kept for good
+WITHDRAWAL_REASON, WITHDRAWAL_ACTOR = "changed it", "the annotator"
+ANSWERABLE_STATUSES = ("running", "paused")  # answers are still taken
+
+
+class AnswerFormatColumns(Record):
+    """What decides how an answer of a campaign reads."""
+
+    design: str
+    design_settings: dict[str, Any]
+    criteria: list[dict[str, Any]]
+    seed: int
+    always_shown: list[int]
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+    has_checks: bool
+
+
+class LastAnswer(AnswerFormatColumns):
+    """The newest answer of an annotator, its HIT and its campaign, and how often it was changed."""
+
+    id: int
+    annotator_id: int
+    hit_id: int
+    hit_items: list[int]
+    segment: int | None
+    shown_as: list[int] | None
+    seq: int
+    said: list[float]
+    beside: dict[str, Any] | None
+    changes: int
+
+
+# None is found of who gets no more HITs, nor of an answer that came from elsewhere, or that a researcher left out.
+SELECT_LAST_ANSWER = text(f"""
+    SELECT c.id, {row_columns_sql(AnswerFormatColumns, "c")}, a.id AS annotator_id, h.id AS hit_id, h.items AS hit_items, h.segment,
+           h.shown_as, r.seq, r.values AS said, r.extra AS beside,
+           (SELECT count(*) - 1 FROM responses o WHERE o.campaign_id = r.campaign_id AND o.hit_id = r.hit_id) AS changes
+    FROM assignments s
+    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    JOIN campaigns c ON c.id = s.campaign_id,
+    LATERAL (SELECT * FROM responses r WHERE r.campaign_id = s.campaign_id AND r.annotator_id = a.id
+             ORDER BY r.seq DESC LIMIT 1) AS r
+    JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id
+    WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = (
+        SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
+    AND c.undo AND c.status IN {ANSWERABLE_STATUSES} AND a.barred IS NULL AND NOT a.{IS_ONE_HIT_PLATFORM} AND r.source <> 'import'
+    AND 'exclude' <> coalesce((
+        SELECT d.kind FROM decisions d WHERE d.campaign_id = c.id AND d.response_seq = r.seq
+        ORDER BY d.seq DESC LIMIT 1), '')
+""")  # noqa: S608  (made of constants)
+
+SELECT_SHOWN_BY_KIND = {
+    False: text(SELECT_SHOWN_ITEMS),
+    True: text(SELECT_SHOWN_OUTPUTS),
+}  # by whether it shows outputs of systems
+
+SELECT_HIT_OWNER = text(f"""
+    SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit AND annotator_id = (
+        SELECT annotator_id FROM assignments s
+        WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN})
+""")  # noqa: S608  (made of constants)
+
+SELECT_REPLACEMENT = text("""
+    SELECT seq FROM responses WHERE campaign_id = :campaign AND hit_id = :hit AND coalesce(replaces, 0) = :replaces
+""")
+
+STORE_REPLACEMENT = text("""
+    INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
+                           received_at, replaces)
+    VALUES (:campaign, :hit, :annotator, :source, :items, :values, :segment, CAST(:extra AS jsonb),
+            CAST(:telemetry AS jsonb), :now, :replaces)
+    RETURNING seq
+""")
+
+# Asked again under the campaign's lock, as it was when nobody can leave it out any more.
+SELECT_ANSWER_EXCLUSION = text("""
+    SELECT 1 FROM (
+        SELECT kind FROM decisions WHERE campaign_id = :campaign AND response_seq = :replaces ORDER BY seq DESC LIMIT 1
+    ) AS last WHERE kind = 'exclude'
+""")
+
+SELECT_CHECK_VALUES = text("""
+    SELECT check_number, coalesce(changed_to, value) AS value FROM check_answers
+    WHERE campaign_id = :campaign AND hit_id = :hit
+""")
+
+
+@dataclass(frozen=True)
+class ReopenedAnswer:
+    """An answered HIT as it was shown, the number of its answer, and the fields of the form as they were filled in."""
+
+    hit: HitOnPage
+    seq: int
+    form: Mapping[str, str]
+
+
+class CheckValueRow(Record):
+    """What was said of a check, by its number."""
+
+    check_number: int
+    value: float
+
+
+class CampaignStatusRow(Record):
+    """Of a campaign."""
+
+    status: str
+
+
+class HitOwnerRow(Record):
+    """Whose it is."""
+
+    annotator: int
+
+
+async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, now: datetime) -> ReopenedAnswer:
+    """What an annotator answered last, to be looked at and changed. Raises `Conflict` (`answer_final`,
+    `answer_changed_often`).
+    """
+    last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, assignment.parameters, LastAnswer)
+    if last_answer is None:
+        raise answer_final_error()
+    check_change_limit(last_answer)
+    items = distinct_items(last_answer.hit_items, last_answer.shown_as)
+    parameters = {
+        "campaign": last_answer.id,
+        "hit": last_answer.hit_id,
+        "items": items,
+        "shown": items,
+        "segment": last_answer.segment,
+    }
+    shown_items = await fetch_first_row(
+        connection, SELECT_SHOWN_BY_KIND[last_answer.segment is not None], parameters, ShownItems
+    )
+    assert shown_items is not None  # noqa: S101  (an aggregate has a row)
+    page_items = items, shown_items.ids, shown_items.texts
+    check_values: dict[int, float] = {}
+    placed_checks: Sequence[PlacedCheck] = ()
+    if last_answer.has_checks:
+        placed_checks, checks_by_number = await checks.load_checks_of_hit(
+            connection, last_answer.id, last_answer.hit_id
+        )
+        values_by_check = {
+            row.check_number: row.value
+            for row in await fetch_rows(connection, SELECT_CHECK_VALUES, parameters, CheckValueRow)
+        }
+        page_items = check_placement.items_with_checks(*page_items, placed_checks, checks_by_number)
+        check_values = {one.shown_number: values_by_check[one.check_number] for one in placed_checks}
+    hit = HitOnPage(last_answer.hit_id, *page_items, {}, now, last_answer.segment, shown_items.source_and_reference)
+    names = {item: ItemName(position) for position, item in enumerate(hit.items)}
+    remark_fields = remark_form_fields(
+        remarks.remarks_by_page_name((last_answer.beside or {}).get(REMARKS, {}), placed_checks, names)
+    )
+    unjudged_form = unjudged_form_fields(last_answer.beside or {}, placed_checks, names)
+    return ReopenedAnswer(
+        hit,
+        last_answer.seq,
+        {
+            **answer_form_fields(last_answer, names, check_values),
+            **unjudged_form,
+            **remark_fields,
+            "hit": str(last_answer.hit_id),
+        },
+    )
+
+
+def answer_form_fields(
+    last_answer: LastAnswer, names: Mapping[int, ItemName], check_values: Mapping[int, float]
+) -> dict[str, str]:
+    """Return the fields of the form as they were when the answer was sent.
+
+    Args:
+        last: The answer.
+        names: The names of all that the page shows, in its order, by item number.
+        of_checks: The values of the checks among them, by the number under which each is shown.
+
+    """
+    fields: dict[str, str] = {}
+    count = len(last_answer.hit_items)
+    for number, criterion_view in enumerate(criterion_views(last_answer)):
+        row = dict(zip(last_answer.hit_items, last_answer.said[number * count : (number + 1) * count], strict=True)) | {
+            **check_values
+        }
+        values: dict[int, float] = {names[item]: row[item] for item in names if not math.isnan(row[item])}
+        criterion_fields = design_of(criterion_view).form_fields(values)
+        fields.update(
+            {f"{criterion_field_prefix(criterion_view)}{name}": value for name, value in criterion_fields.items()}
+        )
+    return fields
+
+
+def unjudged_form_fields(
+    extra_json: Mapping[str, Any], placed_checks: Sequence[PlacedCheck], names: Mapping[int, ItemName]
+) -> dict[str, str]:
+    """Return the fields that say what cannot be judged, of items and of the checks among them."""
+    item_reasons, check_reasons = extra_json.get(UNJUDGED_KEY, {}), extra_json.get(UNJUDGED_CHECKS_KEY, {})
+    reasons = {int(item): reason for item, reason in item_reasons.items()}
+    reasons |= {
+        one.shown_number: check_reasons[str(one.check_number)]
+        for one in placed_checks
+        if str(one.check_number) in check_reasons
+    }
+    return {
+        f"{UNJUDGED_PREFIX}{names[item]}": reason or UNJUDGED_WITHOUT_REASON
+        for item, reason in reasons.items()
+        if item in names
+    }
+
+
+async def replace_answer(
+    connection: Driver,
+    assignment: AssignmentId,
+    hit_id: int,
+    replaced_seq: int,
+    submitted: Submission,
+    *,
+    now: datetime,
+) -> AnswerReceipt:
+    """Store what was sent in the place of an answer, by its number, to a HIT; committed when this returns. Posteriors
+    follow with `revisions.revise`.
+
+    Sent again, it changes nothing and gets the first one's receipt. Raises `NotFound` (`hit_not_found`), `Conflict`
+    (`answer_final`, `answer_changed_often`) and `Invalid`, as `submission.submit` does. Of checks what was said first
+    counts on.
+
+    Locks are taken in the order of an answer, so that its number is higher than that of each other one to its items
+    that is there already; the campaign's row comes last.
+    """
+    key = {**assignment.parameters, "hit": hit_id, "replaces": replaced_seq, "now": now}
+    async with connection.transaction():
+        await lock_revision(connection, key)
+        await execute_statement(connection, LOCK_HIT, key)
+        owner = await fetch_first_row(connection, SELECT_HIT_OWNER, key, HitOwnerRow)
+        if owner is None:
+            raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
+        if earlier_replacement := await fetch_first_row(connection, SELECT_REPLACEMENT, key, ResponseSeq):
+            return AnswerReceipt(hit_id, earlier_replacement.seq, repeated=True)
+        await execute_statement(connection, LOCK_ANNOTATOR_ROW, {**key, "annotator": owner.annotator})
+        last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, key, LastAnswer)
+        if last_answer is None or (last_answer.hit_id, last_answer.seq) != (hit_id, replaced_seq):
+            raise answer_final_error()
+        check_change_limit(last_answer)
+        placed_checks = (
+            await checks.load_placed_checks(connection, last_answer.id, hit_id) if last_answer.has_checks else []
+        )
+        submitted_items, shown_values = (
+            split_checks(last_answer, submitted, placed_checks) if placed_checks else (submitted, [])
+        )
+        await execute_statement(connection, LOCK_HIT_POSTERIORS, {**key, "capped": last_answer.hit_items})
+        seq = await store_replacement(connection, key, last_answer, submitted_items, placed_checks)
+        if placed_checks:
+            await checks.change_check_answers(connection, key, placed_checks, shown_values)
+        await withdraw_replaced_answer(connection, key)
+    return AnswerReceipt(hit_id, seq)
+
+
+async def store_replacement(
+    connection: Driver,
+    key: Mapping[str, Any],
+    last_answer: LastAnswer,
+    submitted: Submission,
+    placed_checks: Sequence[PlacedCheck],
+) -> int:
+    """The number of the new response. Raises `Invalid`."""
+    parsed_answers = parse_hit_answers(last_answer, submitted)
+    first = await remarks.filter_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
+    answers = [first, *(answer for answer, _ in parsed_answers[1:])]
+    response = response_parameters(last_answer, answers, [value for _, row in parsed_answers for value in row])
+    stored = await fetch_first_row(connection, STORE_REPLACEMENT, {**key, **response}, ResponseSeq)
+    assert stored is not None  # noqa: S101  (it is returned, or this raises)
+    if first.remarks:
+        await remarks.alert_flagged_items(connection, last_answer.id, stored.seq)
+    return stored.seq
+
+
+async def withdraw_replaced_answer(connection: Driver, key: Mapping[str, Any]) -> None:
+    """Decide that the older answer counts no more. Raises `Conflict` (`answer_final`)."""
+    campaign = await fetch_first_row(connection, LOCK_CAMPAIGN_FOR_DECISION, key, CampaignStatusRow)
+    exclusion = await fetch_first_row(connection, SELECT_ANSWER_EXCLUSION, key, Record)
+    if campaign is None or campaign.status not in ANSWERABLE_STATUSES or exclusion:
+        raise answer_final_error()
+    decision = {
+        "kind": "withdraw",
+        "annotator": None,
+        "response": key["replaces"],
+        "reason": WITHDRAWAL_REASON,
+        "by": WITHDRAWAL_ACTOR,
+    }
+    await execute_statement(connection, INSERT_DECISION, {**key, **decision})
+
+
+def response_parameters(last_answer: LastAnswer, answers: Sequence[Answer], values: Sequence[float]) -> dict[str, Any]:
+    """The columns of the response, which is an answer by each criterion."""
+    return {
+        "annotator": last_answer.annotator_id,
+        "source": answers[0].source,
+        "items": last_answer.hit_items,
+        "values": values,
+        "segment": last_answer.segment,
+        "extra": extra_json(last_answer, answers[0], last_answer.annotator_id),
+        "telemetry": telemetry_json(answers, last_answer.hit_items),
+    }
+
+
+def answer_final_error() -> Conflict:
+    return Conflict(
+        "These answers can be changed no more. They are stored as you gave them first.", code="answer_final"
+    )
+
+
+def check_change_limit(last_answer: LastAnswer) -> None:
+    """Raise `Conflict` (`answer_changed_often`) for an answer that was changed `MAX_CHANGES` times."""
+    if last_answer.changes >= MAX_ANSWER_CHANGES:
+        raise Conflict(
+            "You have changed these answers many times, so they can be changed no more. They are stored as you gave them last.",
+            code="answer_changed_often",
+        )

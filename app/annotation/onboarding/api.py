@@ -1,0 +1,91 @@
+"""API: the people who have links of their own."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel, Field, StringConstraints
+
+from app.accounts.guards import require_program
+from app.annotation.onboarding import personal_links
+from app.database.audit_log import log_change
+from app.database.campaign import load_campaign_by_slug
+from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
+
+router = APIRouter(
+    prefix="/api/v1/campaigns/{slug}/people",
+    tags=["Campaigns"],
+    dependencies=[Depends(require_program)],
+    responses=document_refusals(
+        {401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`", 422: "`invalid`"}
+    ),
+)
+
+
+class PeopleRequest(BaseModel):
+    names: Annotated[
+        list[
+            Annotated[
+                str, StringConstraints(strip_whitespace=True, max_length=personal_links.MAX_PERSON_NAME_CHARACTERS)
+            ]
+        ],
+        Field(
+            max_length=personal_links.MAX_PERSONAL_LINKS,
+            description="Names or mail addresses; whoever is on the list keeps their link.",
+        ),
+    ]
+
+
+class AddedPeopleSchema(BaseModel):
+    added: int
+
+
+class PersonSchema(BaseModel):
+    name: str
+    link: str = Field(description="Theirs alone: whoever has it answers as this person.")
+    opened_at: datetime | None = Field(description="When they first opened it; null for a link that was not used.")
+    hits_answered: int
+
+
+class PeopleSchema(BaseModel):
+    total: int
+    used: int
+    people: list[PersonSchema]
+
+
+@router.get("")
+async def list_people_with_links(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    offset: Annotated[int, Query(ge=0, le=personal_links.MAX_PERSONAL_LINKS)] = 0,
+    limit: Annotated[int, Query(ge=1, le=personal_links.MAX_PERSONAL_LINKS)] = 1_000,
+) -> PeopleSchema:
+    """The people on the campaign's list, with their links. The audit log says who read it from its beginning."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    if offset == 0:
+        await log_change(connection, "people.downloaded", campaign, about="people.json")
+    total, used = await personal_links.count_personal_links(connection, campaign.id)
+    people_page = [
+        PersonSchema(
+            name=row.name,
+            link=personal_links.personal_link_url(request_base_url(request), campaign.link_key, row.link),
+            opened_at=row.opened_at,
+            hits_answered=row.answered,
+        )
+        for row in await personal_links.list_personal_links(connection, campaign.id, limit=limit, offset=offset)
+    ]
+    return PeopleSchema(total=total, used=used, people=people_page)
+
+
+@router.post(
+    "",
+    status_code=201,
+    responses=document_refusals({409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `name_too_long`"}),
+)
+async def add_people(connection: Transaction, slug: str, request_body: PeopleRequest, now: Now) -> AddedPeopleSchema:
+    """A link of their own for each person who has none yet."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    return AddedPeopleSchema(
+        added=await personal_links.create_personal_links(connection, campaign, request_body.names, now=now)
+    )

@@ -1,0 +1,110 @@
+"""Researchers' page of the people who have links of their own."""
+
+import csv
+from collections.abc import Iterable
+from io import BytesIO, StringIO
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.datastructures import UploadFile
+
+from app.accounts.guards import require_researcher
+from app.annotation.onboarding import personal_links
+from app.database.audit_log import log_change
+from app.database.campaign import load_campaign_for_page
+from app.errors import Invalid, Refusal
+from app.http.dependencies import (
+    AppSettings,
+    Database,
+    Now,
+    Transaction,
+    download_headers,
+    render_page,
+    request_base_url,
+)
+from app.text.spreadsheets import guard_against_formula
+from app.uploads import ReadOptions, can_be_read
+
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
+PEOPLE_PER_PAGE = 100  # people on a page
+PEOPLE_FILE_HEADER = ("name", "link", "opened_at", "sets_answered")
+
+
+@router.get("/people")
+async def show_personal_links(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    *,
+    number: Annotated[int, Query(alias="page", ge=1, le=personal_links.MAX_PERSONAL_LINKS)] = 1,
+) -> HTMLResponse:
+    return await render_personal_links(request, connection, slug, page_number=number)
+
+
+async def render_personal_links(
+    request: Request, connection: Transaction, slug: str, *, page_number: int = 1, refusal: Refusal | None = None
+) -> HTMLResponse:
+    campaign = await load_campaign_for_page(connection, slug)
+    count, used = await personal_links.count_personal_links(connection, campaign.id)
+    pages = max(1, -(-count // PEOPLE_PER_PAGE))
+    page_number = min(page_number, pages)
+    rows = await personal_links.list_personal_links(
+        connection, campaign.id, limit=PEOPLE_PER_PAGE, offset=(page_number - 1) * PEOPLE_PER_PAGE
+    )
+    base = request_base_url(request)
+    links = [personal_links.personal_link_url(base, campaign.link_key, row.link) for row in rows]
+    context = {"campaign": campaign, "people": list(zip(rows, links, strict=True)), "count": count, "used": used}
+    context |= {
+        "number": page_number,
+        "pages": pages,
+        "per_page": PEOPLE_PER_PAGE,
+        "refusal": refusal,
+        "most": personal_links.MAX_PERSONAL_LINKS,
+    }
+    context |= {"asks_how": isinstance(refusal, Invalid) and can_be_read(refusal)}
+    return render_page(request, "admin/people.html", context, status=refusal.status if refusal else 200)
+
+
+@router.post("/people")
+async def add_people_from_form(
+    request: Request, database: Database, settings: AppSettings, slug: str, now: Now
+) -> Response:
+    """Those in a file, or on lines of their own in the form."""
+    form = await request.form()
+    file, typed = form.get("file"), str(form.get("names") or "")
+    try:
+        names: Iterable[str] = [line.strip() for line in typed.splitlines()]
+        if isinstance(file, UploadFile) and file.filename:
+            content = BytesIO(await file.read())
+            read_options = ReadOptions(str(form.get("encoding") or "") or None, str(form.get("quotes") or "") or None)
+            names = personal_links.read_person_names(
+                content, file.filename, None, max_mb=settings.max_upload_mb, read_options=read_options
+            )
+        async with database.begin() as connection:
+            await personal_links.create_personal_links(
+                connection, await load_campaign_for_page(connection, slug), names, now=now
+            )
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_personal_links(request, connection, slug, refusal=refusal)
+    return RedirectResponse(f"/admin/campaigns/{slug}/people?done=people", status_code=303)
+
+
+@router.get("/people.csv")
+async def download_personal_links(request: Request, connection: Transaction, slug: str, now: Now) -> Response:
+    """Everybody with their link, for a mail merge."""
+    campaign = await load_campaign_for_page(connection, slug)
+    await log_change(connection, "people.downloaded", campaign, about="people.csv")
+    base, file = request_base_url(request), StringIO(newline="")
+    writer = csv.writer(file)
+    writer.writerow(PEOPLE_FILE_HEADER)
+    for row in await personal_links.list_personal_links(connection, campaign.id):
+        link = personal_links.personal_link_url(base, campaign.link_key, row.link)
+        writer.writerow(
+            [guard_against_formula(row.name), link, row.opened_at.isoformat() if row.opened_at else "", row.answered]
+        )
+    headers = download_headers(slug, "people", "csv", now=now) | {"Cache-Control": "no-store"}
+    return Response(file.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)

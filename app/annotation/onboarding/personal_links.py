@@ -1,0 +1,142 @@
+"""The list of people who have a link of their own, and which of the links were used."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.platforms.personal import PLATFORM
+from app.annotation.platforms.platform import Arrival
+from app.database.audit_log import log_change
+from app.database.session import Driver, Record, fetch_first_row
+from app.errors import Conflict, Invalid, NotFound, TooLarge, pluralize
+from app.uploads import UNICODE_OPTIONS, ReadOptions, format_cell, read_table
+
+MAX_PERSONAL_LINKS = 10_000
+MAX_PERSON_NAME_CHARACTERS = 200
+USUAL_NAME_COLUMNS = ("mail", "email", "e-mail", "name", "person", "id")
+
+SELECT_PERSON_NUMBER = text("SELECT number FROM personal_links WHERE campaign_id = :campaign AND link = :link")
+
+SELECT_PERSON_NAMES = text("SELECT name FROM personal_links WHERE campaign_id = :campaign")
+
+INSERT_PERSONAL_LINKS = text("""
+    INSERT INTO personal_links (campaign_id, number, name, link, added_at)
+    SELECT :campaign, coalesce((SELECT max(number) FROM personal_links WHERE campaign_id = :campaign), 0) + place,
+           name, link, :now
+    FROM unnest(CAST(:names AS text[]), CAST(:links AS text[])) WITH ORDINALITY AS added (name, link, place)
+""")
+
+SELECT_PERSONAL_LINKS = text("""
+    SELECT p.number, p.name, p.link, a.created_at AS opened_at,
+           (SELECT count(*) FROM responses r WHERE r.campaign_id = p.campaign_id AND r.annotator_id = a.id
+            AND r.replaces IS NULL) AS answered
+    FROM personal_links p
+    LEFT JOIN annotators a ON a.campaign_id = p.campaign_id AND a.platform = :platform
+         AND a.worker_id = CAST(p.number AS text)
+    WHERE p.campaign_id = :campaign ORDER BY p.number LIMIT :limit OFFSET :offset
+""")
+
+COUNT_PERSONAL_LINKS = text("""
+    SELECT count(*) AS people, count(a.id) AS used FROM personal_links p
+    LEFT JOIN annotators a ON a.campaign_id = p.campaign_id AND a.platform = :platform
+         AND a.worker_id = CAST(p.number AS text)
+    WHERE p.campaign_id = :campaign
+""")
+
+
+class PersonNumber(Record):
+    """Where somebody stands on the list."""
+
+    number: int
+
+
+async def resolve_personal_link(connection: Driver, campaign_id: int, arrival: Arrival) -> Arrival:
+    """Who came by a link of the list, by their number there; so nobody learns a link from what is kept of annotators.
+
+    Raises `NotFound` (`personal_link_unknown`).
+    """
+    key = {"campaign": campaign_id, "link": arrival.worker_id}
+    row = await fetch_first_row(connection, SELECT_PERSON_NUMBER, key, PersonNumber)
+    if row is None:
+        raise NotFound(
+            "This link is not on the list of this task. Please use the whole link that you were sent, or ask who sent it.",
+            code="personal_link_unknown",
+        )
+    return replace(arrival, worker_id=str(row.number))
+
+
+def read_person_names(
+    file: BinaryIO, file_name: str, column: str | None, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
+) -> list[str]:
+    """The people in a table: what stands in a column, or in the one that is likeliest to name them.
+
+    Raises what `upload.read` raises, and `Invalid` (`column_unknown`).
+    """
+    upload = read_table(file, file_name, max_mb=max_mb, read_options=read_options)
+    columns_by_name = {known.casefold(): known for known in reversed(upload.columns)}
+    name_column = column or next(
+        (columns_by_name[usual] for usual in USUAL_NAME_COLUMNS if usual in columns_by_name), upload.columns[0]
+    )
+    if name_column not in upload.columns:
+        raise Invalid(
+            f"There is no column “{name_column}”. Nothing was imported.", code="column_unknown", column=name_column
+        )
+    return [format_cell(record.values.get(name_column)).strip() for record in upload.rows]
+
+
+async def create_personal_links(
+    connection: AsyncConnection, campaign: Row[Any], names: Iterable[str], *, now: datetime
+) -> int:
+    """A link for each person who has none yet; how many there are. Raises `Invalid` (`name_too_long`), `TooLarge`
+    (`too_many_people`) and `Conflict` (`is_a_rehearsal`).
+    """
+    if campaign.rehearsal_of is not None:
+        raise Conflict(f"“{campaign.name}” is a rehearsal, which nobody can come to.", code="is_a_rehearsal")
+    await connection.execute(
+        text("SELECT 1 FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE"), {"campaign": campaign.id}
+    )
+    existing_names = set(await connection.scalars(SELECT_PERSON_NAMES, {"campaign": campaign.id}))
+    new_names = [name for name in dict.fromkeys(names) if name and name not in existing_names]
+    if any(len(name) > MAX_PERSON_NAME_CHARACTERS or not name.isprintable() for name in new_names):
+        raise Invalid(
+            f"A name has {MAX_PERSON_NAME_CHARACTERS} characters at most, all of which can be seen. Nobody was added.",
+            code="name_too_long",
+        )
+    if len(existing_names) + len(new_names) > MAX_PERSONAL_LINKS:
+        raise TooLarge(
+            f"A campaign has at most {pluralize(MAX_PERSONAL_LINKS, 'personal link')}. Nobody was added.",
+            code="too_many_people",
+        )
+    links = [secrets.token_urlsafe(16) for _ in new_names]
+    await connection.execute(
+        INSERT_PERSONAL_LINKS, {"campaign": campaign.id, "names": new_names, "links": links, "now": now}
+    )
+    if new_names:
+        await log_change(connection, "people.added", campaign, after={"people": len(new_names)})
+    return len(new_names)
+
+
+async def list_personal_links(
+    connection: AsyncConnection, campaign_id: int, *, limit: int = MAX_PERSONAL_LINKS, offset: int = 0
+) -> Sequence[Row[Any]]:
+    """Some of the people in their order: `name`, `link` (what stands in it), when they first opened it, and how many
+    HITs they answered.
+    """
+    key = {"campaign": campaign_id, "platform": PLATFORM.name, "limit": limit, "offset": offset}
+    return (await connection.execute(SELECT_PERSONAL_LINKS, key)).all()
+
+
+async def count_personal_links(connection: AsyncConnection, campaign_id: int) -> tuple[int, int]:
+    """How many people have a link, and how many have used it."""
+    row = (await connection.execute(COUNT_PERSONAL_LINKS, {"campaign": campaign_id, "platform": PLATFORM.name})).one()
+    return row.people, row.used
+
+
+def personal_link_url(base_url: str, link_key: str, personal_key: str) -> str:
+    """The address of one person; `base` is where people reach this server."""
+    return f"{base_url}{PLATFORM.entry_path(link_key)}?person={personal_key}"

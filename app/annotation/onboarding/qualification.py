@@ -1,0 +1,111 @@
+"""A test before the work: so much of a hundred must be as expected, and it can be tried so often."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from app.annotation.onboarding.practice_sets import grade_practice_form, parse_practice_sets
+from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
+from app.annotation.platforms.platform import Platform
+
+QUALIFICATION_STEP = "qualification"
+
+
+class QualificationProgress(NamedTuple):
+    """tries: how many are finished. at: which set is to be done, 0 for the first. met, expected: so far in this try.
+    over: whether it is finished. good: whether it was good enough.
+    """
+
+    tries: int
+    set_index: int
+    met_count: int
+    expected_count: int
+    is_finished: bool
+    is_good_enough: bool
+
+
+def has_qualification(settings: Any, platform: Platform) -> bool:
+    return bool(settings.qualification) and platform.has_page
+
+
+def qualification_progress(settings: Any, history: VisitHistory) -> QualificationProgress:
+    """Return where somebody is in their test, from the parts of their last try."""
+    set_count, parts, earlier_tries = (
+        len(parse_practice_sets(settings.qualification, settings)),
+        list[Mapping[str, Any]](),
+        0,
+    )
+    for result in history.results_of_step(QUALIFICATION_STEP):
+        if "values" in result.said:
+            parts.append(result.said)
+        else:
+            earlier_tries, parts = count_tries(parts, earlier_tries), []
+    met, expected = (sum(one[name] for one in parts) for name in ("met", "of"))
+    is_finished = len(parts) == set_count
+    tries = parts[0].get("try", earlier_tries + 1) if parts else earlier_tries + 1
+    return QualificationProgress(
+        tries if is_finished else tries - 1,
+        len(parts),
+        met,
+        expected,
+        is_finished,
+        is_finished and reaches_pass_mark(settings, met, expected),
+    )
+
+
+def count_tries(parts: Sequence[Mapping[str, Any]], earlier_tries: int) -> int:
+    """Return how many tries there were with the one of these parts. Parts from before tries were limited do not say."""
+    return int(parts[0].get("try", earlier_tries + 1)) if parts else earlier_tries
+
+
+def reaches_pass_mark(settings: Any, met_count: int, expected_count: int) -> bool:
+    """In whole numbers, so that 8 of 10 are 80 percent."""
+    percent: int = settings.pass_percent
+    return 100 * met_count >= percent * expected_count
+
+
+def has_qualified(settings: Any, history: VisitHistory) -> bool:
+    """Whoever has worked was good enough."""
+    return history.has_worked or qualification_progress(settings, history).is_good_enough
+
+
+def parse_qualification_form(form: Mapping[str, str], settings: Any, history: VisitHistory) -> StepResult | None:
+    """An answer, or that somebody tries again if they may; nothing if it was sent from an earlier page."""
+    result_count, progress = history.count_step_results(QUALIFICATION_STEP), qualification_progress(settings, history)
+    if form.get("hit") != str(result_count) or (
+        progress.is_finished and progress.tries >= settings.qualification_tries
+    ):
+        return None
+    if progress.is_finished:
+        return StepResult(QUALIFICATION_STEP, result_count + 1, "taken", {"again": True})
+    sets = parse_practice_sets(settings.qualification, settings)
+    graded_set = grade_practice_form(settings, sets[progress.set_index], form)
+    details = {
+        "set": progress.set_index,
+        "try": progress.tries + 1,
+        "values": graded_set.values,
+        "met": graded_set.met_count,
+        "of": graded_set.expected_count,
+    }
+    if progress.set_index + 1 < len(sets):
+        return StepResult(QUALIFICATION_STEP, result_count + 1, "taken", details)
+    has_passed = reaches_pass_mark(
+        settings, progress.met_count + graded_set.met_count, progress.expected_count + graded_set.expected_count
+    )
+    return StepResult(QUALIFICATION_STEP, result_count + 1, "passed" if has_passed else "failed", details)
+
+
+def qualification_context(settings: Any, history: VisitHistory) -> dict[str, Any]:
+    """The set that is to be done, or how the test went."""
+    sets, progress = parse_practice_sets(settings.qualification, settings), qualification_progress(settings, history)
+    items = sets[min(progress.set_index, len(sets) - 1)]
+    context = {"texts": [item.shown for item in items], "at": progress.set_index + 1, "count": len(sets)}
+    context |= {
+        "which": history.count_step_results(QUALIFICATION_STEP),
+        "test": progress,
+        "tries_left": settings.qualification_tries - progress.tries,
+    }
+    ended = progress.is_finished and progress.tries >= settings.qualification_tries
+    return context | {"percent": settings.pass_percent, "outcome": "screened_out" if ended else None}
+
+
+STEP = VisitStep(QUALIFICATION_STEP, has_qualification, has_qualified, parse_qualification_form, qualification_context)

@@ -1,0 +1,63 @@
+"""The form with the Start button of the open link: who presses it twice begins one visit.
+
+Each welcome page has a random token in its form. The annotator is kept under its digest, so the unique key of
+annotators decides which of two concurrent presses makes them, in whichever process these arrive.
+"""
+
+import re
+import secrets
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from app.annotation.platforms.assignments import AssignmentId, find_or_create_assignment
+from app.annotation.platforms.platform import Arrival
+from app.annotation.platforms.visit_limit import Visitor
+from app.database.session import Driver
+
+FIELD = "start"  # of the form
+SAME_PRESS = timedelta(minutes=1)  # presses further apart are of several people at one browser
+TOKEN = re.compile("[0-9a-f]{32}")
+
+
+def new_token() -> str:
+    return secrets.token_hex(16)
+
+
+async def begin_visit(
+    connection: Driver,
+    campaign_id: int,
+    platform: str,
+    token: str | None,
+    *,
+    now: datetime,
+    visitor: Visitor,
+    admitted: int,
+) -> AssignmentId:
+    """Return the assignment of a press on Start: that of an earlier press on the same page, if there was one just
+    before, else a new one.
+
+    Args:
+        connection: The caller's transaction.
+        campaign_id: The campaign of the link.
+        platform: Name of the link's platform.
+        token: What the form sent; anything but a token counts as none.
+        now: The time of the press.
+        visitor: From where it comes.
+        admitted: Under which version of the campaign's visit a new annotator is let in.
+
+    Raises:
+        TooManyVisits: No more people may come in for now.
+
+    """
+
+    async def arrive_as(worker_id: str) -> AssignmentId:
+        arrival = Arrival(worker_id, assignment_id="visit")
+        return await find_or_create_assignment(
+            connection, campaign_id, platform, arrival, now=now, visitor=visitor, admitted=admitted
+        )
+
+    if token and TOKEN.fullmatch(token):
+        assignment = await arrive_as(sha256(token.encode()).hexdigest()[:32])
+        if assignment.arrived_at is None or now - assignment.arrived_at <= SAME_PRESS:
+            return assignment
+    return await arrive_as(new_token())

@@ -1,0 +1,160 @@
+"""Where somebody stands on their way to the work, and what they do there: stored once, whoever sends it how often."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+
+from app.annotation.onboarding.settings import VisitSettings
+from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
+from app.annotation.onboarding.steps import VISIT_STEPS, find_next_step
+from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
+from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.registry import PLATFORMS
+from app.database.session import Driver, Record, execute_statement, fetch_first_row
+from app.errors import NotFound
+
+# What else of a campaign's settings steps read: how its sets are answered.
+ANSWERING_SETTINGS = ("design", "design_settings", "criteria", "items_per_hit", "cannot_be_judged", "unjudged_reasons")
+VISIT_SETTINGS_COLUMNS = ", ".join(f"c.{name}" for name in (*VisitSettings.model_fields, *ANSWERING_SETTINGS))
+
+# What is read of a step that is done again and again: more than any set or test has parts. So whatever was done before,
+# the next page costs the same.
+MAX_ROWS_PER_STEP = 64
+
+SELECT_VISIT = text(f"""
+    SELECT c.id, c.visit_version, {VISIT_SETTINGS_COLUMNS}, a.id AS annotator_id, a.platform, a.admitted,
+           EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id) AS answered,
+           (SELECT jsonb_agg(jsonb_build_array(v.step, v.version, v.outcome, v.said) ORDER BY v.step, v.version)
+            FROM unnest(CAST(ARRAY{[step.name for step in VISIT_STEPS]} AS text[])) AS named (step), LATERAL (
+                SELECT * FROM visits v WHERE v.campaign_id = c.id AND v.annotator_id = a.id AND v.step = named.step
+                ORDER BY v.version DESC LIMIT {MAX_ROWS_PER_STEP}) AS v) AS taken
+    FROM assignments s
+    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    JOIN campaigns c ON c.id = s.campaign_id
+    WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN}
+""")  # noqa: S608  (made of the names of settings)
+
+SELECT_VISITED_CAMPAIGN = text(f"""
+    SELECT c.id, c.visit_version, {VISIT_SETTINGS_COLUMNS} FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL
+""")  # noqa: S608  (likewise)
+
+# Who had said no may still say yes; all else stays as it was when it was first said.
+STORE_STEP_RESULT = text("""
+    INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, said, taken_at)
+    VALUES (:campaign, :annotator, :step, :version, :outcome, CAST(:said AS jsonb), :now)
+    ON CONFLICT (campaign_id, annotator_id, step, version) DO UPDATE
+    SET outcome = excluded.outcome, said = excluded.said, taken_at = excluded.taken_at
+    WHERE visits.outcome = 'declined'
+""")
+
+ADMIT_ANNOTATOR = text("""
+    UPDATE annotators SET admitted = :version
+    WHERE campaign_id = :campaign AND id = :annotator AND admitted < :version
+""")
+
+
+class VisitAndAnswerSettings(VisitSettings):
+    """What a campaign asks before the work, and how it asks in it."""
+
+    design: str
+    design_settings: dict[str, Any]
+    criteria: list[dict[str, Any]]
+    items_per_hit: int
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+
+
+class VisitedCampaign(Record):
+    """A campaign, and what it asks before the work."""
+
+    id: int
+    visit_version: int
+
+    @property
+    def settings(self) -> VisitSettings:
+        """As they were checked when they were stored, with those of `WAY_OF_ASKING`."""
+        return VisitAndAnswerSettings.model_construct(
+            **{name: self[name] for name in (*VisitSettings.model_fields, *ANSWERING_SETTINGS)}
+        )
+
+
+class AnnotatorVisit(VisitedCampaign):
+    """Somebody on their way to the work. taken: step, version, outcome and what was said, of each; None of nothing."""
+
+    annotator_id: int
+    platform: str
+    admitted: int
+    answered: bool
+    taken: list[tuple[str, int, str, dict[str, Any]]] | None
+
+    @property
+    def history(self) -> VisitHistory:
+        step_results = [StepResult(*one) for one in self.taken or ()]  # type: ignore[arg-type]  # the table has such outcomes alone
+        return VisitHistory(self.visit_version, self.admitted > 0 or self.answered, step_results)
+
+    @property
+    def next_step(self) -> VisitStep | None:
+        """The one that is theirs to pass; None where there is none."""
+        return find_next_step(self.settings, PLATFORMS[self.platform], self.history)
+
+
+async def load_visit(connection: Driver, assignment: AssignmentId) -> AnnotatorVisit:
+    """Raises `NotFound` (`assignment_not_found`)."""
+    row = await fetch_first_row(connection, SELECT_VISIT, assignment.parameters, AnnotatorVisit)
+    if row is None:
+        raise NotFound("This task no longer exists.", code="assignment_not_found")
+    return row
+
+
+async def load_visit_and_admit(connection: Driver, assignment: AssignmentId) -> AnnotatorVisit:
+    """The same; whoever has no step before them is let in from now on."""
+    visit = await load_visit(connection, assignment)
+    if visit.next_step is None:
+        await admit_annotator(connection, visit)
+    return visit
+
+
+async def admit_annotator(connection: Driver, visit: AnnotatorVisit) -> None:
+    """Under the version that was read: if there is another by now, they are asked again."""
+    key = {"campaign": visit.id, "annotator": visit.annotator_id, "version": visit.visit_version}
+    await execute_statement(connection, ADMIT_ANNOTATOR, key)
+
+
+async def store_step_result(
+    connection: Driver, visit: AnnotatorVisit, step_name: str, form: Mapping[str, str], *, now: datetime
+) -> None:
+    """Keep what somebody did in the step before them; of any other step, or page of it, nothing is kept, since they
+    are beyond it.
+
+    Raises what the step's `take` raises.
+    """
+    if visit.next_step is None or visit.next_step.name != step_name:
+        return
+    step_result = visit.next_step.parse_form(form, visit.settings, visit.history)
+    if step_result is None:
+        return
+    key = {"campaign": visit.id, "annotator": visit.annotator_id, "now": now}
+    await execute_statement(
+        connection, STORE_STEP_RESULT, key | step_result._asdict() | {"said": json.dumps(step_result.said)}
+    )
+
+
+async def load_visited_campaign(connection: Driver, link_key: str) -> VisitedCampaign:
+    """The campaign with this link key, for who is nobody yet. Raises `NotFound` (`campaign_not_found`)."""
+    row = await fetch_first_row(connection, SELECT_VISITED_CAMPAIGN, {"link_key": link_key}, VisitedCampaign)
+    if row is None:
+        raise NotFound(
+            "There is no task at this address. Please check that the link is complete.", code="campaign_not_found"
+        )
+    return row
+
+
+def initial_admitted_version(campaign: VisitedCampaign, platform: Platform) -> int:
+    """Under which version of the visit a new annotator from a platform is let in at once; 0 if they have a step to
+    pass.
+    """
+    open_step = find_next_step(campaign.settings, platform, VisitHistory(campaign.visit_version))
+    return 0 if open_step else campaign.visit_version

@@ -1,0 +1,39 @@
+"""What a launch and later changes make of the visit: its version, and the texts that people agree to."""
+
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import Row, insert, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.onboarding.settings import VisitSettings
+from app.annotation.onboarding.steps import has_visit_steps
+from app.database.tables import campaigns
+from app.database.visit_tables import consent_texts
+
+
+def visit_settings(campaign: Row[Any]) -> VisitSettings:
+    """Those of a campaign's row."""
+    return VisitSettings.model_construct(**{name: getattr(campaign, name) for name in VisitSettings.model_fields})
+
+
+async def create_first_visit_version(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """At the launch: its first version, where anybody has a step to pass."""
+    if has_visit_steps(visit_settings(campaign)):
+        await increment_visit_version(connection, campaign)
+
+
+async def renew_changed_consent(connection: AsyncConnection, old_settings: VisitSettings, campaign: Row[Any]) -> None:
+    """Of a launched campaign: who had agreed to another text is asked again, before their next HIT."""
+    if campaign.status != "draft" and campaign.consent != old_settings.consent:
+        await increment_visit_version(connection, campaign)
+
+
+async def increment_visit_version(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """The campaign's row is locked by the statement before. Its text is kept with the version that it begins with."""
+    version = campaign.visit_version + 1
+    await connection.execute(update(campaigns).where(campaigns.c.id == campaign.id).values(visit_version=version))
+    if campaign.consent:
+        digest = sha256(campaign.consent.encode()).hexdigest()
+        text = {"campaign_id": campaign.id, "version": version, "markdown": campaign.consent, "sha256": digest}
+        await connection.execute(insert(consent_texts).values(text))

@@ -1,0 +1,130 @@
+"""Files of answers from anywhere: recognised, brought into one of the shapes that a platform reads, and read. Pure."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import BinaryIO
+
+from app.annotation.platforms import easel_results as own_files
+from app.annotation.platforms.cell_reading import (
+    CellReader,
+    FormatsUnknownError,
+    ReadingNotes,
+    ReadingOptions,
+    detect_cell_formats,
+    load_time_zone,
+)
+from app.annotation.platforms.column_mapping import COLUMN_ROLES, MTURK_STATUS_COLUMN, REJECTED_STATUS, map_columns
+from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.registry import detect_result_platform
+from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
+from app.annotation.platforms.tool_formats import add_appraise_header, convert_tool_table
+from app.errors import Invalid, join_names
+from app.uploads import UploadedRow, UploadedTable, check_upload_size, read_table
+
+# The columns that are known in capitals of any kind, by their small letters.
+CANONICAL_COLUMNS = {
+    name.lower(): name
+    for name in (*REQUIRED_RESULT_COLUMNS, *COLUMN_ROLES, MTURK_STATUS_COLUMN, "WorkerId", "AssignmentId", "HITId")
+}
+CANONICAL_COLUMNS |= {name.lower(): name for name in ("AcceptTime", "SubmitTime", "HITTypeId", "WorkTimeInSeconds")}
+NUMBERED_COLUMNS = {name.lower(): name for name in ("Input.id", "Answer.range", "Answer.na")}
+NUMBERED_COLUMN_PATTERN = re.compile(rf"({'|'.join(map(re.escape, NUMBERED_COLUMNS))})([1-9]\d{{0,3}})")
+
+
+def read_answer_file(
+    file: BinaryIO, file_name: str, value_reader: ValueReader, *, now: datetime, max_mb: int, options: ReadingOptions
+) -> tuple[Platform, list[ResultRow], ReadingNotes]:
+    """Return the platform that a file's annotators come from, their HITs, and what there is to tell of the reading.
+
+    Numbers and times that programs write are read in one go. Where the file has others, a first go finds out how they
+    are written.
+
+    Raises:
+        Invalid: What `upload.read`, `map_columns`, `find_formats` and the platform's reader raise; `time_zone_unknown`,
+            `criteria_not_imported`, `all_rejected`.
+
+    """
+    load_time_zone(options.time_zone)
+    check_upload_size(file, max_mb)
+    digest = hashlib.sha256(file.read()).hexdigest()[:12]
+    file.seek(0)
+    reader = CellReader(now, options)
+    try:
+        return (*read_result_rows(file, file_name, value_reader, digest, max_mb=max_mb, reader=reader), reader.notes)
+    except FormatsUnknownError:
+        file.seek(0)
+    first_reader = CellReader(now, options)
+    _, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=first_reader)
+    reader = CellReader(now, options, detect_cell_formats(file_format.iter_formatted_cells(upload), options))
+    file.seek(0)
+    return (*read_result_rows(file, file_name, value_reader, digest, max_mb=max_mb, reader=reader), reader.notes)
+
+
+def read_result_rows(
+    file: BinaryIO, file_name: str, value_reader: ValueReader, digest: str, *, max_mb: int, reader: CellReader
+) -> tuple[Platform, list[ResultRow]]:
+    platform, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=reader)
+    if value_reader.criterion_names and not file_format.has_criteria:
+        raise Invalid(
+            f"This campaign asks by {join_names(value_reader.criterion_names)}, and a result file of {platform.title} cannot say by which a value is. Nothing was imported.",
+            code="criteria_not_imported",
+        )
+    try:
+        return platform, file_format.read_results(upload, digest, value_reader, reader)
+    except Invalid as refused:
+        if refused.code == "file_empty" and reader.notes.rejected:
+            raise Invalid(
+                f"All {reader.notes.rejected:,} results of this file were rejected, cancelled or ignored, so they were left out. Nothing was imported.",
+                code="all_rejected",
+            ) from None
+        raise
+
+
+def read_answer_table(
+    file: BinaryIO, file_name: str, *, max_mb: int, reader: CellReader
+) -> tuple[Platform, ResultFileFormat, UploadedTable]:
+    """Return whose file it is, how it is read, and its table in that shape."""
+    upload = read_table(add_appraise_header(file), file_name, max_mb=max_mb, read_options=reader.options.read_as)
+    notes = reader.notes
+    notes.rows, notes.lines, notes.file = upload.row_count, upload.line_count, " ".join(upload.notes)
+    upload = rename_known_columns(convert_tool_table(upload, notes))
+    if MTURK_STATUS_COLUMN in upload.columns and not reader.options.count_rejected:
+        upload = replace(upload, rows=skip_rejected(upload.rows, notes))
+    platform, file_format = detect_result_platform(upload.columns)
+    if any(reader.options.columns.values()) or not file_format.has_required_columns(upload.columns):
+        return platform, own_files.RESULTS, map_columns(upload, reader.options, notes)
+    return platform, file_format, upload
+
+
+def rename_known_columns(upload: UploadedTable) -> UploadedTable:
+    """Return a table whose columns are written as Easel and Mechanical Turk write them, where only capitals differ."""
+    names = {name: canonical_column_name(name, upload.columns) for name in upload.columns}
+    if all(name == known for name, known in names.items()):
+        return upload
+    columns = tuple(names[name] for name in upload.columns)
+    records = (
+        UploadedRow(record.line, {names.get(name, name): value for name, value in record.values.items()})
+        for record in upload.rows
+    )
+    return replace(upload, columns=columns, rows=records)
+
+
+def canonical_column_name(name: str, columns: Sequence[str]) -> str:
+    lowercase_name = name.strip().lower()
+    canonical_name = CANONICAL_COLUMNS.get(lowercase_name, name)
+    if match := NUMBERED_COLUMN_PATTERN.fullmatch(lowercase_name):
+        canonical_name = NUMBERED_COLUMNS[match[1]] + match[2]
+    same_names = [other for other in columns if other.strip().lower() == lowercase_name]
+    return canonical_name if len(same_names) == 1 else name
+
+
+def skip_rejected(records: Iterator[UploadedRow], notes: ReadingNotes) -> Iterator[UploadedRow]:
+    """Yield the results that the requester has not rejected."""
+    for record in records:
+        if str(record.values.get(MTURK_STATUS_COLUMN, "")).strip().lower() == REJECTED_STATUS:
+            notes.rejected += 1
+        else:
+            yield record

@@ -1,0 +1,213 @@
+"""Tables of answers with columns of any names: which column holds what, proposed and applied. Pure."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
+from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.uploads import UploadedRow, UploadedTable, format_cell
+
+REQUIRED_ROLES = ("item", "value")
+OPTIONAL_ROLES = (
+    *("annotator", "hit", "issued_at", "submitted_at", "position", "segment", "criterion", "not_applicable"),
+    "reason",
+)
+COLUMN_ROLES = (*REQUIRED_ROLES, *OPTIONAL_ROLES)
+ROLES_MAPPED_BY_DEFAULT = (
+    "annotator",
+    "hit",
+    "issued_at",
+    "submitted_at",
+)  # from the likeliest column, if none is named
+NO_COLUMN_MARK = "-"  # in the place of a name: none, not even the likeliest
+NUMBER_WILDCARD = "*"  # in the name of a column, stands for 1, 2, ...
+# What other tools call these columns, in small letters, likeliest first.
+COLUMN_ALIASES = {
+    role: names.split()
+    for role, names in {
+        "item": (
+            "item item_id itemid id text_id doc_id document_id example_id sentence_id system text "
+            "sentence example content sent question prompt image image_url url"
+        ),
+        "value": (
+            "value score rating accept_text accept answer label choice category sentiment response "
+            "judgment judgement range slider grade annotation"
+        ),
+        "annotator": (
+            "annotator annotator_id workerid worker_id worker _annotator_id completed_by annotatorid "
+            "user user_id userid username rater rater_id coder judge evaluator participant "
+            "participant_id participantid prolific_pid email _session_id"
+        ),
+        "hit": "hit assignmentid assignment_id annotation_id hit_id _task_hash response_id responseid",
+        "issued_at": "issued_at accepttime start_time started_at starttime start startdate",
+        "submitted_at": (
+            "submitted_at submittime end_time ended_at endtime end enddate created_at _timestamp "
+            "timestamp received_at completed_at time date"
+        ),
+        "segment": "segment segment_id seg_id",
+        "criterion": "criterion",
+        "position": "position",
+        "not_applicable": "not_applicable",
+        "reason": "reason",
+    }.items()
+}
+NOT_VALUE_COLUMN_PATTERN = re.compile(
+    r"comment|feedback|remark|note|time|browser|agent|device|survey|suggest", re.IGNORECASE
+)
+NUMBERED_NAME_PATTERN = re.compile(r"(.*?)([1-9]\d{0,3})")
+MTURK_STATUS_COLUMN = "AssignmentStatus"
+REJECTED_STATUS = "rejected"
+
+
+def propose_column_roles(columns: Sequence[str]) -> dict[str, str]:
+    """Return by what Easel calls it the likeliest column of a table, for all that have a likely one."""
+    inputs, answers = ([name for name in columns if name.startswith(prefix)] for prefix in ("Input.", "Answer."))
+    other_columns = [name for name in columns if name not in (*inputs, *answers)]
+    proposed = {role: name for role in COLUMN_ROLES if (name := likeliest_column(role, other_columns))}
+    if answers:
+        proposed |= propose_template_columns(
+            inputs, [name for name in answers if not NOT_VALUE_COLUMN_PATTERN.search(name)]
+        )
+    return {role: proposed[role] for role in COLUMN_ROLES if role in proposed}
+
+
+def propose_template_columns(inputs: Sequence[str], answers: Sequence[str]) -> dict[str, str]:
+    """Return the columns of item and value in a result file of Mechanical Turk: a numbered family of each of the same
+    size, or one of each.
+    """
+    families = [(into, given) for into in numbered_family_sizes(inputs) for given in numbered_family_sizes(answers)]
+    sizes = {**numbered_family_sizes(inputs), **numbered_family_sizes(answers)}
+    equal_families = [(into, given) for into, given in families if sizes[into] == sizes[given] > 1]
+    if equal_families:
+        into = likeliest_column(
+            "item", [into.replace(NUMBER_WILDCARD, "") for into, _ in equal_families]
+        ) or equal_families[0][0].replace(NUMBER_WILDCARD, "")
+        family_pair = next(pair for pair in equal_families if pair[0].replace(NUMBER_WILDCARD, "") == into)
+        return {"item": family_pair[0], "value": family_pair[1]}
+    item, value = likeliest_column("item", inputs), likeliest_column("value", answers)
+    proposal = {"item": item or name_if_single(inputs), "value": value or name_if_single(answers)}
+    return {role: name for role, name in proposal.items() if name}
+
+
+def name_if_single(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else ""
+
+
+def likeliest_column(role: str, columns: Sequence[str]) -> str:
+    """Return the column with the likeliest name for a role; empty if none has one."""
+    names_by_alias = {re.sub(r"^(input|answer|data)\.", "", name.strip().lower()): name for name in reversed(columns)}
+    return next((names_by_alias[alias] for alias in COLUMN_ALIASES[role] if alias in names_by_alias), "")
+
+
+def numbered_family_sizes(columns: Sequence[str]) -> dict[str, int]:
+    """Return the families of columns numbered from 1 on without gaps, with their sizes."""
+    numbers: dict[str, set[int]] = {}
+    for name in columns:
+        if match := NUMBERED_NAME_PATTERN.fullmatch(name):
+            numbers.setdefault(match[1] + NUMBER_WILDCARD, set()).add(int(match[2]))
+    return {family: len(found) for family, found in numbers.items() if found == set(range(1, len(found) + 1))}
+
+
+def expand_family(name: str, columns: Sequence[str]) -> list[str]:
+    """Return the columns that a name stands for: those with a number in the place of its `*`, or the one itself."""
+    if NUMBER_WILDCARD not in name or name in columns:
+        return [name]
+    count = numbered_family_sizes(columns).get(name, 0) if name.endswith(NUMBER_WILDCARD) else 0
+    if not count:
+        count = next(k for k in range(1, len(columns) + 2) if name.replace(NUMBER_WILDCARD, str(k)) not in columns) - 1
+    return [name.replace(NUMBER_WILDCARD, str(k)) for k in range(1, count + 1)]
+
+
+def map_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNotes) -> UploadedTable:
+    """Return a table with the columns of Easel's own files, made from one with columns of other names.
+
+    Args:
+        upload: Its records are read while those of the result are.
+        options: Which columns were chosen; for `TAKEN_UNSAID` the likeliest are taken if none was.
+        notes: Takes what was read from which column.
+
+    Raises:
+        Invalid: `column_unknown` or `columns_unequal`; `result_columns` where neither the options nor the names tell
+            which columns hold item, value and annotator.
+
+    """
+    chosen_columns = {role: name for role, name in options.columns.items() if name}
+    proposed = propose_column_roles(upload.columns)
+    likely_columns = {role: proposed[role] for role in ROLES_MAPPED_BY_DEFAULT if role in proposed}
+    mapping = {role: name for role, name in (likely_columns | chosen_columns).items() if name != NO_COLUMN_MARK}
+    if not {*REQUIRED_ROLES, "annotator"} <= mapping.keys():
+        refuse_unmapped_columns(upload.columns, proposed)
+    families = {role: expand_family(name, upload.columns) for role, name in mapping.items()}
+    check_mapped_columns(families, mapping, upload.columns)
+    notes.columns = ", ".join(f"{role} from {mapping[role]}" for role in COLUMN_ROLES if role in mapping)
+    read = {MTURK_STATUS_COLUMN, *(name for names in families.values() for name in names)}
+    notes.passed_over = join_names([name for name in upload.columns if name not in read])
+    columns = ("hit", *(role for role in COLUMN_ROLES if role in mapping and role != "hit"))
+    return replace(upload, columns=columns, rows=iter_item_rows(upload.rows, families))
+
+
+def check_mapped_columns(
+    families: Mapping[str, Sequence[str]], mapping: Mapping[str, str], columns: Sequence[str]
+) -> None:
+    """Raises `Invalid` (`column_unknown`, `columns_unequal`)."""
+    for role, names in families.items():
+        if missing := [name for name in names or [mapping[role]] if name not in columns]:
+            raise Invalid(
+                f"There is no column {join_names(missing)}. The columns are: {join_names(columns)}. Nothing was imported.",
+                code="column_unknown",
+                columns=shorten_names(columns),
+            )
+    sizes = {len(names) for role, names in families.items() if len(names) > 1}
+    if len(sizes) > 1 or (sizes and len(families["item"]) != len(families["value"])):
+        raise Invalid(
+            f"{mapping['item']} stands for {len(families['item'])} columns, and {mapping['value']} for "
+            f"{len(families['value'])}. Each item needs a value. Nothing was imported.",
+            code="columns_unequal",
+        )
+
+
+def iter_item_rows(records: Iterator[UploadedRow], families: Mapping[str, Sequence[str]]) -> Iterator[UploadedRow]:
+    """Yield a row for each item. Without a column for it, each record is a HIT, known by all that it says."""
+    size, hit_name = len(families["item"]), make_hit_namer()
+    for record in records:
+        cells = {
+            role: [format_cell(record.values.get(name)).strip() for name in names] for role, names in families.items()
+        }
+        hit = cells["hit"][0] if "hit" in cells else hit_name(record.values)
+        for place in range(size):
+            item_cells = {role: values[place if len(values) > 1 else 0] for role, values in cells.items()}
+            if item_cells["item"] or item_cells["value"] or size == 1:
+                yield UploadedRow(record.line, item_cells | {"hit": hit})
+
+
+def make_hit_namer() -> Callable[[Mapping[str, object]], str]:
+    """Return a function that names records by what they say, and records that say the same by how many came before."""
+    counts_by_digest: dict[str, int] = {}
+
+    def name_of(values: Mapping[str, object]) -> str:
+        record_text = "\0".join(f"{name}\1{format_cell(value)}" for name, value in values.items())
+        digest = hashlib.sha256(record_text.encode()).hexdigest()[:16]
+        counts_by_digest[digest] = counts_by_digest.get(digest, 0) + 1
+        return f"row-{digest}" + (f"-{counts_by_digest[digest]}" if counts_by_digest[digest] > 1 else "")
+
+    return name_of
+
+
+def refuse_unmapped_columns(columns: Sequence[str], proposed: Mapping[str, str]) -> NoReturn:
+    """Refuse a table whose columns have no known use, and propose one."""
+    required_roles = (*REQUIRED_ROLES, "annotator")
+    missing_roles = [role for role in required_roles if role not in proposed]
+    likely = ", ".join(f"{role}_column={shorten_echo(proposed[role])}" for role in COLUMN_ROLES if role in proposed)
+    advice = f" Likely: {likely}." if proposed else ""
+    raise Invalid(
+        f"This file has the columns {join_names(columns)}. Say which of them holds what: item_column, value_column and "
+        f"annotator_column are needed.{advice}{f' It lacks a likely one for {join_names(missing_roles)}.' if missing_roles else ''} A file "
+        "with the columns hit, annotator, item and value, or a result file of Mechanical Turk with Input.id1, ... and "
+        "Answer.range1, ... needs no such words. Nothing was imported.",
+        code="result_columns",
+        columns=shorten_names(columns),
+        proposal={f"{role}_column": name for role, name in proposed.items()},
+    )

@@ -1,0 +1,203 @@
+"""Result files of Mechanical Turk, read. Pure: from a table to HITs that were answered.
+
+Columns `Input.id1..n` and `Answer.range1..n` (0 to 100), perhaps `Answer.na1..n` (ticked where an item could not be
+judged), and those that MTurk adds: `AssignmentId`, `WorkerId`, `AcceptTime`, `SubmitTime` and others. Files of other
+templates are read by `crowd.columns`.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from app.annotation.platforms.cell_reading import CellKind, CellReader, is_missing_value
+from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
+from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX, ResultFileFormat, ResultRow, ValueReader
+from app.annotation.platforms.time_parsing import parse_unix_date
+from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_line
+
+STORED_MTURK_COLUMNS = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
+CHECKBOX_STATES = {"on": True, "true": True, "": False, "off": False, "false": False}
+ITEM_ANSWER_PATTERN = re.compile(
+    r"Answer\..*\d", re.DOTALL
+)  # the name of an answer about the whole HIT has no number in it
+
+
+def has_mturk_column(columns: Sequence[str]) -> bool:
+    """Whether a file may be one of Mechanical Turk's, whole or not."""
+    return any(name.startswith(("Input.", "Answer.")) for name in columns)
+
+
+def has_required_mturk_columns(columns: Sequence[str]) -> bool:
+    """Whether a file has numbered ids of items and as many numbered ranges."""
+    inputs, answers = (column_numbers(prefix, columns) for prefix in ("Input.id", "Answer.range"))
+    return bool(inputs) and inputs == answers == set(range(1, len(inputs) + 1))
+
+
+def iter_mturk_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
+    """Yield the cells with scores; times are always written as MTurk does."""
+    for record in upload.rows:
+        for name, value in record.values.items():
+            if name.startswith("Answer.range"):
+                yield record.line, "number", format_cell(value).strip()
+
+
+def read_mturk_results(
+    upload: UploadedTable, digest: str, value_reader: ValueReader, reader: CellReader
+) -> list[ResultRow]:
+    """The rows of a result file, without the items that have no score. Without MTurk's ids, `digest` names the worker
+    and, with the line, the assignment.
+
+    Raises `Invalid`: `values_are_no_points`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
+    `na_unknown`, `scores_missing`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`, `file_empty`.
+    """
+    if not value_reader.has_point_values:
+        raise Invalid(
+            f"A result file of Mechanical Turk holds points from 0 to 100. Annotators of this campaign give {value_reader.allowed_numbers_text}. Import a file with the columns hit, annotator, item and value. Nothing was imported.",
+            code="values_are_no_points",
+        )
+    item_count = len(column_numbers("Input.id", upload.columns))
+    known_columns: set[str] = set()
+    lines: dict[str, dict[str, int]] = {}  # by assignment and worker: who returns one may be followed by another
+    rows = []
+    for record in upload.rows:
+        if new_columns := record.values.keys() - known_columns:
+            check_answer_columns(record.line if upload.format == "jsonl" else 1, new_columns, item_count)
+            known_columns |= new_columns
+        row = parse_mturk_row(record, item_count, digest, value_reader, reader)
+        workers = lines.setdefault(row.assignment_id, {})
+        if workers and (row.anonymous or row.worker_id in workers or f"{ANONYMOUS_ID_PREFIX}{digest}" in workers):
+            earlier_line = workers.get(row.worker_id, min(workers.values()))
+            refuse_line(
+                "assignment_twice",
+                row.line,
+                f"the assignment {shorten_echo(row.assignment_id)} was already on line {earlier_line}.",
+            )
+        workers[row.worker_id] = row.line
+        rows.append(row)
+    if not rows:
+        raise Invalid("This file has a header and no results. Nothing was imported.", code="file_empty")
+    return rows
+
+
+def check_answer_columns(line: int, columns: Iterable[str], item_count: int) -> None:
+    """Refuse what may have been answered about an item and nobody here can read."""
+    read = {f"Answer.{name}{k}" for name in ("range", "na") for k in range(1, item_count + 1)}
+    unknown = sorted(name for name in columns if ITEM_ANSWER_PATTERN.match(name) and name not in read)
+    if unknown:
+        refuse_line(
+            "answer_column_unknown",
+            line,
+            f"Easel does not know what {join_names(unknown)} says about an item: it reads Answer.range1 to Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
+            columns=shorten_names(unknown),
+        )
+
+
+def column_numbers(prefix: str, columns: Sequence[str]) -> set[int]:
+    matches = (re.fullmatch(re.escape(prefix) + r"([1-9]\d{0,3})", name) for name in columns)
+    return {int(match[1]) for match in matches if match}
+
+
+def parse_mturk_row(
+    record: UploadedRow, item_count: int, digest: str, value_reader: ValueReader, reader: CellReader
+) -> ResultRow:
+    cells = {name: format_cell(value).strip() for name, value in record.values.items()}
+    worker_id = read_mturk_id(cells, "WorkerId", record.line)
+    items = check_mturk_items(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, item_count + 1)])
+    scores = {
+        item: None
+        if is_marked_not_applicable(record.line, k, cells)
+        else parse_mturk_score(record.line, k, cells.get(f"Answer.range{k}", ""), value_reader, reader)
+        for k, item in enumerate(items, start=1)
+    }
+    scores_by_item = {item: score for item, score in scores.items() if score is None or not math.isnan(score)}
+    if not scores_by_item:
+        refuse_line("scores_missing", record.line, "no item of this HIT has a score.")
+    reader.notes.missing += len(scores) - len(scores_by_item)
+    return ResultRow(
+        line=record.line,
+        worker_id=worker_id or f"{ANONYMOUS_ID_PREFIX}{digest}",
+        assignment_id=read_mturk_id(cells, "AssignmentId", record.line)
+        or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
+        items=tuple(scores_by_item),
+        scores=tuple(scores_by_item.values()),
+        accepted_at=passed_time(record.line, "AcceptTime", cells, reader),
+        submitted_at=passed_time(record.line, "SubmitTime", cells, reader),
+        details={name: cells[name] for name in STORED_MTURK_COLUMNS if cells.get(name)},
+        anonymous=not worker_id,
+    )
+
+
+def read_mturk_id(cells: Mapping[str, str], column: str, line: int) -> str:
+    external_id = cells.get(column, "")
+    if len(external_id) > MAX_PLATFORM_ID_CHARACTERS:
+        refuse_line("id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters.")
+    return external_id
+
+
+def check_mturk_items(line: int, ids: list[str]) -> tuple[str, ...]:
+    for place, external_id in enumerate(ids, start=1):
+        if not external_id:
+            refuse_line("item_missing", line, f"Input.id{place} is empty.")
+        if external_id in ids[: place - 1]:
+            refuse_line("item_repeated", line, f"the item “{shorten_echo(external_id)}” is twice in this HIT.")
+    return tuple(ids)
+
+
+def is_marked_not_applicable(line: int, position: int, cells: Mapping[str, str]) -> bool:
+    """Whether the item at this place was marked N/A."""
+    cell = cells.get(f"Answer.na{position}", "")
+    if cell.lower() not in CHECKBOX_STATES:
+        cell_text = shorten_echo(cell)
+        refuse_line(
+            "na_unknown",
+            line,
+            f"Answer.na{position} is “{cell_text}”: it is on where the item was marked N/A, else empty.",
+        )
+    return CHECKBOX_STATES[cell.lower()]
+
+
+def parse_mturk_score(line: int, position: int, cell: str, value_reader: ValueReader, reader: CellReader) -> float:
+    """A score, NaN where it is missing."""
+    if is_missing_value(cell, ()):
+        return math.nan
+    try:
+        score = value_reader.parse_number(reader.normalise_number(cell, accept_percent=True))
+    except ValueError:
+        refuse_line("score_not_a_number", line, f"Answer.range{position} is “{shorten_echo(cell)}”, not a number.")
+    if score is None:
+        refuse_line(
+            "score_out_of_range",
+            line,
+            f"Answer.range{position} is {shorten_echo(cell)}, not {value_reader.allowed_numbers_text}.",
+        )
+    return score
+
+
+FIRST_MTURK_YEAR = 2005  # of Mechanical Turk
+
+
+def parse_mturk_time(cell: str) -> datetime | None:
+    """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since such a cell is no reason to refuse an
+    answer.
+    """
+    try:
+        moment = parse_unix_date(cell)
+    except ValueError:
+        return None
+    return moment if moment and moment.year >= FIRST_MTURK_YEAR else None
+
+
+def passed_time(line: int, column: str, cells: Mapping[str, str], reader: CellReader) -> datetime | None:
+    """Return the time in a column. Raises `Invalid` (`time_in_future`)."""
+    cell = cells.get(column, "")
+    moment = parse_mturk_time(cell)
+    if moment is not None:
+        reader.check_passed(line, column, cell, moment)
+    return moment
+
+
+MTURK_RESULT_FILES = ResultFileFormat(
+    has_mturk_column, has_required_mturk_columns, read_mturk_results, iter_mturk_cells
+)

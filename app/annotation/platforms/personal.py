@@ -1,0 +1,28 @@
+"""Links of people's own: the researcher gives each person on a list a link that nobody can guess."""
+
+from collections.abc import Mapping
+
+from app.annotation.platforms.platform import Arrival, ArrivalParameters, Platform, complete_by_code_or_url
+from app.settings import Settings
+
+PERSONAL_IDENTIFIERS = ArrivalParameters(
+    ("person",),
+    "Nothing was stored. Please use the whole link that you were sent.",
+    "Each person has a link of their own, on the campaign's page “People”. Send them that link as it is.",
+)
+
+
+def read_personal_arrival(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
+    """By the key in the link; whose it is, the list says."""
+    (key,) = PERSONAL_IDENTIFIERS.read_values(parameters)
+    return Arrival(key, "visit")
+
+
+PLATFORM = Platform(
+    "personal",
+    "Personal link",
+    read_personal_arrival,
+    complete_by_code_or_url,
+    identifiers=PERSONAL_IDENTIFIERS,
+    has_personal_links=True,
+)

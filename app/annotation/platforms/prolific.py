@@ -1,0 +1,56 @@
+"""Prolific: its ids stand in the study's URL, and people return with the campaign's completion code."""
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from app.annotation.platforms.platform import (
+    Arrival,
+    ArrivalParameters,
+    Completion,
+    Platform,
+    ReturnSettings,
+    VisitOutcome,
+    complete_by_code_or_url,
+    return_code_or_url,
+)
+from app.http.languages.catalogue import mark_message
+from app.settings import Settings
+
+PROLIFIC_CODE_SETTING = "prolific_completion_code"
+PROLIFIC_IDENTIFIERS = ArrivalParameters(
+    ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
+    "Nothing was stored. Please return the study on Prolific and tell the researcher.",
+    "Take the study URL from the Share page as it is, and choose “I’ll use URL parameters” for it. Prolific then puts "
+    "each person’s ids into the places of {{%PROLIFIC_PID%}}, {{%STUDY_ID%}} and {{%SESSION_ID%}}. Each parameter must "
+    "be in the URL once. To try the link yourself, use Prolific’s preview, or the plain link.",
+)
+PROLIFIC_LINK_PARAMETERS = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+
+
+def read_prolific_arrival(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
+    worker_id, study_id, session_id = PROLIFIC_IDENTIFIERS.read_values(parameters)
+    return Arrival(worker_id, session_id, {"STUDY_ID": study_id})
+
+
+def build_prolific_completion(
+    details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
+) -> Completion:
+    """With a code of the study's, or to the campaign's own address."""
+    code = (return_settings[PROLIFIC_CODE_SETTING] if outcome == "completed" else None) or return_code_or_url(
+        return_settings, outcome
+    )
+    if code is None or code.startswith("https://"):
+        return complete_by_code_or_url(details, return_settings, outcome)
+    url = "https://app.prolific.com/submissions/complete?" + urlencode({"cc": code})
+    return Completion(url=url, label=mark_message("Return to Prolific"), code=code)
+
+
+PLATFORM = Platform(
+    "prolific",
+    "Prolific",
+    read_prolific_arrival,
+    build_prolific_completion,
+    PROLIFIC_IDENTIFIERS,
+    has_return_page=True,
+    link_parameters=PROLIFIC_LINK_PARAMETERS,
+)

@@ -1,0 +1,247 @@
+"""Files in which other tools keep annotations, as plain tables with a row for each annotation. Pure.
+
+Label Studio (JSON), Prodigy (JSON lines), Appraise (its CSV of scores, which has no header), and the answers of crowd
+elements in result files of Mechanical Turk. To read another tool's, add a function here and to `READERS`.
+"""
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import chain, islice
+from typing import Any, BinaryIO, Protocol
+
+from app.annotation.platforms.cell_reading import ReadingNotes
+from app.errors import Invalid
+from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_line
+
+APPRAISE_COLUMNS = (
+    *("annotator", "system", "segment", "type", "source_language", "target_language", "score", "document"),
+    *("is_document", "start_time", "end_time"),
+)
+APPRAISE_ROW_PATTERN = re.compile(
+    rb'"?[^,"]+"?,"?[^,"]*"?,"?[^,"]*"?,"?(TGT|REF|CHK|BAD[^,"]*|TUT)"?,"?[a-z-]+"?,"?[a-z-]+"?,"?[-0-9.]+"?,',
+    re.IGNORECASE,
+)
+MAX_ROWS_FOR_COLUMN_NAMES = 1_000
+TASK_ANSWERS_COLUMN = "Answer.taskAnswers"
+BUTTON_STATES = frozenset(("true", "false", "on", "off", ""))
+CHOSEN_BUTTON_STATES = frozenset(("true", "on"))
+
+
+def add_appraise_header(file: BinaryIO) -> BinaryIO:
+    """Return the file of scores that Appraise writes with names of its columns; any other file as it is."""
+    first = file.readline(10_000)
+    file.seek(0)
+    if not APPRAISE_ROW_PATTERN.match(first):
+        return file
+    more = first.count(b",") + 1 - len(APPRAISE_COLUMNS)
+    names = [
+        *APPRAISE_COLUMNS[: len(APPRAISE_COLUMNS) + min(more, 0)],
+        *(f"column_{len(APPRAISE_COLUMNS) + k + 1}" for k in range(more)),
+    ]
+    return io.BytesIO(",".join(names).encode() + b"\n" + file.read())
+
+
+def convert_tool_table(upload: UploadedTable, notes: ReadingNotes) -> UploadedTable:
+    """Return another tool's table with a row for each annotation; any other table as it is.
+
+    Args:
+        upload: Its records are read while those of the result are.
+        notes: Takes how many annotations are left out.
+
+    """
+    first = next(upload.rows, None)
+    if first is None:
+        return upload
+    upload = replace(upload, rows=chain([first], upload.rows))
+    for recognises, rows_of in TOOL_READERS:
+        if recognises(first.values):
+            return build_annotation_table(upload, partial(rows_of, notes=notes))
+    return upload
+
+
+AnnotationRows = Iterator[dict[str, Any]]
+
+
+class AnnotationRowReader(Protocol):
+    """Makes rows of a record."""
+
+    def __call__(self, record: UploadedRow, notes: ReadingNotes) -> AnnotationRows: ...
+
+
+def build_annotation_table(upload: UploadedTable, read_rows: Callable[[UploadedRow], AnnotationRows]) -> UploadedTable:
+    """Return a table of what `rows_of` makes of each record; its columns are those of its first rows."""
+    records = (UploadedRow(record.line, row) for record in upload.rows for row in read_rows(record))
+    first = list(islice(records, MAX_ROWS_FOR_COLUMN_NAMES))
+    if not first:
+        raise Invalid("This file has no finished annotations. Nothing was imported.", code="file_empty")
+    columns = dict.fromkeys(name for record in first for name in record.values)
+    return replace(upload, columns=tuple(columns), rows=chain(first, records))
+
+
+# Label Studio
+
+
+def is_label_studio(values: Mapping[str, Any]) -> bool:
+    annotations = values.get("annotations", values.get("completions"))
+    return isinstance(annotations, list) and all(
+        isinstance(one, dict) and isinstance(one.get("result"), list) for one in annotations
+    )
+
+
+def iter_label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
+    """Yield a row for each annotation of a task: its data, who annotated, and what by the name of the control."""
+    values = dict(record.values)
+    annotations = values.pop("annotations", None) or values.pop("completions", None)
+    data = values.pop("data", {})
+    task_fields = {
+        **(data if isinstance(data, dict) else {}),
+        **{k: v for k, v in values.items() if k != "predictions"},
+    }
+    for annotation in annotations if isinstance(annotations, list) else []:
+        if not isinstance(annotation, dict):
+            refuse_line("json_unreadable", record.line, "an annotation of this task is no JSON object.")
+        if annotation.get("was_cancelled"):
+            notes.rejected += 1
+            continue
+        annotator = annotation.get("completed_by")
+        row = {
+            **{name: value for name, value in task_fields.items() if isinstance(value, str | int | float)},
+            "annotator": annotator.get("email", annotator.get("id")) if isinstance(annotator, dict) else annotator,
+            "annotation_id": annotation.get("id"),
+            "created_at": annotation.get("created_at"),
+        }
+        for part in annotation["result"] if isinstance(annotation.get("result"), list) else []:
+            name, value = (part.get("from_name"), part.get("value")) if isinstance(part, dict) else (None, None)
+            if isinstance(name, str) and isinstance(value, dict):
+                row[name] = single_control_value(record.line, name, value)
+        yield row
+
+
+def single_control_value(line: int, name: str, value: Mapping[str, Any]) -> Any:
+    """Return what a control gave: {"rating": 4} or {"choices": ["good"]}. Raises `Invalid` (`answer_several`)."""
+    control_values = [
+        given for kind, given in value.items() if kind in ("rating", "choices", "number", "text", "taxonomy")
+    ]
+    control_value = control_values[0] if control_values else None
+    if not isinstance(control_value, list):
+        return control_value
+    if len(control_value) > 1:
+        refuse_line("answer_several", line, f"several answers were given to “{name}”, and a value is one of them.")
+    return control_value[0] if control_value else None
+
+
+# Prodigy
+
+
+def is_prodigy(values: Mapping[str, Any]) -> bool:
+    return "_task_hash" in values and "answer" in values
+
+
+def iter_prodigy_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
+    """Yield an answered example, with what was chosen as `accept` (its id) and `accept_text`; none if it was ignored,
+    or a choice was rejected.
+    """
+    values = dict(record.values)
+    accepted, options = values.pop("accept", None), values.pop("options", None)
+    options = options if isinstance(options, list) else []
+    if values.get("answer") == "ignore" or (accepted is not None and values.get("answer") != "accept"):
+        notes.rejected += 1
+        return
+    row: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, str | int | float)}
+    if isinstance(accepted, list):
+        if len(accepted) > 1:
+            refuse_line("answer_several", record.line, "several options were chosen, and a value is one of them.")
+        chosen = accepted[0] if accepted else None
+        texts = {format_cell(one.get("id")): one.get("text") for one in options if isinstance(one, dict)}
+        row |= {"accept": chosen, "accept_text": texts.get(format_cell(chosen), chosen)}
+    yield row
+
+
+# Appraise
+
+
+def is_appraise(values: Mapping[str, Any]) -> bool:
+    return set(APPRAISE_COLUMNS[:7]) <= values.keys()
+
+
+def iter_appraise_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
+    """Yield a score of a segment; none of a control (such as BAD), or of a whole document."""
+    values = record.values
+    if format_cell(values.get("type")).upper() != "TGT" or format_cell(values.get("is_document")).lower() == "true":
+        notes.rejected += 1
+        return
+    yield values
+
+
+# Mechanical Turk: crowd elements
+
+
+def has_task_answers(values: Mapping[str, Any]) -> bool:
+    return any(name.startswith("Answer.") for name in values)
+
+
+def iter_task_answer_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:  # noqa: ARG001  (all are called alike)
+    """Yield a result with an `Answer.` column for each answer of its crowd elements; of a group of radio buttons, which
+    have a column each, one with the name of the button that was chosen.
+    """
+    values = dict(record.values)
+    if TASK_ANSWERS_COLUMN in values:
+        task_answers_json = values.pop(TASK_ANSWERS_COLUMN)
+        values |= {
+            f"Answer.{name}": answer
+            for name, answer in flatten_answers(parse_task_answers(record.line, task_answers_json))
+        }
+    yield merge_radio_columns(values)
+
+
+def parse_task_answers(line: int, raw_answers: Any) -> Mapping[str, Any]:
+    """Raises `Invalid` (`json_unreadable`)."""
+    try:
+        answers = json.loads(raw_answers) if isinstance(raw_answers, str) else raw_answers
+    except ValueError:
+        answers = None
+    if isinstance(answers, list):
+        answers = {name: value for one in answers if isinstance(one, dict) for name, value in one.items()}
+    if not isinstance(answers, dict):
+        refuse_line("json_unreadable", line, f"{TASK_ANSWERS_COLUMN} is not the JSON of crowd elements.")
+    return answers
+
+
+def flatten_answers(answers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all values inside, by their names with dots."""
+    for name, value in answers.items():
+        if isinstance(value, dict):
+            yield from flatten_answers(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def merge_radio_columns(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a result with one column for a group `Answer.name.button` of truth values, and for `Answer.name.label`."""
+    groups: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        above, dot, button = name.rpartition(".")
+        if name.startswith("Answer.") and dot and above != "Answer":
+            groups.setdefault(above, {})[button] = value
+    for above, buttons in groups.items():
+        texts = {button: format_cell(value).strip().lower() for button, value in buttons.items()}
+        if [*buttons] == ["label"]:
+            values[above] = values.pop(f"{above}.label")
+        elif set(texts.values()) <= BUTTON_STATES and CHOSEN_BUTTON_STATES & set(texts.values()) and len(texts) > 1:
+            chosen = [button for button, text in texts.items() if text in CHOSEN_BUTTON_STATES]
+            for button in buttons:
+                del values[f"{above}.{button}"]
+            values[above] = chosen[0] if len(chosen) == 1 else None
+    return values
+
+
+TOOL_READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], AnnotationRowReader], ...] = (
+    (is_label_studio, iter_label_studio_rows),
+    (is_prodigy, iter_prodigy_rows),
+    (is_appraise, iter_appraise_rows),
+    (has_task_answers, iter_task_answer_rows),
+)

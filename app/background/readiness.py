@@ -1,0 +1,95 @@
+"""Readiness: whether this process can do its work now, which `/ready` reports to load balancers and operators.
+
+To add a check, call `register` on `app.state.readiness` while the application starts (see `main.opened`).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from app.background.health import CheckResult
+from app.database.session import DATABASE_ERRORS, ServingConnections
+
+CHECK_TIMEOUT_SECONDS = 3.0  # then a check has failed; a load balancer gives up after about five
+
+
+ReadinessCheck = Callable[[], Awaitable[CheckResult]]
+
+
+class ReadinessChecks:
+    """The checks of one process, by name."""
+
+    def __init__(self, *, seconds: float = CHECK_TIMEOUT_SECONDS) -> None:
+        self._seconds = seconds
+        self._checks: dict[str, ReadinessCheck] = {}
+        self._required: set[str] = set()
+        self._running: dict[str, asyncio.Task[CheckResult]] = {}
+
+    def register_check(self, name: str, check: ReadinessCheck, *, required: bool = True) -> None:
+        """Add a check to the report.
+
+        Args:
+            name: Key of the check in the report, such as `database`.
+            check: Returns the state now. It may take `CHECK_SECONDS`; what it raises counts as a failure.
+            required: Whether the process takes no requests while the check fails. Other failures are shown only.
+
+        """
+        self._checks[name] = check
+        if required:
+            self._required.add(name)
+
+    async def run_checks(self) -> dict[str, CheckResult]:
+        """Run all checks at once and return the result of each, within the time limit."""
+        # Several load balancers may ask at once, and again while a check hangs: it runs once for all of them.
+        running_tasks = {name: task for name, task in self._running.items() if not task.done()}
+        tasks = self._running = {
+            name: running_tasks.get(name) or asyncio.create_task(self._run(check))
+            for name, check in self._checks.items()
+        }
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=self._seconds)
+        late_result = CheckResult(ok=False, detail=f"No result within {self._seconds:g} seconds.")
+        return {name: task.result() if task.done() else late_result for name, task in tasks.items()}
+
+    async def _run(self, check: ReadinessCheck) -> CheckResult:
+        try:
+            return await check()
+        except Exception as problem:  # noqa: BLE001  (a broken check is a failed one, and the report still has the others)
+            return CheckResult(ok=False, detail=f"The check failed: {type(problem).__name__}.")
+
+    def failed_required_checks(self, results: dict[str, CheckResult]) -> list[str]:
+        """Return the names of the required checks that failed."""
+        return [name for name, result in results.items() if not result.ok and name in self._required]
+
+    async def stop(self) -> None:
+        """Cancel the checks under way."""
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def create_database_check(connections: ServingConnections, *, seconds: float = CHECK_TIMEOUT_SECONDS) -> ReadinessCheck:
+    """Return a check that the database answers on one of the connections that annotators use."""
+
+    async def check() -> CheckResult:
+        try:
+            async with connections.borrow() as connection:
+                await connection.fetchval("SELECT 1", timeout=seconds)
+        except TimeoutError:
+            return CheckResult(ok=False, detail=f"The database did not answer within {seconds:g} seconds.")
+        except DATABASE_ERRORS as problem:
+            return CheckResult(ok=False, detail=f"The database does not answer: {type(problem).__name__}.")
+        return CheckResult(ok=True)
+
+    return check
+
+
+def readiness_document(results: dict[str, CheckResult], failed: list[str]) -> dict[str, Any]:
+    """Return the body of `/ready`: the state, each check, and the error of a process that is not ready."""
+    checks = {name: {"ok": result.ok, "detail": result.detail} for name, result in results.items()}
+    if not failed:
+        return {"status": "ready", "checks": checks}
+    message = " ".join(f"{name}: {results[name].detail}" for name in failed)
+    error = {"code": "not_ready", "message": message, "details": {"failed": failed}}
+    return {"status": "not_ready", "checks": checks, "error": error}

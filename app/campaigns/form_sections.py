@@ -1,0 +1,65 @@
+"""Which settings of a campaign stand together in its form, and under which heading."""
+
+from dataclasses import dataclass
+
+from app.alerts.settings import AlertSettings
+from app.annotation.onboarding.settings import VisitSettings
+from app.annotation.platforms.settings import RETURN_SETTING_NAMES
+from app.designs.remarks import RemarkSettings
+from app.goals.settings import GoalSettings
+
+DESIGN_SETTINGS_SETTING = "design_settings"  # stands for the fields of all designs
+CRITERIA_SETTING = "criteria"  # stands for the fields of each criterion
+GOAL_NUMBER_SETTINGS = [name for name in GoalSettings.model_fields if name.startswith("goal_")]
+CRITERIA_SHOWN_SETTING, ASKED_BY_SETTING = "criteria_shown", "asked_by"
+
+
+@dataclass(frozen=True)
+class SettingGroup:
+    """Fields under one heading; the advanced ones are folded away."""
+
+    title: str
+    basic_settings: tuple[str, ...]
+    advanced_settings: tuple[str, ...] = ()
+    is_visible_to_annotators: bool = False  # whether annotators see what is chosen here
+
+
+FORM_FIELD_GROUPS = (
+    SettingGroup(
+        "What annotators see",
+        (
+            *("name", "question", "instructions", "content", "design", DESIGN_SETTINGS_SETTING),
+            *("low_label", "high_label", "items_per_hit"),
+        ),
+        (
+            *(CRITERIA_SETTING, CRITERIA_SHOWN_SETTING),
+            *("in_short", "middle_label", "show_numbers", "language"),
+            *("cannot_be_judged", "unjudged_reasons"),
+            *("source_column", "reference_column", "differences", "https_media", "latex"),
+        ),
+        is_visible_to_annotators=True,
+    ),
+    SettingGroup(
+        "How much is asked, and of whom",
+        ("judgments_per_item", "repeat_items", "hits_per_annotator"),
+        ("unjudged_people", "implied_asked_percent", "lease_minutes"),
+    ),
+    SettingGroup(
+        "Pay, pace, and the way back",
+        ("minutes_per_hit", "pay", RETURN_SETTING_NAMES[0]),
+        ("pay_per_hit", "currency", "leave_early", "undo", "break_minutes", *RETURN_SETTING_NAMES[1:]),
+        is_visible_to_annotators=True,
+    ),
+    SettingGroup("Comments and flags", (), tuple(RemarkSettings.model_fields), is_visible_to_annotators=True),
+    SettingGroup("Before the work: what annotators see and agree to first", (), tuple(VisitSettings.model_fields)),
+    SettingGroup("How answers become scores", (), ("update_law", "prior", "gamma", "epsilon", "tie_margin_points")),
+    SettingGroup(
+        "What is asked next, and when enough is known",
+        ("goal", "rule", "best_items", "threshold", "when_reached"),
+        (*GOAL_NUMBER_SETTINGS, ASKED_BY_SETTING, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
+    ),
+    SettingGroup(
+        "Who can be relied on", ("quality_preset", "checks_percent"), ("gold_feedback", "quality_rules", "false_alarms")
+    ),
+    SettingGroup("What you should hear of", (), tuple(AlertSettings.model_fields)),
+)

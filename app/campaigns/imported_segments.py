@@ -1,0 +1,92 @@
+"""Which segment a HIT that was answered elsewhere was about, where a campaign's items are systems."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.platforms.result_format import ResultRow
+from app.database.campaign import item_count_sql
+from app.database.content_tables import segments
+from app.database.session import driver_of
+from app.errors import shorten_echo
+from app.record.outputs import load_segments
+from app.selection.segments import SegmentIndex
+from app.uploads import refuse_line
+
+
+@dataclass(frozen=True)
+class ImportedSegments:
+    """The segments of a campaign by the researcher's ids, and their outputs; none where items are shown as they are."""
+
+    number_by_id: Mapping[str, int]
+    outputs: SegmentIndex | None
+
+    def segment_and_shown_items(
+        self, result_row: ResultRow, item_numbers: Sequence[int]
+    ) -> tuple[int | None, tuple[int, ...] | None]:
+        """The segment of a HIT of these items, and of each item the one under which its output was shown: where outputs
+        are the same and have one value; None where each was shown by itself.
+
+        Raises `Invalid`: `segment_missing`, `segment_unknown`, `output_unknown`.
+        """
+        if self.outputs is None:
+            if result_row.segment:
+                refuse_line(
+                    "segment_unknown",
+                    result_row.line,
+                    "the items of this campaign are no systems, and have no segments.",
+                )
+            return None, None
+        segment = self.segment_number(result_row)
+        systems_without_output = self.outputs.systems_without_output(segment)
+        for position, item in enumerate(item_numbers):
+            if item in systems_without_output:
+                message = f"“{shorten_echo(result_row.items[position])}” has no output for the segment “{shorten_echo(result_row.segment)}”."
+                refuse_line("output_unknown", result_row.line_of_item(position), message)
+        return segment, shown_items_if_scores_agree(
+            self.outputs.output_representatives(segment, item_numbers), item_numbers, result_row
+        )
+
+    def segment_number(self, result_row: ResultRow) -> int:
+        if not result_row.segment:
+            refuse_line(
+                "segment_missing",
+                result_row.line,
+                "the items of this campaign are systems, so a HIT needs its segment.",
+            )
+        if result_row.segment not in self.number_by_id:
+            segment_name = shorten_echo(result_row.segment)
+            refuse_line(
+                "segment_unknown",
+                result_row.line,
+                f"the campaign has no segment “{segment_name}”.",
+                segment=segment_name,
+            )
+        return self.number_by_id[result_row.segment]
+
+
+def shown_items_if_scores_agree(
+    shown_as: Sequence[int] | None, item_numbers: Sequence[int], result_row: ResultRow
+) -> tuple[int, ...] | None:
+    """None if outputs that are the same have several values: then they were shown apart."""
+    score_by_item = dict(zip(item_numbers, map(repr, result_row.scores), strict=True))  # so that NaN is equal to itself
+    if shown_as is None or any(
+        score_by_item[item] != score_by_item[first] for item, first in zip(item_numbers, shown_as, strict=True)
+    ):
+        return None
+    return tuple(shown_as)
+
+
+async def load_imported_segments(connection: AsyncConnection, campaign: Row[Any]) -> ImportedSegments:
+    """Those of a campaign."""
+    if not campaign.segment_count:
+        return ImportedSegments({}, None)
+    rows = await connection.execute(
+        select(segments.c.external_id, segments.c.number).where(segments.c.campaign_id == campaign.id)
+    )
+    system_count = await connection.scalar(select(item_count_sql(campaign.id))) or 0
+    outputs = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, system_count)
+    return ImportedSegments({row.external_id: row.number for row in rows}, outputs)

@@ -1,0 +1,81 @@
+"""What a campaign holds: how many items, a page of them at a time, and how many answers that are made up."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.platforms.registry import simulated_platform_names
+from app.database.campaign import item_count_sql
+from app.database.session import driver_of
+from app.database.tables import items
+from app.designs.content import RenderedItems
+from app.media.render_items import render_campaign_items
+from app.record.responses import COUNTING_RESPONSES_CONDITION
+
+MAX_LISTED_ITEM_CHARACTERS = 2_000  # characters of an item
+
+COUNT_MEDIA_REPORTS_OF_ITEMS = text("""
+    SELECT item, count(*) AS annotators FROM media_reports
+    WHERE campaign_id = :campaign AND item = ANY(CAST(:numbers AS int[])) GROUP BY item
+""")
+
+LOAD_FIRST_OUTPUTS = text("""
+    SELECT i.external_id AS system, s.external_id AS segment, o.shown AS output, s.source, s.reference
+    FROM outputs o JOIN segments s ON s.campaign_id = o.campaign_id AND s.number = o.segment
+    JOIN items i ON i.campaign_id = o.campaign_id AND i.number = o.item
+    WHERE o.campaign_id = :campaign ORDER BY o.item, o.segment LIMIT :limit
+""")
+
+# By way of the annotators: there are few of them, and none in a campaign that nobody rehearsed.
+COUNT_MADE_UP_HITS = text(f"""
+    SELECT count(*) FROM annotators a JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id
+    WHERE a.campaign_id = :campaign AND a.platform = ANY(:made_up) AND {COUNTING_RESPONSES_CONDITION}
+""")  # noqa: S608  (made of constants)
+
+
+async def load_uploaded_items_page(
+    connection: AsyncConnection, campaign_id: int, *, offset: int, limit: int
+) -> tuple[int, Sequence[Row[Any]]]:
+    """How many items there are, and those of one page in the order of their numbers."""
+    total = (await connection.execute(select(item_count_sql(campaign_id)))).scalar_one()
+    # Without gaps a page is a range of the primary key, however far down it lies.
+    is_on_page = items.c.number.between(offset, offset + limit - 1)
+    statement = select(items).where(items.c.campaign_id == campaign_id, is_on_page).order_by(items.c.number)
+    return total, (await connection.execute(statement)).all()
+
+
+async def draw_items_with_report_counts(
+    connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Row[Any]]
+) -> tuple[RenderedItems, dict[int, int]]:
+    """Items as annotators see them, of long ones the beginning; and how many annotators could not open an item, by the
+    numbers of such items.
+    """
+    numbers, texts = [row.number for row in rows], [shorten_listed_text(row.shown) for row in rows]
+    drawn_items = await render_campaign_items(await driver_of(connection), campaign, numbers, texts)
+    if not drawn_items.loads_media:
+        return drawn_items, {}
+    report_rows = await connection.execute(COUNT_MEDIA_REPORTS_OF_ITEMS, {"campaign": campaign.id, "numbers": numbers})
+    return drawn_items, {row.item: row.annotators for row in report_rows}
+
+
+def shorten_listed_text(text: str) -> str:
+    """Return a text as a list has it, where many stand below each other."""
+    return text if len(text) <= MAX_LISTED_ITEM_CHARACTERS else text[:MAX_LISTED_ITEM_CHARACTERS] + " …"
+
+
+async def load_first_outputs(connection: AsyncConnection, campaign_id: int, *, limit: int) -> Sequence[Row[Any]]:
+    """The first outputs of a campaign of systems, as they are uploaded."""
+    return (await connection.execute(LOAD_FIRST_OUTPUTS, {"campaign": campaign_id, "limit": limit})).all()
+
+
+async def count_made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:
+    """How many HITs were answered by `easel simulate`."""
+    return int(
+        (
+            await connection.execute(
+                COUNT_MADE_UP_HITS, {"campaign": campaign_id, "made_up": simulated_platform_names()}
+            )
+        ).scalar_one()
+    )

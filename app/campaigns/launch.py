@@ -1,0 +1,96 @@
+"""What a launch makes of a draft's items: their posteriors before the first answer."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns import always_shown, named_media, systems_check
+from app.database.bulk import NumberColumn
+from app.database.campaign import item_count_sql
+from app.designs.criteria import criterion_views
+from app.errors import Conflict
+from app.goals.settings import all_items_best_reason
+from app.inference.ground.arrays import distinct_rows
+from app.inference.online.law import Law, LawBeliefs, LawParameters
+from app.quality.checks import refuse_if_checks_do_not_fit, refuse_impossible_checks
+from app.record import posterior_storage, replay
+from app.record.campaign_law import law_of, law_parameters
+from app.record.law_storage import Revision
+from app.selection.registry import selection_rule
+
+STORE_DEFAULT_PRIOR = text(
+    "UPDATE campaigns SET prior = CAST(:prior AS float8[]) WHERE id = :campaign AND prior IS NULL"
+)
+
+
+async def create_initial_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """Give every item its posterior before the first answer: its own prior if it came with one, else the campaign's."""
+    item_total = await connection.scalar(select(item_count_sql(campaign.id))) or 0
+    if item_total < campaign.fewest_items:
+        shortage_phrase = (
+            f"has {item_total} of the {campaign.fewest_items} items that one answer needs"
+            if item_total
+            else "has no items yet"
+        )
+        raise Conflict(
+            f"“{campaign.name}” {shortage_phrase}. Upload them, then launch.",
+            code="too_few_items" if item_total else "no_items",
+            campaign=campaign.slug,
+        )
+    refuse_if_all_items_are_best(campaign, item_total)
+    await always_shown.store_always_shown(connection, campaign)
+    if campaign.checks_percent is not None:
+        refuse_if_checks_do_not_fit(campaign)
+        await refuse_impossible_checks(connection, campaign)
+    if campaign.segment_count:
+        await systems_check.check_systems_can_be_compared(connection, campaign, item_total)
+    else:
+        refuse_systems_rule_for_items(campaign)
+        await named_media.check_media_of_items(connection, campaign)
+    law = law_of(campaign)
+    await connection.execute(STORE_DEFAULT_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
+    priors = await replay.load_prior_columns(connection, campaign)
+    # A thread, because a million items take a while and answers to other campaigns keep coming in.
+    for view in criterion_views(campaign):
+        view_law = law_of(view)
+        beliefs = await asyncio.to_thread(beliefs_at_launch, view_law, priors, law_parameters(view))
+        await posterior_storage.store_revision(connection, Revision.of_present(view), view_law, beliefs)
+    # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
+    await connection.execute(text("ANALYZE items, posteriors"))
+
+
+def refuse_if_all_items_are_best(campaign: Row[Any], item_total: int) -> None:
+    """Raise `Conflict` (`all_are_best`) where the goal is to settle the best ones, and would count all of so many items
+    among them.
+    """
+    if reason := all_items_best_reason(campaign, item_total):
+        raise Conflict(reason, code="all_are_best", campaign=campaign.slug, setting="goal")
+
+
+def refuse_systems_rule_for_items(campaign: Row[Any]) -> None:
+    """Raise `Conflict` (`rule_needs_systems`) where items are not systems, and the rule of selection is for these."""
+    if selection_rule(campaign).for_systems_only:
+        raise Conflict(
+            f"The rule of selection {campaign.rule} tells systems apart, and “{campaign.name}” has plain items. Choose "
+            "another rule, or upload outputs of systems.",
+            code="rule_needs_systems",
+        )
+
+
+def beliefs_at_launch(law: Law, priors: Sequence[NumberColumn], parameters: LawParameters) -> LawBeliefs:
+    """What a law believes of items with these priors, as columns. Raises `Conflict` (`impossible_prior`)."""
+    first_index, distinct_index = distinct_rows(priors)
+    distinct_priors = zip(*(column[first_index].tolist() for column in priors), strict=True)
+    possible = np.array([law.family.is_valid_prior(*prior) for prior in distinct_priors])
+    impossible = np.flatnonzero(~possible[distinct_index]).tolist()
+    if impossible:
+        raise Conflict(
+            f"The prior of item number {impossible[0] + 1} is not possible with the update law {law.name}.",
+            code="impossible_prior",
+            items=impossible[:20],
+        )
+    return law.initial_beliefs(priors, parameters)

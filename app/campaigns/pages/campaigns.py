@@ -1,0 +1,374 @@
+"""Researchers' pages that set a campaign up and lead it through its life."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from ipaddress import ip_address
+from os import SEEK_END
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import segno
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
+from markupsafe import Markup
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+
+from app.accounts.guards import CurrentAccess, require_researcher
+from app.annotation.platforms.registry import platform_links, platforms_with_pages, public_link
+from app.campaigns import campaign_file_io, campaign_zip, experiment_arms, form, hints, item_list, lifecycle
+from app.campaigns.items import describe_own_priors
+from app.campaigns.plan_findings import PlanFindings
+from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.starter_questions import load_question, load_questions
+from app.campaigns.upload_slots import UploadSlots
+from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
+from app.designs.registry import DESIGNS
+from app.errors import Conflict, Invalid, NotFound, Refusal
+from app.http.dependencies import (
+    AppSettings,
+    Database,
+    FormFields,
+    Now,
+    Transaction,
+    download_headers,
+    render_page,
+    request_base_url,
+)
+from app.quality.registry import QUALITY_RULES
+from app.quality.rule_reach import load_rule_reaches
+
+root_redirect_router = APIRouter(include_in_schema=False)
+router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+
+CAMPAIGN_PATH = "/campaigns/{slug}"
+MAX_JUDGMENTS_PER_ITEM = 10_000  # of an item
+# action -> the word of the notice, and where one looks next
+NOTICE_AND_PAGE_AFTER_ACTION = {
+    "launch": ("launched", "/share"),
+    "pause": ("paused", ""),
+    "resume": ("resumed", ""),
+    "finish": ("finished", ""),
+    "reopen": ("reopened", ""),
+    "archive": ("archived", ""),
+    "restore": ("restored", ""),
+}
+
+
+def campaign_page_url(slug: str, subpage: str = "", *, notice: str = "") -> str:
+    """A campaign's page, with the notice of what was just done there."""
+    return f"/admin/campaigns/{slug}{subpage}" + (f"?done={notice}" if notice else "")
+
+
+def redirect_to(url: str) -> Response:
+    return RedirectResponse(url, status_code=303)
+
+
+def require_uploaded_file(form_data: FormData) -> UploadFile:
+    """The file of an upload form. Raises `Invalid` (`file_missing`)."""
+    file = form_data.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise Invalid("Choose a file first. Nothing was imported.", code="file_missing")
+    return file
+
+
+async def get_upload_slots(request: Request) -> UploadSlots:
+    slots: UploadSlots = request.app.state.upload_slots
+    return slots
+
+
+RequestUploadSlots = Annotated[UploadSlots, Depends(get_upload_slots)]
+
+
+@root_redirect_router.get("/")
+async def redirect_home_to_admin() -> Response:
+    return redirect_to("/admin")
+
+
+@router.get("/campaigns")
+async def redirect_campaigns_to_admin() -> Response:
+    return redirect_to("/admin")
+
+
+@router.get("/campaigns/new/question")
+async def choose_question_page(request: Request) -> HTMLResponse:
+    """Where a new campaign begins: with one of the questions that come with Easel, with none, or with a file."""
+    return render_question_page(request)
+
+
+def render_question_page(request: Request, refusal: Refusal | None = None) -> HTMLResponse:
+    context = {"questions": load_questions(), "designs": DESIGNS, "refusal": refusal}
+    return render_page(request, "admin/questions.html", context, status=refusal.status if refusal else 200)
+
+
+@router.post("/campaigns/new/file")
+async def create_campaign_from_upload(
+    request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, now: Now
+) -> Response:
+    """A draft from a campaign file, or the page with what is wrong with it."""
+    form_data = await request.form()
+    try:
+        file = require_uploaded_file(form_data)
+        async with slots.hold_slot(file.file):
+            sent_campaign = await asyncio.to_thread(
+                campaign_zip.read_sent_campaign, file.file, file.filename or "", settings
+            )
+            async with database.begin() as connection:
+                row = await campaign_file_io.create_campaign_of_file(
+                    connection,
+                    sent_campaign.parsed_file,
+                    now=now,
+                    max_mb=settings.max_upload_mb,
+                    table=sent_campaign.table,
+                    media=sent_campaign.media,
+                )
+    except Refusal as refusal:
+        return render_question_page(request, refusal)
+    return redirect_to(campaign_page_url(row.slug, "/items", notice="created"))
+
+
+TemplateQuery = Annotated[str | None, Query(alias="template", description="A question that comes with Easel.")]
+
+
+@router.get("/campaigns/new")
+async def new_campaign_page(request: Request, template_name: TemplateQuery = None) -> HTMLResponse:
+    return render_settings_page(
+        request,
+        form.form_values_of_settings(load_question(template_name).settings)
+        if template_name
+        else form.new_campaign_form_values(),
+        template_name=template_name,
+    )
+
+
+def render_settings_page(
+    request: Request,
+    values: Mapping[str, str],
+    errors: Mapping[str, str] | None = None,
+    *,
+    campaign: Any = None,
+    template_name: str | None = None,
+) -> HTMLResponse:
+    """The form with what was entered, and beside each field what is wrong with it; `chosen` is the question that a new
+    campaign began with.
+    """
+    minimums = {} if campaign is None or campaign.status == "draft" else form.setting_minimums_after_launch(campaign)
+    sections = form.build_form_sections(values, errors, minimums)
+    context = {"campaign": campaign, "sections": sections, "errors": errors, "designs": DESIGNS}
+    context |= {"open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH, "longest_seen": form.MAX_PREVIEW_VALUE_CHARACTERS}
+    context |= {"began_with": load_question(template_name) if template_name else None}
+    context |= {"seen": form.annotator_preview_query(sections, values.get("design", USUAL_DESIGN))}
+    return render_page(request, "admin/settings.html", context, status=422 if errors else 200)
+
+
+@router.post("/campaigns/new")
+async def create_campaign_from_form(
+    request: Request, values: FormFields, connection: Transaction, now: Now, template_name: TemplateQuery = None
+) -> Response:
+    try:
+        settings = form.parse_settings_form(values)
+    except ValidationError as error:
+        return render_settings_page(request, values, form.form_field_errors(error, values), template_name=template_name)
+    campaign = await lifecycle.create_draft_campaign(connection, settings, now=now)
+    return redirect_to(campaign_page_url(campaign.slug, "/items", notice="created"))
+
+
+@router.get(CAMPAIGN_PATH + "/edit")
+async def edit_settings_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
+    """The form while the campaign is a draft; afterwards the same settings to read."""
+    campaign = await lifecycle.find_campaign_for_page(connection, slug)
+    return render_settings_page(
+        request, form.form_values_of_settings(lifecycle.settings_from_row(campaign)), campaign=campaign
+    )
+
+
+@router.post(CAMPAIGN_PATH + "/edit")
+async def save_settings(request: Request, values: FormFields, database: Database, slug: str) -> Response:
+    if errors := await store_settings_or_return_errors(
+        database, slug, values, lambda _: form.parse_settings_form(values)
+    ):
+        async with database.begin() as connection:
+            campaign = await lifecycle.find_campaign_for_page(connection, slug)
+        return render_settings_page(request, values, errors, campaign=campaign)
+    return redirect_to(campaign_page_url(slug, "/edit", notice="saved"))
+
+
+@router.post(CAMPAIGN_PATH + "/after-launch")
+async def save_settings_after_launch(request: Request, values: FormFields, database: Database, slug: str) -> Response:
+    """Of a launched campaign the settings that are not fixed."""
+    if errors := await store_settings_or_return_errors(
+        database, slug, values, lambda before: form.parse_form_of_launched_campaign(before, values)
+    ):
+        async with database.begin() as connection:
+            campaign = await lifecycle.find_campaign_for_page(connection, slug)
+        entered = {name: value for name, value in values.items() if name in SETTINGS_EDITABLE_AFTER_LAUNCH}
+        form_values = form.form_values_of_settings(lifecycle.settings_from_row(campaign)) | entered
+        return render_settings_page(request, form_values, errors, campaign=campaign)
+    return redirect_to(campaign_page_url(slug, "/edit", notice="saved"))
+
+
+async def store_settings_or_return_errors(
+    database: Database,
+    slug: str,
+    values: Mapping[str, str],
+    change_settings: Callable[[CampaignSettings], CampaignSettings],
+) -> dict[str, str]:
+    """Store changed settings, or return what is wrong with which field; the transaction of a refusal is rolled back.
+
+    Raises the refusals that are about no field.
+    """
+    try:
+        async with database.begin() as connection:
+            await lifecycle.edit_settings(connection, slug, change_settings)
+    except ValidationError as error:
+        return form.form_field_errors(error, values)
+    except Conflict as refusal:
+        if field_errors := form.error_of_refused_setting(refusal):
+            return field_errors
+        raise
+    return {}
+
+
+@router.get(CAMPAIGN_PATH + "/share")
+async def share_page(request: Request, connection: Transaction, access: CurrentAccess, slug: str) -> HTMLResponse:
+    """The links of a campaign; of an arm those of its experiment, which have no list of people."""
+    campaign = await lifecycle.find_campaign_for_page(connection, slug)
+    if campaign.rehearsal_of is not None:
+        raise Conflict(f"“{campaign.name}” is a rehearsal, which nobody can come to.", code="is_a_rehearsal")
+    server_url = request_base_url(request)
+    arm = await experiment_arms.find_campaign_arm(connection, campaign.id, access)
+    link_parts = experiment_arms.annotator_link_base(server_url, campaign, arm)
+    context = {
+        "campaign": campaign,
+        "experiment": arm,
+        "platforms": [platform for platform in platforms_with_pages() if not (arm and platform.has_personal_links)],
+        "links": platform_links(*link_parts),
+        "code": qr_code_svg(public_link(*link_parts)),
+        "only_here": server_url if is_loopback_url(server_url) else None,
+        "made_up_hits": await item_list.count_made_up_hits(connection, campaign.id),
+    }
+    return render_page(request, "admin/share.html", context)
+
+
+def qr_code_svg(link: str) -> Markup:
+    """A drawing of a link that phones can read. Its ground is white in either theme: scanners want dark on light."""
+    svg = segno.make_qr(link, error="m").svg_inline(scale=4, border=4, light="#fff", omitsize=True, title="QR code")
+    return Markup(svg)  # noqa: S704  (a drawing of our own making)
+
+
+def is_loopback_url(url: str) -> bool:
+    """Whether an address leads from any machine to that machine itself."""
+    host = urlsplit(url).hostname or ""
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
+
+
+@router.get(CAMPAIGN_PATH + "/{action}/confirm")
+async def confirm_action_page(request: Request, connection: Transaction, slug: str, action: str) -> HTMLResponse:
+    """Asked before what cannot be taken back."""
+    if action not in ("launch", "finish", "delete"):
+        raise NotFound("There is no such page.")
+    campaign = await lifecycle.find_campaign_for_page(connection, slug)
+    if action != "launch":
+        return render_action_page(request, campaign, action)
+    reach_by_rule = await load_rule_reaches(connection, campaign.id, campaign, item_count=campaign.item_count)
+    blind_rules = {QUALITY_RULES[name].title: one.never for name, one in reach_by_rule.items() if one.needs_more_work}
+    priors = await describe_own_priors(connection, campaign.id)
+    return render_action_page(request, campaign, action, {"blind_rules": blind_rules, "priors": priors})
+
+
+def render_action_page(
+    request: Request,
+    campaign: Any,
+    action: str,
+    warnings: Mapping[str, Any] | None = None,
+    refusal: Refusal | None = None,
+) -> HTMLResponse:
+    context = {"campaign": campaign, "action": action, "refusal": refusal, **(warnings or {})}
+    context |= {"platforms": platforms_with_pages(), "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH}
+    context |= {
+        "fixed_rule": hints.describe_rule_fixed_by_launch(campaign),
+        "goal": hints.describe_goal_before_launch(campaign),
+    }
+    items, per_item = campaign.item_count, campaign.judgments_per_item
+    plan = (
+        PlanFindings.from_stored(campaign.newest_plan, items=items, per_item=per_item) if action == "launch" else None
+    )
+    context |= {"advice": hints.advice_on_rule(campaign), "plan": plan}
+    return render_page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
+
+
+@router.post(CAMPAIGN_PATH + "/judgments-per-item")
+async def set_judgments_per_item(values: FormFields, connection: Transaction, slug: str) -> Response:
+    """Ask for as many judgments of each item as a plan found to be enough, and show the launch page again."""
+    judgments = parse_nonnegative_int(values.get("judgments_per_item"), maximum=MAX_JUDGMENTS_PER_ITEM)
+    if not judgments:
+        raise Invalid(f"Say a whole number of judgments, {MAX_JUDGMENTS_PER_ITEM:,} at most. Nothing was changed.")
+    await lifecycle.edit_settings(
+        connection, slug, lambda before: before.model_copy(update={"judgments_per_item": judgments})
+    )
+    return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="saved"))
+
+
+@router.get(CAMPAIGN_PATH + "/campaign.{ending}")
+async def download_campaign_file(
+    connection: Transaction, slug: str, ending: Literal["yaml", "zip"], now: Now, *, items: bool = False
+) -> Response:
+    """The campaign as a file, from which an equal one can be created; a zip with the items and the files they name."""
+    archive = await campaign_file_io.write_campaign_archive(connection, slug, with_items=items or ending == "zip")
+    return campaign_archive_response(archive, slug, now)
+
+
+def campaign_archive_response(archive: campaign_file_io.CampaignArchive, slug: str, now: datetime) -> Response:
+    """Return a campaign's file as a download."""
+    headers = download_headers(slug, "campaign", archive.ending, now=now)
+    headers["Content-Length"] = str(archive.file.seek(0, SEEK_END))
+    archive.file.seek(0)
+    return StreamingResponse(
+        campaign_file_io.stream_campaign_archive(archive), media_type=archive.media_type, headers=headers
+    )
+
+
+@router.post(CAMPAIGN_PATH + "/copy")
+async def copy_campaign_from_page(connection: Transaction, access: CurrentAccess, slug: str, now: Now) -> Response:
+    """A draft to change."""
+    copied_campaign = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
+    return redirect_to(campaign_page_url(copied_campaign.slug, "/edit", notice="copied"))
+
+
+@router.post(CAMPAIGN_PATH + "/delete")
+async def delete_campaign_from_page(request: Request, connection: Transaction, slug: str) -> Response:
+    try:
+        await lifecycle.delete_draft(connection, slug)
+    except Refusal as refusal:
+        return render_action_page(
+            request, await lifecycle.find_campaign_for_page(connection, slug), "delete", refusal=refusal
+        )
+    return redirect_to("/admin?done=deleted")
+
+
+# Each by its name: an address with any word at its end would answer 405 to the reader of a page that does not exist.
+@router.post(CAMPAIGN_PATH + "/launch")
+@router.post(CAMPAIGN_PATH + "/pause")
+@router.post(CAMPAIGN_PATH + "/resume")
+@router.post(CAMPAIGN_PATH + "/finish")
+@router.post(CAMPAIGN_PATH + "/reopen")
+@router.post(CAMPAIGN_PATH + "/archive")
+@router.post(CAMPAIGN_PATH + "/restore")
+async def transition_campaign_from_page(request: Request, database: Database, slug: str, now: Now) -> Response:
+    action = request.url.path.rpartition("/")[2]
+    try:
+        async with database.begin() as connection:
+            await lifecycle.apply_transition(connection, slug, action, now=now)
+    except Refusal as refusal:
+        # The refused transaction is rolled back: half a launch must not stay.
+        async with database.begin() as connection:
+            return render_action_page(
+                request, await lifecycle.find_campaign_for_page(connection, slug), action, refusal=refusal
+            )
+    notice, subpage = NOTICE_AND_PAGE_AFTER_ACTION[action]
+    return redirect_to(campaign_page_url(slug, subpage, notice=notice))

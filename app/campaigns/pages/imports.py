@@ -1,0 +1,361 @@
+"""Researchers' pages that bring files in: items with their media, and answers that were given elsewhere."""
+
+import asyncio
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+
+from app.accounts.guards import require_researcher
+from app.annotation.platforms.column_mapping import COLUMN_ROLES
+from app.annotation.platforms.registry import platforms_with_result_files
+from app.campaigns import item_list, items, lifecycle, mark_checks, responses_import
+from app.campaigns.answer_options import AnswerFileOptions
+from app.campaigns.columns import PRIORS_MEANING, ROW_NUMBERS_AS_IDS, ColumnMapping, id_column_or_none
+from app.campaigns.import_preview import ChosenColumns, UploadPreview, preview_uploaded_file
+from app.campaigns.named_media import report_files
+from app.campaigns.pages.campaigns import (
+    CAMPAIGN_PATH,
+    RequestUploadSlots,
+    campaign_page_url,
+    redirect_to,
+    require_uploaded_file,
+)
+from app.campaigns.progress_stream import ReportingJob, stream_job_progress
+from app.campaigns.segment_table import load_segments_page
+from app.designs.content import CONTENT_KINDS, Content
+from app.designs.criteria import find_criterion
+from app.designs.file_format import CriterionValueFormat
+from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.registry import design_of
+from app.errors import Invalid, Refusal
+from app.http.dependencies import (
+    AppSettings,
+    Database,
+    FormFields,
+    Now,
+    Transaction,
+    allow_external_media,
+    is_script_request,
+    render_page,
+)
+from app.http.templating import markdown_to_safe_html
+from app.media import media_store
+from app.media.media_zip import MediaZip
+from app.record.campaign_law import law_of
+from app.settings import Settings
+from app.uploads import ENCODINGS, MAX_UPLOAD_ROWS, ReadOptions, can_be_read
+
+router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+
+LISTED_ITEMS_PER_PAGE = 50
+RESPONSES_GUIDE_FILE = Path(__file__).resolve().parents[2] / "docs" / "importing-responses.md"
+MAX_CARRIED_FILE_BYTES = 500_000  # bytes of a file that a page without scripts keeps from its rows to its import
+
+
+@router.get("/importing-responses")
+async def responses_guide_page(request: Request) -> HTMLResponse:
+    """The page of the documentation."""
+    return render_page(
+        request, "admin/guide.html", {"guide": markdown_to_safe_html(RESPONSES_GUIDE_FILE.read_text("utf-8"))}
+    )
+
+
+@router.get(CAMPAIGN_PATH + "/items")
+async def campaign_items_page(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    *,
+    page: Annotated[int, Query(ge=1, le=MAX_UPLOAD_ROWS)] = 1,
+    segment: Annotated[str, Query(max_length=1000)] = "",
+    criterion: Annotated[str, Query(max_length=200)] = "",
+) -> HTMLResponse:
+    return await render_items_page(request, connection, slug, page_number=page, segment=segment, criterion=criterion)
+
+
+async def render_items_page(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    *,
+    page_number: int = 1,
+    segment: str = "",
+    criterion: str = "",
+    refusal: Refusal | None = None,
+    marking_refusal: Refusal | None = None,
+    **more_context: Any,
+) -> HTMLResponse:
+    """The upload form while the campaign is a draft, and a page of the items it has; beyond the last one, the last. Of
+    systems a page of their segments by a criterion, and the `segment` that is looked at.
+    """
+    campaign = await lifecycle.find_campaign_for_page(connection, slug)
+    criterion_view = find_criterion(campaign, criterion)
+    segments = (
+        await load_segments_page(connection, criterion_view, page_number, segment) if campaign.segment_count else None
+    )
+    page_number = 1 if segments else page_number
+    page_count = max(1, -(-campaign.item_count // LISTED_ITEMS_PER_PAGE))
+    page_number = min(page_number, page_count)
+    offset = (page_number - 1) * LISTED_ITEMS_PER_PAGE
+    total, rows = await item_list.load_uploaded_items_page(
+        connection, campaign.id, offset=offset, limit=LISTED_ITEMS_PER_PAGE
+    )
+    context = {"campaign": campaign, "total": total, "items": rows, "number": page_number, "pages": page_count}
+    limits: Settings = request.app.state.settings
+    context |= {
+        "refusal": refusal,
+        "max_mb": limits.max_upload_mb,
+        "limits": limits,
+        "kind": CONTENT_KINDS[campaign.content],
+    }
+    drawn_items, reports = await item_list.draw_items_with_report_counts(connection, campaign, rows)
+    allow_external_media(request, campaign)
+    context |= {"segments": segments, "drawn": drawn_items, "reports": reports}
+    ids = [row.external_id for row in rows[: campaign.items_per_hit]]
+    context |= {"row_numbers": ROW_NUMBERS_AS_IDS, "prior_columns": law_of(campaign).family.parameter_names}
+    if request.query_params.get("done") == "imported":
+        context["receipt"] = await items.load_last_import_receipt(connection, campaign.id)
+    context |= more_context | {
+        "imported": response_receipt_of_address(request),
+        "platforms": [it for it, _ in platforms_with_result_files()],
+    }
+    segment_id = segments.rows[0].segment.external_id if segments else None
+    context |= {
+        "written": CriterionValueFormat(campaign),
+        "example": responses_import.example_responses_csv(campaign, ids, segment_id),
+    }
+    context |= {"not_marked": marking_refusal, "design": design_of(campaign)}
+    context |= {"answer_fields": AnswerFileOptions.model_fields, "mapped": COLUMN_ROLES}
+    any_refusal = refusal or marking_refusal
+    return render_page(request, "admin/items.html", context, status=any_refusal.status if any_refusal else 200)
+
+
+def response_receipt_of_address(request: Request) -> list[str]:
+    """What the import of responses did that led here, in words."""
+    try:
+        receipt = responses_import.ResponseImportReceipt.model_validate(dict(request.query_params))
+    except ValidationError:  # somebody changed the address
+        return []
+    return responses_import.response_receipt_sentences(receipt) if receipt.model_fields_set else []
+
+
+def require_uploaded_or_carried_file(form_data: FormData) -> UploadFile:
+    """The file of a form, or the one that a page without scripts has kept since its rows were looked at.
+
+    Raises `Invalid` (`file_missing`).
+    """
+    file, carried = form_data.get("file"), form_data.get("carried")
+    chosen = isinstance(file, UploadFile) and bool(file.filename)
+    if isinstance(carried, str) and not chosen:
+        with suppress(ValueError):
+            return UploadFile(BytesIO(b64decode(carried)), filename=str(form_data.get("carried_name", "")))
+    return require_uploaded_file(form_data)
+
+
+def uploaded_media_zip(form_data: FormData, settings: Settings) -> MediaZip | None:
+    """The zip of media that may come with the items."""
+    file = form_data.get("media")
+    if not isinstance(file, UploadFile) or not file.filename:
+        return None
+    skip = "skip_unnamed" in form_data
+    return MediaZip(file.file, settings.max_media_file_mb, settings.max_media_mb, skip_unnamed=skip)
+
+
+def priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
+    """Whether priors are taken, and the meanings of columns that were declined: the form names those it asked about
+    (`asked`) and those that are ticked (`take`).
+    """
+    offered_meanings, ticked_meanings = (
+        {str(value) for value in form_data.getlist(name)} for name in ("asked", "take")
+    )
+    return PRIORS_MEANING in ticked_meanings, frozenset(offered_meanings - ticked_meanings - {PRIORS_MEANING})
+
+
+def read_as_of_form(form_data: FormData) -> ReadOptions:
+    """Return how the file is to be read, as the form says."""
+    return ReadOptions(form_text(form_data, "encoding"), form_text(form_data, "quotes"))
+
+
+@router.post(CAMPAIGN_PATH + "/items/preview")
+async def preview_items_upload(
+    request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str
+) -> HTMLResponse:
+    """What is in the file and what an import would make of it; for our script a part of a page. Nothing is stored."""
+    form_data = await request.form()
+    file = require_uploaded_or_carried_file(form_data)
+    async with database.begin() as connection:
+        campaign = await lifecycle.find_campaign(connection, slug)
+        existing_ids = (
+            set()
+            if "replace" in form_data
+            else (await items.load_existing_ids_and_next_number(connection, campaign.id))[0]
+        )
+        files_here = (await media_store.load_campaign_files(connection, campaign.id)).content_type_by_name
+    carried_bytes = file.file.read() if file.size is not None and file.size <= MAX_CARRIED_FILE_BYTES else b""
+    build_preview = partial(
+        preview_uploaded_file,
+        law=law_of(campaign),
+        content=Content.from_campaign(campaign),
+        design=design_of(campaign),
+        existing_ids=existing_ids,
+        max_mb=settings.max_upload_mb,
+    )
+    media = uploaded_media_zip(form_data, settings)
+    async with slots.hold_slot(file.file, *([media.file] if media else [])):
+        preview_context = await preview_context_of_file(build_preview, form_data, file)
+        if "described" in preview_context:
+            preview_context["files"] = await asyncio.to_thread(
+                report_files, preview_context["described"].files, media, files_here
+            )
+    if is_script_request(request):
+        return render_page(request, "admin/_preview.html", preview_context | {"row_numbers": ROW_NUMBERS_AS_IDS})
+    carried = {"name": file.filename, "content": b64encode(carried_bytes).decode()} if carried_bytes else None
+    async with database.begin() as connection:
+        return await render_items_page(request, connection, slug, carried=carried, **preview_context)
+
+
+async def preview_context_of_file(
+    build_preview: Callable[..., UploadPreview], form_data: FormData, file: UploadFile
+) -> dict[str, Any]:
+    """Return the description of a file, as `described`; or as `unreadable` the refusal of one that can be read if it
+    is said how.
+    """
+    identifier, shown, template = (form_text(form_data, name) for name in ("identifier", "shown", "template"))
+    chosen_columns = ChosenColumns(identifier, shown, template, *priors_and_ignored_meanings(form_data))
+    try:
+        upload_preview = await asyncio.to_thread(
+            build_preview, file.file, file.filename or "", chosen_columns, read_options=read_as_of_form(form_data)
+        )
+    except Invalid as refusal:
+        if not can_be_read(refusal):
+            raise
+        return {"unreadable": refusal}
+    return {"described": upload_preview, "encodings": ENCODINGS}
+
+
+@router.post(CAMPAIGN_PATH + "/items")
+async def import_items_from_page(
+    request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str
+) -> Response:
+    """Import a file: all of its items or none."""
+    form_data = await request.form()
+
+    async def job(progress: Callable[[int], None]) -> str:
+        file, media = require_uploaded_or_carried_file(form_data), uploaded_media_zip(form_data, settings)
+        slot = slots.hold_slot(file.file, *([media.file] if media else []))
+        shown, template = form_text(form_data, "shown"), form_text(form_data, "template")
+        identifier = id_column_or_none(form_text(form_data, "identifier") or "id")
+        async with slot, database.begin() as connection:
+            receipt = await items.import_items(
+                connection,
+                slug,
+                file.file,
+                file.filename or "",
+                mapping=ColumnMapping(identifier, shown, template, *priors_and_ignored_meanings(form_data)),
+                read_options=read_as_of_form(form_data),
+                replace="replace" in form_data,
+                max_mb=settings.max_upload_mb,
+                media=media,
+                progress=progress,
+            )
+        progress(receipt.imported)
+        return campaign_page_url(slug, "/items", notice="imported")
+
+    return await run_import_job(request, database, slug, job)
+
+
+@router.post(CAMPAIGN_PATH + "/items/mark")
+async def mark_item_from_page(request: Request, form_values: FormFields, database: Database, slug: str) -> Response:
+    """Make one of the items a check; its page again, to mark others."""
+    check_values = {name: form_values.get(name, "").strip() for name in ("kind", "expected", "tolerance")}
+    page_number = parse_nonnegative_int(form_values.get("page"), maximum=MAX_UPLOAD_ROWS) or 1
+    try:
+        async with database.begin() as connection:
+            await mark_checks.mark_item_as_check(connection, slug, form_values.get("item", ""), **check_values)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_items_page(
+                request, connection, slug, page_number=page_number, marking_refusal=refusal, entered=form_values
+            )
+    return redirect_to(campaign_page_url(slug, "/items", notice="marked") + f"&page={page_number}#mark")
+
+
+@router.post(CAMPAIGN_PATH + "/items/unmark")
+async def unmark_check_from_page(form_values: FormFields, connection: Transaction, slug: str) -> Response:
+    """Make a check an item again."""
+    await mark_checks.turn_check_into_item(connection, slug, form_values.get("item", ""))
+    return redirect_to(campaign_page_url(slug, "/checks", notice="unmarked"))
+
+
+@router.post(CAMPAIGN_PATH + "/responses")
+async def import_responses_from_page(
+    *, request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str, now: Now
+) -> Response:
+    """Import a file of answers as responses. Progress as for items."""
+    form_data = await request.form()
+
+    async def job(progress: Callable[[int], None]) -> str:
+        file, options = require_uploaded_file(form_data), AnswerFileOptions.from_form(form_data)
+        async with slots.hold_slot(file.file):
+            imported = await responses_import.import_responses_from_file(
+                database,
+                slug,
+                file.file,
+                file.filename or "",
+                now=now,
+                max_mb=settings.max_upload_mb,
+                options=options.reading_options,
+                progress=progress,
+                request_scan=request.app.state.looks.ask,
+            )
+        return campaign_page_url(slug, "/items", notice="responses") + "&" + urlencode(imported.model_dump())
+
+    return await run_import_job(request, database, slug, job, form_data)
+
+
+async def run_import_job(
+    request: Request, database: Database, slug: str, job: ReportingJob[str], form_data: FormData | None = None
+) -> Response:
+    """Run an import; where it leads is the address to go on at.
+
+    Our script is told of the progress, line by line; a browser without it gets a page at the end.
+    """
+    if is_script_request(request):
+        return StreamingResponse(stream_job_progress(job), media_type="application/x-ndjson")
+    try:
+        next_url = await job(lambda _rows: None)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_items_page(
+                request,
+                connection,
+                slug,
+                refusal=refusal,
+                answer_options=entered_and_proposed_options(form_data, refusal),
+            )
+    return redirect_to(next_url)
+
+
+def entered_and_proposed_options(form_data: FormData | None, refusal: Refusal) -> dict[str, str]:
+    """Return the options that a form gave for a file of answers, and the columns that its refusal proposes."""
+    entered_values = {name: form_text(form_data, name) for name in AnswerFileOptions.model_fields} if form_data else {}
+    return dict(refusal.details.get("proposal", {})) | {name: value for name, value in entered_values.items() if value}
+
+
+def form_text(form_data: FormData, field_name: str) -> str | None:
+    """A field's text, None if it is empty; of column or template only the chosen one counts."""
+    value = form_data.get(field_name)
+    unchosen_fields = {"shown", "template"} - {form_data.get("show_by", field_name)}
+    if not isinstance(value, str) or not value.strip() or field_name in unchosen_fields:
+        return None
+    return value if field_name == "template" else value.strip()

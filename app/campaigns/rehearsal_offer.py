@@ -1,0 +1,126 @@
+"""What a campaign's pages say of its rehearsal: whether there is one, and what a made-up crowd could believe."""
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.campaign import item_count_sql
+from app.database.tables import campaigns, items
+from app.designs.registry import design_of
+from app.errors import NotFound, pluralize
+from app.goals.settings import NO_GOAL
+from app.uploads import parse_finite_number
+
+ITEMS_READ_FOR_NUMERIC_COLUMNS = 20  # items, to tell which columns hold numbers
+DEFAULT_REHEARSAL_ANNOTATORS, MAX_REHEARSAL_ANNOTATORS = 12, 100  # of a crowd
+COMMON_TRUE_VALUE_COLUMNS = ("oracle", "truth", "gold")
+
+
+# By the database's clock: no process leads its crowd.
+IS_CROWD_GONE = text("""
+    SELECT NOT EXISTS (SELECT FROM crowds WHERE campaign_id = :campaign AND led_until >= clock_timestamp())
+""")
+
+
+@dataclass(frozen=True)
+class RehearsalOffer:
+    """The form that starts a rehearsal: the one that is there already, and whether its crowd is gone; the columns that
+    hold numbers, and the one that is plainly meant. fewest: annotators, since fewer may not do what the campaign wants;
+    why, as a sentence. most: of them.
+    """
+
+    existing_rehearsal: Row[Any] | None
+    is_crowd_gone: bool
+    numeric_columns: list[str]
+    min_annotators: int
+    reason_for_minimum: str
+    max_annotators: int = MAX_REHEARSAL_ANNOTATORS
+
+    @property
+    def default_annotators(self) -> int:
+        """With how many annotators the form begins: enough, where a rehearsal may have so many."""
+        return (
+            max(DEFAULT_REHEARSAL_ANNOTATORS, self.min_annotators)
+            if self.min_annotators <= self.max_annotators
+            else DEFAULT_REHEARSAL_ANNOTATORS
+        )
+
+    @property
+    def default_true_value_column(self) -> str:
+        """The column that is plainly meant as what the crowd believes; empty if there is none."""
+        return next((name for name in COMMON_TRUE_VALUE_COLUMNS if name in self.numeric_columns), "")
+
+
+async def load_rehearsal_offer(connection: AsyncConnection, campaign: Row[Any]) -> RehearsalOffer | None:
+    """None for a campaign that is a rehearsal itself."""
+    if campaign.rehearsal_of is not None:
+        return None
+    item_total = await connection.scalar(select(item_count_sql(campaign.id))) or 0
+    rehearsal, number_columns = (
+        await find_rehearsal_of_campaign(connection, campaign.id),
+        await find_numeric_columns(connection, campaign.id),
+    )
+    crowd_gone = rehearsal is not None and await is_rehearsal_crowd_gone(connection, rehearsal)
+    return RehearsalOffer(rehearsal, crowd_gone, number_columns, *minimum_annotators_and_reason(campaign, item_total))
+
+
+async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Row[Any]) -> bool:
+    """Return whether the process that led the crowd of a rehearsal has died before the end."""
+    if rehearsal.rehearsal_of is None or rehearsal.status != "running":
+        return False
+    return bool((await connection.execute(IS_CROWD_GONE, {"campaign": rehearsal.id})).scalar_one())
+
+
+def minimum_annotators_and_reason(campaign: Any, item_total: int) -> tuple[int, str]:
+    """How many annotators a campaign with so many items needs, and why, as a sentence; 1 where any number does."""
+    always_shown_count, judgments_per_item = len(design_of(campaign).always_shown), campaign.judgments_per_item
+    hits_needed = ceil(
+        max(0, item_total - always_shown_count) * judgments_per_item / (campaign.items_per_hit - always_shown_count)
+    )
+    limit = campaign.hits_per_annotator
+    minimums_with_reasons = [(1, "")]
+    if limit:
+        minimums_with_reasons.append(
+            (ceil(hits_needed / limit), f"it asks for {pluralize(hits_needed, 'HIT')}, and each may answer {limit:,}")
+        )
+    if not campaign.segment_count and not campaign.repeat_items:
+        minimums_with_reasons.append(
+            (judgments_per_item, f"each item wants {pluralize(judgments_per_item, 'judgment')} by different people")
+        )
+    elif not campaign.segment_count and campaign.goal != NO_GOAL:
+        minimums_with_reasons.append(
+            (judgments_per_item, "what somebody says of an item once more brings its goal hardly nearer")
+        )
+    fewest, reason = max(minimums_with_reasons)
+    advice = (
+        "Choose more" if fewest <= MAX_REHEARSAL_ANNOTATORS else f"A rehearsal has {MAX_REHEARSAL_ANNOTATORS} at most"
+    )
+    return fewest, f"Fewer than {fewest:,} annotators may be too few: {reason}. {advice}."
+
+
+async def find_rehearsal_of_campaign(connection: AsyncConnection, campaign_id: int) -> Row[Any] | None:
+    """The rehearsal of a campaign, if it has one."""
+    return (await connection.execute(select(campaigns).where(campaigns.c.rehearsal_of == campaign_id))).one_or_none()
+
+
+async def find_campaign_of_rehearsal(connection: AsyncConnection, rehearsal: Row[Any]) -> Row[Any]:
+    """The campaign of which this is a rehearsal. Raises `NotFound` (`campaign_not_found`) if it is none."""
+    row = (await connection.execute(select(campaigns).where(campaigns.c.id == rehearsal.rehearsal_of))).one_or_none()
+    if row is None:
+        raise NotFound(f"“{rehearsal.name}” is no rehearsal.", code="campaign_not_found")
+    return row
+
+
+async def find_numeric_columns(connection: AsyncConnection, campaign_id: int) -> list[str]:
+    """The columns, but the id, that hold a number for each of the first items."""
+    statement = select(items.c.fields).where(
+        items.c.campaign_id == campaign_id, items.c.number < ITEMS_READ_FOR_NUMERIC_COLUMNS
+    )
+    rows = list(await connection.scalars(statement))
+    first = rows[0] if rows else {}
+    return [
+        name for name in first if name != "id" and all(parse_finite_number(row.get(name)) is not None for row in rows)
+    ]

@@ -1,0 +1,133 @@
+"""What comes out of a campaign: `easel verify` and `easel export`."""
+
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis.export import ExportFormat, export_names
+from app.analysis.export import open_export as export_of
+from app.analysis.result_types import MAX_CLASSES, Options
+from app.cli.commands import CommandFailure
+from app.cli.run_command import current_utc_time, json_option, output_option, print_json, run_with_engine, write_chunks
+from app.database.audit_log import log_change
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.record.replay import Verification
+from app.record.replay import verify_by_replay as verify_posteriors
+from app.record.revisions import replay_posteriors
+from app.settings import easel_command_line
+
+classes_option = click.option(
+    "--classes",
+    type=click.IntRange(2, MAX_CLASSES),
+    default=2,
+    show_default=True,
+    help="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
+)
+
+criterion_option = click.option(
+    "--criterion", default="", help="One of the campaign's criteria by its name, where it has any. Default: the first."
+)
+
+
+@click.command()
+@click.argument("slug")
+@click.option(
+    "--replay",
+    is_flag=True,
+    help="Store the replayed posteriors where they differ from the stored ones by rounding alone.",
+)
+@json_option
+def verify(slug: str, *, replay: bool, as_json: bool) -> None:
+    """Replay all responses from the prior and compare every posterior bit for bit."""
+    result = run_with_engine(partial(verify_campaign_posteriors, slug))
+    is_replayed = replay and result.is_rounding_only
+    if is_replayed:
+        run_with_engine(partial(store_replayed_posteriors, slug))
+        result = run_with_engine(partial(verify_campaign_posteriors, slug))
+    if as_json:
+        print_json(asdict(result) | {"clean": result.is_clean})
+    elif result.is_clean:
+        replay_text = "The posteriors were stored again from the same answers.\n" if is_replayed else ""
+        click.echo(
+            f"{replay_text}Replayed {result.responses:,} responses: the posteriors of {result.items:,} items are the same."
+        )
+    for mismatch in () if as_json else result.mismatches:
+        criterion_text = f" by {mismatch.criterion}" if mismatch.criterion else ""
+        words = f"item {mismatch.external_id}: {mismatch.column}{criterion_text} is {mismatch.stored!r}"
+        click.echo(f"{words}, replayed {mismatch.replayed!r}")
+    if result.checks_amiss:
+        raise CommandFailure(f"{result.checks_amiss:,} answers to checks do not go with the HITs. (verify_failed)")
+    if result.is_rounding_only:
+        raise CommandFailure(
+            f"{result.mismatch_count:,} stored numbers differ from the replay by rounding alone, each by less than one "
+            "part in a billion: an earlier version of Easel stored them, or a system with another mathematics library. "
+            f"No answer is missing. `{easel_command_line()} verify {slug} --replay` stores them again. (verify_rounding)"
+        )
+    if not result.is_clean:
+        replay_refusal = ", so nothing was stored again" if replay else ""
+        raise CommandFailure(
+            f"{result.mismatch_count:,} stored numbers differ from the replay{replay_refusal}. (verify_failed)"
+        )
+
+
+async def verify_campaign_posteriors(slug: str, engine: AsyncEngine) -> Verification:
+    async with open_snapshot(engine) as connection:
+        return await verify_posteriors(connection, await load_campaign_by_slug(connection, slug))
+
+
+async def store_replayed_posteriors(slug: str, engine: AsyncEngine) -> None:
+    """Store the posteriors again from the same answers, and write that down."""
+    async with engine.begin() as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+    await replay_posteriors(engine, campaign.id, now=current_utc_time())
+    async with engine.begin() as connection:
+        await log_change(connection, "answers.replayed", campaign)
+
+
+SPREADSHEET_HELP = "CSV with an apostrophe before what spreadsheet programs would change: 001, 1e5, =1+1."
+FORMAT_HELP = "Default: json for settings, csv for everything else."
+
+
+@click.command()
+@click.argument("slug")
+@click.argument("what", type=click.Choice(export_names()))
+@click.option("--format", "format_", type=click.Choice(["csv", "jsonl", "json"]), help=FORMAT_HELP)
+@click.option(
+    "--spreadsheet",
+    is_flag=True,
+    help=SPREADSHEET_HELP,
+)
+@classes_option
+@criterion_option
+@output_option
+def export(
+    slug: str,
+    what: str,
+    format_: ExportFormat | None,
+    classes: int,
+    output: Path | None,
+    *,
+    criterion: str,
+    spreadsheet: bool,
+) -> None:
+    """Write items with posteriors, responses in long form, what was shown and not answered, assignments, settings, or
+    the EASL program's file; scores by every method, or labels with their confidence, of judgments or of items.
+    """
+    if format_ and (format_ == "json") != (what == "settings"):
+        raise click.UsageError("Settings come with --format json, everything else with --format csv or jsonl.")
+
+    async def work(engine: AsyncEngine) -> None:
+        export_options: dict[str, Any] = {
+            "spreadsheet": spreadsheet,
+            "options": Options(classes),
+            "criterion": criterion,
+        }
+        file = await export_of(engine, slug, what, format_ or "csv", **export_options)
+        await write_chunks(file.chunks, output)
+
+    run_with_engine(work)

@@ -1,0 +1,166 @@
+"""How a command runs, on which database, and how it prints what comes out."""
+
+import asyncio
+import getpass
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.cli.commands import CommandFailure
+from app.cli.interrupts import STOPPED_TEXT
+from app.database.audit_log import CURRENT_ACTOR, Actor
+from app.database.server_database import database_url_for_command
+from app.database.session import DATABASE_ERRORS, create_engine, is_database_away
+from app.errors import Conflict
+from app.settings import read_settings
+
+T = TypeVar("T")
+DATABASE_AWAY_TEXT = "The database did not answer. What was stored by then stays; try the same again in a moment."
+TransactionWork = Callable[[AsyncConnection], Awaitable[T]]
+
+
+def current_utc_time() -> datetime:
+    return datetime.now(UTC)
+
+
+def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
+    """Run `work` on the database that the environment names, or the embedded one.
+
+    Raises `Conflict` (`database_unavailable`) when it goes away meanwhile.
+    """
+    CURRENT_ACTOR.set(Actor(machine_user_name(), "command"))
+    with database_url_for_command(read_settings()) as url:
+
+        async def run() -> T:
+            engine = create_engine(url, pool_size=2)
+            try:
+                return await work(engine)
+            except DATABASE_ERRORS as trouble:
+                if not is_database_away(trouble):
+                    raise
+                raise Conflict(DATABASE_AWAY_TEXT, code="database_unavailable") from trouble
+            finally:
+                await engine.dispose()
+
+        return asyncio.run(run())
+
+
+def machine_user_name() -> str:
+    """Who types commands here, as the machine knows them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run under a number that has no name
+        return "somebody"
+
+
+def run_in_transaction(work: TransactionWork[T]) -> T:
+    """Run `work` and commit; Ctrl-C before that changes nothing, and after it comes too late."""
+
+    async def run(engine: AsyncEngine) -> T:
+        async with engine.connect() as connection:
+            result = await work(connection)
+            await wait_despite_cancellation(connection.commit())
+            return result
+
+    try:
+        return run_with_engine(run)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{STOPPED_TEXT} Nothing was changed.") from None
+
+
+async def wait_despite_cancellation(work: Awaitable[None]) -> None:
+    """Wait for `work`, even if we are asked to stop meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+
+
+@contextmanager
+def progress_bar(length: int, label: str) -> Iterator[Callable[[int], None]]:
+    """A bar for people at a terminal, which is told how far it is, 0 to `length`."""
+    if not sys.stderr.isatty():
+        yield lambda _far: None
+        return
+    with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
+        yield lambda far: bar.update(far - bar.pos)
+
+
+def cancellable_progress(report_progress: Callable[[int], None]) -> Callable[[int], None]:
+    """What tells how far work is that keeps the event loop busy; it ends the work if Ctrl-C was pressed meanwhile.
+
+    The loop asks its task to end, which none can see that never waits.
+    """
+
+    def report_or_cancel(position: int) -> None:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+        report_progress(position)
+
+    return report_or_cancel
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=datetime.isoformat))
+
+
+def format_value_for_people(value: Any) -> str:
+    """A value for people; further lines of a text are indented, so that each name still starts a line."""
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value.isoformat(" ", "seconds") if isinstance(value, datetime) else str(value).replace("\n", "\n  ")
+
+
+def server_base_address(url: str | None = None) -> str:
+    """The address given, else where the server is reached."""
+    from app.server import serve  # it takes a second to import, and most commands need no address
+
+    return url.rstrip("/") if url else serve.likely_server_url(read_settings())
+
+
+# What comes out
+
+
+async def write_chunks(chunks: AsyncIterator[str | bytes], output: Path | None) -> None:
+    """Into the file, or printed if there is none."""
+    await (write_chunks_to_file(chunks, output) if output else print_chunks(chunks))
+
+
+async def print_chunks(chunks: AsyncIterator[str | bytes]) -> None:
+    async for chunk in chunks:
+        click.echo(encode_chunk(chunk), nl=False)
+
+
+def encode_chunk(chunk: str | bytes) -> bytes:
+    return chunk.encode() if isinstance(chunk, str) else chunk
+
+
+async def write_chunks_to_file(chunks: AsyncIterator[str | bytes], output: Path) -> None:
+    """Into a file beside it first, so that no half of an export is ever taken for the whole."""
+    partial_file = output.with_name(output.name + ".part")
+    try:
+        with partial_file.open("wb") as file:
+            async for chunk in chunks:
+                file.write(encode_chunk(chunk))
+        partial_file.replace(output)
+    except OSError as problem:
+        raise CommandFailure(f"{output} cannot be written: {problem.strerror}. (file_not_written)") from problem
+    finally:
+        partial_file.unlink(missing_ok=True)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+output_option = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: stdout."
+)

@@ -1,0 +1,128 @@
+"""`easel simulate` and `easel plan`."""
+
+import asyncio
+from typing import Any
+
+import click
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.campaigns import hints
+from app.cli.run_command import cancellable_progress, current_utc_time, progress_bar, run_with_engine
+from app.database.audit_log import log_change
+from app.database.campaign import load_campaign_by_slug
+from app.goal_monitor import monitor
+from app.http.dependencies import get_now
+from app.quality.rule_monitor import CampaignMonitor
+from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, CarelessKind, build_population
+from app.simulation.crowd import simulate as simulate_crowd
+from app.simulation.forecast import DEFAULT_CONCURRENT_ANNOTATORS, DEFAULT_PLAN_RUNS, DEFAULT_POPULATION, Plan
+from app.simulation.forecast import plan_campaign_goal as planned
+from app.simulation.participation import DEFAULT_ANNOTATORS_IN_TOTAL, MAX_ANNOTATORS_INPUT
+
+TRUTH_HELP = (
+    "Column of your items with a number for each: what the made-up annotators believe, lowest number 0, highest 100. "
+    "Default: random values."
+)
+
+LIKE_HELP = "Answer like these real annotators, with their noise, biases and rounding; --noise is not used then."
+
+CARELESS_HOW_HELP = "How those answer: anything, all items in one place, or the middle."
+
+REFERENCE_CROWD_HELP = (
+    f"Whom annotators are like at first: {', '.join(POPULATIONS)}, or the slug of an earlier campaign."
+)
+
+ANNOTATOR_TOTAL_HELP = f"Annotators in all. Default: as many as are likely, {DEFAULT_ANNOTATORS_IN_TOTAL} or more while nobody has answered."
+
+UNJUDGEABLE_HELP = (
+    "Share of the items that cannot be judged, in a campaign that lets annotators say so. Default: all can be judged."
+)
+
+
+@click.command()
+@click.argument("slug")
+@click.option("--hits", type=click.IntRange(1), default=100, show_default=True, help="HITs to answer at most.")
+@click.option("--annotators", type=click.IntRange(1), default=12, show_default=True, help="How many take part.")
+@click.option("--noise", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Their error, on 0 to 1.")
+@click.option("--like", type=click.Choice([*POPULATIONS]), help=LIKE_HELP)
+@click.option("--careless", type=click.FloatRange(0, 1), default=0, show_default=True, help="Share that do not look.")
+@click.option(
+    "--careless-how", type=click.Choice(CARELESS_KINDS), default="random", show_default=True, help=CARELESS_HOW_HELP
+)
+@click.option("--truth", "truth_column", metavar="COLUMN", help=TRUTH_HELP)
+@click.option("--unjudgeable", type=click.FloatRange(0, 1), default=0.0, help=UNJUDGEABLE_HELP)
+@click.option("--pace", type=click.FloatRange(0), default=0.1, show_default=True, help="Seconds between answers.")
+@click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help="Start of their random choices.")
+def simulate(
+    slug: str,
+    *,
+    pace: float,
+    seed: int,
+    noise: float,
+    like: str | None,
+    careless: float,
+    careless_how: CarelessKind,
+    **crowd_options: Any,
+) -> None:
+    """Let made-up annotators answer a campaign that no person has answered: to rehearse it, or to see it live."""
+
+    async def work(engine: AsyncEngine) -> int:
+        async with engine.begin() as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+            await log_change(connection, "answers.simulated", campaign, after={"hits": crowd_options["hits"]})
+        crowd_options["population"] = build_population(like or "", noise, careless, careless_how)
+        scans = CampaignMonitor(engine, get_now, monitor.CAMPAIGN_SCANS)
+
+        async def after_answer() -> None:
+            scans.request_scan(campaign.id)
+            await asyncio.sleep(pace)
+
+        rng = np.random.default_rng(seed)
+        answered_hits = await simulate_crowd(
+            engine, campaign, rng=rng, clock=current_utc_time, on_answer=after_answer, **crowd_options
+        )
+        await scans.finish(campaign.id)
+        return answered_hits
+
+    click.echo(f"Made-up annotators answered {run_with_engine(work):,} HITs of {slug}.")
+
+
+@click.command()
+@click.argument("slug")
+@click.option("--like", default=DEFAULT_POPULATION, show_default=True, help=REFERENCE_CROWD_HELP)
+@click.option(
+    "--runs", type=click.IntRange(2, 1000), default=DEFAULT_PLAN_RUNS, show_default=True, help="Simulated campaigns."
+)
+@click.option(
+    "--at-once",
+    type=click.IntRange(1, 1000),
+    default=DEFAULT_CONCURRENT_ANNOTATORS,
+    show_default=True,
+    help="Annotators at a time.",
+)
+@click.option("--annotators", type=click.IntRange(1, MAX_ANNOTATORS_INPUT), help=ANNOTATOR_TOTAL_HELP)
+def plan(slug: str, runs: int, **plan_options: Any) -> None:
+    """What the goal of a campaign will cost, from what is known of it."""
+
+    async def work(engine: AsyncEngine) -> tuple[Plan, str]:
+        with progress_bar(runs, "Simulating") as told:
+            found = await planned(
+                engine, slug, now=current_utc_time(), runs=runs, on_run=cancellable_progress(told), **plan_options
+            )
+        async with engine.connect() as connection:
+            return found, hints.advice_on_rule(await load_campaign_by_slug(connection, slug))
+
+    found, advice = run_with_engine(work)
+    click.echo(f"Goal: {found.goal}.")
+    click.echo(" · ".join([found.needed_text, *found.costs]))
+    report_bar = (
+        found.duration_text,
+        found.annotators_note,
+        found.run_out_warning,
+        found.ends_before_warning,
+        found.caution,
+        advice,
+    )
+    for line in filter(None, report_bar):
+        click.echo(line)

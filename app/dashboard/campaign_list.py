@@ -1,0 +1,75 @@
+"""The list of campaigns: beside what each is, how it goes."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.dashboard.incremental import PrecisionReplay
+from app.designs.criteria import criterion_views
+from app.designs.registry import design_of
+from app.record import pace
+from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute, minutes_since_epoch
+
+INTERVALS_BUDGET_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
+
+LOAD_FIRST_AND_LAST_ANSWER = text(f"""
+    SELECT {FIRST_ANSWER_TIME_COLUMN},
+           (SELECT received_at FROM responses WHERE campaign_id = :campaign ORDER BY seq DESC LIMIT 1) AS last_at
+""")  # noqa: S608  (made of constants)
+
+
+@dataclass(frozen=True)
+class CampaignPace:
+    """How a campaign goes, in words; empty where there is nothing to say. last_at: when its last answer came. interval:
+    the typical one, by the criterion by which items are known least.
+    """
+
+    last_at: datetime | None = None
+    rate: str = ""
+    interval: str = ""
+
+
+async def load_campaign_paces(
+    connection: AsyncConnection, precision_replay: PrecisionReplay, campaigns: Sequence[Row[Any]], *, now: datetime
+) -> dict[int, CampaignPace]:
+    """Of each campaign, by its row's id."""
+    deadline = time.monotonic() + INTERVALS_BUDGET_SECONDS
+    return {one.id: await load_campaign_pace(connection, precision_replay, one, deadline, now=now) for one in campaigns}
+
+
+async def load_campaign_pace(
+    connection: AsyncConnection,
+    precision_replay: PrecisionReplay,
+    campaign: Row[Any],
+    deadline: float,
+    *,
+    now: datetime,
+) -> CampaignPace:
+    if campaign.status == "draft":
+        return CampaignPace()
+    answers = (await connection.execute(LOAD_FIRST_AND_LAST_ANSWER, {"campaign": campaign.id})).one()
+    if answers.last_at is None:
+        return CampaignPace()
+    rate = ""
+    if campaign.status == "running" and answers.first_at is not None:
+        minutes = await count_hits_per_minute(connection, campaign.id, now)
+        recent = pace.recent_hits_and_hourly_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
+        quiet = pace.describe_silence(minutes, minutes_since_epoch(now))
+        rate = f"{recent[1]:,.0f} HITs/h" if recent and not quiet else ""
+    design = design_of(campaign)
+    if not design.is_ordered:
+        return CampaignPace(answers.last_at, rate)
+    widest = 0.0
+    for criterion_view in criterion_views(campaign):
+        interval = await precision_replay.load_typical_interval(
+            connection, criterion_view, in_time=time.monotonic() < deadline
+        )
+        if interval is None:
+            return CampaignPace(answers.last_at, rate, "being read")
+        widest = max(widest, interval)
+    return CampaignPace(answers.last_at, rate, design.unit.format_spread(widest))

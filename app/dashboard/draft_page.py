@@ -1,0 +1,26 @@
+"""A draft's page: how much will be asked."""
+
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns import rehearsal_offer, summaries
+from app.designs.registry import design_of
+
+
+async def load_draft_page(connection: AsyncConnection, slug: str) -> dict[str, Any]:
+    """What the page shows of the draft with this slug. Raises `NotFound` (`campaign_not_found`)."""
+    campaign = await summaries.find_campaign_with_progress(connection, slug)
+    return {
+        "campaign": campaign,
+        "hits": planned_hit_count(campaign),
+        "rehearsal": await rehearsal_offer.load_rehearsal_offer(connection, campaign),
+    }
+
+
+def planned_hit_count(campaign: Row[Any]) -> int:
+    """How many HITs will be answered, of a draft of `listed`."""
+    always_shown_count = len(design_of(campaign).always_shown)
+    wanted = max(0, campaign.judgments_wanted - always_shown_count * campaign.judgments_per_item)
+    return int(-(-wanted // (campaign.items_per_hit - always_shown_count)))

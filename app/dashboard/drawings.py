@@ -1,0 +1,197 @@
+"""The charts of a campaign's page as drawings for papers, black on white: where everything stands, in SVG units."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from app.chart_axes import LinearScale, Tick, round_step
+from app.dashboard.history import EARLY_JUDGMENTS
+from app.dashboard.item import ItemPage, PosteriorCurve
+from app.dashboard.snapshot import shorten_item_name
+from app.dashboard.table import ItemsPage
+from app.designs.scale import MAX_POINTS
+from app.designs.unit import Unit
+from app.errors import pluralize
+
+DRAWING_LEFT, DRAWING_RIGHT, DRAWING_TOP, DRAWING_BOTTOM = 64, 616, 40, 312  # of the axes; the template is 640 wide
+FOREST_ROW_HEIGHT, FOREST_NAMES_WIDTH = 20, 200  # of a forest plot: height of a row, room for the names
+
+# How the curves after 1, 5 and 10 judgments are told apart, here and on the page: length of a dash, and of its gap.
+EARLY_CURVE_DASHES = dict(zip(EARLY_JUDGMENTS, ((1, 3), (4, 3), (9, 3)), strict=True))
+
+CALIBRATED_KEY_TEXT = "; thick: calibrated 95 % interval"
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """One row of a forest plot: name, where its posterior's interval begins, its score lies and that interval ends, and
+    where the calibrated interval begins and ends, if there is one.
+    """
+
+    name: str
+    y: float
+    low: float
+    score: float
+    high: float
+    calibrated: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class EarlierCurve:
+    """A curve from before, with the words that name it in the key and its dashes: lengths of line and of gap."""
+
+    curve: list[tuple[float, float]]
+    label: str
+    dash: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing: ticks at their places with their words, and bars (x, y, width, height), curves, or marks;
+    where on the x axis the campaign was changed.
+    """
+
+    title: str
+    x_title: str
+    x_ticks: list[Tick]
+    y_title: str = ""
+    y_ticks: list[Tick] = field(default_factory=list)
+    bars: list[tuple[float, float, float, float]] = field(default_factory=list)
+    curve: list[tuple[float, float]] = field(default_factory=list)
+    marks: list[ForestRow] = field(default_factory=list)
+    earlier: list[EarlierCurve] = field(default_factory=list)
+    changes: list[float] = field(default_factory=list)
+    key_x: float = 0
+    left: float = DRAWING_LEFT
+    bottom: float = DRAWING_BOTTOM
+
+
+def vertical_axis(maximum: float) -> tuple[LinearScale, list[Tick]]:
+    """A y axis from 0 to at least `highest`, in two to five steps of 1, 2 or 5 times a power of ten."""
+    maximum = maximum or 1.0
+    step = round_step(maximum)
+    steps = math.ceil(maximum / step)
+    y = LinearScale(0, steps * step, DRAWING_BOTTOM, DRAWING_TOP)
+    return y, y.ticks(steps)
+
+
+def bar_chart_drawing(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heights: Sequence[float]) -> Drawing:
+    """Bars of equal width side by side over the whole x axis."""
+    y, y_ticks = vertical_axis(max(heights, default=0))
+    step = (DRAWING_RIGHT - DRAWING_LEFT) / max(1, len(heights))
+    bars = [
+        (round(DRAWING_LEFT + i * step, 2), y(height), round(step - 1, 2), round(DRAWING_BOTTOM - y(height), 2))
+        for i, height in enumerate(heights)
+    ]
+    return Drawing(title, x_title, x_ticks, y_title, y_ticks, bars)
+
+
+def score_axis_title(unit: Unit, *, calibrated: bool) -> str:
+    """What an axis says on which scores lie with their intervals."""
+    return f"{unit.axis_title} (line: the posterior’s 95 % interval{CALIBRATED_KEY_TEXT * calibrated})"
+
+
+def unit_ticks(x: LinearScale, unit: Unit) -> list[Tick]:
+    """Of an axis of places."""
+    if unit.ticks is None:
+        return x.ticks()
+    return [(x(place), words) for place, words in unit.ticks if x.low <= place <= x.high]
+
+
+def distribution_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
+    histogram = state_figures["histogram"]
+    x = LinearScale(histogram["low"], histogram["high"], DRAWING_LEFT, DRAWING_RIGHT)
+    title = f"Distribution of {unit.title.lower()}s"
+    return bar_chart_drawing(title, unit.axis_title, "items", unit_ticks(x, unit), histogram["counts"])
+
+
+def pace_drawing(state_figures: dict[str, Any]) -> Drawing:
+    pace_figures = state_figures["pace"]
+    seconds = pace_figures["minutes"] * 60
+    end = pace_figures["start"] + len(pace_figures["bars"]) * seconds
+    x = LinearScale(pace_figures["start"], end, DRAWING_LEFT, DRAWING_RIGHT)
+    moments = [
+        datetime.fromtimestamp(pace_figures["start"] + (end - pace_figures["start"]) * step / 4, UTC)
+        for step in range(5)
+    ]
+    ticks = [(x(moment.timestamp()), f"{moment:%H:%M}") for moment in moments]
+    x_title = f"time (UTC, from {moments[0]:%Y-%m-%d %H:%M}; a bar is {pace_figures['minutes']} min)"
+    return bar_chart_drawing("Pace", x_title, "HITs per hour", ticks, pace_figures["bars"])
+
+
+def pace_table_rows(state_figures: dict[str, Any]) -> list[tuple[datetime, int]]:
+    """The bars as a table: when each begins, and its HITs per hour."""
+    pace_figures = state_figures["pace"]
+    step = timedelta(minutes=pace_figures["minutes"])
+    start = datetime.fromtimestamp(pace_figures["start"], UTC)
+    return [(start + i * step, hits) for i, hits in enumerate(pace_figures["bars"])]
+
+
+def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Drawing:
+    """The posterior's curve and, dashed, those before; the mark in it is the score with its 95 % interval, and the
+    calibrated one if that is in the same unit.
+    """
+    current_curve = item_page.now
+    x = LinearScale(min(0.0, item_page.x[0]), max(MAX_POINTS, item_page.x[-1]), DRAWING_LEFT, DRAWING_RIGHT)
+    y, y_ticks = vertical_axis(max(max(one.density) for one in (current_curve, *item_page.earlier)))
+
+    def curve_points(posterior_curve: PosteriorCurve) -> list[tuple[float, float]]:
+        return [(x(at), y(value)) for at, value in zip(item_page.x, posterior_curve.density, strict=True)]
+
+    earlier = [
+        EarlierCurve(curve_points(one), f"after {one.judgments}", EARLY_CURVE_DASHES[one.judgments])
+        for one in item_page.earlier
+    ]
+    ends = (x(item_page.calibrated[1]), x(item_page.calibrated[2])) if item_page.calibrated and calibrated else None
+    mark = ForestRow("", DRAWING_BOTTOM - 6, x(current_curve.low), x(current_curve.score), x(current_curve.high), ends)
+    title = (
+        f"{shorten_item_name(item_page.row.shown)}: posterior after {pluralize(current_curve.judgments, 'judgment')}"
+    )
+    x_title = score_axis_title(unit, calibrated=ends is not None)
+    figure = Drawing(
+        title,
+        x_title,
+        unit_ticks(x, unit),
+        unit.density_axis_title,
+        y_ticks,
+        curve=curve_points(current_curve),
+        marks=[mark],
+    )
+    # The key stands where the curves are low.
+    return replace(
+        figure, earlier=earlier, key_x=DRAWING_LEFT + 12 if current_curve.score > MAX_POINTS / 2 else DRAWING_RIGHT - 96
+    )
+
+
+def uncertainty_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
+    """How the typical interval shrinks as answers come in. unit: of means."""
+    points = state_figures["uncertainty"]["points"] or [[0, 0]]
+    x, (y, y_ticks) = (
+        LinearScale(0, max(1, points[-1][0]), DRAWING_LEFT, DRAWING_RIGHT),
+        vertical_axis(max(value for _, value in points)),
+    )
+    curve = [(x(answers), y(value)) for answers, value in points]
+    y_title = f"typical interval, {unit.spread_axis_title}"
+    changes = [x(min(answers, points[-1][0])) for answers in state_figures["uncertainty"]["changes"]]
+    return Drawing("Uncertainty", "HITs answered", x.ticks(), y_title, y_ticks, curve=curve, changes=changes)
+
+
+def forest_plot_drawing(items_page: ItemsPage, domain: tuple[float, float], unit: Unit, *, calibrated: bool) -> Drawing:
+    """The rows of the table with their intervals, in its order."""
+    bottom = DRAWING_TOP + FOREST_ROW_HEIGHT * max(1, len(items_page.lines))
+    x = LinearScale(domain[0], domain[1], FOREST_NAMES_WIDTH, DRAWING_RIGHT)
+    marks = [
+        ForestRow(
+            shorten_item_name(f"{line.label}: {line.item.shown}" if line.label else line.item.shown),
+            DRAWING_TOP + FOREST_ROW_HEIGHT * (i + 0.5),
+            x(line.low),
+            x(line.score),
+            x(line.high),
+            (x(line.calibrated_low), x(line.calibrated_high)) if line.calibrated and calibrated else None,
+        )
+        for i, line in enumerate(items_page.lines)
+    ]
+    title, x_title = f"{unit.title}s", score_axis_title(unit, calibrated=calibrated)
+    return Drawing(title, x_title, unit_ticks(x, unit), marks=marks, left=FOREST_NAMES_WIDTH, bottom=bottom)

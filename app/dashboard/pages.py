@@ -1,0 +1,301 @@
+"""A campaign's page for researchers: the page, its live updates, and what lies behind its charts."""
+
+import csv
+import io
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
+
+from app.accounts.guards import CurrentAccess, is_still_admitted, require_researcher
+from app.alerts import listings as alerts
+from app.analysis.pages.analysis import CriterionNameQuery, campaign_page_context
+from app.annotation.platforms import visit_limit
+from app.annotation.platforms.registry import platforms_with_pages, public_link
+from app.campaigns import experiment_arms, lifecycle, rehearsal_offer, summaries
+from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
+from app.dashboard import campaign_list, draft_page, drawings, item, table, uncompared_systems, unjudged_items
+from app.dashboard.heatmap import Heatmap, closest_rows
+from app.dashboard.live import LiveDashboards
+from app.dashboard.state import DashboardState
+from app.database import audit_log
+from app.database.alerts import alert_sentence
+from app.database.bulk import open_snapshot
+from app.designs.criteria import criterion_number, find_criterion
+from app.designs.registry import design_of
+from app.designs.scale import MAX_POINTS
+from app.errors import Conflict, NotFound
+from app.http.dependencies import (
+    Database,
+    Now,
+    allow_external_media,
+    download_headers,
+    get_now,
+    is_script_request,
+    render_page,
+    request_base_url,
+)
+from app.http.templating import english_environment
+from app.quality import listings as findings
+from app.record.campaign_law import law_of
+
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
+
+home_router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+
+RECONNECT_EVENT = b"retry: 1000\n\n"  # milliseconds until a browser comes back
+HEARTBEAT_EVENT = b": still here\n\n"
+LOGGED_OUT_EVENT = b"event: logged-out\ndata:\n\n"
+FIGURE_MEDIA_TYPES = {"csv": "text/csv", "svg": "image/svg+xml"}
+
+
+async def items_view_from_query(
+    *,
+    sort: table.ItemSort = "score",
+    order: Literal["up", "down"] = "down",
+    search: Annotated[str, Query(max_length=200)] = "",
+    page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
+    item: Annotated[str, Query(max_length=1000)] = "",
+    criterion: CriterionNameQuery = "",
+) -> table.ItemsView:
+    return table.ItemsView(sort, order == "up", search.strip(), page, item, criterion)
+
+
+ItemsViewQuery = Annotated[table.ItemsView, Depends(items_view_from_query)]
+
+
+def get_live_dashboards(request: Request) -> LiveDashboards:
+    live: LiveDashboards = request.app.state.live
+    return live
+
+
+async def load_launched_campaign(database: Database, slug: str, criterion: CriterionNameQuery = "") -> Any:
+    """The campaign, by the criterion of the address. Raises `Conflict` (`not_launched`) for a draft, which has no
+    posteriors to show, and `NotFound` (`criterion_not_found`).
+    """
+    async with database.connect() as connection:
+        campaign = find_criterion(await lifecycle.find_campaign(connection, slug), criterion)
+    if campaign.status == "draft":
+        raise Conflict(f"“{campaign.name}” is a draft. Its figures appear once it is launched.", code="not_launched")
+    return campaign
+
+
+LaunchedCampaign = Annotated[Any, Depends(load_launched_campaign)]
+
+
+@home_router.get("")
+async def campaigns_page(
+    request: Request, database: Database, access: CurrentAccess, now: Now, *, archived: bool = False
+) -> HTMLResponse:
+    """The campaigns that are there for them, or those that were archived."""
+    async with database.begin() as connection:
+        rows = await summaries.load_campaign_list(connection, archived=archived, access=access)
+        campaign_paces = await campaign_list.load_campaign_paces(
+            connection, get_live_dashboards(request).followers.precisions, rows, now=now
+        )
+        count = await summaries.count_archived_campaigns(connection, access=access)
+        rehearsals = (
+            [] if archived else await summaries.load_campaign_list(connection, only_rehearsals=True, access=access)
+        )
+    context = {"campaigns": rows, "going": campaign_paces, "archived": archived, "archived_count": count}
+    context |= {"rehearsals": rehearsals}
+    return render_page(request, "admin/campaigns.html", context)
+
+
+@router.get("")
+async def dashboard_page(
+    request: Request, database: Database, access: CurrentAccess, *, slug: str, view: ItemsViewQuery, now: Now
+) -> HTMLResponse:
+    """The whole page, or for our script the parts that depend on its address: the head, the table, the item."""
+    async with database.connect() as connection:
+        campaign = await lifecycle.find_campaign(connection, slug)
+        arm = await experiment_arms.find_campaign_arm(connection, campaign.id, access)
+        if campaign.status == "draft":
+            return render_page(
+                request,
+                "admin/_dashboard_draft.html",
+                await draft_page.load_draft_page(connection, slug) | {"experiment": arm},
+            )
+    campaign = find_criterion(campaign, view.criterion)
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    async with database.connect() as connection:
+        items_page = await table.load_items_page(connection, campaign, view, state.intervals)
+        unjudged = await unjudged_items.list_unjudged_items(connection, campaign)
+        left_over = await uncompared_systems.list_uncompared_systems(connection, campaign)
+        unseen_alerts = await alerts.list_alerts(connection, campaign.id)
+        turned_away = await visit_limit.count_recent_refusals(connection, campaign.id, now=now)
+        changes = await audit_log.load_changes_since_launch(connection, campaign.id)
+        annotators_with_findings = await findings.count_annotators_with_findings(connection, campaign.id)
+        rehearsal = (
+            None if state.figures["answered"] else await rehearsal_offer.load_rehearsal_offer(connection, campaign)
+        )
+    allow_external_media(request, campaign)
+    base, done_at = request_base_url(request), state.figures["done_at"]
+    link = public_link(*experiment_arms.annotator_link_base(base, campaign, arm))
+    context = campaign_page_context(campaign) | {
+        "law": law_of(campaign),
+        "design": design_of(campaign),
+        "unit": design_of(campaign).score_unit(law_of(campaign)),
+        "shown": items_page,
+        "unjudged": unjudged,
+        "left_over": left_over,
+        "alerts": unseen_alerts,
+        "people_found": annotators_with_findings,
+        "alert_said": alert_sentence,
+        "changed": changes,
+        "change_said": audit_log.describe_log_line,
+        "changes": audit_log.displayed_changes,
+        "state": state,
+        "item": await load_viewed_item(database, campaign, view, state) if view.item else None,
+        "dashes": drawings.EARLY_CURVE_DASHES,
+        "now": now,
+        "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
+        "public_link": link,
+        "platforms": platforms_with_pages(),
+        "code": qr_code_svg(link),
+        "only_here": base if is_loopback_url(base) else None,
+        "rehearsal": rehearsal,
+        "turned_away": turned_away,
+        "experiment": arm,
+        "pace_rows": drawings.pace_table_rows(state.figures),
+    }
+    return render_page(
+        request, "admin/_dashboard_parts.html" if is_script_request(request) else "admin/campaign.html", context
+    )
+
+
+async def load_viewed_item(
+    database: Database, campaign: Any, items_view: table.ItemsView, state: DashboardState
+) -> item.ItemPage:
+    """The view's item."""
+    async with open_snapshot(database) as connection:
+        return await item.load_item_page(connection, campaign, items_view.item, state.history, state.intervals)
+
+
+@router.get("/events")
+async def stream_events(
+    request: Request, database: Database, campaign: LaunchedCampaign, last_event_id: Annotated[str, Header()] = ""
+) -> StreamingResponse:
+    """Server-sent events: the newest state now, then each that differs. A state's version is its event's id."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield RECONNECT_EVENT
+        newest = get_live_dashboards(request).stream_states(
+            campaign.slug, criterion_number(campaign), seen_version=last_event_id
+        )
+        async with aclosing(newest) as states:
+            async for state in states:
+                if not await is_still_admitted(request, database, await get_now()):
+                    yield LOGGED_OUT_EVENT
+                    return
+                yield HEARTBEAT_EVENT if state is None else format_state_event(state)
+
+    return StreamingResponse(stream(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+def format_state_event(state: DashboardState) -> bytes:
+    return f"id: {state.version}\ndata: {state.figures_json}\n\n".encode()
+
+
+def require_heatmap(campaign: Any, state: DashboardState) -> Heatmap:
+    """The match quality of all pairs. Raises `NotFound` (`figure_not_found`) where items stand on no scale."""
+    if state.heatmap is None:
+        raise NotFound(
+            f"The items of “{campaign.name}” have labels, and stand on no scale on which pairs could be near.",
+            code="figure_not_found",
+        )
+    return state.heatmap
+
+
+@router.get("/match-quality")
+async def match_quality_page(request: Request, campaign: LaunchedCampaign, now: Now) -> HTMLResponse:
+    """The heatmap as a table: for each item, or group of items, the one it is best compared with."""
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    heatmap, labels = require_heatmap(campaign, state), state.figures["heatmap"]["labels"]
+    unit = design_of(campaign).score_unit(law_of(campaign))
+    rows = [
+        (labels[row], unit.format_value(score * MAX_POINTS), labels[other], heatmap.quality[row, other])
+        for row, (score, other) in enumerate(zip(heatmap.score.tolist(), closest_rows(heatmap).tolist(), strict=True))
+    ]
+    return render_page(
+        request,
+        "admin/_dashboard_match_quality.html",
+        campaign_page_context(campaign) | {"rows": rows, "picture": heatmap, "unit": unit},
+    )
+
+
+@router.get("/match-quality.csv")
+async def match_quality_csv_file(request: Request, campaign: LaunchedCampaign, now: Now) -> Response:
+    """All cells of the heatmap, to four decimals."""
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    heatmap, labels = require_heatmap(campaign, state), state.figures["heatmap"]["labels"]
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["", *labels])
+    for label, cells in zip(labels, heatmap.quality.tolist(), strict=True):
+        writer.writerow([label, *(f"{quality:.4f}" for quality in cells)])
+    return inline_file_response(campaign, "match-quality", "csv", out.getvalue(), now)
+
+
+@router.get("/figures/item.svg")
+async def item_figure_svg(
+    request: Request, database: Database, campaign: LaunchedCampaign, view: ItemsViewQuery, now: Now
+) -> Response:
+    """The posterior of the view's item, now and before."""
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    design, law = design_of(campaign), law_of(campaign)
+    item_page = await load_viewed_item(database, campaign, view, state)
+    drawing = drawings.density_drawing(item_page, design.score_unit(law), calibrated=design.shares_axis_with(law))
+    return inline_file_response(campaign, "item", "svg", render_drawing_svg(drawing), now)
+
+
+@router.get("/figures/scores.svg")
+async def scores_figure_svg(
+    request: Request, database: Database, campaign: LaunchedCampaign, view: ItemsViewQuery, now: Now
+) -> Response:
+    """The rows of the view with their intervals."""
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    async with database.connect() as connection:
+        items_page = await table.load_items_page(connection, campaign, view, state.intervals)
+    histogram = state.figures["histogram"]
+    domain = (histogram["low"], histogram["high"])
+    design, law = design_of(campaign), law_of(campaign)
+    drawing = drawings.forest_plot_drawing(
+        items_page, domain, design.score_unit(law), calibrated=design.shares_axis_with(law)
+    )
+    return inline_file_response(campaign, "scores", "svg", render_drawing_svg(drawing), now)
+
+
+@router.get("/figures/{name}.svg")
+async def campaign_figure_svg(
+    request: Request, campaign: LaunchedCampaign, name: Literal["distribution", "pace", "uncertainty"], now: Now
+) -> Response:
+    """What the histogram, the bars and the curve of uncertainty show, with times in UTC."""
+    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    if name == "pace":
+        return inline_file_response(
+            campaign, name, "svg", render_drawing_svg(drawings.pace_drawing(state.figures)), now
+        )
+    if name == "uncertainty":
+        if not design_of(campaign).is_ordered:
+            raise NotFound("Of labels without an order there is no mean, and no interval.", code="figure_not_found")
+        drawing = drawings.uncertainty_drawing(state.figures, design_of(campaign).unit)
+        return inline_file_response(campaign, name, "svg", render_drawing_svg(drawing), now)
+    drawing = drawings.distribution_drawing(state.figures, design_of(campaign).score_unit(law_of(campaign)))
+    return inline_file_response(campaign, name, "svg", render_drawing_svg(drawing), now)
+
+
+def render_drawing_svg(drawing: drawings.Drawing) -> str:
+    return english_environment.get_template("admin/_dashboard_figure.xml").render(figure=drawing)
+
+
+def inline_file_response(campaign: Any, file_kind: str, extension: str, content: str, now: datetime) -> Response:
+    """Return a file that browsers show, and save under the campaign's name, its criterion and the date."""
+    criterion = campaign.criterion_name if campaign.criteria else ""
+    headers = download_headers(campaign.slug, file_kind, extension, criterion, now=now, inline=True)
+    return Response(content, media_type=FIGURE_MEDIA_TYPES[extension], headers=headers)

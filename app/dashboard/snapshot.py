@@ -1,0 +1,168 @@
+"""What is read of a campaign for its page, as of one moment: counts from SQL, the rest from what is in memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.campaigns.item_list import count_made_up_hits
+from app.campaigns.rehearsal_offer import is_rehearsal_crowd_gone
+from app.dashboard.halo import HaloState, can_estimate_halo
+from app.dashboard.heatmap import MAX_HEATMAP_ROWS
+from app.dashboard.history import PosteriorHistory
+from app.dashboard.implied import ImpliedState
+from app.dashboard.incremental import IncrementalReplays
+from app.dashboard.precision import Precision
+from app.database.audit_log import load_changes_since_launch
+from app.database.bulk import fetch_arrays_on_driver
+from app.database.session import Driver, driver_of
+from app.database.tables import items
+from app.designs.criteria import criterion_number, criterion_view
+from app.inference.ground.arrays import Array, Mask
+from app.record import pace
+from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute
+from app.record.responses import COUNTING_RESPONSES_CONDITION
+from app.selection.rule import GONE_OFFSET, SETTLED_OFFSET, Counts, Index
+
+MAX_ITEM_NAME_CHARACTERS = 60
+
+COUNT_LEASED_HITS = """
+    SELECT count(*) FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL AND leader IS NOT NULL
+    AND expires_at > :now"""
+
+LOAD_CAMPAIGN_COUNTS = text(f"""
+    SELECT {FIRST_ANSWER_TIME_COLUMN},
+           (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
+            AND EXISTS (SELECT 1 FROM responses r
+                        WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {COUNTING_RESPONSES_CONDITION})) AS annotators,
+           ({COUNT_LEASED_HITS}) AS open_hits
+""")  # noqa: S608  (made of constants)
+
+LIST_SCORES_OF_CRITERION = """
+    SELECT score, variance FROM current_posteriors WHERE campaign_id = $1 AND criterion = $2 ORDER BY number
+"""
+
+
+@dataclass(frozen=True)
+class CampaignSnapshot:
+    """What was read of a campaign by a criterion, as of one moment: how many HITs count, those by minute, arrays (N,),
+    names if few.
+
+    gone: which items have left the pool, since so many people could not judge them. settled: which are released.
+    """
+
+    campaign: Any
+    as_of: datetime
+    hit_count: int
+    counts: Row[Any]
+    simulated_hit_count: int
+    hits_by_minute: dict[int, int]
+    item_names: list[str]
+    score: Array
+    variance: Array
+    judgments: Counts
+    is_gone: Mask
+    is_settled: Mask
+    precision: Precision
+    history: PosteriorHistory
+    implied: ImpliedState | None
+    halo: HaloState | None
+    changes: Sequence[Row[Any]]  # of the campaign since its launch, as the audit log has it
+    crowd_gone: bool  # it is a rehearsal, and no process leads its crowd any more
+
+    @property
+    def drawn_judgments(self) -> Counts:
+        """The judgments of the items that are drawn: all but those that every HIT shows."""
+        return np.delete(self.judgments, self.campaign.always_shown)
+
+    @property
+    def judgments_left(self) -> int:
+        """Judgments still wanted."""
+        return int(np.maximum(self.wanted_per_item - self.drawn_judgments, 0).sum())
+
+    @property
+    def judgments_wanted(self) -> int:
+        """Judgments in all."""
+        return int(self.wanted_per_item.sum())
+
+    @cached_property
+    def wanted_per_item(self) -> Counts:
+        """Of the items that are drawn; of those that have left the pool or are settled, what they have."""
+        gone = np.delete(self.is_gone | self.is_settled, self.campaign.always_shown)
+        return np.where(gone, self.drawn_judgments, int(self.campaign.judgments_per_item))
+
+    @property
+    def unread_answers(self) -> int:
+        """Answers that the calibrated intervals do not know yet."""
+        return self.hit_count - self.precision.answers
+
+    @property
+    def time_span(self) -> tuple[float, float]:
+        """Seconds since 1970, of the first answer and of this moment."""
+        now = self.as_of.timestamp()
+        return min(self.counts.first_at.timestamp(), now) if self.counts.first_at else now, now
+
+    @property
+    def recent_rate(self) -> tuple[int, float] | None:
+        return pace.recent_hits_and_hourly_rate(self.hits_by_minute, *self.time_span)
+
+
+async def load_campaign_snapshot(
+    connection: AsyncConnection, cache: PosteriorCache, replays: IncrementalReplays, campaign: Any, *, now: datetime
+) -> CampaignSnapshot:
+    """As of now, of a campaign that was launched, by the criterion by which it is read."""
+    as_of = min(now, campaign.finished_at or now)
+    simulated_hits = await count_made_up_hits(connection, campaign.id)  # first, so that they are never more than all
+    counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, {"campaign": campaign.id, "now": now})).one()
+    hits_by_minute = await count_hits_per_minute(connection, campaign.id, as_of)
+    driver = await driver_of(connection)
+    index = (await cache.load_current_index(driver, campaign)).index
+    # Copies: the originals change under other requests while a thread draws.
+    is_gone, is_settled = index.judgments & GONE_OFFSET > 0, index.judgments & SETTLED_OFFSET > 0
+    judgments = index.judgments % SETTLED_OFFSET
+    scores = await load_scores_and_variances(driver, campaign, index)
+    names = await load_item_names(connection, campaign.id) if len(index.score) <= MAX_HEATMAP_ROWS else []
+    precision_position = await replays.precisions.load_newest(connection, campaign)
+    history = (await replays.histories.load_newest(connection, campaign)).state
+    hits = precision_position.state.answers + precision_position.remaining
+    skips_implied_pairs = campaign.implied_asked_percent is not None
+    implied_state = (await replays.implied.load_newest(connection, campaign)).state if skips_implied_pairs else None
+    first_criterion = criterion_view(campaign, 0)
+    halo = (await replays.halos.load_newest(connection, first_criterion)).state if can_estimate_halo(campaign) else None
+    changes = await load_changes_since_launch(connection, campaign.id)
+    crowd_gone = await is_rehearsal_crowd_gone(connection, campaign)
+    arrays = *scores, judgments, is_gone, is_settled
+    states = precision_position.state, history, implied_state, halo
+    return CampaignSnapshot(
+        campaign, as_of, hits, counts, simulated_hits, hits_by_minute, names, *arrays, *states, changes, crowd_gone
+    )
+
+
+async def load_scores_and_variances(connection: Driver, campaign: Any, index: Index) -> tuple[Array, Array]:
+    """Score and variance of each item, (N,): those that decide what is asked, or, of several criteria, those of the one
+    by which the campaign is read.
+    """
+    if not campaign.criteria:
+        return index.score.copy(), index.variance.copy()
+    columns = await fetch_arrays_on_driver(
+        connection, LIST_SCORES_OF_CRITERION, (campaign.id, criterion_number(campaign)), score="f8", variance="f8"
+    )
+    item_count = len(index.score)  # an item may have joined since
+    return columns["score"][:item_count], columns["variance"][:item_count]
+
+
+async def load_item_names(connection: AsyncConnection, campaign_id: int) -> list[str]:
+    """What the items of a small campaign are called, by number."""
+    statement = select(items.c.shown).where(items.c.campaign_id == campaign_id).order_by(items.c.number)
+    return [shorten_item_name(shown) for shown in await connection.scalars(statement)]
+
+
+def shorten_item_name(full_name: str) -> str:
+    line = " ".join(full_name.split())
+    return line if len(line) <= MAX_ITEM_NAME_CHARACTERS else line[: MAX_ITEM_NAME_CHARACTERS - 1] + "…"

@@ -1,0 +1,44 @@
+"""What is left of a campaign of systems that ended because nobody could be asked to compare the rest."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.campaign import item_count_sql
+from app.database.open_items import is_open_sql
+from app.database.session import driver_of
+from app.record.outputs import load_segments
+from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
+from app.selection.registry import selection_settings
+
+LIST_UNDERJUDGED_SYSTEMS = text(f"""
+    SELECT i.number, i.external_id, p.judgments FROM posteriors p
+    JOIN items i ON i.campaign_id = p.campaign_id AND i.number = p.subject
+    WHERE {PRESENT_POSTERIORS_CONDITION} AND {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")}
+    AND i.number <> ALL(CAST(:always AS int[])) ORDER BY i.number
+""")  # noqa: S608  (made of constants)
+
+
+async def list_uncompared_systems(connection: AsyncConnection, campaign: Row[Any]) -> Sequence[Row[Any]]:
+    """The systems with fewer judgments than wanted, if they are enough for a HIT, yet no two of them can be compared;
+    none of a campaign that goes on.
+    """
+    if not campaign.segment_count or campaign.status != "finished":
+        return ()
+    parameters = {
+        "wanted": campaign.judgments_per_item,
+        "people": campaign.unjudged_people,
+        "always": campaign.always_shown,
+    }
+    systems = (await connection.execute(LIST_UNDERJUDGED_SYSTEMS, {"campaign": campaign.id, **parameters})).all()
+    if len(systems) < campaign.fewest_items:
+        return ()
+    count = await connection.scalar(select(item_count_sql(campaign.id))) or 0
+    segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, count)
+    asking, always = selection_settings(campaign), campaign.always_shown
+    can_continue = segments.can_compare(
+        [row.number for row in systems], always, n=asking.items_per_hit, min_outputs=asking.min_items + len(always)
+    )
+    return () if can_continue else systems

@@ -1,0 +1,118 @@
+"""The database that Easel works on: the operator's, which DATABASE_URL names, or one of its own."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.database import embedded
+from app.database.migrate import require_newest_schema, schema_revision_on_connection, upgrade_schema
+from app.database.session import DATABASE_ERRORS, SERVING_LIMITS, create_engine, sqlstate_of
+from app.errors import StartupProblem
+from app.settings import Settings, easel_command_line
+from app.text.postgres_address import parse_postgres_address
+
+INSPECT_DATABASE = text("""
+    SELECT to_regclass('campaigns') IS NOT NULL AS has_tables,
+           current_setting('transaction_read_only') = 'on' AS read_only,
+           has_database_privilege(current_database(), 'TEMPORARY') AS may_lease,
+           current_database() AS name, current_user AS person, pg_backend_pid() AS session
+""")
+FIND_BACKEND_PID = text("SELECT pg_backend_pid()")
+POOLER_PROBLEM_MESSAGE = (
+    "DATABASE_URL leads to a pooler that lends a session for a transaction only, and Easel needs sessions of its own. "
+    "Set PgBouncer's pool_mode to session for this database, or connect to PostgreSQL itself."
+)
+# PostgreSQL's codes for a prepared statement that is there already, or is not: another client used the session.
+SHARED_SESSION_CODES = ("42P05", "26000")
+
+
+@dataclass(frozen=True)
+class DatabaseState:
+    """A database that answers: whether it has Easel's tables and takes writes, and the revision of its schema."""
+
+    has_tables: bool
+    takes_writes: bool
+    revision: str | None
+
+
+@contextmanager
+def database_url_for_server(settings: Settings, on_lost: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """The URL of the database of a server: the operator's, or an embedded one that ends with this block.
+
+    `lost` is called, from another thread, when the embedded one ended and could not be started again.
+    """
+    if settings.database_url is None:
+        with embedded.start_postgres(settings.data_dir, on_lost=on_lost) as url:
+            yield url
+    else:
+        if not asyncio.run(inspect_database(settings.database_url)).takes_writes:
+            raise StartupProblem(
+                f"The database at {parse_postgres_address(settings.database_url).url_without_secrets()} takes no writes: it is a standby, "
+                "or set to be read-only. Let DATABASE_URL name the primary, or all servers with commas between them."
+            )
+        yield settings.database_url
+
+
+@contextmanager
+def database_url_for_command(settings: Settings) -> Iterator[str]:
+    """The URL of the database of a command: the operator's, or the embedded one, which a server may be running."""
+    if settings.database_url is None:
+        with embedded.attach_or_start_postgres(settings.data_dir) as url:
+            upgrade_schema(url)
+            yield url
+    else:
+        database = asyncio.run(inspect_database(settings.database_url))
+        if not database.has_tables:
+            raise StartupProblem(
+                f"This database has no tables of Easel yet. Run `{easel_command_line()} migrate` first."
+            )
+        require_newest_schema(database.revision)
+        yield settings.database_url
+
+
+async def inspect_database(url: str) -> DatabaseState:
+    """Return what the database at `url` is like.
+
+    Raises StartupProblem if it does not answer, is behind a pooler that gives no session of one's own, or lets its user
+    make no temporary objects: each connection makes the function by which it leases HITs (`serving/races.py`).
+    """
+    engine = create_engine(url, pool_size=2, limits=SERVING_LIMITS)
+    try:
+        async with engine.connect() as connection:
+            row = (await connection.execute(INSPECT_DATABASE)).one()
+            if not row.may_lease:
+                raise StartupProblem(
+                    f"The user of DATABASE_URL may not make temporary objects, which handing out work needs. "
+                    f'Let the owner of the database run: GRANT TEMPORARY ON DATABASE "{row.name}" TO "{row.person}"'
+                )
+            revision = await schema_revision_on_connection(connection)
+            await connection.commit()
+            if await is_session_shared(engine, row.session):
+                raise StartupProblem(POOLER_PROBLEM_MESSAGE)
+            return DatabaseState(row.has_tables, not row.read_only, revision)
+    except DATABASE_ERRORS as problem:
+        if sqlstate_of(problem) in SHARED_SESSION_CODES:
+            raise StartupProblem(POOLER_PROBLEM_MESSAGE) from None
+        # SQLAlchemy wraps what asyncpg says in words for programmers.
+        cause = (
+            (problem.orig and problem.orig.__cause__) or problem.orig if isinstance(problem, DBAPIError) else problem
+        )
+        reason = " ".join(str(cause).split()) or type(cause).__name__
+        place = parse_postgres_address(url).url_without_secrets()
+        raise StartupProblem(f"The database at {place} does not answer: {reason}. Check DATABASE_URL.") from None
+    finally:
+        await engine.dispose()
+
+
+async def is_session_shared(engine: AsyncEngine, backend_pid: int) -> bool:
+    """Return whether another connection is given the session of one that is idle, as a pooler of transactions does."""
+    try:
+        async with engine.connect() as other:
+            return bool(await other.scalar(FIND_BACKEND_PID) == backend_pid)
+    except DATABASE_ERRORS as problem:  # such as no room for another connection, which says nothing of poolers
+        return sqlstate_of(problem) in SHARED_SESSION_CODES

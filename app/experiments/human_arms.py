@@ -1,0 +1,104 @@
+"""The experiment of Sakaguchi & Van Durme (2018), section 5.1, with people: its arms are campaigns on the verbs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns import experiment_arms, items, lifecycle
+from app.campaigns.columns import ColumnMapping
+from app.campaigns.demo import DEMO_ITEMS_FILE, DEMO_QUESTION_NAME
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.starter_questions import load_question
+from app.errors import Invalid
+
+MAX_EXPERIMENT_NAME_CHARS = 200  # characters of a name
+RECALL_INSTRUCTIONS = "Think of everything you read, hear and say."
+
+# In what each arm differs from the others. From the usual prior on the score of `easl` is the mean of what was said.
+HUMAN_ARMS: dict[str, dict[str, Any]] = {
+    "DA": {
+        "design": "rating",
+        "items_per_hit": 1,
+        "update_law": "easl",
+        "rule": "scores",
+        "instructions": f"{RECALL_INSTRUCTIONS} Use the whole scale.",
+    },
+    "RA": {
+        "design": "ranking",
+        "design_settings": {"best_label": "most frequent", "worst_label": "rarest"},
+        "items_per_hit": 5,
+        "update_law": "ra",
+        "rule": "easl",
+        "instructions": f"{RECALL_INSTRUCTIONS} Compare the verbs with each other; those that are used as often may share a place.",
+    },
+    "EASL": {"design": "slider", "items_per_hit": 5, "update_law": "easl", "rule": "easl"},
+}
+
+
+@dataclass(frozen=True)
+class ExperimentRequest:
+    """The name of an experiment, and how much is asked in each arm. judgments_per_annotator: the most that one person
+    gives, in HITs of as many items as the arm shows; None for no limit.
+    """
+
+    name: str
+    judgments_per_item: int = 10
+    judgments_per_annotator: int | None = None
+
+
+@dataclass(frozen=True)
+class CreatedExperiment:
+    """An experiment as it was set up. name: what commands call it. campaigns: by arm."""
+
+    name: str
+    link_key: str
+    campaigns: Mapping[str, Row[Any]]
+
+
+async def create_experiment(
+    connection: AsyncConnection, wanted: ExperimentRequest, *, launch: bool, now: datetime
+) -> CreatedExperiment:
+    """Make a campaign for each arm, launched or as drafts, and the link that leads to any of them.
+
+    Raises `Invalid` (`experiment_name`) and `Conflict` (`experiment_exists`).
+    """
+    if not 0 < len(wanted.name.strip()) <= MAX_EXPERIMENT_NAME_CHARS:
+        raise Invalid(
+            f"An experiment has a name of 1 to {MAX_EXPERIMENT_NAME_CHARS} characters.", code="experiment_name"
+        )
+    name = lifecycle.slugify_campaign_name(wanted.name)
+    await experiment_arms.refuse_existing_experiment(connection, name)
+    campaigns = {arm: await create_arm_campaign(connection, arm, wanted, launch=launch, now=now) for arm in HUMAN_ARMS}
+    key = await experiment_arms.create_experiment_arms(
+        connection, name, {arm: row.id for arm, row in campaigns.items()}
+    )
+    return CreatedExperiment(name, key, campaigns)
+
+
+async def create_arm_campaign(
+    connection: AsyncConnection, arm: str, request: ExperimentRequest, *, launch: bool, now: datetime
+) -> Row[Any]:
+    """The campaign of an arm, with the verbs."""
+    draft = await lifecycle.create_draft_campaign(connection, arm_campaign_settings(arm, request), now=now)
+    with DEMO_ITEMS_FILE.open("rb") as file:
+        await items.import_items(
+            connection, draft.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
+        )
+    return await lifecycle.apply_transition(connection, draft.slug, "launch", now=now) if launch else draft
+
+
+def arm_campaign_settings(arm: str, request: ExperimentRequest) -> CampaignSettings:
+    """The question that comes with Easel, asked in the arm’s way."""
+    max_judgments = request.judgments_per_annotator
+    changes = {
+        "name": f"{request.name} ({arm})",
+        "judgments_per_item": request.judgments_per_item,
+        "hits_per_annotator": max_judgments and -(-max_judgments // HUMAN_ARMS[arm]["items_per_hit"]),
+    }
+    return CampaignSettings.model_validate(
+        load_question(DEMO_QUESTION_NAME).settings.model_dump() | HUMAN_ARMS[arm] | changes
+    )

@@ -1,0 +1,329 @@
+"""The experiments of Otani et al. (2016): how methods for comparisons of systems bear judges who answer at random
+(section 6.4), and which system is a good baseline (section 6.3).
+
+Made-up judgments are from a model that is none of those compared: Thurstone's, with segments and ties.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from app.experiments import report
+from app.experiments.comparison_file import ComparisonFile
+from app.experiments.figures import plot_curves
+from app.experiments.judged_pairs import (
+    GRADED_METHOD,
+    HOPKINS_METHOD,
+    SCORING_METHODS,
+    WINS_METHOD,
+    JudgedPairs,
+    ScoringMethod,
+    agreement_with_truth,
+    graded_response_columns,
+    score_graded_response,
+)
+from app.experiments.report import format_mean_with_band
+from app.experiments.result_tables import write_figure_table
+from app.experiments.runs import ArmResult, RunExperiment, RunResults, figure_by_arm
+from app.inference.ground.arrays import Array
+from app.inference.observations.baseline import BaselineAdvice, baseline_advice
+
+RANDOM_JUDGE_PERCENTS = (0, 10, 20, 30, 40, 50)  # per cent of the judges
+EXTREME_PERCENTS = (0, 50)
+ALIKE_SEGMENT_SD = 0.3  # standard deviation of a system's outputs where they are alike
+BASELINE_STEP = 2  # every second system is tried as a baseline
+PAPER_ROBUSTNESS = {
+    "pearson": {
+        GRADED_METHOD: (0.929, 0.917, 0.900, 0.879, 0.849, 0.807),
+        HOPKINS_METHOD: (0.931, 0.912, 0.891, 0.864, 0.824, 0.769),
+        WINS_METHOD: (0.904, 0.889, 0.865, 0.841, 0.809, 0.761),
+    },
+    "ndcg": {
+        GRADED_METHOD: (0.883, 0.867, 0.847, 0.822, 0.793, 0.752),
+        HOPKINS_METHOD: (0.859, 0.737, 0.710, 0.678, 0.641, 0.584),
+        WINS_METHOD: (0.848, 0.813, 0.783, 0.762, 0.733, 0.683),
+    },
+}
+AGREEMENT_FIGURES = {"pearson": "Pearson with the truth", "ndcg": "nDCG"}
+
+
+@dataclass(frozen=True)
+class SimulatedJudging:
+    """How systems are compared. judgments: of a run. tie: how near two outputs must seem for a tie. segment_sd: how far
+    a single output lies from its system; noise: of a judge, and log_noise_sd how much judges differ in it. All on the
+    scale on which systems have a standard deviation of 1.
+    """
+
+    systems: int = 17
+    judges: int = 40
+    segments: int = 300
+    judgments: int = 1600
+    tie: float = 0.4
+    segment_sd: float = 1.0
+    noise: float = 0.7
+    log_noise_sd: float = 0.5
+
+    def result_settings(self) -> dict[str, Any]:
+        """What decides the results of a run."""
+        return asdict(self)
+
+    @property
+    def baseline(self) -> int:
+        """In the middle."""
+        return self.systems // 2
+
+    def draw_judges(self, rng: np.random.Generator) -> "SimulatedJudges":
+        """The judges and the outputs of one run."""
+        return SimulatedJudges(self, rng)
+
+    @property
+    def truth(self) -> Array:
+        """(systems,), from the best down."""
+        even = np.linspace(1, -1, self.systems)
+        spread: Array = even / even.std()
+        return spread
+
+
+class SimulatedJudges:
+    """The judges and the outputs of one run."""
+
+    def __init__(self, judging: SimulatedJudging, rng: np.random.Generator) -> None:
+        self.of, self.rng = judging, rng
+        self.noise = judging.noise * np.exp(judging.log_noise_sd * rng.standard_normal(judging.judges))
+        self.output = judging.truth + judging.segment_sd * rng.standard_normal((judging.segments, judging.systems))
+        self.place = rng.permutation(judging.judges) / judging.judges
+
+    def draw_comparisons(self, baseline: int | None, share: float) -> JudgedPairs:
+        """Random comparisons, all with the baseline if there is one; a share of the judges answers at random."""
+        judging, rng = self.of, self.rng
+        size = judging.judgments
+        first = rng.integers(judging.systems, size=size) if baseline is None else np.full(size, baseline)
+        second = (first + rng.integers(1, judging.systems, size=size)) % judging.systems
+        judge, segment = rng.integers(judging.judges, size=size), rng.integers(judging.segments, size=size)
+        difference = (
+            self.output[segment, first] - self.output[segment, second] + self.noise[judge] * rng.normal(size=size)
+        )
+        outcome = np.where(np.abs(difference) < judging.tie, 0, np.sign(difference)).astype(np.int64)
+        return JudgedPairs(first, second, judge, segment, outcome).randomise_judges(self.place, share, rng)
+
+
+class RunJudges(Protocol):
+    """Judges of one run."""
+
+    def draw_comparisons(self, baseline: int | None, share: float) -> JudgedPairs:
+        """Comparisons with a baseline, or any; a share of the judges answers at random."""
+
+
+class ComparisonSource(Protocol):
+    """Where comparisons come from: made up, or drawn from a file."""
+
+    def result_settings(self) -> dict[str, Any]:
+        """What decides the results of a run."""
+
+    @property
+    def truth(self) -> Array:
+        """(systems,)."""
+
+    @property
+    def baseline(self) -> int:
+        """The number of a system."""
+
+    def draw_judges(self, rng: np.random.Generator) -> RunJudges:
+        """The judges of one run."""
+
+
+@dataclass(frozen=True)
+class RandomJudgesExperiment:
+    """Every method, by how many judges answer at random."""
+
+    source: ComparisonSource
+    seed: int
+    methods: Mapping[str, ScoringMethod] = field(default_factory=lambda: SCORING_METHODS)
+    shares: Sequence[int] = RANDOM_JUDGE_PERCENTS
+    name: str = "random-judges"
+
+    def settings(self) -> str:
+        """What decides its results, as text."""
+        settings = {
+            "of": self.source.result_settings(),
+            "seed": self.seed,
+            "methods": [*self.methods],
+            "shares": self.shares,
+        }
+        return json.dumps(settings, sort_keys=True)
+
+    def run(self, run_number: int) -> list[ArmResult]:
+        """The same judges turn careless as their share grows."""
+        return [
+            ArmResult(
+                arm, collect_figures([self.agreement_at_share(method, share, run_number) for share in self.shares]), []
+            )
+            for arm, method in self.methods.items()
+        ]
+
+    def agreement_at_share(self, method: ScoringMethod, share: int, run_number: int) -> dict[str, float]:
+        baseline, truth = self.source.baseline, self.source.truth
+        crowd = self.source.draw_judges(np.random.default_rng([self.seed, run_number]))
+        pairs = crowd.draw_comparisons(baseline if method.uses_baseline_only else None, share / 100)
+        return agreement_with_truth(truth, method.fit(pairs, baseline, len(truth)), baseline)
+
+
+@dataclass(frozen=True)
+class BaselineExperiment:
+    """The graded response model, by which system is the baseline, from the best to the worst."""
+
+    of: SimulatedJudging
+    seed: int
+    name: str = "baselines"
+
+    def settings(self) -> str:
+        """What decides its results, as text."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    def run(self, run_number: int) -> list[ArmResult]:
+        """One crowd, whom every baseline is shown to anew."""
+        return [
+            ArmResult(
+                GRADED_METHOD,
+                collect_figures(
+                    [self.agreement_with_baseline(baseline, run_number) for baseline in self.tried_baselines]
+                ),
+                [],
+            )
+        ]
+
+    @property
+    def tried_baselines(self) -> range:
+        """The systems that are baselines."""
+        return range(0, self.of.systems, BASELINE_STEP)
+
+    def agreement_with_baseline(self, baseline: int, run_number: int) -> dict[str, float]:
+        pairs = self.of.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
+        advice = baseline_advice(graded_response_columns(pairs, baseline)[3])
+        counts = {"won": advice.won, "tied": advice.tied, "lost": advice.lost}
+        score = score_graded_response(pairs, baseline, self.of.systems)
+        return counts | agreement_with_truth(self.of.truth, score, baseline)
+
+
+def collect_figures(rows: list[dict[str, float]]) -> dict[str, list[float]]:
+    return {name: [float(row[name]) for row in rows] for name in rows[0]}
+
+
+def run_judge_experiments(
+    source: SimulatedJudging | ComparisonFile, seed: int, folder: Path, run_experiment: RunExperiment, command: str
+) -> Path:
+    """Run it, and write figures, tables and the report; the file of the report."""
+    experiment = RandomJudgesExperiment(source, seed)
+    results = run_experiment(experiment, "Judges who answer at random")
+    write_figure_table(
+        folder / f"{experiment.name}.parquet", [(experiment, results)], "careless", RANDOM_JUDGE_PERCENTS
+    )
+    path = folder / f"{experiment.name}.md"
+    page, context = (
+        ("judges_of_a_file.md", {"systems": baseline_advice_rows(source), "baseline": source.names[source.baseline]})
+        if isinstance(source, ComparisonFile)
+        else (
+            "judges.md",
+            compare_baselines(BaselineExperiment(source, seed), folder, run_experiment)
+            | compare_alike_outputs(source, seed, folder, run_experiment),
+        )
+    )
+    report.write_report(
+        path, page, of=source, command=command, seed=seed, runs=len(results), shares=RANDOM_JUDGE_PERCENTS, told=draw_robustness(results, folder),
+        **context,
+    )  # fmt: skip
+    return path
+
+
+def draw_robustness(results: RunResults, folder: Path) -> list[dict[str, Any]]:
+    """What judges at random cost every method; its figures are written."""
+    figures = []
+    for name, words in AGREEMENT_FIGURES.items():
+        values = figure_by_arm(results, name)
+        values_by_title = {SCORING_METHODS[arm].title: those for arm, those in values.items()}
+        plot_curves(
+            folder / f"random-judges-{name}.svg",
+            RANDOM_JUDGE_PERCENTS,
+            values_by_title,
+            x_title="% of judges at random",
+            y_title=words,
+        )
+        rows = [
+            [title_with_loss(SCORING_METHODS[arm].title, those), *map(format_mean_with_band, those.T)]
+            for arm, those in values.items()
+        ]
+        figures.append({"name": name, "words": words, "rows": rows, "paper": paper_robustness_rows(name)})
+    return figures
+
+
+def compare_baselines(experiment: BaselineExperiment, folder: Path, run_experiment: RunExperiment) -> dict[str, Any]:
+    """How good the scores are by which system is the baseline, and what is said of it; the figure is written."""
+    results, places = run_experiment(experiment, "Baselines"), [baseline + 1 for baseline in experiment.tried_baselines]
+    write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "baseline", places)
+    values_by_title = {words: figure_by_arm(results, name)[GRADED_METHOD] for name, words in AGREEMENT_FIGURES.items()}
+    x_title, y_title = "place of the baseline, the best first", "Pearson, nDCG"
+    plot_curves(folder / f"{experiment.name}.svg", places, values_by_title, x_title=x_title, y_title=y_title)
+    counts = [figure_by_arm(results, name)[GRADED_METHOD].sum(axis=0).astype(int) for name in ("won", "tied", "lost")]
+    rows = []
+    for k, place in enumerate(places):
+        advice = baseline_advice(np.repeat((-1, 0, 1), [count[k] for count in counts]))
+        rows.append(
+            [
+                str(place),
+                *(format_mean_with_band(those[:, k]) for those in values_by_title.values()),
+                *format_advice(advice),
+            ]
+        )
+    return {"heads": list(values_by_title), "baselines": rows}
+
+
+def compare_alike_outputs(
+    judging: SimulatedJudging, seed: int, folder: Path, run_experiment: RunExperiment
+) -> dict[str, Any]:
+    """What half of the judges at random cost where outputs of a system are alike."""
+    experiment = RandomJudgesExperiment(
+        replace(judging, segment_sd=ALIKE_SEGMENT_SD), seed, shares=EXTREME_PERCENTS, name="alike-outputs"
+    )
+    results = run_experiment(experiment, "Outputs that are alike")
+    write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "careless", EXTREME_PERCENTS)
+    values = figure_by_arm(results, "pearson")
+    rows = [
+        [SCORING_METHODS[arm].title, *map(format_mean_with_band, those.T), format_loss(those)]
+        for arm, those in values.items()
+    ]
+    return {"alike": ALIKE_SEGMENT_SD, "of_alike": rows}
+
+
+def baseline_advice_rows(source: ComparisonFile) -> list[list[str]]:
+    """What is said of each system of a file as the baseline, from the one that wins most down."""
+    advice_and_names = sorted(
+        ((source.advice_for(k), name) for k, name in enumerate(source.names)),
+        key=lambda one: -np.nan_to_num(one[0].share_won),
+    )
+    return [[name, *format_advice(advice)] for advice, name in advice_and_names]
+
+
+def format_advice(advice: BaselineAdvice) -> tuple[str, str]:
+    return "" if np.isnan(advice.share_won) else f"{advice.share_won:.0%}", advice.sentence
+
+
+def title_with_loss(title: str, values: Array) -> str:
+    """An arm, and what half of the judges at random cost it in the mean of runs."""
+    return f"{title} (loses {format_loss(values)})"
+
+
+def format_loss(values: Array) -> str:
+    return f"{(values[:, 0] - values[:, -1]).mean():.3f}"
+
+
+def paper_robustness_rows(figure: str) -> list[list[str]]:
+    """The rows of the paper's Table 1."""
+    rows_by_method = PAPER_ROBUSTNESS[figure]
+    return [
+        [f"{SCORING_METHODS[arm].title} (loses {row[0] - row[-1]:.3f})", *(f"{one:.3f}" for one in row)]
+        for arm, row in rows_by_method.items()
+    ]

@@ -1,0 +1,31 @@
+"""The link of an experiment with people: it leads to a campaign, and stores nothing."""
+
+import secrets
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse
+
+from app.annotation.hits.pages import ANNOTATOR_PATH
+from app.annotation.platforms.links import EXPERIMENT_PATH_PREFIX
+from app.annotation.platforms.registry import PLATFORMS
+from app.errors import NotFound
+from app.experiments.arm_assignment import choose_arm, load_arms_by_link
+from app.http.dependencies import ServingConnection
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get(EXPERIMENT_PATH_PREFIX + ANNOTATOR_PATH)
+async def redirect_to_arm(
+    request: Request, platform_name: str, link_key: str, connection: ServingConnection
+) -> RedirectResponse:
+    """To the campaign of one arm, with all that the platform says. Who has no id there may come to any of them."""
+    platform = PLATFORMS[platform_name]
+    if platform.has_personal_links:
+        raise NotFound("People with links of their own come by those of a campaign.", code="campaign_not_found")
+    arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
+    worker_id = arrival.worker_id if arrival else secrets.token_hex(16)
+    arms = await load_arms_by_link(connection, link_key, platform.name, worker_id)
+    arm = choose_arm(arms, link_key, f"{platform.name} {worker_id}")
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"{platform.entry_path(arm.link_key)}{query}", status_code=303)

@@ -1,0 +1,272 @@
+"""The experiment of Passonneau & Carpenter (2014): the senses of four words, by Dawid-Skene and by votes."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from app.experiments import report
+from app.experiments.figures import plot_bars
+from app.experiments.result_tables import write_parquet_rows
+from app.inference.agreement import krippendorff, label_agreement
+from app.inference.ground.arrays import Array, Integers
+from app.inference.labels import dawid_skene
+from app.inference.labels.dawid_skene import DawidSkeneResult
+
+WORD_SENSE_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "data" / "masc_wordsense"
+SENSE_WORDS = ("add-v", "ask-v", "date-n", "help-v")
+START_ACCURACY = 0.7  # on the diagonal of every response matrix
+SURE_POSTERIOR, LIKELY_POSTERIOR = 0.99, 0.75
+MAX_SENSES = 9  # of a word
+LABELS_TITLE, MAJORITY_TITLE, MODEL_TITLE, MODEL_FROM_VOTES_TITLE = (
+    "labels",
+    "majority of a sentence",
+    "Dawid-Skene",
+    "Dawid-Skene, from votes",
+)
+AGREEMENT_DRAWS, AGREEMENT_SEED = 1000, 2014  # of intervals of agreement
+TRAINED_ALPHA = {
+    "add-v": "0.55",
+    "date-n": "0.47",
+    "help-v": "0.26",
+}  # alpha of trained annotators; of ask the text has none
+# Mean accuracy of annotators by sense, from 1, as far as the text has it.
+PAPER_ACCURACY = {
+    "add-v": {1: 0.90, 2: 0.79, 6: 0.29, 7: 0.19},
+    "help-v": {1: 0.73, 4: 0.64, 5: 0.11, 7: 0.11, 9: 0.11},
+}
+
+NO_DIFFERENCE = "They do not."
+SMOOTHING_REASON = (
+    "Posteriors below that hang on how much is smoothed, and the paper says no more of it than “very weak”."
+)
+SENSE_NUMBERS_REASON = (
+    "What the paper says of 6 and 7 is found of 5 and 6 here: it seems to count the senses otherwise there."
+)
+UNUSED_SENSES_REASON = (
+    "They do not, but it is no finding: no sentence has these senses, and of nine unknown answers each has a ninth."
+)
+
+
+@dataclass(frozen=True)
+class SenseLabels:
+    """Of a word: (n,) each, from 0."""
+
+    items: Integers
+    annotators: Integers
+    senses: Integers
+
+
+@dataclass(frozen=True)
+class SenseWord:
+    """A word of I sentences and K senses. votes: (I, K). found: the fit from a start at which annotators are right
+    seven times of ten; from_votes: that from the shares of votes.
+    """
+
+    name: str
+    labels: SenseLabels
+    votes: Array
+    fit_from_accuracy: DawidSkeneResult
+    fit_from_votes: DawidSkeneResult
+
+    @property
+    def label_shares(self) -> Array:
+        """The prevalence of each sense as the share of labels, (K,)."""
+        total = self.votes.sum(axis=0)
+        return np.asarray(total / total.sum())
+
+    @cached_property
+    def majority_shares(self) -> Array:
+        """As that of sentences with most votes for it, shared where votes tie, (K,)."""
+        most = self.votes == self.votes.max(axis=1, keepdims=True)
+        return np.asarray((most / most.sum(axis=1, keepdims=True)).mean(axis=0))
+
+    @property
+    def model_prevalence(self) -> Array:
+        """By Dawid-Skene, (K,)."""
+        return self.fit_from_accuracy.prevalence
+
+    @property
+    def share_against_majority(self) -> float:
+        """The share of sentences whose most probable sense is not the one with most votes."""
+        return share_of_different_senses(self.fit_from_accuracy.posterior, self.votes)
+
+    @property
+    def accuracy(self) -> Array:
+        """How often annotators are right about a sentence of each sense, in the mean of annotators, (K,)."""
+        return np.asarray(np.nanmean(self.fit_from_accuracy.class_accuracy, axis=0))
+
+
+def share_of_different_senses(table: Array, other: Array) -> float:
+    """The share of sentences that two tables, (I, K), give different senses."""
+    return float((table.argmax(axis=1) != other.argmax(axis=1)).mean())
+
+
+def share_of_sure_sentences(fit: DawidSkeneResult, min_posterior: float = SURE_POSTERIOR) -> float:
+    """The share of sentences one of whose senses has such a posterior."""
+    return float((fit.posterior.max(axis=1) >= min_posterior).mean())
+
+
+def load_sense_labels(name: str) -> SenseLabels:
+    """As annotators gave them: a row for each item, a column for each annotator."""
+    with (WORD_SENSE_FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        _, *rows = csv.reader(file)
+    labels = [(k, j, int(cell) - 1) for k, (_, *cells) in enumerate(rows) for j, cell in enumerate(cells) if cell]
+    items, annotators, senses = np.array(labels).T
+    return SenseLabels(items, annotators, senses)
+
+
+def fit_sense_word(name: str) -> SenseWord:
+    """Its labels, with both fits."""
+    labels = load_sense_labels(name)
+    columns = labels.items, labels.annotators, labels.senses
+    fit_from_accuracy, fit_from_votes = dawid_skene.fit(*columns, start=START_ACCURACY), dawid_skene.fit(*columns)
+    votes = np.zeros(fit_from_accuracy.posterior.shape)
+    np.add.at(votes, (labels.items, labels.senses), 1)
+    return SenseWord(name, labels, votes, fit_from_accuracy, fit_from_votes)
+
+
+def run_word_sense_experiment(folder: Path, command: str) -> Path:
+    """Fit the words, and write figures, a table and the report; the file of the report."""
+    words = [fit_sense_word(name) for name in SENSE_WORDS]
+    rows = [
+        {"word": one.name, "by": how, "sense": k, "prevalence": share}
+        for one in words
+        for how, shares in prevalences_by_title(one).items()
+        for k, share in enumerate(shares.tolist(), start=1)
+    ]
+    write_parquet_rows(folder / "word-senses.parquet", rows, {})
+    for one in words:
+        plot_bars(
+            folder / f"word-senses-{one.name}.svg",
+            prevalences_by_title(one),
+            x_title=f"sense of {one.name}",
+            y_title="prevalence",
+        )
+    path = folder / "word-senses.md"
+    report.write_report(
+        path,
+        "senses.md",
+        command=command,
+        words=[(one.name, f"word-senses-{one.name}.svg") for one in words],
+        rows=[sense_word_row(one) for one in words],
+        starts=[start_comparison_row(one) for one in words],
+        senses=range(1, MAX_SENSES + 1),
+        accuracies=pad_sense_rows([row for one in words for row in accuracy_rows(one)]),
+        agreements=[agreement_row(one) for one in words],
+        compared=paper_comparison_rows({one.name: one for one in words}),
+    )
+    return path
+
+
+def prevalences_by_title(word: SenseWord) -> dict[str, Array]:
+    """Its prevalences."""
+    return {
+        LABELS_TITLE: word.label_shares,
+        MAJORITY_TITLE: word.majority_shares,
+        MODEL_TITLE: word.model_prevalence,
+        MODEL_FROM_VOTES_TITLE: word.fit_from_votes.prevalence,
+    }
+
+
+def sense_word_row(word: SenseWord) -> list[str]:
+    accuracies = np.nanpercentile(word.fit_from_accuracy.accuracy, (0, 50, 100))  # the lowest, the median, the highest
+    uninformative = int(np.sum(word.fit_from_accuracy.mutual_information < 0.1))
+    return [
+        word.name, f"{len(word.votes):,}", f"{len(word.labels.items):,}", str(len(word.fit_from_accuracy.accuracy)),
+        f"{word.label_shares[0]:.3f}", f"{word.majority_shares[0]:.3f}", f"{word.model_prevalence[0]:.3f}", f"{share_of_sure_sentences(word.fit_from_accuracy):.3f}",
+        f"{word.share_against_majority:.3f}", " / ".join(f"{share:.2f}" for share in accuracies), str(uninformative),
+    ]  # fmt: skip
+
+
+def start_comparison_row(word: SenseWord) -> list[str]:
+    """Where the fit ends by where it starts."""
+    fits = word.fit_from_accuracy, word.fit_from_votes
+    cells = [
+        *(f"{fit.prevalence[0]:.3f}" for fit in fits),
+        *(f"{share_of_sure_sentences(fit):.3f}" for fit in fits),
+        *(f"{fit.log_likelihood:,.0f}" for fit in fits),
+    ]
+    return [
+        word.name,
+        *cells,
+        f"{share_of_different_senses(word.fit_from_accuracy.posterior, word.fit_from_votes.posterior):.3f}",
+    ]
+
+
+def accuracy_rows(word: SenseWord) -> list[list[str]]:
+    """By sense, here and in the paper; with the number of sentences."""
+    paper_accuracy, sentences = PAPER_ACCURACY.get(word.name, {}), word.fit_from_accuracy.posterior.sum(axis=0)
+    rows = [
+        [
+            f"{word.name}, in the paper",
+            *(format_two_decimals(paper_accuracy.get(k)) for k in range(1, len(sentences) + 1)),
+        ],
+        [f"{word.name}, here", *(f"{right:.2f}" for right in word.accuracy)],
+        [f"{word.name}, sentences here", *(f"{many:.0f}" for many in sentences)],
+    ]
+    return rows if paper_accuracy else rows[1:]
+
+
+def pad_sense_rows(rows: Sequence[list[str]]) -> list[list[str]]:
+    """With empty cells for senses that a word does not have."""
+    return [row + [""] * (MAX_SENSES + 1 - len(row)) for row in rows]
+
+
+def format_two_decimals(number: float | None) -> str:
+    return "" if number is None else f"{number:.2f}"
+
+
+def agreement_row(word: SenseWord) -> list[str]:
+    """How far the annotators of a word agree, and how far the model's prevalences are from those by majority."""
+    columns = word.labels.items, word.labels.annotators, word.labels.senses
+    rng = np.random.default_rng(AGREEMENT_SEED)
+    alpha = krippendorff.fit(*columns, draws=AGREEMENT_DRAWS, rng=rng)
+    same_label = label_agreement.pairwise_agreement(*columns, draws=AGREEMENT_DRAWS, rng=rng)
+    kappa = label_agreement.cohens_kappa(*columns, draws=1, rng=rng)
+    moved = np.abs(word.model_prevalence - word.majority_shares).sum() / 2
+    return [
+        word.name, TRAINED_ALPHA.get(word.name, "not in the text"), f"{alpha.value:.3f} ({alpha.low:.3f} to {alpha.high:.3f})",
+        f"{kappa.value:.3f}", f"{same_label.value:.3f} ({same_label.low:.3f} to {same_label.high:.3f})", f"{moved:.3f}",
+        f"{share_of_sure_sentences(word.fit_from_accuracy):.3f}",
+    ]  # fmt: skip
+
+
+def paper_comparison_rows(words: dict[str, SenseWord]) -> Sequence[Sequence[str]]:
+    """What the paper says, what is found here, and why they differ."""
+    add, date, helped = (words[name] for name in ("add-v", "date-n", "help-v"))
+    likely = share_of_sure_sentences(helped.fit_from_accuracy, LIKELY_POSTERIOR) - share_of_sure_sentences(
+        helped.fit_from_accuracy
+    )
+    return [
+        ("prevalence of sense 1 of add-v (Figure 4)", "0.51", f"{add.model_prevalence[0]:.2f}", NO_DIFFERENCE),
+        (
+            f"sentences of date-n with a posterior of {SURE_POSTERIOR} or more (Figure 5)",
+            "97%",
+            f"{share_of_sure_sentences(date.fit_from_accuracy):.0%}",
+            NO_DIFFERENCE,
+        ),
+        (
+            f"sentences of help-v with a posterior of {SURE_POSTERIOR} or more",
+            "81%",
+            f"{share_of_sure_sentences(helped.fit_from_accuracy):.0%}",
+            NO_DIFFERENCE,
+        ),
+        (
+            f"sentences of help-v with one of {LIKELY_POSTERIOR} to {SURE_POSTERIOR}",
+            "13%",
+            f"{likely:.0%}",
+            SMOOTHING_REASON,
+        ),
+        ("mean accuracy on senses 1 and 2 of add-v", "0.90, 0.79", join_accuracies(add, 1, 2), NO_DIFFERENCE),
+        ("on its senses 6 and 7", "0.29, 0.19", join_accuracies(add, 6, 7), SENSE_NUMBERS_REASON),
+        ("on senses 1 and 4 of help-v", "0.73, 0.64", join_accuracies(helped, 1, 4), NO_DIFFERENCE),
+        ("on its senses 5, 7 and other", "0.11 each", join_accuracies(helped, 5, 7, 9), UNUSED_SENSES_REASON),
+    ]
+
+
+def join_accuracies(word: SenseWord, *senses: int) -> str:
+    return ", ".join(f"{word.accuracy[k - 1]:.2f}" for k in senses)

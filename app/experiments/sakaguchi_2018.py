@@ -1,0 +1,250 @@
+"""The experiments of Sakaguchi & Van Durme (2018), sections 5.1 and 5.2: 150 items on a scale, asked about by several
+arms, with and without a context effect.
+"""
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from app.campaigns.demo import DEMO_ITEMS_FILE
+from app.errors import Invalid
+from app.experiments import report
+from app.experiments.input_tables import read_table_columns, share_between_ends
+from app.experiments.report import PAPER_GAIN, ReportPart
+from app.experiments.result_tables import write_run_tables
+from app.experiments.runs import RunExperiment, figure_by_arm, final_scores_by_arm
+from app.experiments.simulated_arms import (
+    ALL_SCALE_ARMS,
+    DA_ARM,
+    EASL_ARM,
+    ITEM_CHECKPOINTS,
+    SCALE_ARMS,
+    ScaleExperiment,
+    arm_names,
+)
+from app.simulation.annotators import Population
+
+CONTEXT_EFFECTS = 0.0, 0.25, 0.5, 0.75, 1.0  # by what share the noise falls
+MAX_STATEMENTS = 150
+MIN_SCALE_ITEMS = 10  # items, of which one is the best tenth
+
+
+@dataclass(frozen=True)
+class ScaleMaterial:
+    """Items on a scale. name: of files. item: what one is called. names, truth: of each item, (N,); truth from 0 to 1.
+    compared: of the paper's figures their number, what the paper says, a key of `HERE`, and why it differs.
+    """
+
+    name: str
+    title: str
+    description: str
+    item_noun: str
+    names: tuple[str, ...]
+    truth: tuple[float, ...]
+    paper_comparisons: tuple[tuple[str, str, str, str], ...]
+
+
+def run_scale_experiments(
+    material: ScaleMaterial,
+    population: Population,
+    context: float,
+    seed: int,
+    folder: Path,
+    run_experiment: RunExperiment,
+    command: str,
+) -> Path:
+    """Run every part, and write figures, tables and the report; the file of the report."""
+    parts = [
+        run_report_part(
+            ScaleExperiment(f"{material.name}-context-{effect:g}", material.truth, population, effect, seed, arms),
+            words,
+            run_experiment,
+        )
+        for effect, words, arms in (
+            (0.0, WITHOUT_CONTEXT_TEXT, arm_names(ALL_SCALE_ARMS)),
+            (context, WITH_CONTEXT_TEXT, arm_names(SCALE_ARMS)),
+        )
+    ]
+    contexts = [
+        run_report_part(
+            ScaleExperiment(f"context-{effect:g}", material.truth, population, effect, seed, (DA_ARM, EASL_ARM)),
+            "",
+            run_experiment,
+        )
+        for effect in CONTEXT_EFFECTS
+    ]
+    runs = [(part.experiment, part.results) for part in (*parts, *contexts)]
+    write_run_tables(folder, material.name, runs, ITEM_CHECKPOINTS, material.names)
+    path = folder / f"{material.name}.md"
+    context_of_material = {
+        "title": material.title,
+        "about": material.description,
+        "item": material.item_noun,
+        "command": command,
+    }
+    first_part = parts[0]
+    report.write_report(
+        path,
+        "report.md",
+        **context_of_material,
+        seed=seed,
+        runs=len(first_part.results),
+        looks=ITEM_CHECKPOINTS[-1],
+        parts=[report.render_part(folder, part) for part in parts],
+        distributions=report.draw_distributions(folder, first_part),
+        some=report.example_item_rows(first_part, material.names),
+        heatmap=report.draw_match_quality(folder, first_part),
+        goals=report.draw_goal_figures(folder, first_part),
+        contexts=report.context_effect_rows(contexts),
+        gain=PAPER_GAIN,
+        compared=[
+            (figure, there, RESULT_TEXTS[here](first_part), why)
+            for figure, there, here, why in material.paper_comparisons
+        ],
+    )
+    return path
+
+
+def run_report_part(experiment: ScaleExperiment, introduction: str, run_experiment: RunExperiment) -> ReportPart:
+    effect = experiment.context
+    title = f"With a context effect of {effect:.0%}" if effect else "Without a context effect"
+    return ReportPart(title, introduction, experiment, run_experiment(experiment, title))
+
+
+def final_spearman_text(part: ReportPart) -> str:
+    """Spearman of the paper's three arms, in the mean of runs."""
+    spearman = figure_by_arm(part.results, "spearman")
+    return ", ".join(
+        f"{arm.title} {spearman[arm.name][:, -1].mean():.2f}" for arm in SCALE_ARMS if arm.name in PAPER_ARMS
+    )
+
+
+def score_ranges_text(part: ReportPart) -> str:
+    """Between which scores items lie, in the mean of runs."""
+    scores = final_scores_by_arm(part.results)
+    ends = [(arm.title, *report.score_range_texts(scores[arm.name])) for arm in SCALE_ARMS if arm.name in PAPER_ARMS]
+    return ", ".join(f"{title} {low} to {high}" for title, low, high, _ in ends)
+
+
+def judgments_saved_text(part: ReportPart) -> str:
+    """With how many judgments EASL is as good as direct assessment with those of the paper."""
+    spearman = figure_by_arm(part.results, "spearman")
+    return ", ".join(
+        f"{judgments} by {report.format_judgments_to_match_da(spearman, EASL_ARM, judgments)}"
+        for judgments in PAPER_GAIN.needed
+    )
+
+
+PAPER_ARMS = (DA_ARM, "ra", EASL_ARM)
+RESULT_TEXTS: Mapping[str, Callable[[ReportPart], str]] = {
+    "at the end": final_spearman_text,
+    "ranges": score_ranges_text,
+    "gained": judgments_saved_text,
+    "diagonal": lambda _part: "the same",
+}
+
+
+def lexical_frequency_material() -> ScaleMaterial:
+    """The verbs of the demo campaign."""
+    with DEMO_ITEMS_FILE.open(encoding="utf-8", newline="") as file:
+        rows = [(row["verb"], float(row["oracle"])) for row in csv.DictReader(file)]
+    names, truth = zip(*rows, strict=True)
+    return ScaleMaterial(
+        "lexical-frequency", "Lexical frequency", VERBS_TEXT + METHOD_TEXT, "verb", names, truth, VERB_COMPARISONS
+    )
+
+
+def political_spectrum_material(rows: Sequence[tuple[str, float]] | None, seed: int) -> ScaleMaterial:
+    """Statements with values from 0 to 1, of which 150 at random take part; without any, made-up ones."""
+    rng = np.random.default_rng(seed)
+    about = STATEMENTS_TEXT
+    if rows is None:
+        about, values = SIMULATED_STATEMENTS_TEXT, np.sort(rng.random(MAX_STATEMENTS)).round(4)
+        rows = [(f"statement {k}", value) for k, value in enumerate(values.tolist(), start=1)]
+    elif len(rows) > MAX_STATEMENTS:
+        rows = [rows[k] for k in np.sort(rng.permutation(len(rows))[:MAX_STATEMENTS]).tolist()]
+    names, truth = zip(*rows, strict=True)
+    return ScaleMaterial(
+        "political-spectrum",
+        "Political spectrum",
+        about + METHOD_TEXT,
+        "statement",
+        names,
+        truth,
+        STATEMENT_COMPARISONS,
+    )
+
+
+def load_scale_values(
+    path: Path, text_column: str, value_column: str, ends: tuple[float, float]
+) -> list[tuple[str, float]]:
+    """The items of a table and their values between the ends, as 0 to 1.
+
+    Raises as `columns_of` and `between`, and `Invalid` (`too_few_items`).
+    """
+    rows = [
+        (str(row.values[text_column]), share_between_ends(row, value_column, *ends))
+        for row in read_table_columns(path, (text_column, value_column))
+    ]
+    if len(rows) < MIN_SCALE_ITEMS:
+        raise Invalid(f"{path} has {len(rows)} items; {MIN_SCALE_ITEMS} are the fewest.", code="too_few_items")
+    return rows
+
+
+METHOD_TEXT = (
+    " HITs of 5, each by one of 30 made-up annotators; every arm asks the same people anew. Direct assessment asks "
+    "about all items as often, in a random order; RA, TrueSkill and EASL choose by Algorithm 1 and learn by their own "
+    "law; “aware of annotators” asks as direct assessment does and learns who can be relied on."
+)
+VERBS_TEXT = (
+    "150 verbs, whose true values are their logarithmic frequencies in film subtitles. It answers to section 5.1 of "
+    "Sakaguchi & Van Durme (2018), whose verbs and answers were not published."
+)
+STATEMENTS_TEXT = (
+    "Political statements from a file, whose true values are what the file says of them. It answers to section 5.2 of "
+    "Sakaguchi & Van Durme (2018)."
+)
+SIMULATED_STATEMENTS_TEXT = (
+    "150 made-up statements, whose true values lie anywhere on the scale: a stand-in for those of Bamman & Smith "
+    "(2015), which `--items FILE` takes. It answers to section 5.2 of Sakaguchi & Van Durme (2018)."
+)
+WITHOUT_CONTEXT_TEXT = (
+    "Annotators answer the same whatever stands beside an item: what is gained here comes from choosing items, and "
+    "from knowing annotators, alone."
+)
+WITH_CONTEXT_TEXT = (
+    "Annotators err less where a similar item stands beside, which is what match quality brings together: what is "
+    "gained here beyond the part above comes from that."
+)
+SMALL_GAIN_REASON = (
+    "What choosing items by Algorithm 1 gains is small here, and a context effect adds little: see above."
+)
+DIAGONAL_COMPARISON = ("8", "items on the diagonal come to have the highest match quality", "diagonal", "It does not.")
+NARROW_RANGE_REASON = (
+    "RA learns who stands above whom, not how far from the ends. How narrow its range is depends on how many items are "
+    "alike, on errors, and on how many comparisons there are."
+)
+SIMULATED_VERBS_REASON = (
+    "Made-up annotators see the true value and err at random, so enough of them find it. People know a verb from what "
+    "they have heard and read, which is not this corpus."
+)
+PAPER_RANGES_TEXT = (
+    "where the truth goes from 0 to 100, direct assessment goes from 7.1 to 91.7, RA from 29.9 to 75.8, EASL from 7.4 "
+    "to 91.9 (ten statements)"
+)
+VERB_COMPARISONS = (
+    ("6", "Spearman after 10 judgments on an axis from .5 to .75", "at the end",
+     SIMULATED_VERBS_REASON),
+    ("6", "direct assessment with 3 judgments is matched by EASL with 2", "gained", SMALL_GAIN_REASON),
+    ("7", "all three methods show the distribution of the truth", "ranges", NARROW_RANGE_REASON),
+    DIAGONAL_COMPARISON,
+)  # fmt: skip
+STATEMENT_COMPARISONS = (
+    ("9", "Spearman after 10 judgments above .9 with all methods", "at the end",
+     "The annotators here are made-up, and the statements others."),
+    ("9", "direct assessment with 6 judgments is matched by EASL with 4", "gained", SMALL_GAIN_REASON),
+    ("10 and Table 1", PAPER_RANGES_TEXT, "ranges", NARROW_RANGE_REASON),
+)  # fmt: skip

@@ -1,0 +1,150 @@
+"""Arms that ask and learn in their own way about the same items: what a run of made-up annotators finds of each."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from app.experiments.runs import ArmResult
+from app.inference.ground.arrays import Array
+from app.inference.ground.metrics import pearson, spearman
+from app.inference.online.law import LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
+from app.simulation.annotators import HabitAnnotators, Population, SimulatedAnnotators
+from app.simulation.campaign import SimulatedCampaign
+
+SCALE_ANNOTATORS, SCALE_ITEMS_PER_HIT, SCALE_ROUNDS, SCALE_GAMMA = 30, 5, 10, 0.1
+BEST_SHARE = 0.1  # the share of items that are the best
+EVEN_ORDER = "evenly"  # no rule: all items in turn, in a random order
+ITEM_CHECKPOINTS = tuple(range(1, SCALE_ROUNDS + 1))  # judgments an item
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A way of asking and learning. rule: a key of `RULES`, or `EVENLY`. law: a key of `ONLINE`."""
+
+    name: str
+    title: str
+    rule: str
+    law: str
+
+
+DA_ARM, EASL_ARM, AWARE_ARM, BEST_ARM, SIDES_ARM = "da", "easl", "easl-aware", "best", "threshold"
+SCALE_ARMS = (
+    Arm(DA_ARM, "Direct assessment", EVEN_ORDER, "easl"),
+    Arm("ra", "RA", "easl", "ra"),
+    Arm("trueskill", "TrueSkill", "easl", "trueskill"),
+    Arm(EASL_ARM, "EASL", "easl", "easl"),
+    Arm(AWARE_ARM, "EASL, aware of annotators", EVEN_ORDER, "easl-aware"),
+)
+GOAL_ARMS = (
+    Arm(BEST_ARM, "EASL, asked for the best", "best", "easl"),
+    Arm("best-aware", "The best, aware of annotators", "best", "easl-aware"),
+    Arm(SIDES_ARM, "EASL, asked for the sides", "threshold", "easl"),
+)
+ALL_SCALE_ARMS = (*SCALE_ARMS, *GOAL_ARMS)
+SCALE_ARM_TITLES = {arm.name: arm.title for arm in ALL_SCALE_ARMS}
+
+
+def arm_names(arms: Sequence[Arm]) -> tuple[str, ...]:
+    return tuple(arm.name for arm in arms)
+
+
+@dataclass(frozen=True)
+class ScaleExperiment:
+    """Items on a scale. name: of the file of its results. truth: (N,), 0 to 1. context: the share by which annotators'
+    noise falls where the same value stands beside. arms: the names of those of `EVERY` that take part.
+    """
+
+    name: str
+    truth: tuple[float, ...]
+    population: Population
+    context: float
+    seed: int
+    arms: tuple[str, ...] = arm_names(ALL_SCALE_ARMS)
+
+    def settings(self) -> str:
+        """What decides its results, as text."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    def run(self, run_number: int) -> list[ArmResult]:
+        """How every arm went in one run: one crowd, whom every arm asks anew."""
+        return [
+            measure_arm(arm.name, self.simulate_rounds(arm, run_number), np.array(self.truth))
+            for arm in self.participating_arms
+        ]
+
+    @property
+    def participating_arms(self) -> list[Arm]:
+        """In the order of `EVERY`."""
+        return [arm for arm in ALL_SCALE_ARMS if arm.name in self.arms]
+
+    def simulate_rounds(self, arm: Arm, run_number: int) -> Iterator[SimulatedCampaign]:
+        """The campaign of an arm in one run, as `in_rounds` has it."""
+        crowd = replace(self.population, context=self.context)
+        people = HabitAnnotators(
+            crowd.draw_habits(SCALE_ANNOTATORS, np.random.default_rng([self.seed, run_number])), self.truth
+        )
+        return simulate_arm_rounds(arm, people, people.true_values, [self.seed, run_number, 1])
+
+
+def simulate_arm_rounds(
+    arm: Arm, people: SimulatedAnnotators, truth: Array, seed: Sequence[int]
+) -> Iterator[SimulatedCampaign]:
+    """A campaign as it begins, and after each round, which gives items one judgment on average. truth: (N,)."""
+    size, rule = len(truth), SELECTION_RULES["easl" if arm.rule == EVEN_ORDER else arm.rule]
+    settings = SelectionSettings(
+        judgments_per_item=10**6,
+        items_per_hit=SCALE_ITEMS_PER_HIT,
+        gamma=SCALE_GAMMA,
+        best_count=count_best_items_of(size),
+        threshold=float(np.median(truth)),
+    )
+    campaign = SimulatedCampaign(
+        rule, ONLINE_LAWS[arm.law], settings, LawParameters(), size, np.random.default_rng(seed)
+    )
+    yield campaign
+    hits = campaign.generate_hits(people)
+    for judgments in ITEM_CHECKPOINTS:
+        if arm.rule == EVEN_ORDER or judgments == 1:  # every rule begins with a look at each item
+            campaign.judge_each_item_once(people)
+        else:
+            while len(campaign.hits) * SCALE_ITEMS_PER_HIT < judgments * size:
+                next(hits)
+        yield campaign
+
+
+def count_best_items_of(size: int) -> int:
+    """Of so many items."""
+    return max(1, round(BEST_SHARE * size))
+
+
+def measure_arm(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
+    """What is found after each round but the beginning. truth: (N,)."""
+    next(campaigns)
+    scores = [mine.score for mine in campaigns]
+    figures = {name: [figure(score, truth) for score in scores] for name, figure in ARM_FIGURES.items()}
+    return ArmResult(arm, figures, scores[-1].round(4).tolist())
+
+
+def share_of_best_found(score: Array, truth: Array) -> float:
+    """The share of the truly best items that is among those of the highest scores, (N,) each; of those of the same
+    score at the end of these in the mean of all orders.
+    """
+    best = count_best_items_of(len(truth))
+    is_best = np.isin(np.arange(len(truth)), np.argsort(-truth, kind="stable")[:best])
+    last = np.sort(score)[-best]
+    above, level = score > last, score == last
+    return float((is_best[above].sum() + (best - above.sum()) * is_best[level].mean()) / best)
+
+
+def share_on_right_side(score: Array, truth: Array) -> float:
+    """The share of items on the right side of the median of the truth; (N,) each."""
+    middle = np.median(truth)
+    return float(((score > middle) == (truth > middle)).mean())
+
+
+ARM_FIGURES = {"spearman": spearman, "pearson": pearson, "best": share_of_best_found, "sides": share_on_right_side}

@@ -1,0 +1,65 @@
+"""API: how near a campaign is to its goal."""
+
+from typing import Self
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, Field
+
+from app.accounts.guards import require_program
+from app.analysis.pages.analysis import ProcessFits
+from app.database.campaign import load_campaign_by_slug
+from app.errors import Conflict
+from app.goal_monitor.monitor import load_goal_progress
+from app.goals.progress import Progress
+from app.goals.settings import RELEASE_ITEMS
+from app.http.dependencies import Database, document_refusals
+
+router = APIRouter(
+    prefix="/api/v1/campaigns/{slug}",
+    tags=["Results"],
+    dependencies=[Depends(require_program)],
+    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
+)
+
+
+class GoalProgress(BaseModel):
+    """What is to be reached, and how near it is."""
+
+    goal: str = Field(description="In words.")
+    now: float = Field(description="A chance, a share of items or a correlation, as the goal has it; 0 to 1.")
+    wanted: float = Field(description="What it is to be.")
+    reached: bool = Field(description="Now. A campaign that stopped by itself may have had it once.")
+    measured_by: str = Field(
+        description="The update law whose scores and errors it is measured by; `means` are those of all answers that "
+        "count."
+    )
+    settled: int | None = Field(
+        description="How many items are settled, where they are released one by one: soon nobody is asked about them."
+    )
+
+    @classmethod
+    def from_progress(cls, progress: Progress, *, releases_items: bool) -> Self:
+        """As it was measured."""
+        settled_count = len(progress.settled_items) if releases_items else None
+        return cls(
+            goal=progress.goal_text,
+            now=progress.value,
+            wanted=progress.target,
+            reached=progress.is_reached,
+            measured_by=progress.measured_by,
+            settled=settled_count,
+        )
+
+
+@router.get("/goal", responses=document_refusals({404: "`campaign_not_found`", 409: "`no_goal`, `not_launched`"}))
+async def show_goal(database: Database, fits: ProcessFits, slug: str) -> GoalProgress:
+    """How near the campaign is to its goal, by the newest answers."""
+    async with fits.open_reader(database) as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+        if campaign.status == "draft":
+            raise Conflict(f"“{campaign.name}” is a draft: nobody has answered yet.", code="not_launched")
+        judgments_read = await fits.load_calibrated_evidence(connection, campaign)
+        progress = await load_goal_progress(connection, campaign, await judgments_read.estimate_goal(campaign))
+    if progress is None:
+        raise Conflict(f"“{campaign.name}” has no goal.", code="no_goal")
+    return GoalProgress.from_progress(progress, releases_items=campaign.when_reached == RELEASE_ITEMS)

@@ -1,0 +1,145 @@
+"""A look at how near a campaign is to its goal, in the background after answers came; where it is reached, what the
+researcher wished is done, once for each goal. Items that are to be `released` as they settle are, after each look. Who
+has a campaign that ended before its goal is told so, unless it is reached by the last answer.
+
+A goal's chance may be looked at after every answer: see `inference.ratings.settled`.
+"""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.analysis import calibrated_intervals
+from app.analysis.calibrated_intervals import CalibratedEvidence
+from app.analysis.goal_columns import load_goal_item_scores
+from app.campaigns import lifecycle
+from app.database.alerts import raise_alert, raise_alerts_sql
+from app.database.audit_log import CURRENT_ACTOR, SERVER_ACTOR
+from app.database.bulk import open_snapshot
+from app.database.campaign import finish_if_complete
+from app.errors import Conflict
+from app.goal_monitor import release
+from app.goals.estimates import GoalEstimates
+from app.goals.progress import Progress, describe_goal, format_goal_progress, goal_progress
+from app.goals.settings import NO_GOAL
+from app.quality.run_rules import scan_annotators as look_at_annotators
+
+STOPPING_ACTIONS = ("pause", "finish")  # that may be done when a goal is reached
+
+LOAD_WATCHED_CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
+
+# Of several processes that find it at once, and several looks, one acts.
+MARK_GOAL_REACHED = text(f"""
+    UPDATE campaigns SET goal_reached = :reached
+    WHERE id = :campaign AND status IN ('running', 'finished') AND goal_reached IS DISTINCT FROM :reached
+    AND {release.IS_SAME_GOAL_SQL}
+    RETURNING id
+""")  # noqa: S608  (made of constants)
+
+# Of a campaign that a person finished, they know how near it was.
+SELECT_MISSED_GOAL = f"""
+    (SELECT ended.campaign_id, 'missed' AS kind, ended.occasion, CAST(:about AS text) AS about,
+            CAST(:because AS text) AS because
+    FROM alerts ended JOIN campaigns ON ended.campaign_id = campaigns.id
+    WHERE ended.campaign_id = :campaign AND ended.kind = 'finished' AND campaigns.status = 'finished'
+    AND ended.occasion = CAST(campaigns.finished_at AS text) AND goal_reached IS DISTINCT FROM :goal_words
+    AND {release.IS_SAME_GOAL_SQL})
+"""  # noqa: S608  (made of constants)
+RAISE_MISSED_GOAL_ALERT = text(f"WITH {raise_alerts_sql(SELECT_MISSED_GOAL)} SELECT 1")
+
+
+@dataclass(frozen=True)
+class GoalScanState:
+    """What a look read, for the next one; None where there is no goal."""
+
+    evidence_read: CalibratedEvidence | None
+
+
+async def scan_goal(
+    engine: AsyncEngine, campaign_id: int, *, now: datetime, last: GoalScanState | None = None
+) -> GoalScanState | None:
+    """Look whether a campaign has reached its goal, and which items are settled, and act on it. None where another
+    process was faster, which may not have seen the last answers.
+    """
+    async with open_snapshot(engine) as connection:
+        campaign = (await connection.execute(LOAD_WATCHED_CAMPAIGN, {"campaign": campaign_id})).one()
+        if not should_scan_goal(campaign):
+            return GoalScanState(None)
+        counted = await calibrated_intervals.load_calibrated_evidence(
+            connection, campaign, last.evidence_read if last else None
+        )
+        progress = await load_goal_progress(connection, campaign, await counted.estimate_goal(campaign))
+        settled_change = await release.find_settled_change(connection, campaign, progress)
+    if progress is not None and progress.is_reached and campaign.goal_reached != progress.goal_text:
+        await act_on_reached_goal(engine, campaign, progress, now=now)
+    if len(settled_change.items):
+        if not await release.store_settled_change(engine, campaign, settled_change):
+            return None
+        async with engine.begin() as connection:
+            is_finished = await finish_if_complete(connection, campaign_id, now=now)
+        if is_finished:  # answers may have come meanwhile
+            return await scan_goal(engine, campaign_id, now=now, last=GoalScanState(counted))
+    if campaign.status == "finished" and progress is not None and not progress.is_reached:
+        await raise_missed_goal(engine, campaign, progress)
+    return GoalScanState(counted)
+
+
+def should_scan_goal(campaign: Row[Any]) -> bool:
+    """Whether answers can bring it nearer to a goal, or items out of release, or its last ones may have reached it."""
+    if campaign.status == "finished":
+        return bool(campaign.goal != NO_GOAL and campaign.goal_reached != describe_goal(campaign))
+    return bool(campaign.status == "running" and (campaign.goal != NO_GOAL or campaign.releases))
+
+
+async def load_goal_progress(
+    connection: AsyncConnection, campaign: Row[Any], goal_estimates: GoalEstimates
+) -> Progress | None:
+    """How far a campaign is, by the items that count for it; None without a goal. measured: of all its items."""
+    if campaign.goal == NO_GOAL:
+        return None
+    items, score = await load_goal_item_scores(connection, campaign)
+    progress = await asyncio.to_thread(
+        goal_progress, campaign, goal_estimates.estimates.select_items(items), score, goal_estimates.source
+    )
+    return progress and progress.with_item_numbers(items)
+
+
+async def act_on_reached_goal(engine: AsyncEngine, campaign: Row[Any], progress: Progress, *, now: datetime) -> None:
+    """Say so, and stop the campaign if that was wished."""
+    CURRENT_ACTOR.set(SERVER_ACTOR)
+    async with engine.begin() as connection:
+        parameters = {"campaign": campaign.id, "reached": progress.goal_text} | release.goal_parameters(campaign)
+        if not (await connection.execute(MARK_GOAL_REACHED, parameters)).all():
+            return
+        await raise_alert(
+            connection, campaign.id, "goal", progress.goal_text, about=lowercase_first(progress.goal_text)
+        )
+        if campaign.when_reached in STOPPING_ACTIONS:
+            with suppress(Conflict):  # somebody was faster
+                await lifecycle.apply_transition(connection, campaign.slug, campaign.when_reached, now=now)
+
+
+async def raise_missed_goal(engine: AsyncEngine, campaign: Row[Any], progress: Progress) -> None:
+    """Say of a campaign that ended by itself that its goal is not reached, and how near it is."""
+    advice = "To go on, ask for more judgments per item and reopen the campaign."
+    parameters = {
+        "campaign": campaign.id,
+        "goal_words": progress.goal_text,
+        "about": lowercase_first(progress.goal_text),
+        "because": f"At the end it was {format_goal_progress(campaign, progress)}. {advice}",
+    }
+    async with engine.begin() as connection:
+        await connection.execute(RAISE_MISSED_GOAL_ALERT, parameters | release.goal_parameters(campaign))
+
+
+def lowercase_first(sentence: str) -> str:
+    """A goal in words, as it stands within a sentence."""
+    return f"{sentence[0].lower()}{sentence[1:]}"
+
+
+CAMPAIGN_SCANS = look_at_annotators, scan_goal  # at a campaign, after answers came

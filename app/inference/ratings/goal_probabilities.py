@@ -1,0 +1,256 @@
+"""How surely a goal is reached by what is known of items' true means: the best ones, sides of a line, an order.
+
+What is believed of an item's true mean is a t distribution with the moderated error of `moderated`, in two ways: around
+its mean drawn towards that of all items, as far as their spread says (a Normal prior, Efron & Morris 1975), and around
+its mean as it is. A probability that follows from a prior may be looked at after every answer and acted on at any time:
+who stops once it is p is right in p of all cases, as far as the prior is that of the items (Berger & Wolpert 1988, the
+stopping rule principle). Where items pile up, it is not: then it draws those far away too near. So of the two chances
+the smaller one counts. `python -m benchmarks.stopping` measures the error that is left.
+
+Differences of up to `within` do not matter: two items that are alike could be asked about for ever.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ratings.moderated_means import ModeratedMeans, shrink_means, variance_between_items
+
+_PLACE_COUNT = 200  # at which the highest of some items may lie
+_MAX_PLACE_HALVINGS, _MAX_ROUGHNESS = (
+    20,
+    3e-4,
+)  # of the range in which the best of the others may lie, and of a probability
+_ITEMS_PER_BLOCK = 10_000  # items, in memory
+_TAIL_PROBABILITY, _NEGLIGIBLE_PROBABILITY = 1e-6, 1e-9  # of a probability; the smaller one even a million times
+_MIN_SIZE_FOR_TABLE, _MAX_TABLES, _TABLE_SIZE, _TABLE_END = (
+    20_000,
+    100,
+    2**14 + 1,
+    15.0,
+)  # when shares are read off tables, and what these are
+_ORDER_DRAWS, _ORDER_SEED = 4_000, 2018  # of orders
+MIN_ITEMS_FOR_SPREAD = 3  # items whose spread says something
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BelievedMeans:
+    """Of N items, (N,) each: where the true mean is believed to be, how sure that is, and the degrees of freedom."""
+
+    centre: Array
+    error: Array
+    freedom: Array
+
+    def probability_below(self, place: Array | float) -> Array:
+        """The probability that each true mean is below a place; places that broadcast with (N,)."""
+        errors = (place - self.centre) / self.error
+        if errors.size >= _MIN_SIZE_FOR_TABLE and self.freedom.min() == self.freedom.max():
+            return _interpolate_table(errors, _t_distribution_table(float(self.freedom[0])))
+        return np.asarray(stdtr(self.freedom, errors), np.float64)
+
+    def quantile(self, probability: float) -> Array:
+        """The place below which each true mean is with this probability."""
+        distinct_freedom, which = np.unique(self.freedom, return_inverse=True)  # few, and each takes its time
+        quantiles = np.asarray(stdtrit(distinct_freedom, probability), np.float64)
+        place: Array = self.centre + self.error * quantiles[which]
+        return place
+
+    def select_items(self, items: Integers) -> "BelievedMeans":
+        """Those of some items."""
+        return BelievedMeans(self.centre[items], self.error[items], self.freedom[items])
+
+    @property
+    def mirror_image(self) -> "BelievedMeans":
+        """The same with the scale turned round."""
+        return BelievedMeans(-self.centre, self.error, self.freedom)
+
+
+@lru_cache(maxsize=_MAX_TABLES)
+def _t_distribution_table(freedom: float) -> Array:
+    """Of a t distribution, below places whose inverse hyperbolic sines are evenly spread."""
+    return np.asarray(stdtr(freedom, np.sinh(np.linspace(-_TABLE_END, _TABLE_END, _TABLE_SIZE))), np.float64)
+
+
+def _interpolate_table(standardised_places: Array, table: Array) -> Array:
+    """`shares` between its places: a tenth of the time, and right to a thousandth of what is left above."""
+    table_position = (np.arcsinh(standardised_places).clip(-_TABLE_END, _TABLE_END) + _TABLE_END) * (
+        (_TABLE_SIZE - 1) / (2 * _TABLE_END)
+    )
+    lower_position = np.minimum(table_position.astype(np.intp), _TABLE_SIZE - 2)
+    probabilities: Array = table[lower_position] + (table_position - lower_position) * (
+        table[lower_position + 1] - table[lower_position]
+    )
+    return probabilities
+
+
+def believed_true_means(moderated_means: ModeratedMeans) -> tuple[BelievedMeans, ...]:
+    """What is believed of all items, with the prior and without; those without a judgment lie as the others do. Empty
+    where nothing tells how far annotators differ, or how far items do.
+    """
+    has_error = np.isfinite(moderated_means.standard_error)
+    if has_error.sum() < MIN_ITEMS_FOR_SPREAD:
+        return ()
+    mean, noise = moderated_means.mean[has_error], moderated_means.standard_error[has_error] ** 2
+    if (between := variance_between_items(mean, noise)) <= 0:
+        return ()
+    middle, kept_share, shrunk_means = shrink_means(mean, noise)
+    freedom = np.where(has_error, moderated_means.freedom, moderated_means.freedom[has_error].min())
+    errors = [np.full(len(has_error), np.sqrt(between)) for _ in range(2)]
+    centres = [np.full(len(has_error), middle) for _ in range(2)]
+    centres[0][has_error], errors[0][has_error] = shrunk_means, np.sqrt(kept_share * noise)
+    centres[1][has_error], errors[1][has_error] = mean, np.sqrt(noise)
+    return tuple(BelievedMeans(centre, error, freedom) for centre, error in zip(centres, errors, strict=True))
+
+
+def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: int, margin: float) -> float:
+    """The probability that none of the others is better than one of the `best` highest by score, (N,), by more than
+    `within`: wherever the best of the others is, all of the best are above that place.
+    """
+    order = _split_best(score, best_count)
+    if not len(order[1]):
+        return 1.0
+    best_items, others = map(believed.select_items, order)
+    low, high = (
+        others.quantile(_TAIL_PROBABILITY).max(),
+        others.quantile(1 - _TAIL_PROBABILITY / len(others.centre)).max(),
+    )
+    near = others.select_items(np.flatnonzero(others.quantile(1 - _NEGLIGIBLE_PROBABILITY) > low))
+    near = near.select_items(np.argsort(near.freedom, kind="stable"))  # alike in pieces
+
+    def chances(places: Array) -> Array:
+        """That all others are below these places, and all of the best above them but for `within`, (2, P)."""
+        below = _log_joint_probability(near, lambda some: some.probability_below(places[:, None]))
+        above = _log_joint_probability(best_items, lambda some: 1 - some.probability_below(places[:, None] - margin))
+        return np.exp([below, above])
+
+    highest, above = _refine_chances(chances, np.array([low, high]))
+    return min(1.0, float(np.diff(highest, prepend=0.0) @ _midpoint_values(above)))
+
+
+def _refine_chances(chances_at: Callable[[Array], Array], places: Array) -> Array:
+    """The chances at the places and at more between them, in order, (2, P). Both rise or fall all the way, so no more
+    than the product of both differences is left open between two places; where that is next to nothing, no place is
+    added.
+    """
+    refined_chances = chances_at(places)
+    for _ in range(_MAX_PLACE_HALVINGS):
+        rough_gaps = np.flatnonzero(np.abs(np.diff(refined_chances)).prod(axis=0) > _MAX_ROUGHNESS)
+        if not len(rough_gaps):
+            break
+        new_places = (places[rough_gaps] + places[rough_gaps + 1]) / 2
+        places = np.insert(places, rough_gaps + 1, new_places)
+        refined_chances = np.insert(refined_chances, rough_gaps + 1, chances_at(new_places), axis=1)
+    return refined_chances
+
+
+def item_chances_of_best(believed: BelievedMeans, score: Array, best_count: int, margin: float) -> Array:
+    """Of each item, (N,), the probability that all of the others are below it, if it is one of the `best` highest by
+    score, or that all of the best are above it, if it is not; but for differences of `within`.
+
+    Either is enough for it to be where it belongs, and not needed: the probability that it is there is no smaller.
+    """
+    best_items, others = _split_best(score, best_count)
+    chances = np.ones(len(score))
+    if len(others):
+        chances[best_items] = _chances_above_others(
+            believed.select_items(best_items), believed.select_items(others), margin
+        )
+        chances[others] = _chances_above_others(
+            believed.select_items(others).mirror_image, believed.select_items(best_items).mirror_image, margin
+        )
+    return chances
+
+
+def _split_best(score: Array, best_count: int) -> tuple[Integers, Integers]:
+    """The numbers of the `best` highest, and of the others."""
+    order = np.argsort(-score, kind="stable")
+    return order[:best_count], order[best_count:]
+
+
+def _distribution_of_highest(believed: BelievedMeans) -> tuple[Array, Array]:
+    """Places where the highest of some items may lie, and with which probability it lies between a place and the one
+    before, (P,) each; at the first, below it.
+    """
+    low, high = (
+        believed.quantile(_TAIL_PROBABILITY).max(),
+        believed.quantile(1 - _TAIL_PROBABILITY / len(believed.centre)).max(),
+    )
+    contenders = believed.select_items(np.flatnonzero(believed.probability_below(low) < 1 - _NEGLIGIBLE_PROBABILITY))
+    places = np.linspace(low, high, _PLACE_COUNT)
+    highest = np.exp(_log_joint_probability(contenders, lambda some: some.probability_below(places[:, None])))
+    return places, np.diff(highest, prepend=0.0)
+
+
+def _midpoint_values(at_places: Array) -> Array:
+    """What holds at places, (P,) or (P, n), halfway between each and the one before."""
+    return np.concatenate((at_places[:1], (at_places[1:] + at_places[:-1]) / 2))
+
+
+def _chances_above_others(believed: BelievedMeans, others: BelievedMeans, margin: float) -> Array:
+    """Of each item, (n,), the probability that all of the others are below it, but for differences of `within`."""
+    places, steps = _distribution_of_highest(others)
+    chances = 1 - believed.probability_below(places[-1] - margin)  # right for those that are above all places, or below
+    undecided_items = np.flatnonzero(
+        (believed.probability_below(places[0] - margin) < 1 - _NEGLIGIBLE_PROBABILITY)
+        & (chances < 1 - _NEGLIGIBLE_PROBABILITY)
+    )
+    for start in range(0, len(undecided_items), _ITEMS_PER_BLOCK):
+        item_block = undecided_items[start : start + _ITEMS_PER_BLOCK]
+        chances[item_block] = steps @ _midpoint_values(
+            1 - believed.select_items(item_block).probability_below(places[:, None] - margin)
+        )
+    return np.minimum(chances, 1.0)
+
+
+def _log_joint_probability(believed: BelievedMeans, probability: Callable[[BelievedMeans], Array]) -> Array:
+    """The logarithm of the product of items' shares, (n,), some items at a time."""
+    total = np.zeros(1)
+    with np.errstate(divide="ignore"):
+        for start in range(0, len(believed.centre), _ITEMS_PER_BLOCK):
+            item_block = believed.select_items(np.arange(start, min(start + _ITEMS_PER_BLOCK, len(believed.centre))))
+            total = total + np.log(probability(item_block)).sum(axis=1)
+    return total
+
+
+def chance_all_on_believed_side(believed: BelievedMeans, threshold: float, margin: float) -> float:
+    """The probability that all items are on the side of the line on which they are believed to be, but for those that
+    are no farther than `within` from it.
+    """
+    return float(np.prod(item_chances_of_side(believed, threshold, margin)))
+
+
+def item_chances_of_side(believed: BelievedMeans, threshold: float, margin: float) -> Array:
+    """The same probability of each item, (N,)."""
+    wrong = np.where(
+        believed.centre > threshold,
+        believed.probability_below(threshold - margin),
+        1 - believed.probability_below(threshold + margin),
+    )
+    return 1 - wrong
+
+
+def chance_order_is_right(believed: BelievedMeans, score: Array, margin: float) -> float:
+    """The probability that no item is better than one of a higher score, (N,), by more than `within`: of orders that
+    are drawn, with a seed of its own.
+    """
+    in_order = believed.select_items(np.argsort(-score, kind="stable"))
+    rng = np.random.default_rng(_ORDER_SEED)
+    drawn = in_order.centre + in_order.error * rng.standard_t(in_order.freedom, (_ORDER_DRAWS, len(score)))
+    lowest = np.minimum.accumulate(drawn, axis=1)[:, :-1]
+    return float(np.all(drawn[:, 1:] - lowest <= margin, axis=1).mean())
+
+
+def expected_split_half_correlation(moderated_means: ModeratedMeans) -> float:
+    """Spearman's correlation to be expected between the means of two random halves of the judgments, 0 to 1; 0 where an
+    item has none. For Normal scores it follows from Pearson's (Pearson 1907).
+    """
+    noise = moderated_means.standard_error**2
+    if len(noise) < MIN_ITEMS_FOR_SPREAD or not np.isfinite(noise).all():
+        return 0.0
+    between = max(variance_between_items(moderated_means.mean, noise), 0.0)
+    pearson = between / (between + 2 * float(noise.mean()))  # a half has half of the judgments, so twice the noise
+    return float(6 / np.pi * np.arcsin(pearson / 2))

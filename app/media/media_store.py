@@ -1,0 +1,178 @@
+"""Files in the database: a row for each, and its bytes in pieces, of which a reader takes one at a time.
+
+Pieces in a table and not PostgreSQL's large objects: these do not go with the campaign that is deleted, nor into a
+copy of it. Reading 256 kB from the middle of 32 MB takes as long from either; pieces are written in half the time and
+need a fifth less room.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import aclosing
+from itertools import islice
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.database.bulk import copy_rows, prefetch
+from app.database.content_tables import media, media_pieces
+from app.database.session import Driver, Record, borrow_autocommit_driver, fetch_first_row, fetch_rows
+from app.errors import NotFound
+from app.media.media_zip import MEDIA_PIECE_BYTES, UnpackedPiece
+
+PIECES_PER_BATCH = 16  # pieces
+
+COPY_MEDIA_STATEMENTS = (
+    text("""
+        INSERT INTO media (campaign_id, number, name, content_type, size)
+        SELECT :copied, number, name, content_type, size FROM media WHERE campaign_id = :campaign
+    """),
+    text("""
+        INSERT INTO media_pieces (campaign_id, number, place, data)
+        SELECT :copied, number, place, data FROM media_pieces WHERE campaign_id = :campaign
+    """),
+)
+DELETE_MEDIA = text("DELETE FROM media WHERE campaign_id = :campaign")
+SELECT_CAMPAIGN_FILES = text("SELECT name, content_type, size, number FROM media WHERE campaign_id = :campaign")
+SELECT_MEDIA_ADDRESSES = text("SELECT name, address FROM media WHERE campaign_id = :campaign AND name = ANY(:names)")
+# Of the digests of its pieces: so no file need be whole in memory.
+SELECT_FILE_DIGESTS = text("""
+    SELECT f.name, encode(sha256(string_agg(sha256(p.data), '' ORDER BY p.place)), 'hex') AS digest
+    FROM media f JOIN media_pieces p ON p.campaign_id = f.campaign_id AND p.number = f.number
+    WHERE f.campaign_id = :campaign AND f.name = ANY(CAST(:names AS text[])) GROUP BY f.name
+""")
+SELECT_FILE_PIECES = text("""
+    SELECT p.data FROM media f JOIN media_pieces p ON p.campaign_id = f.campaign_id AND p.number = f.number
+    WHERE f.campaign_id = :campaign AND f.name = :name ORDER BY p.place
+""")
+EXISTS_MEDIA = text("SELECT EXISTS (SELECT 1 FROM media WHERE campaign_id = :campaign)")
+FIND_FILE_BY_ADDRESS = text("SELECT campaign_id, number, content_type, size FROM media WHERE address = :address")
+SELECT_PIECE = text(
+    "SELECT data FROM media_pieces WHERE campaign_id = :campaign AND number = :number AND place = :place"
+)
+
+
+class StoredFile(Record):
+    """A file that is there."""
+
+    campaign_id: int
+    number: int
+    content_type: str
+    size: int
+
+
+class FileAddress(Record):
+    """Where a file is found: an address that nobody can guess."""
+
+    name: str
+    address: UUID
+
+
+class StoredPiece(Record):
+    """Some of its bytes."""
+
+    data: bytes
+
+
+class CampaignFiles(NamedTuple):
+    """What a campaign has: the content type of each file by name, how many bytes in all, and the next free number."""
+
+    content_type_by_name: dict[str, str]
+    total_bytes: int
+    next_number: int
+
+
+async def load_campaign_files(connection: AsyncConnection, campaign_id: int) -> CampaignFiles:
+    rows = (await connection.execute(SELECT_CAMPAIGN_FILES, {"campaign": campaign_id})).all()
+    last_number = max((row.number for row in rows), default=-1)
+    return CampaignFiles({row.name: row.content_type for row in rows}, sum(row.size for row in rows), last_number + 1)
+
+
+async def load_file_digests(connection: AsyncConnection, campaign_id: int, names: Collection[str]) -> dict[str, str]:
+    """Of the files of these names, by name: files have the same digest if their bytes are the same."""
+    rows = await connection.execute(SELECT_FILE_DIGESTS, {"campaign": campaign_id, "names": [*names]})
+    return {row.name: row.digest for row in rows}
+
+
+async def has_media_files(connection: AsyncConnection, campaign_id: int) -> bool:
+    return bool(await connection.scalar(EXISTS_MEDIA, {"campaign": campaign_id}))
+
+
+async def store_media_files(
+    connection: AsyncConnection, campaign_id: int, unpacked_pieces: Iterator[UnpackedPiece], first_number: int
+) -> dict[str, str]:
+    """Store files, numbered from `start`; their content types by name. The next pieces are unpacked meanwhile."""
+    content_type_by_name: dict[str, str] = {}
+
+    async def unpack_block() -> list[UnpackedPiece] | None:
+        return await asyncio.to_thread(list, islice(unpacked_pieces, PIECES_PER_BATCH)) or None
+
+    async with aclosing(prefetch(unpack_block)) as blocks:
+        async for block in blocks:
+            first_pieces = [piece for piece in block if piece.piece_number == 0]
+            file_rows = [
+                (campaign_id, first_number + it.file_number, it.name, it.content_type, it.file_size)
+                for it in first_pieces
+            ]
+            await copy_rows(connection, media, file_rows, "campaign_id", "number", "name", "content_type", "size")
+            piece_rows = [(campaign_id, first_number + it.file_number, it.piece_number, it.data) for it in block]
+            await copy_rows(connection, media_pieces, piece_rows, "campaign_id", "number", "place", "data")
+            content_type_by_name |= {piece.name: piece.content_type for piece in first_pieces}
+    return content_type_by_name
+
+
+async def delete_media_files(connection: AsyncConnection, campaign_id: int) -> None:
+    await connection.execute(DELETE_MEDIA, {"campaign": campaign_id})
+
+
+async def copy_media_files(connection: AsyncConnection, *, campaign_id: int, copy_id: int) -> None:
+    """The files of a campaign for a copy of it, at other addresses."""
+    for statement in COPY_MEDIA_STATEMENTS:
+        await connection.execute(statement, {"campaign": campaign_id, "copied": copy_id})
+
+
+async def load_media_urls(connection: Driver, campaign_id: int, names: Collection[str]) -> dict[str, str]:
+    """Where a campaign's files are found, by name; without those that it has not."""
+    rows = await fetch_rows(
+        connection, SELECT_MEDIA_ADDRESSES, {"campaign": campaign_id, "names": [*names]}, FileAddress
+    )
+    return {row.name: f"/media/{row.address.hex}" for row in rows}
+
+
+async def stream_whole_file(connection: AsyncConnection, campaign_id: int, name: str) -> AsyncIterator[bytes]:
+    """The bytes of a file, a few pieces at a time in memory."""
+    parameters = {"campaign": campaign_id, "name": name}
+    async for row in await connection.stream(
+        SELECT_FILE_PIECES, parameters, execution_options={"yield_per": PIECES_PER_BATCH}
+    ):
+        yield row.data
+
+
+async def find_media_file(engine: AsyncEngine, address: str) -> StoredFile:
+    """The file at the end of an address. Raises `NotFound` (`media_not_found`)."""
+    if re.fullmatch("[0-9a-f]{32}", address):
+        async with borrow_autocommit_driver(engine) as connection:
+            file = await fetch_first_row(connection, FIND_FILE_BY_ADDRESS, {"address": UUID(address)}, StoredFile)
+        if file is not None:
+            return file
+    raise NotFound("There is no such file.", code="media_not_found")
+
+
+async def stream_file_range(engine: AsyncEngine, file: StoredFile, byte_range: range) -> AsyncIterator[bytes]:
+    """Some bytes of a file. A connection is only held while a piece is read: a slow reader keeps nobody waiting.
+
+    They end early if the file is deleted with its campaign meanwhile.
+    """
+    position = byte_range.start
+    while position < byte_range.stop:
+        piece_number, skipped_bytes = divmod(position, MEDIA_PIECE_BYTES)
+        parameters = {"campaign": file.campaign_id, "number": file.number, "place": piece_number}
+        async with borrow_autocommit_driver(engine) as connection:
+            piece = await fetch_first_row(connection, SELECT_PIECE, parameters, StoredPiece)
+        if piece is None:
+            return
+        data = piece.data[skipped_bytes : skipped_bytes + byte_range.stop - position]
+        yield data
+        position += len(data)

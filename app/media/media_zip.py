@@ -1,0 +1,322 @@
+"""A zip of files: which of them are taken, and their bytes piece by piece, so that none is ever whole in memory.
+
+Pure: from an open binary file to pieces. Whatever is wrong raises `Invalid` or `TooLarge`, before anything is unpacked
+that it could be seen without.
+"""
+
+import stat
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import PurePosixPath
+from tempfile import TemporaryFile
+from typing import IO, BinaryIO, NamedTuple, NoReturn, cast
+from unicodedata import normalize
+
+from app.designs.content import MAX_FILE_NAME_CHARS
+from app.errors import Invalid, TooLarge, shorten_echo
+from app.media.content_types import detect_content_type
+from app.media.match_file_names import PathMatches, match_names_to_paths
+from app.uploads.containers import check_density
+
+MB = 2**20
+MEDIA_PIECE_BYTES = 2**18
+MAX_PATH_CHARACTERS = 2 * MAX_FILE_NAME_CHARS  # with the folders that do not count
+MAX_FILES_IN_MEDIA_ZIP = 20_000
+MAX_MEDIA_ZIP_DIRECTORY_BYTES = 2**23  # bytes: `zipfile` reads all of it, whatever it says
+ZIP_END_SIGNATURE, ZIP_END_BYTES = (
+    b"PK\x05\x06",
+    22,
+)  # of a zip: signature and length without its comment, which is 64 KB at most
+ZIP64_LOCATOR_SIGNATURE, ZIP64_LOCATOR_BYTES = (
+    b"PK\x06\x07",
+    20,
+)  # stands before it where there are more files than we take
+SYSTEM_FILE_NAMES = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
+ZIP_ENCRYPTED_FLAG = 1  # a bit of a file's flags
+ALLOWED_COMPRESSION_TYPES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others take memory as their headers please
+
+
+class MediaZip(NamedTuple):
+    """A zip, and how large a file of it and all files of a campaign may be, in MB.
+
+    folder: where in it they lie, with a slash at its end; None where nothing else is in it. skip_unnamed: whether files
+    that no item names are left out, and not refused.
+    """
+
+    file: BinaryIO
+    max_file_mb: int
+    max_mb: int
+    folder: str | None = None
+    skip_unnamed: bool = False
+
+
+class UnpackedPiece(NamedTuple):
+    """Some bytes of a file, the `place`-th piece of it; `number` counts the files."""
+
+    file_number: int
+    name: str
+    content_type: str
+    file_size: int
+    piece_number: int
+    data: bytes
+
+
+def refuse_zip(error_code: str, problem: str, path: str = "") -> NoReturn:
+    subject, details = (f"“{shorten_echo(path)}” in the zip ", {"file": shorten_echo(path)}) if path else ("", {})
+    raise Invalid(f"{subject}{problem} Nothing was imported.", code=error_code, **details)
+
+
+def unpack_media_pieces(
+    media_zip: MediaZip,
+    referenced_names: Collection[str],
+    existing_names: Collection[str],
+    existing_bytes: int,
+    path_by_respelled_name: dict[str, str] | None = None,
+) -> Iterator[UnpackedPiece]:
+    """The files of a zip, which items name (`wanted`) and the campaign does not have yet (`taken`, of so many bytes).
+
+    respelled: takes in the names that are spelled in another way in the zip, each with its path there.
+
+    Raises `Invalid`: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`,
+    `media_type_unknown`; `TooLarge`: `zip_too_many_files`, `media_file_too_large`, `media_too_large`.
+    """
+    with open_zip(media_zip.file) as archive:
+        entry_by_path = {
+            path: info for path, info in zip_entries_by_path(archive).items() if path.startswith(media_zip.folder or "")
+        }
+        names_and_paths, respelled_paths = match_zip_entries(entry_by_path, media_zip, referenced_names, existing_names)
+        if path_by_respelled_name is not None:
+            path_by_respelled_name |= {
+                name: path[len(media_zip.folder or "") :] for name, path in respelled_paths.items()
+            }
+        check_media_sizes([entry_by_path[path] for _, path in names_and_paths], media_zip, existing_bytes)
+        for file_number, (name, path) in enumerate(names_and_paths):
+            yield from unpack_entry_pieces(archive, entry_by_path[path], name, file_number)
+
+
+def join_quoted_names(names: Sequence[str]) -> str:
+    """Return `“a”`, `“a” and “b”`, `“a”, “b” and “c”`."""
+    *others, last = (f"“{shorten_echo(name)}”" for name in names)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+@contextmanager
+def open_zip(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
+    """Raises `Invalid` (`zip_unreadable`), also while it is read; `TooLarge` (`zip_too_many_files`)."""
+    check_media_zip_directory(file)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as problem:
+        refuse_zip("zip_unreadable", f"This is not a zip that can be read ({problem}).")
+
+
+def check_media_zip_directory(file: BinaryIO) -> None:
+    """Look at the end of a zip, which says how long the list of its files is."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - ZIP_END_BYTES - 2**16))
+    tail = file.read()
+    file.seek(0)
+    position = tail.rfind(ZIP_END_SIGNATURE)
+    if position < 0 or len(tail) < position + ZIP_END_BYTES:
+        refuse_zip("zip_unreadable", "This is not a zip that can be read.")
+    is_zip64 = tail[max(0, position - ZIP64_LOCATOR_BYTES) : position].startswith(ZIP64_LOCATOR_SIGNATURE)
+    file_count, directory_bytes = (
+        int.from_bytes(tail[position + start : position + end], "little") for start, end in ((10, 12), (12, 16))
+    )
+    if is_zip64 or file_count > MAX_FILES_IN_MEDIA_ZIP or directory_bytes > MAX_MEDIA_ZIP_DIRECTORY_BYTES:
+        raise TooLarge(
+            f"This zip has more than {MAX_FILES_IN_MEDIA_ZIP:,} files. Nothing was imported. Import the items in several files.",
+            code="zip_too_many_files",
+        )
+
+
+def is_user_zip_entry(entry: zipfile.ZipInfo) -> bool:
+    """Whether a file was put there by somebody, and not by their system."""
+    return not entry.is_dir() and not set(SYSTEM_FILE_NAMES) & set(entry.filename.replace("\\", "/").split("/"))
+
+
+def zip_entries_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The files of a zip by their paths.
+
+    Raises `Invalid`: `media_name_unsafe`, `media_twice`, `zip_encrypted`, `zip_unreadable`.
+    """
+    entry_by_path: dict[str, zipfile.ZipInfo] = {}
+    for entry in filter(is_user_zip_entry, archive.infolist()):
+        path = safe_entry_path(entry)
+        if path in entry_by_path:
+            refuse_zip("media_twice", "is there twice.", path)
+        entry_by_path[path] = entry
+    return entry_by_path
+
+
+def common_root_folder(paths: Collection[str]) -> str:
+    """The one folder in which all files lie, with a slash at its end; nothing where there is none."""
+    folders = {path.partition("/")[0] if "/" in path else "" for path in paths}
+    return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
+
+
+def match_zip_entries(
+    paths: Collection[str], media_zip: MediaZip, referenced_names: Collection[str], existing_names: Collection[str]
+) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """Return the name that items use for each file, with its path, in the order of the paths; and the respelled names.
+
+    Items call a file by its path below the folder; where there is none, by its path, or by that below the one folder
+    that was packed whole.
+    """
+    spellings_by_path = ways_to_name(paths, media_zip.folder)
+    matches = match_names_to_paths(spellings_by_path, referenced_names, existing_names)
+    for path, names in matches.names_by_path.items():
+        own_name = spellings_by_path[path][-1]
+        if len(own_name) > MAX_FILE_NAME_CHARS:
+            refuse_zip("media_name_unsafe", f"has a name of more than {MAX_FILE_NAME_CHARS} characters.", path)
+        if own_name in existing_names or not set(existing_names).isdisjoint(names):
+            refuse_zip("media_twice", "is there twice, or the campaign has a file of that name already.", path)
+    unreferenced_paths = [path for path, names in matches.names_by_path.items() if not names]
+    if unreferenced_paths and not media_zip.skip_unnamed:
+        matched_names = {name for names in matches.names_by_path.values() for name in names}
+        refuse_unreferenced_files(
+            unreferenced_paths, matches, sorted({*referenced_names} - matched_names - {*existing_names})
+        )
+    all_matched_names = [name for names in matches.names_by_path.values() for name in names]
+    if len(all_matched_names) != len(set(all_matched_names)):
+        duplicate_path = next(
+            path for path, names in matches.names_by_path.items() if all_matched_names.count(names[0]) > 1
+        )
+        refuse_zip("media_twice", "is there twice, or the campaign has a file of that name already.", duplicate_path)
+    return [
+        (name, path) for path, names in matches.names_by_path.items() for name in names
+    ], matches.path_by_respelled_name
+
+
+def ways_to_name(paths: Collection[str], folder: str | None) -> dict[str, list[str]]:
+    """Return by path the names that items may use for it exactly; folder: as in `Packed`."""
+    whole = common_root_folder(paths) if folder is None else folder
+    return {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
+
+
+class ComparedNames(NamedTuple):
+    """The names that items use and a zip lacks, and the paths in it that no item names."""
+
+    missing_names: list[str]
+    unreferenced_paths: list[str]
+
+
+def compare_names(
+    media_zip: MediaZip, referenced_names: Collection[str], existing_names: Collection[str]
+) -> ComparedNames:
+    """Compare the files of a zip with those that items name, by its list of files alone; what lies before that may be
+    cut off. Raises what `zip_entries_by_path` and `stream` raise.
+    """
+    with open_zip(media_zip.file) as archive:
+        paths = zip_entries_by_path(archive)
+    matches = match_names_to_paths(ways_to_name(paths, media_zip.folder), referenced_names, existing_names)
+    used = {name for names in matches.names_by_path.values() for name in names}
+    missing_names = [name for name in referenced_names if name not in used and name not in existing_names]
+    return ComparedNames(missing_names, [path for path, names in matches.names_by_path.items() if not names])
+
+
+def refuse_unreferenced_files(
+    unreferenced_paths: Sequence[str], matches: PathMatches, missing_names: Sequence[str]
+) -> NoReturn:
+    """Refuse files of a zip that no item names, all of them by name, with those that items name and it lacks."""
+    for path in unreferenced_paths:
+        if path in matches.ambiguous_name_by_path:
+            name = shorten_echo(matches.ambiguous_name_by_path[path])
+            refuse_zip(
+                "media_unnamed", f"may be what items call “{name}”, but so may another file. Spell it as it is.", path
+            )
+    problem = f"In the zip {join_quoted_names(unreferenced_paths)} {'are' if len(unreferenced_paths) > 1 else 'is'} named by no item."
+    missing_sentence = f" It lacks {join_quoted_names(missing_names)}, which items name." if missing_names else ""
+    pronoun = "them" if len(unreferenced_paths) > 1 else "it"
+    advice = f" Take {pronoun} out of the zip, name {pronoun} in the table, or leave out files that no item names."
+    if not any(matches.names_by_path.values()):
+        advice = " Is the column of file names the one that is shown?"
+    raise Invalid(
+        f"{problem}{missing_sentence}{advice} Nothing was imported.",
+        code="media_unnamed",
+        file=shorten_echo(unreferenced_paths[0]),
+        unnamed=[*map(shorten_echo, unreferenced_paths)],
+        missing=[*map(shorten_echo, missing_names)],
+    )
+
+
+def safe_entry_path(entry: zipfile.ZipInfo) -> str:
+    """The path of a file in a zip. Raises `Invalid` for one that leads out of it, and for what is no plain file."""
+    path = normalize("NFC", entry.filename).replace("\\", "/")  # which some programs of Windows write
+    parts = PurePosixPath(path).parts
+    is_odd = path != path.strip() or ":" in path or not path.isprintable() or len(path) > MAX_PATH_CHARACTERS
+    if is_odd or path.startswith("/") or not {".", ".."}.isdisjoint(parts) or path != "/".join(parts):
+        refuse_zip(
+            "media_name_unsafe", "has a name that cannot be used: a path that leads elsewhere, or odd signs.", path
+        )
+    mode = entry.external_attr >> 16
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        refuse_zip("media_name_unsafe", "is a link or a device, and no file.", path)
+    if entry.flag_bits & ZIP_ENCRYPTED_FLAG:
+        refuse_zip("zip_encrypted", "is encrypted. Pack it without a password.", path)
+    if entry.compress_type not in ALLOWED_COMPRESSION_TYPES:
+        refuse_zip("zip_unreadable", "is packed in a way that few programs know. Pack it as usual.", path)
+    return path
+
+
+def check_media_sizes(entries: Collection[zipfile.ZipInfo], media_zip: MediaZip, existing_bytes: int) -> None:
+    """By what the zip says: `zipfile` unpacks no more of a file than that."""
+    for entry in entries:
+        if entry.file_size > media_zip.max_file_mb * MB:
+            raise TooLarge(
+                f"“{shorten_echo(entry.filename)}” in the zip has {entry.file_size / MB:,.0f} MB, and {media_zip.max_file_mb} MB is the most. Nothing was imported.",
+                code="media_file_too_large",
+                file=shorten_echo(entry.filename),
+            )
+    total_bytes = existing_bytes + sum(entry.file_size for entry in entries)
+    if total_bytes > media_zip.max_mb * MB:
+        raise TooLarge(
+            f"With this zip the campaign would have {total_bytes / MB:,.0f} MB of files, and {media_zip.max_mb} MB is the most. Nothing was imported.",
+            code="media_too_large",
+        )
+
+
+def unpack_entry_pieces(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, file_number: int
+) -> Iterator[UnpackedPiece]:
+    """One file. Its check sum is looked at when its end is read."""
+    with archive.open(entry) as stream:
+        data = stream.read(MEDIA_PIECE_BYTES)
+        file_type = detect_content_type(data)
+        if file_type is None:
+            refuse_zip("media_type_unknown", unsupported_type_sentence(data), entry.filename)
+        piece_number, bytes_left = 0, entry.file_size
+        while data:
+            yield UnpackedPiece(file_number, name, file_type, entry.file_size, piece_number, data)
+            bytes_left -= len(data)
+            data, piece_number = stream.read(MEDIA_PIECE_BYTES), piece_number + 1
+    if bytes_left:
+        refuse_zip("zip_unreadable", "has another size than the zip says.", entry.filename)
+
+
+def unpack_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:
+    """Return a file of a zip as a temporary file on disk, open at its beginning: a small zip can hold a large one.
+
+    Raises `TooLarge` (`zip_too_dense`).
+    """
+    name = shorten_echo(entry.filename)
+    check_density(entry.file_size, entry.compress_size, f"“{name}” in the zip", "zip_too_dense", file=name)
+    with ExitStack() as stack, archive.open(entry) as stream:
+        file: IO[bytes] = stack.enter_context(TemporaryFile())
+        while data := stream.read(MEDIA_PIECE_BYTES):
+            file.write(data)
+        file.seek(0)
+        stack.pop_all()
+    return cast("BinaryIO", file)
+
+
+def unsupported_type_sentence(start: bytes) -> str:
+    """Why a file is not taken, with what it seems to be."""
+    if b"<svg" in start[:1000].lower():
+        return "is an SVG, which can hold scripts. Save it as PNG."
+    if not start:
+        return "is empty."
+    return "is neither an image (PNG, JPEG, GIF, WebP, AVIF) nor sound or video for browsers, whatever its name says."

@@ -1,0 +1,53 @@
+"""Files that items name, at addresses that cannot be guessed: whoever has the page may load what is on it."""
+
+import re
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from app.http.dependencies import Database
+from app.media import media_store
+
+router = APIRouter(include_in_schema=False)
+
+BYTE_RANGE_PATTERN = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+# What lies at an address never changes, so browsers need not ask again; and opened by itself it can do nothing.
+MEDIA_HEADERS = {
+    "Cache-Control": "private, max-age=31536000, immutable",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Accept-Ranges": "bytes",
+}
+
+
+@router.get("/media/{address}")
+async def get_media_file(request: Request, database: Database, address: str) -> Response:
+    """A file or a range of it (RFC 9110, section 14); of several ranges at once, the whole file."""
+    file = await media_store.find_media_file(database, address)
+    etag = f'"{address}"'
+    headers = MEDIA_HEADERS | {"ETag": etag}
+    if etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    range_header = request.headers.get("range", "") if request.headers.get("if-range", etag) == etag else ""
+    requested_range = parse_byte_range(range_header, file.size)
+    if requested_range is not None and not requested_range:
+        return Response(status_code=416, headers=headers | {"Content-Range": f"bytes */{file.size}"})
+    sent_range = range(file.size) if requested_range is None else requested_range
+    headers["Content-Length"] = str(len(sent_range))
+    if requested_range:
+        headers["Content-Range"] = f"bytes {requested_range[0]}-{requested_range[-1]}/{file.size}"
+    body = media_store.stream_file_range(database, file, sent_range)
+    return StreamingResponse(body, 206 if requested_range else 200, headers, media_type=file.content_type)
+
+
+def parse_byte_range(range_header: str, file_size: int) -> range | None:
+    """The bytes that a Range header asks for, none at all if it asks for what is not there; None for the whole file."""
+    match = BYTE_RANGE_PATTERN.fullmatch(range_header.strip())
+    if match is None or match.groups() == ("", ""):
+        return None
+    first_byte, last_byte = match.groups()
+    if not first_byte:
+        return range(max(0, file_size - int(last_byte)), file_size)
+    if last_byte and int(last_byte) < int(first_byte):
+        return None
+    return range(int(first_byte), min(file_size, int(last_byte) + 1) if last_byte else file_size)

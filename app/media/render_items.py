@@ -1,0 +1,78 @@
+"""The items of a HIT as they stand in a page, with the files that they name."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy import text
+
+from app.database.session import Driver, Record, fetch_rows
+from app.designs.content import Content, ItemTexts, RenderedItems, SourceAndReference, plain_items
+from app.media.media_store import load_media_urls
+
+T = TypeVar("T")
+
+SELECT_SOURCE_AND_REFERENCE = text("""
+    SELECT number, fields ->> CAST(:source AS text) AS source, fields ->> CAST(:reference AS text) AS reference
+    FROM items WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[]))
+""")
+
+
+class ItemContextRow(Record):
+    """What stands in an item's columns of source and reference."""
+
+    number: int
+    source: str | None
+    reference: str | None
+
+
+async def render_campaign_items(
+    connection: Driver,
+    campaign: Any,
+    item_numbers: Sequence[int],
+    item_texts: Sequence[str],
+    segment_context: SourceAndReference | None = None,
+) -> RenderedItems:
+    """Items of a campaign (`id`, `segment_count` and its settings) by their numbers and texts; of mere texts nothing is
+    looked up.
+
+    above: source and reference of the segment, where the texts are outputs of systems; without it they are the systems'
+    names.
+    """
+    if campaign.segment_count and segment_context is None:
+        return plain_items(item_texts)
+    content = Content.from_campaign(campaign)
+    if content.is_plain_text and not (segment_context and any(segment_context)):
+        return plain_items(item_texts)
+    context_by_number: dict[int, ItemContextRow] = {}
+    if content.context_columns:
+        parameters = {"campaign": campaign.id, "numbers": [*item_numbers]}
+        parameters |= {"source": content.source, "reference": content.reference}
+        context_by_number = {
+            row.number: row
+            for row in await fetch_rows(connection, SELECT_SOURCE_AND_REFERENCE, parameters, ItemContextRow)
+        }
+    rows = [
+        ItemTexts(shown, *segment_context)
+        if segment_context
+        else cells_with_context(shown, context_by_number.get(number))
+        for number, shown in zip(item_numbers, item_texts, strict=True)
+    ]
+    file_names = await run_in_thread_if_slow(content, rows, partial(shown_file_names, content, rows))
+    url_by_name = await load_media_urls(connection, campaign.id, file_names) if file_names else {}
+    return await run_in_thread_if_slow(content, rows, partial(content.render_items, rows, url_by_name))
+
+
+async def run_in_thread_if_slow(content: Content, item_cells: Sequence[ItemTexts], function: Callable[[], T]) -> T:
+    """Return the result of a function of these items; in a thread if it takes long, so that others do not wait."""
+    return await asyncio.to_thread(function) if content.is_slow_to_render(item_cells) else function()
+
+
+def shown_file_names(content: Content, item_cells: Sequence[ItemTexts]) -> set[str]:
+    """Return the names of the files of a campaign that items show."""
+    return {file.name for row in item_cells for file in content.named_files(row) if not file.is_link}
+
+
+def cells_with_context(item_text: str, context: ItemContextRow | None) -> ItemTexts:
+    return ItemTexts(item_text, context.source, context.reference) if context else ItemTexts(item_text)

@@ -1,0 +1,110 @@
+"""A HIT to try out: what annotators would see of a campaign, on its items. Nothing of it is stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns.settings import CampaignSettings
+from app.database.campaign import load_campaign_for_page, load_item_numbers
+from app.database.session import driver_of
+from app.database.tables import campaigns, items
+from app.designs.answer import Form
+from app.designs.content import RenderedItems, SourceAndReference
+from app.designs.criteria import criterion_views, parse_criterion_answer, split_submission
+from app.designs.registry import design_of
+from app.media.render_items import render_campaign_items
+from app.record.outputs import load_outputs_of_segment
+
+NEW_CAMPAIGN_SLUG = "new"  # in addresses, the campaign that is not there yet
+SELECT_SEGMENT_TEXTS = text(
+    "SELECT source, reference FROM segments WHERE campaign_id = :campaign AND number = :segment"
+)
+
+
+@dataclass(frozen=True)
+class PreviewHit:
+    """A HIT as its page reads it. id: which of the campaign's trial HITs."""
+
+    id: int
+    items: list[int]
+    drawn: RenderedItems
+    draft: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def load_preview_campaign(
+    connection: AsyncConnection, slug: str, unsaved_settings: CampaignSettings | None
+) -> Any:
+    """A campaign with `item_count`; with other settings than its own, or a new one with these.
+
+    Raises `NotFound` (`campaign_not_found`).
+    """
+    if unsaved_settings is None:
+        return await load_campaign_for_page(connection, slug)
+    empty_row = {"id": 0, "item_count": 0, "segment_count": 0}
+    row = empty_row if slug == NEW_CAMPAIGN_SLUG else (await load_campaign_for_page(connection, slug))._asdict()
+    return SimpleNamespace(**row | unsaved_settings.model_dump())
+
+
+async def draw_preview_hit(connection: AsyncConnection, campaign: Any, preview_number: int) -> PreviewHit:
+    """A HIT of random items, each time the same for a number; where items are lacking, others stand in for them.
+
+    campaign: with `item_count`.
+    """
+    if campaign.segment_count:
+        return await draw_preview_outputs(connection, campaign, preview_number)
+    always_shown = [*(await load_item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()]
+    rng = np.random.default_rng([campaign.seed, preview_number])
+    others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always_shown)
+    chosen = rng.choice(others, campaign.items_per_hit - len(always_shown), replace=False).tolist()
+    chosen = rng.permutation([*chosen, *always_shown]).tolist() if always_shown else chosen
+    statement = select(items.c.number, items.c.shown).where(
+        items.c.campaign_id == campaign.id, items.c.number.in_(chosen)
+    )
+    texts = {row.number: row.shown for row in await connection.execute(statement)}
+    shown = [texts.get(item, f"Item {item + 1}") for item in chosen]
+    return PreviewHit(
+        preview_number, chosen, await render_campaign_items(await driver_of(connection), campaign, chosen, shown)
+    )
+
+
+async def draw_preview_outputs(connection: AsyncConnection, campaign: Any, preview_number: int) -> PreviewHit:
+    """Outputs of random systems for a random segment, each once; where they are too few, others stand in for them."""
+    rng = np.random.default_rng([campaign.seed, preview_number])
+    key = {"campaign": campaign.id, "segment": int(rng.integers(campaign.segment_count))}
+    source_and_reference = SourceAndReference(*(await connection.execute(SELECT_SEGMENT_TEXTS, key)).one())
+    always_shown = (await load_item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()
+    rows = [*(await load_outputs_of_segment(connection, campaign.id, key["segment"])).items()]
+    rows = sorted((rows[k] for k in rng.permutation(len(rows))), key=lambda row: row[0] not in always_shown)
+    texts = dict.fromkeys(text for _, text in rows)
+    texts |= {f"Output {k + 1}": None for k in range(campaign.items_per_hit)}
+    items = {text: item for item, text in reversed(rows)}
+    shown = [[*texts][k] for k in rng.permutation(campaign.items_per_hit)]
+    numbers = [items.get(one, campaign.item_count + place) for place, one in enumerate(shown)]
+    driver = await driver_of(connection)
+    return PreviewHit(
+        preview_number, numbers, await render_campaign_items(driver, campaign, numbers, shown, source_and_reference)
+    )
+
+
+async def mark_draft_tried(connection: AsyncConnection, campaign: Row[Any], *, now: datetime) -> None:
+    """That somebody tried the draft with the settings that it has: all that is kept of it."""
+    conditions = campaigns.c.id == campaign.id, campaigns.c.status == "draft", campaigns.c.tried_at.is_(None)
+    await connection.execute(update(campaigns).where(*conditions).values(tried_at=now))
+
+
+def check_preview_answer(campaign: Any, hit: PreviewHit, form: Form) -> None:
+    """Raises `Invalid` for what an annotator could not send."""
+    for view, part in zip(criterion_views(campaign), split_submission(form, campaign), strict=True):
+        parse_criterion_answer(view, part, hit.items)
+
+
+def campaign_for_preview_page(campaign: Any, hit: PreviewHit) -> SimpleNamespace:
+    """The campaign as annotators' pages read it, for somebody who has answered the HITs before this one."""
+    row = campaign._asdict() if isinstance(campaign, Row) else vars(campaign)
+    return SimpleNamespace(**row | {"hits_answered": hit.id, "answered_here": False})

@@ -1,0 +1,194 @@
+"""What rules know of a campaign's annotators, read from its record."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.bulk import NumberColumn, fetch_arrays
+from app.database.session import driver_of
+from app.designs.criteria import criterion_number
+from app.designs.design import Design
+from app.inference.ground.arrays import Array, Integers, divide_or_nan
+from app.inference.online.law import AnnotatorDescription
+from app.inference.ratings.annotator_evidence import ScoredJudgments
+from app.quality.behaviour import AnnotatorBehaviour, MetFlags
+from app.quality.checks import CheckKind, CheckOutcome, load_check_outcomes
+from app.record import law_storage, responses
+from app.record.campaign_law import law_of
+from app.record.law_storage import Revision
+
+MIN_ANSWERS_TO_DOUBT_CHECK = 5  # of different people mostly, so that a check can be called wrong
+MAX_RULE_JUDGMENTS = 3_000_000  # judgments that are read; of a longer record the last ones
+
+# When the HIT of an answer was answered first.
+FIRST_ANSWERED_AT = """
+    CASE WHEN r.replaces IS NULL THEN r.received_at ELSE (
+        SELECT f.received_at FROM responses f
+        WHERE f.campaign_id = r.campaign_id AND f.hit_id = r.hit_id AND f.replaces IS NULL) END"""
+
+# Of answers that came by leases, since nobody knows how long others took.
+LOAD_ANSWER_SECONDS = f"""
+    SELECT r.seq, r.annotator_id, extract(epoch FROM {FIRST_ANSWERED_AT} - h.issued_at)::float8 AS seconds
+    FROM (SELECT * FROM responses
+          WHERE campaign_id = $1 AND {responses.counting_responses_condition("$1", responses.LAST_DECISION_SQL.format(campaign="$1"))}) AS r
+    JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id WHERE h.leader IS NOT NULL
+"""  # noqa: S608  (made of constants)
+
+LIST_ANNOTATORS_SINCE = text(
+    "SELECT DISTINCT annotator_id FROM responses WHERE campaign_id = :campaign AND seq >= :first"
+)
+
+FIND_LAST_SKIPPED_RESPONSE = text("""
+    SELECT seq FROM responses WHERE campaign_id = :campaign ORDER BY seq DESC OFFSET :most LIMIT 1
+""")
+
+NO_SECONDS: Mapping[str, NumberColumn] = {name: np.zeros(0) for name in ("seq", "annotator", "seconds")}
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInputs:
+    """The judgments of a campaign by one criterion that count, (J,) each, what its law has learned of annotators by it;
+    with the first criterion the seconds of its answers, (H,) each, and the checks that annotators answered.
+    """
+
+    judgments: Mapping[str, NumberColumn]
+    answer_seconds: Mapping[str, NumberColumn]
+    random_answer_probabilities: Mapping[int, float]
+    check_outcomes: Sequence[CheckOutcome] = ()
+
+
+async def load_annotators_since(connection: AsyncConnection, campaign_id: int, first_seq: int) -> set[int]:
+    """Who has answered, from the response of a number on."""
+    annotator_ids = await connection.scalars(LIST_ANNOTATORS_SINCE, {"campaign": campaign_id, "first": first_seq})
+    return set(annotator_ids)
+
+
+async def load_rule_inputs(connection: AsyncConnection, campaign: Any) -> RuleInputs:
+    """All that rules look at by the criterion by which the campaign is read, by one snapshot of the record or nearly
+    so.
+    """
+    max_answers, criterion = MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit), criterion_number(campaign)
+    last_skipped_seq = (
+        await connection.execute(FIND_LAST_SKIPPED_RESPONSE, {"campaign": campaign.id, "most": max_answers})
+    ).scalar()
+    judgments = await responses.load_judgment_columns(
+        connection, campaign.id, after=last_skipped_seq or 0, limit=2 * max_answers, criterion=criterion
+    )
+    annotator_ids = np.unique(judgments["annotator"]).tolist()
+    estimates_by_annotator = await load_annotator_estimates(connection, campaign, annotator_ids)
+    random_answer_probabilities = {number: one.at_random for number, one in estimates_by_annotator.items()}
+    if criterion:
+        return RuleInputs(judgments, NO_SECONDS, random_answer_probabilities)
+    arguments = (campaign.id,)
+    seconds = await fetch_arrays(connection, LOAD_ANSWER_SECONDS, arguments, seq="i8", annotator="i8", seconds="f8")
+    return RuleInputs(judgments, seconds, random_answer_probabilities, await load_check_outcomes(connection, campaign))
+
+
+async def load_annotator_estimates(
+    connection: AsyncConnection, campaign: Any, annotator_ids: Sequence[int]
+) -> dict[int, AnnotatorDescription]:
+    """What the campaign's law has learned of annotators, by their rows' ids; of none by most laws."""
+    law = law_of(campaign)
+    if not law.layout:
+        return {}
+    driver, revision = await driver_of(connection), Revision.of_present(campaign)
+    campaign_state = await law_storage.load_campaign_state(driver, revision, layout=law.layout)
+    return await asyncio.to_thread(
+        law.describe_annotators,
+        await law_storage.load_annotator_states(driver, revision, annotator_ids),
+        campaign_state or [],
+    )
+
+
+def annotator_behaviours(design: Design, inputs: RuleInputs) -> dict[int, AnnotatorBehaviour]:
+    """What is known of each annotator, by their row's id."""
+    annotator_ids, annotator_index = np.unique(inputs.judgments["annotator"], return_inverse=True)
+    order = np.argsort(annotator_index, kind="stable")
+    ends = np.searchsorted(annotator_index[order], np.arange(len(annotator_ids) + 1))
+    columns = behaviour_columns(design, inputs.judgments, annotator_index, len(annotator_ids))
+    sorted_columns = {name: column[order] for name, column in columns.items()}
+    seconds, checks = seconds_by_annotator(inputs), trusted_check_outcomes(inputs.check_outcomes)
+    behaviours = {}
+    for place, number in enumerate(annotator_ids.tolist()):
+        own_rows = slice(ends[place], ends[place + 1])
+        own_columns = {name: column[own_rows] for name, column in sorted_columns.items()}
+        own_columns["hit"] = np.unique(own_columns["hit"], return_inverse=True)[1]
+        behaviours[number] = AnnotatorBehaviour(
+            yields=design.value_kind,
+            classes=len(design.classes),
+            ties=design.equal_means == "tie",
+            seconds=seconds.get(number, np.zeros(0)),
+            random_answer_probability=inputs.random_answer_probabilities.get(number, nan),
+            gold_met=met_flags_of_annotator(number, checks, "gold"),
+            attention_met=met_flags_of_annotator(number, checks, "attention"),
+            **own_columns,
+        )
+    return behaviours
+
+
+def trusted_check_outcomes(outcomes: Sequence[CheckOutcome]) -> list[CheckOutcome]:
+    """Those that tell something: not the ones that most people fail, which are probably wrong themselves."""
+    wrong = probably_wrong_checks(outcomes)
+    return [one for one in outcomes if wrong.isdisjoint(one.check_numbers)]
+
+
+def probably_wrong_checks(outcomes: Sequence[CheckOutcome]) -> set[int]:
+    """The checks, by number, that more than half of at least `FEWEST_ANSWERS` answers failed."""
+    failed: Counter[int] = Counter()
+    shown: Counter[int] = Counter()
+    for outcome in outcomes:
+        shown.update(outcome.check_numbers)
+        failed.update(() if outcome.met else outcome.check_numbers)
+    return {
+        number for number in shown if shown[number] >= MIN_ANSWERS_TO_DOUBT_CHECK and 2 * failed[number] > shown[number]
+    }
+
+
+def met_flags_of_annotator(annotator_id: int, outcomes: Sequence[CheckOutcome], kind: CheckKind) -> MetFlags:
+    """Whether an annotator met each check of a kind, in the order of their answers."""
+    return np.array([one.met for one in outcomes if one.annotator_id == annotator_id and one.kind == kind], np.bool_)
+
+
+def seconds_by_annotator(inputs: RuleInputs) -> dict[int, Array]:
+    """By annotator, of all their answers."""
+    annotator_ids, annotator_index = np.unique(inputs.answer_seconds["annotator"], return_inverse=True)
+    order = np.lexsort((inputs.answer_seconds["seq"], annotator_index))
+    parts = np.split(
+        inputs.answer_seconds["seconds"][order],
+        np.searchsorted(annotator_index[order], np.arange(1, len(annotator_ids))),
+    )
+    return dict(zip(annotator_ids.tolist(), parts, strict=False))
+
+
+def behaviour_columns(
+    design: Design, judgments: Mapping[str, NumberColumn], annotator_index: Integers, annotator_count: int
+) -> dict[str, Any]:
+    """Of all judgments the columns that `Conduct` has, (J,) each."""
+    items, values = judgments["item"].astype(np.intp), judgments["value"]
+    hit = np.unique(judgments["seq"], return_inverse=True)[1]
+    share = values if design.value_kind == "classes" else design.to_points(values, hit) / 100.0
+    peer_scores = ScoredJudgments.from_arrays(
+        items, annotator_index, share, int(items.max(initial=-1)) + 1, annotator_count
+    )
+    other_judge_counts = np.rint(peer_scores.sum_of_others(np.ones(len(share)))).astype(np.intp)
+    others = (
+        most_chosen_classes(peer_scores, len(design.classes))
+        if design.value_kind == "classes"
+        else divide_or_nan(peer_scores.sum_of_others(share), other_judge_counts.astype(np.float64))
+    )
+    return {"hit": hit, "item": items, "share": share, "others": others, "company": other_judge_counts}
+
+
+def most_chosen_classes(peer_scores: ScoredJudgments, class_count: int) -> Array:
+    """Of each judgment the class that most others chose for its item, (J,); of several the first."""
+    counts = np.column_stack(
+        [peer_scores.sum_of_others((peer_scores.scores == number) * 1.0) for number in range(class_count)]
+    )
+    return np.asarray(counts.argmax(axis=1), np.float64)

@@ -1,0 +1,145 @@
+"""What rules found and how checks were answered, as pages and programs show it."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.quality.checks import LIST_CHECK_ANSWERS, check_outcomes_of_hit, load_check_outcomes
+from app.quality.expected_answers import ExpectedAnswer, accepted_labels, accepted_range
+from app.quality.inputs import probably_wrong_checks
+from app.quality.registry import QUALITY_RULES
+
+MAX_FINDINGS_SHOWN = 200
+
+LIST_FINDINGS = text("""
+    SELECT f.id, n.name, n.pseudonym, f.rule, f.action, f.seen, f.said, f.found_at, a.barred
+    FROM findings f JOIN named_annotators n ON n.campaign_id = f.campaign_id AND n.id = f.annotator_id
+    JOIN annotators a ON a.campaign_id = f.campaign_id AND a.id = f.annotator_id
+    WHERE f.campaign_id = :campaign ORDER BY f.id DESC LIMIT :limit
+""")
+
+COUNT_ANNOTATORS_WITH_FINDINGS = text("SELECT count(DISTINCT annotator_id) FROM findings WHERE campaign_id = :campaign")
+
+LIST_CHECKS_WITH_REPORTS = text("""
+    SELECT k.number, k.external_id, k.kind, k.shown, k.expected,
+           (SELECT count(*) FROM check_reports r WHERE r.campaign_id = k.campaign_id AND r.check_number = k.number)
+           AS not_loaded
+    FROM check_items k WHERE k.campaign_id = :campaign ORDER BY k.number
+""")
+
+
+@dataclass(frozen=True)
+class CheckLine:
+    """A check as a researcher sees it: what is expected, in words; how often it was answered, and failed; whether so
+    many failed it that it is probably wrong itself; for how many annotators its file did not load.
+    """
+
+    external_id: str
+    kind: str
+    shown: str
+    expected: str
+    answers: int
+    failed: int
+    probably_wrong: bool
+    not_loaded: int
+
+
+async def list_findings(
+    connection: AsyncConnection, campaign_id: int, limit: int = MAX_FINDINGS_SHOWN
+) -> Sequence[Row[Any]]:
+    """The newest, newest first. barred: where their annotator stands now."""
+    return (await connection.execute(LIST_FINDINGS, {"campaign": campaign_id, "limit": limit})).all()
+
+
+async def count_annotators_with_findings(connection: AsyncConnection, campaign_id: int) -> int:
+    """How many annotators some rule has found."""
+    return int((await connection.execute(COUNT_ANNOTATORS_WITH_FINDINGS, {"campaign": campaign_id})).scalar_one())
+
+
+def rule_title(rule_name: str) -> str:
+    """What a rule is called."""
+    return QUALITY_RULES[rule_name].title if rule_name in QUALITY_RULES else rule_name
+
+
+async def list_check_lines(connection: AsyncConnection, campaign: Row[Any]) -> list[CheckLine]:
+    """All checks of a campaign."""
+    outcomes = await load_check_outcomes(connection, campaign)
+    answer_counts = Counter(number for one in outcomes for number in one.check_numbers)
+    failure_counts = Counter(number for one in outcomes if not one.met for number in one.check_numbers)
+    wrong_checks, design = probably_wrong_checks(outcomes), design_of(campaign)
+    return [
+        CheckLine(
+            row.external_id,
+            row.kind,
+            row.shown,
+            describe_expected_answer(design, ExpectedAnswer.model_validate(row.expected)),
+            answer_counts[row.number],
+            failure_counts[row.number],
+            row.number in wrong_checks,
+            row.not_loaded,
+        )
+        for row in await connection.execute(LIST_CHECKS_WITH_REPORTS, {"campaign": campaign.id})
+    ]
+
+
+class CheckAnswerLine(NamedTuple):
+    """What somebody said of a check: the researcher's id, its kind, what is expected and what they said, in words, and
+    whether that is as expected.
+    """
+
+    name: str
+    kind: str
+    expected: str
+    answer_text: str
+    met: bool
+
+
+async def list_check_answers_of_annotator(
+    connection: AsyncConnection, campaign: Row[Any], annotator_id: int
+) -> list[CheckAnswerLine]:
+    """All checks that an annotator, by their row's id, answered, in the order of their answers."""
+    if not campaign.has_checks:
+        return []
+    design = design_of(campaign)
+    rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": [annotator_id]})).all()
+    return [
+        line
+        for _, hit in groupby(rows, key=lambda row: row.hit_id)
+        for line in check_answer_lines_of_hit(design, list(hit))
+    ]
+
+
+def check_answer_lines_of_hit(design: Design, rows: Sequence[Row[Any]]) -> list[CheckAnswerLine]:
+    """Of the checks of one HIT; of an order each is as expected if all are."""
+    failed_checks = {
+        number for outcome in check_outcomes_of_hit(design, rows) if not outcome.met for number in outcome.check_numbers
+    }
+    values = [row.value for row in rows]
+    return [
+        CheckAnswerLine(
+            row.external_id,
+            row.kind,
+            describe_expected_answer(design, ExpectedAnswer.model_validate(row.expected)),
+            "cannot be judged" if math.isnan(row.value) else design.format_answer(values, place),
+            row.check_number not in failed_checks,
+        )
+        for place, row in enumerate(rows)
+    ]
+
+
+def describe_expected_answer(design: Design, expected: ExpectedAnswer) -> str:
+    """What is expected, for a cell of a table."""
+    if expected.place is not None:
+        return f"place {expected.place}"
+    if expected.labels:
+        return " or ".join(accepted_labels(design, expected))
+    low, high = accepted_range(design, expected)
+    return f"{low:g} to {high:g}"

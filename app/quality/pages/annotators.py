@@ -1,0 +1,187 @@
+"""Researchers' pages of a campaign's annotators: all of them, and one with all their answers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request, Response
+from fastapi import Path as PathParameter
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.accounts.guards import require_researcher
+from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
+from app.database.campaign import load_campaign_for_page
+from app.designs.registry import design_of
+from app.http.dependencies import Database, FormFields, Now, RowId, Transaction, render_page
+from app.quality import actions, annotators
+from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
+from app.quality.listings import list_check_answers_of_annotator
+from app.quality.peer_agreement import AnnotatorComparisons
+
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
+
+
+async def get_comparisons(request: Request) -> AnnotatorComparisons:
+    comparisons: AnnotatorComparisons = request.app.state.comparisons
+    return comparisons
+
+
+async def get_median_seconds(request: Request) -> annotators.MedianSecondsCache:
+    medians: annotators.MedianSecondsCache = request.app.state.median_seconds
+    return medians
+
+
+Comparisons = Annotated[AnnotatorComparisons, Depends(get_comparisons)]
+Medians = Annotated[annotators.MedianSecondsCache, Depends(get_median_seconds)]
+
+ANNOTATOR_ROWS_PER_PAGE = 50  # annotators, and answers of one, on a page
+REVISION_WAIT_SECONDS = 3.0  # until a page is shown whose scores are yet to follow
+AnnotatorPathName = Annotated[str, PathParameter(max_length=40)]
+AnnotatorPageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
+
+# What can be done to whoever stands so.
+ACTIONS_BY_BLOCKED_STATE = {None: ("hold", "exclude"), "held": ("release", "exclude"), "excluded": ("restore",)}
+
+
+@router.get("/annotators")
+async def annotators_page(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    *,
+    comparisons: Comparisons,
+    medians: Medians,
+    sort: annotators.AnnotatorSort = "name",
+    rising: bool = False,
+    number: AnnotatorPageNumber = 1,
+) -> HTMLResponse:
+    campaign = await load_campaign_for_page(connection, slug)
+    total = await annotators.count_annotators(connection, campaign.id)
+    pages = max(1, -(-total // ANNOTATOR_ROWS_PER_PAGE))
+    number = min(number, pages)
+    list_options: dict[str, Any] = {
+        "sorting": sort,
+        "rising": rising,
+        "limit": ANNOTATOR_ROWS_PER_PAGE,
+        "offset": (number - 1) * ANNOTATOR_ROWS_PER_PAGE,
+    }
+    comparison = await comparisons.load_newest(connection, campaign)
+    context = {
+        "campaign": campaign,
+        "lines": await annotators.list_annotator_lines(connection, campaign, median_seconds=medians, **list_options),
+        "compared": comparison,
+        "learned": comparison.has_reliability,
+        "behind": await annotators.has_unapplied_decisions(connection, campaign.id),
+        "bins": design_of(campaign).classes,
+        "sort": sort,
+        "rising": rising,
+        "sortings": get_args(annotators.AnnotatorSort),
+        "total": total,
+        "number": number,
+        "pages": pages,
+        "per_page": ANNOTATOR_ROWS_PER_PAGE,
+        "query": urlencode({"sort": sort} | ({"rising": "true"} if rising else {})),
+    }
+    return render_page(request, "admin/annotators.html", context)
+
+
+@router.get("/annotators/{annotator}")
+async def annotator_page(
+    request: Request,
+    connection: Transaction,
+    comparisons: Comparisons,
+    slug: str,
+    annotator: AnnotatorPathName,
+    *,
+    number: AnnotatorPageNumber = 1,
+) -> HTMLResponse:
+    campaign = await load_campaign_for_page(connection, slug)
+    annotator_id = await find_annotator_id(connection, campaign, annotator)
+    (line,) = await annotators.list_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
+    pages = max(1, -(-line.answers // ANNOTATOR_ROWS_PER_PAGE))
+    number = min(number, pages)
+    answers = await annotators.list_answers_of_annotator(
+        connection, campaign, annotator_id, limit=ANNOTATOR_ROWS_PER_PAGE, offset=(number - 1) * ANNOTATOR_ROWS_PER_PAGE
+    )
+    context = {
+        "campaign": campaign,
+        "line": line,
+        "compared": await comparisons.load_newest(connection, campaign),
+        "behind": await annotators.has_unapplied_decisions(connection, campaign.id),
+        "bins": design_of(campaign).classes,
+        "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],
+        "answers": answers,
+        "decisions": await annotators.list_decisions_about_annotator(connection, campaign.id, line.name),
+        "words_of": ACTIONS_IN_LOG,
+        "checks": await list_check_answers_of_annotator(connection, campaign, annotator_id),
+        "longest": MAX_REASON_CHARACTERS,
+        "number": number,
+        "pages": pages,
+        "per_page": ANNOTATOR_ROWS_PER_PAGE,
+    }
+    return render_page(request, "admin/annotator.html", context)
+
+
+@router.post("/annotators/{annotator}/{action}")
+async def post_annotator_action(
+    form: FormFields,
+    database: Database,
+    background_tasks: BackgroundTasks,
+    slug: str,
+    annotator: AnnotatorPathName,
+    *,
+    action: Literal["hold", "release", "exclude", "restore"],
+    now: Now,
+) -> Response:
+    """Decide; where the posteriors take long to follow, they do so after the reply."""
+    reason = form.get("reason", "")
+    await wait_briefly_for_revision(
+        await actions.decide_on_annotator(database, slug, annotator, action, reason=reason, now=now), background_tasks
+    )
+    return redirect_to_annotator(slug, annotator)
+
+
+@router.post("/annotators/{annotator}/answers/{answer}/{action}")
+async def post_answer_action(
+    form: FormFields,
+    database: Database,
+    background_tasks: BackgroundTasks,
+    slug: str,
+    annotator: AnnotatorPathName,
+    *,
+    answer: RowId,
+    action: Literal["exclude", "restore"],
+    now: Now,
+) -> Response:
+    """The same about one answer."""
+    reason = form.get("reason", "")
+    await wait_briefly_for_revision(
+        await actions.decide_on_answer(
+            database, slug, answer, action, reason=reason, now=now, annotator_name=annotator
+        ),
+        background_tasks,
+    )
+    return redirect_to_annotator(slug, annotator)
+
+
+async def wait_briefly_for_revision(
+    revise_posteriors: Callable[[], Awaitable[None]], background_tasks: BackgroundTasks
+) -> None:
+    """Wait a moment for what follows from a decision, so that most pages show it; the rest goes on after the reply."""
+    task = asyncio.ensure_future(revise_posteriors())
+    await asyncio.wait({task}, timeout=REVISION_WAIT_SECONDS)
+    if task.done():
+        task.result()
+    else:
+        background_tasks.add_task(await_task, task)
+
+
+async def await_task(task: Awaitable[None]) -> None:
+    await task
+
+
+def redirect_to_annotator(slug: str, annotator: str) -> Response:
+    return RedirectResponse(f"/admin/campaigns/{slug}/annotators/{annotator}", status_code=303)

@@ -1,0 +1,254 @@
+"""How each annotator goes with the others, and what can be learned of them from that.
+
+It is worked out when somebody looks, in another process where that takes long, and kept until there are other answers.
+Of very many judgments those of some items are enough, drawn at random.
+"""
+
+import asyncio
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.background.process import run_in_process
+from app.background.tasks import KeyedTasks
+from app.database.bulk import NumberColumn
+from app.database.campaign import load_campaign_by_slug
+from app.database.session import create_engine
+from app.designs.criteria import criterion_views
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.inference.online.law import AnnotatorDescription
+from app.inference.ratings import annotator_aware
+from app.inference.ratings import peer_correlations as ratings_correlations
+from app.quality import inputs
+from app.quality.behaviour import AnnotatorBehaviour
+from app.quality.rules.agreement import AgreementWithOthers
+from app.quality.sequential_limits import sequential_correlation_interval
+from app.record.changes import Watermark, poll_changes
+from app.record.responses import load_judgment_columns
+
+MAX_ANSWERS_COMPARED_INLINE = 2_000  # answers that are compared while somebody waits
+MAX_COMPARED_JUDGMENTS = 200_000
+MAX_COMPARISON_ITERATIONS = 60  # of learning; after fewer, little changes where anything can be learned
+COMPARISON_ERROR_RATE = 0.05
+MAX_CAMPAIGNS_COMPARED = 50  # campaigns
+
+HAS_FEW_ANSWERS = text("""
+    SELECT count(*) <= :most FROM (
+        SELECT FROM responses WHERE campaign_id = :campaign LIMIT :most + 1) AS some_of_them
+""")
+
+
+class PeerCorrelation(NamedTuple):
+    """The correlation with the others' means, and the ends of its 95 % interval; of labels the share that most others
+    gave, too, without an interval.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class AnnotatorComparison(NamedTuple):
+    """An annotator beside the others; None where too little is known. reliability: 0 to 1, the expected correlation of
+    their answers with what items are worth. bias: how much higher they score the same items, in points.
+    """
+
+    peer_correlation: PeerCorrelation | None = None
+    reliability: float | None = None
+    bias: float | None = None
+
+
+@dataclass(frozen=True)
+class CampaignComparison:
+    """All annotators by their rows' ids, from the judgments of `items` of the `of_items` that were judged."""
+
+    by_annotator: Mapping[int, AnnotatorComparison]
+    compared_items: int
+    judged_items: int
+
+
+class NewestComparison(NamedTuple):
+    """What was compared last, None if nothing was yet; whether newer answers are being compared."""
+
+    comparison: CampaignComparison | None
+    is_running: bool
+
+    @property
+    def has_reliability(self) -> bool:
+        """Whether it tells of anybody's reliability."""
+        return self.comparison is not None and any(
+            one.reliability is not None for one in self.comparison.by_annotator.values()
+        )
+
+    def for_annotator(self, annotator_id: int) -> AnnotatorComparison:
+        """By their row's id."""
+        return (
+            self.comparison.by_annotator.get(annotator_id, AnnotatorComparison())
+            if self.comparison
+            else AnnotatorComparison()
+        )
+
+
+@dataclass
+class AnnotatorComparisons:
+    """What this process has compared, by campaign; one at a time is compared in another process."""
+
+    engine: AsyncEngine
+    cache: dict[int, tuple[Watermark, CampaignComparison]] = field(default_factory=dict)
+    tasks: KeyedTasks[int] = field(default_factory=lambda: KeyedTasks("annotator comparisons"))
+    process_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def load_newest(self, connection: AsyncConnection, campaign: Any) -> NewestComparison:
+        """As of now, if that is known or quickly found."""
+        old_watermark, comparison = self.cache.get(campaign.id, (None, None))
+        watermark, first_new_seq, _ = await poll_changes(connection, campaign.id, old_watermark)
+        if comparison is not None and first_new_seq is None:
+            return NewestComparison(comparison, is_running=False)
+        parameters = {"campaign": campaign.id, "most": MAX_ANSWERS_COMPARED_INLINE}
+        if (await connection.execute(HAS_FEW_ANSWERS, parameters)).scalar_one():
+            comparison = await compare_annotators(connection, campaign)
+            self.remember(campaign.id, watermark, comparison)
+            return NewestComparison(comparison, is_running=False)
+        if campaign.id not in self.tasks:
+            self.tasks.start(campaign.id, partial(self.compare_in_process, campaign, watermark))
+        return NewestComparison(comparison, is_running=True)
+
+    async def compare_in_process(self, campaign: Any, watermark: Watermark) -> None:
+        """Compare in another process."""
+        async with self.process_lock:
+            url = self.engine.url.render_as_string(hide_password=False)
+            self.remember(campaign.id, watermark, await run_in_process(compare_annotators_at_url, url, campaign.slug))
+
+    def remember(self, campaign_id: int, watermark: Watermark, comparison: CampaignComparison) -> None:
+        self.cache.pop(campaign_id, None)
+        self.cache[campaign_id] = watermark, comparison
+        while len(self.cache) > MAX_CAMPAIGNS_COMPARED:
+            del self.cache[next(iter(self.cache))]
+
+    async def stop(self) -> None:
+        """What is under way is broken off."""
+        await self.tasks.stop()
+
+
+async def compare_annotators_at_url(database_url: str, slug: str) -> CampaignComparison:
+    """`compare`, in a process that has no engine."""
+    engine = create_engine(database_url, pool_size=1)
+    try:
+        async with engine.connect() as connection:
+            return await compare_annotators(connection, await load_campaign_by_slug(connection, slug))
+    finally:
+        await engine.dispose()
+
+
+async def compare_annotators(connection: AsyncConnection, campaign: Any) -> CampaignComparison:
+    """All annotators, by the first criterion and the answers that count; those without judgments are not there."""
+    criterion_view = criterion_views(campaign)[0]
+    limit = inputs.MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit)
+    columns = await load_judgment_columns(connection, campaign.id, limit=limit)
+    sampled_columns, items, of_items = sample_compared_items(columns, np.random.default_rng(campaign.seed))
+    estimates_by_annotator = await inputs.load_annotator_estimates(
+        connection, campaign, np.unique(sampled_columns["annotator"]).tolist()
+    )
+    comparison_by_annotator = await asyncio.to_thread(
+        compare_judgments, design_of(criterion_view), sampled_columns, estimates_by_annotator
+    )
+    return CampaignComparison(comparison_by_annotator, items, of_items)
+
+
+def sample_compared_items(
+    columns: Mapping[str, NumberColumn], rng: np.random.Generator
+) -> tuple[Mapping[str, NumberColumn], int, int]:
+    """The judgments of as many items, drawn at random, as have `MOST_JUDGMENTS` together; how many these are, and of
+    how many.
+    """
+    items, item_index, counts = np.unique(columns["item"], return_inverse=True, return_counts=True)
+    if len(item_index) <= MAX_COMPARED_JUDGMENTS:
+        return columns, len(items), len(items)
+    order = rng.permutation(len(items))
+    sampled_items = order[np.cumsum(counts[order]) <= MAX_COMPARED_JUDGMENTS]
+    is_sampled = np.isin(item_index, sampled_items)
+    return {name: column[is_sampled] for name, column in columns.items()}, len(sampled_items), len(items)
+
+
+def compare_judgments(
+    design: Design, columns: Mapping[str, NumberColumn], estimates_by_annotator: Mapping[int, AnnotatorDescription]
+) -> dict[int, AnnotatorComparison]:
+    """By annotator. Where the campaign's law has learned nothing of them, from all judgments at once."""
+    behaviours = inputs.annotator_behaviours(design, inputs.RuleInputs(columns, inputs.NO_SECONDS, {}))
+    estimates = {
+        number: (one.reliability, one.bias) for number, one in estimates_by_annotator.items()
+    } or fit_reliability_and_bias(behaviours)
+    correlations = peer_correlations(behaviours)
+    return {
+        number: AnnotatorComparison(
+            correlations[number], *reliability_and_bias_points(*estimates.get(number, (math.nan, math.nan)))
+        )
+        for number in behaviours
+    }
+
+
+def reliability_and_bias_points(reliability: float, bias: float) -> tuple[float | None, float | None]:
+    """The bias in points."""
+    return (None, None) if math.isnan(reliability) else (reliability, 100.0 * bias)
+
+
+def fit_reliability_and_bias(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int, tuple[float, float]]:
+    """Reliability and bias of annotators who score, as in the analysis."""
+    if answer_kind_of(behaviours) != "points":
+        return {}
+    try:
+        fitted = annotator_aware.fit(*long_form_of_behaviours(behaviours), max_iterations=MAX_COMPARISON_ITERATIONS)
+    except Inestimable:
+        return {}
+    return dict(zip(behaviours, zip(fitted.reliability.tolist(), fitted.bias.tolist(), strict=True), strict=True))
+
+
+def peer_correlations(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int, PeerCorrelation | None]:
+    """Return each annotator's correlation with the means of the others, as in the analysis, with its interval; of
+    labels the share that most others gave, too.
+    """
+    if answer_kind_of(behaviours) in (None, "classes"):
+        return {number: peer_label_agreement(conduct) for number, conduct in behaviours.items()}
+    items, annotator_index, shares = long_form_of_behaviours(behaviours)
+    fitted = ratings_correlations.fit(
+        items, annotator_index, shares, n_items=int(items.max(initial=-1)) + 1, n_annotators=len(behaviours)
+    )
+    rows = zip(behaviours, fitted.correlation.tolist(), fitted.shared.tolist(), strict=True)
+    return {
+        number: None if math.isnan(value) else peer_correlation_with_interval(value, shared)
+        for number, value, shared in rows
+    }
+
+
+def peer_correlation_with_interval(correlation: float, shared_judgments: int) -> PeerCorrelation:
+    return PeerCorrelation(
+        correlation, *sequential_correlation_interval(correlation, shared_judgments, COMPARISON_ERROR_RATE)
+    )
+
+
+def peer_label_agreement(behaviour: AnnotatorBehaviour) -> PeerCorrelation | None:
+    agreement = AgreementWithOthers().measure(behaviour)
+    return None if math.isnan(agreement) else PeerCorrelation(agreement)
+
+
+def answer_kind_of(behaviours: Mapping[int, AnnotatorBehaviour]) -> JudgmentKind | None:
+    """Return the kind of answers of these annotators, None without any."""
+    return next((conduct.yields for conduct in behaviours.values()), None)
+
+
+def long_form_of_behaviours(behaviours: Mapping[int, AnnotatorBehaviour]) -> tuple[Integers, Integers, Array]:
+    """Return item, annotator and share of each judgment, (J,); items and annotators numbered from 0."""
+    ordered_behaviours = [*behaviours.values()]
+    item_index = np.unique(np.concatenate([one.item for one in ordered_behaviours]), return_inverse=True)[1]
+    annotator_index = np.repeat(np.arange(len(ordered_behaviours)), [len(one.item) for one in ordered_behaviours])
+    return item_index, annotator_index, np.concatenate([one.share for one in ordered_behaviours])

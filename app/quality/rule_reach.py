@@ -1,0 +1,172 @@
+"""Whether a campaign's rules on annotators can find anybody, with the work that one person may do in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from scipy.stats import binom
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.designs.registry import design_of
+from app.errors import pluralize
+from app.quality.checks import checks_per_hit
+from app.quality.rule import QualityRule, RuleRequirement
+from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
+from app.quality.settings import RuleChoice, active_rules
+from app.record.campaign_law import law_of
+
+CHECK_KINDS = ("gold", "attention")  # kinds of checks, and the rules about them
+MIN_REACH_PROBABILITY = 0.001  # chance that one person fails so many checks, below which a rule finds nobody
+
+COUNT_CHECKS_BY_KIND = text(
+    "SELECT kind, count(*) AS items FROM check_items WHERE campaign_id = :campaign GROUP BY kind"
+)
+
+COUNT_ANNOTATORS_WITH_ANSWERS = text("""
+    SELECT count(*) FROM (
+        SELECT FROM annotators a WHERE a.campaign_id = :campaign AND EXISTS (
+            SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)
+        LIMIT :most) AS some_of_them
+""")
+
+
+@dataclass(frozen=True)
+class AnnotatorWorkload:
+    """The most that one person may do in a campaign; None where nothing limits it or it is not known yet.
+
+    judged_per_hit: items of a HIT that one judges. checks: HITs with a check of each kind that one can meet; empty
+    while that is not known. checks_percent: of HITs that show a check.
+    """
+
+    max_hits: int | None
+    judgments_per_hit: int
+    max_checks: Mapping[str, int]
+    checks_percent: float
+
+
+@dataclass(frozen=True)
+class RuleReach:
+    """From when on a rule can speak of somebody, and why it never will, as sentences; `never` is empty where it may.
+
+    too_little: whether that is because one person does too little, and not because the rule is for other campaigns.
+    """
+
+    begins: str
+    never: str = ""
+    needs_more_work: bool = False
+
+
+async def load_rule_reaches(
+    connection: AsyncConnection, campaign_id: int, settings: Any, *, item_count: int
+) -> dict[str, RuleReach]:
+    """Return the reach of each rule that does something, by its name."""
+    rows = await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign_id})
+    workload = max_annotator_workload(settings, item_count, {row.kind: row.items for row in rows})
+    false_alarm_rate = settings.false_alarms / 1000
+    return {
+        name: rule_reach(one.rule, settings, workload, false_alarm_rate) for name, one in active_rules(settings).items()
+    }
+
+
+async def too_few_annotators_notice(connection: AsyncConnection, campaign_id: int) -> str:
+    """Return that rules which compare annotators say nothing yet, as a sentence; empty where enough have answered."""
+    needed = 1 + MIN_OTHER_ANNOTATORS
+    answered = await connection.scalar(COUNT_ANNOTATORS_WITH_ANSWERS, {"campaign": campaign_id, "most": needed}) or 0
+    if answered >= needed:
+        return ""
+    so_far = (
+        f"{answered} {'has' if answered == 1 else 'have'} answered so far" if answered else "nobody has answered yet"
+    )
+    return f"Rules that compare annotators need {needed} of them; {so_far}."
+
+
+def max_annotator_workload(
+    settings: Any, item_count: int | None, check_counts: Mapping[str, int] | None
+) -> AnnotatorWorkload:
+    """items, checks: how many there are, the latter by kind; None where nobody knows yet."""
+    limits = [settings.hits_per_annotator]
+    per_hit = settings.items_per_hit - len(design_of(settings).always_shown)
+    if not settings.repeat_items and item_count is not None and not settings.segment_count:
+        limits.append(ceil(item_count / per_hit))
+    hits = min((limit for limit in limits if limit is not None), default=None)
+    max_checks = (
+        {}
+        if check_counts is None
+        else {kind: check_counts.get(kind, 0) // checks_per_hit(settings) for kind in CHECK_KINDS}
+    )
+    return AnnotatorWorkload(hits, per_hit, max_checks, settings.checks_percent or 0.0)
+
+
+def rule_reach(rule: QualityRule, settings: Any, workload: AnnotatorWorkload, false_alarm_rate: float) -> RuleReach:
+    """alarm: the share of careful people whom the rule may find."""
+    design, law = design_of(settings), law_of(settings)
+    requirement = rule.requirement(design.value_kind, false_alarm_rate)
+    if not rule.supports(design.value_kind, len(design.classes)):
+        return RuleReach("", "It says nothing about this kind of answers.")
+    if rule.name == "at_random" and not law.layout:
+        return RuleReach("", f"The update law {law.name} does not learn who answers at random.")
+    begins = f"From {pluralize(requirement.count, requirement.unit)} of one person"
+    if requirement.count_per_other:
+        begins += f", if {MIN_OTHER_ANNOTATORS} others have {requirement.count_per_other} or more each"
+    begins += "."
+    if not requirement.unit.startswith("failed"):
+        reason = too_little_work_reason(requirement, workload)
+        return RuleReach(begins, reason, needs_more_work=bool(reason))
+    kind = requirement.unit.split()[1]
+    if not workload.checks_percent or workload.max_checks.get(kind, 1) == 0:
+        return RuleReach(begins, f"No HIT shows {'an attention' if kind == 'attention' else 'a gold'} item.")
+    reason = too_few_checks_reason(requirement, kind, workload)
+    return RuleReach(begins, reason, needs_more_work=bool(reason))
+
+
+def failed_checks_hint(
+    rule_choices: Mapping[str, RuleChoice], hits_per_annotator: int | None, checks_percent: float, false_alarms: float
+) -> str:
+    """Return how many failed checks the rules need of one person, and whether anybody meets so many, for the form.
+
+    chosen: the rules that do something. hits: of one person at most; percent: of HITs that show a check.
+    """
+    requirements = {
+        name: rule_choices[name].rule.requirement("points", false_alarms / 1000)
+        for name in CHECK_KINDS
+        if name in rule_choices
+    }
+    if not requirements:
+        return ""
+    needed = " or ".join(pluralize(need.count, need.unit) for need in requirements.values())
+    workload = AnnotatorWorkload(hits_per_annotator, 1, {}, checks_percent)
+    reasons = (
+        [too_few_checks_reason(need, name, workload) for name, need in requirements.items()] if checks_percent else []
+    )
+    return " ".join([f"A rule finds nobody before {needed} of one person.", *filter(None, reasons)])
+
+
+def too_little_work_reason(requirement: RuleRequirement, workload: AnnotatorWorkload) -> str:
+    """Return that nobody can answer so much, as a sentence; empty where somebody can."""
+    if workload.max_hits is None or requirement.unit == "implied pair":
+        return ""
+    max_units = workload.max_hits * (workload.judgments_per_hit if requirement.unit == "judgment" else 1)
+    if max_units >= requirement.count:
+        return ""
+    are = f" ({pluralize(max_units, requirement.unit)})" if requirement.unit != "HIT" else ""
+    hits = pluralize(workload.max_hits, "HIT")
+    return f"With {hits} a person{are} this rule cannot find {requirement.target}: it needs {pluralize(requirement.count, requirement.unit)}."
+
+
+def too_few_checks_reason(requirement: RuleRequirement, kind: str, workload: AnnotatorWorkload) -> str:
+    """Return that nobody meets so many checks of a kind, as a sentence; empty where somebody may."""
+    available = workload.max_checks.get(kind)
+    requirement_text = f"this rule needs {requirement.count} failed ones: it cannot find anybody."
+    if available is not None and available < requirement.count:
+        return f"Of the {kind} items one person meets {available} at most; {requirement_text}"
+    if workload.max_hits is None:
+        return ""
+    of_both = sum(workload.max_checks.values())
+    check_share = workload.checks_percent / 100 * (available / of_both if available and of_both else 1)
+    if binom.sf(requirement.count - 1, workload.max_hits, check_share) >= MIN_REACH_PROBABILITY:
+        return ""
+    expected = max(1, round(workload.max_hits * check_share))
+    meets = pluralize(expected, f"{kind} item")
+    return f"With {pluralize(workload.max_hits, 'HIT')} a person, everybody meets about {meets}; {requirement_text}"

@@ -1,0 +1,208 @@
+"""A look at the annotators of a campaign: what its rules find is stored once, and what they do is done.
+
+It reads the record beside everything else, computes in a thread, and writes each finding in a transaction of its own.
+Two looks at once, also on two machines, find the same; the database lets one of them act.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.database.alerts import raise_alert
+from app.database.audit_log import Actor
+from app.designs.criteria import criterion_number, criterion_views
+from app.designs.registry import design_of
+from app.errors import Conflict
+from app.quality import decisions, inputs
+from app.quality.behaviour import AnnotatorBehaviour
+from app.quality.rule import RuleFinding
+from app.quality.settings import RuleChoice, active_rules
+from app.record import revisions
+from app.record.changes import Watermark
+from app.record.changes import poll_changes as news
+
+SANCTIONS: dict[str, Callable[..., Awaitable[Any]]] = {
+    "hold": decisions.hold_annotator,
+    "exclude": decisions.exclude_annotator,
+}
+
+LOAD_SCANNED_CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
+
+# One look of a campaign at a time: a second one would find the same.
+TRY_LOCK_RULE_SCAN = text("SELECT pg_try_advisory_xact_lock(hashtext('campaign.look'), CAST(:campaign AS int))")
+
+STORE_FINDING = text("""
+    INSERT INTO findings (campaign_id, annotator_id, rule, action, seen, said, found_at)
+    VALUES (:campaign, :annotator, :rule, :action, CAST(:seen AS jsonb), :said, :now)
+    ON CONFLICT (campaign_id, annotator_id, rule, action) DO NOTHING RETURNING id
+""")
+
+LIST_FINDING_KEYS = text("SELECT annotator_id, rule, action FROM findings WHERE campaign_id = :campaign")
+
+
+class AnnotatorFinding(NamedTuple):
+    """What a rule found of an annotator, by their row's id."""
+
+    annotator_id: int
+    rule_name: str
+    rule_choice: RuleChoice
+    details: RuleFinding
+
+
+class RuleScanPosition(NamedTuple):
+    """Up to where a look knew the record, by which settings, and how many findings were new. A look that another one
+    was before knows nothing.
+    """
+
+    watermark: Watermark | None
+    settings: tuple[Any, ...]
+    new_findings: int = 0
+
+
+async def scan_annotators(
+    engine: AsyncEngine, campaign_id: int, *, now: datetime, last: RuleScanPosition | None = None
+) -> RuleScanPosition | None:
+    """Look at all annotators who have answered since the last look; at all where there was none, or by other settings.
+    None where another look is under way.
+    """
+    await revisions.revise_posteriors(engine, campaign_id, now=now)  # where annotators have changed answers
+    async with engine.begin() as connection:
+        if not (await connection.execute(TRY_LOCK_RULE_SCAN, {"campaign": campaign_id})).scalar_one():
+            return None
+        campaign = (await connection.execute(LOAD_SCANNED_CAMPAIGN, {"campaign": campaign_id})).one()
+        settings = (campaign.quality_preset, campaign.quality_rules, campaign.false_alarms)
+        since = last.watermark if last and last.settings == settings else None
+        findings, watermark = await collect_new_findings(connection, campaign, since)
+    new_findings = 0
+    for finding in findings:
+        new_findings += await record_finding(engine, campaign, finding, now=now)
+    return RuleScanPosition(watermark, settings, new_findings)
+
+
+async def collect_new_findings(
+    connection: AsyncConnection, campaign: Row[Any], since: Watermark | None
+) -> tuple[list[AnnotatorFinding], Watermark | None]:
+    """What the rules find that they have not found before, and up to where the record is known."""
+    rule_choices = active_rules(campaign)
+    changes = await news(connection, campaign.id, since)
+    if not rule_choices or changes.first_new_seq is None:
+        return [], changes.watermark
+    annotator_ids = (
+        None
+        if changes.previous is None
+        else await inputs.load_annotators_since(connection, campaign.id, changes.first_new_seq)
+    )
+    known_keys = {tuple(row) for row in await connection.execute(LIST_FINDING_KEYS, {"campaign": campaign.id})}
+    findings: list[AnnotatorFinding] = []
+    for criterion_view in criterion_views(campaign):
+        rule_inputs = await inputs.load_rule_inputs(connection, criterion_view)
+        findings += await asyncio.to_thread(apply_rules, criterion_view, rule_inputs, rule_choices, annotator_ids)
+    return [
+        one for one in findings if (one.annotator_id, one.rule_name, one.rule_choice.action) not in known_keys
+    ], changes.watermark
+
+
+def apply_rules(
+    criterion_view: Any,
+    rule_inputs: inputs.RuleInputs,
+    rule_choices: Mapping[str, RuleChoice],
+    annotator_ids: set[int] | None,
+) -> list[AnnotatorFinding]:
+    """What the rules find of `those` annotators, of all if None, in a campaign by one of its criteria. The criteria
+    share the false alarms of a rule; what is no matter of values is looked at once.
+    """
+    behaviours, criterion_count = (
+        inputs.annotator_behaviours(design_of(criterion_view), rule_inputs),
+        max(1, len(criterion_view.criteria)),
+    )
+    rules = {
+        name: one for name, one in rule_choices.items() if one.rule.reads_values or not criterion_number(criterion_view)
+    }
+    findings: list[AnnotatorFinding] = []
+    for name, rule_choice in rules.items():
+        false_alarm_rate = (
+            criterion_view.false_alarms / 1000 / (criterion_count if rule_choice.rule.reads_values else 1)
+        )
+        rule_findings = apply_rule(name, rule_choice, behaviours, annotator_ids, false_alarm_rate)
+        findings += (
+            [prefix_criterion_name(criterion_view, one) for one in rule_findings]
+            if criterion_view.criteria and rule_choice.rule.reads_values
+            else rule_findings
+        )
+    return findings
+
+
+def prefix_criterion_name(criterion_view: Any, finding: AnnotatorFinding) -> AnnotatorFinding:
+    """With the criterion in its words."""
+    return finding._replace(
+        details=finding.details._replace(sentence=f"{criterion_view.criterion_name}: {finding.details.sentence}")
+    )
+
+
+def apply_rule(
+    rule_name: str,
+    rule_choice: RuleChoice,
+    behaviours: Mapping[int, AnnotatorBehaviour],
+    annotator_ids: set[int] | None,
+    false_alarm_rate: float,
+) -> list[AnnotatorFinding]:
+    """What one rule finds."""
+    all_annotator_ids, rule = list(behaviours), rule_choice.rule
+    measures = np.array([rule.measure(behaviours[number]) for number in all_annotator_ids])
+    results = [
+        (number, rule.evaluate(behaviours[number], np.delete(measures, place), false_alarm_rate))
+        for place, number in enumerate(all_annotator_ids)
+        if annotator_ids is None or number in annotator_ids
+    ]
+    return [
+        AnnotatorFinding(number, rule_name, rule_choice, finding) for number, finding in results if finding is not None
+    ]
+
+
+async def record_finding(engine: AsyncEngine, campaign: Row[Any], finding: AnnotatorFinding, *, now: datetime) -> bool:
+    """Store a finding and do what the rule does; whether it is new."""
+    sentence = f"{finding.rule_choice.rule.title}: {finding.details.sentence}"
+    parameters = {
+        "campaign": campaign.id,
+        "annotator": finding.annotator_id,
+        "rule": finding.rule_name,
+        "action": finding.rule_choice.action,
+        "seen": json.dumps(finding.details.measures),
+        "said": finding.details.sentence,
+        "now": now,
+    }
+    async with engine.begin() as connection:
+        finding_id = (await connection.execute(STORE_FINDING, parameters)).scalar()
+        if finding_id is None:
+            return False
+        if finding.rule_choice.action in SANCTIONS:
+            await apply_sanction(connection, campaign, finding, f"finding {finding_id}", sentence, now=now)
+    if finding.rule_choice.action == "exclude":
+        await revisions.revise_posteriors(engine, campaign.id, now=now)
+    return True
+
+
+async def apply_sanction(
+    connection: AsyncConnection,
+    campaign: Row[Any],
+    finding: AnnotatorFinding,
+    occasion: str,
+    sentence: str,
+    *,
+    now: datetime,
+) -> None:
+    """Hold or exclude an annotator, if nobody has yet, and let whoever runs the campaign know."""
+    actor, reason = Actor(f"rule {finding.rule_name}", "server"), sentence[: decisions.MAX_REASON_CHARACTERS]
+    with suppress(Conflict):
+        await SANCTIONS[finding.rule_choice.action](
+            connection, campaign, finding.annotator_id, reason=reason, now=now, by=actor
+        )
+        name = (await decisions.load_blocked_state(connection, campaign, finding.annotator_id)).name
+        await raise_alert(connection, campaign.id, "held", occasion, about=name, because=sentence)

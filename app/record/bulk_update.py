@@ -1,0 +1,80 @@
+"""Many answers at once on stored posteriors: locked, read, changed and stored together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.session import driver_of
+from app.designs.criteria import criterion_number, criterion_views
+from app.inference.online.law import StateFloats
+from app.record import law_storage
+from app.record.campaign_law import law_hits, law_of, law_parameters
+from app.record.law_runner import LawRunner
+from app.record.law_storage import Revision
+from app.record.posterior_storage import UPDATE_POSTERIORS
+from app.record.responses import Response
+
+FIND_REVISION = text("SELECT revision FROM campaigns WHERE id = :campaign")
+
+LOCK_ITEM_POSTERIORS = text("""
+    SELECT subject, state FROM posteriors
+    WHERE campaign_id = :campaign AND revision = :revision AND criterion = :criterion
+    AND subject = ANY(CAST(:numbers AS int[])) ORDER BY subject FOR NO KEY UPDATE
+""")
+
+
+@dataclass(frozen=True)
+class LockedPosteriors:
+    """Posteriors by one criterion, by item, that nobody else can change."""
+
+    revision: Revision
+    posteriors: dict[int, StateFloats]
+
+
+async def share_store_lock(connection: AsyncConnection, campaign: Row[Any]) -> None:
+    """The right to store answers: whoever writes rows of a campaign before it locks posteriors takes it first."""
+    await connection.execute(law_storage.SHARE_STORE_LOCK, {"campaign": campaign.id})
+
+
+async def lock_present_posteriors(
+    connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]
+) -> list[LockedPosteriors]:
+    """Take the locks that annotators wait for: the right to store, what the campaign's law keeps, then by each
+    criterion the posteriors of the answers' items in its present revision.
+    """
+    await share_store_lock(connection, campaign)
+    revision = (await connection.execute(FIND_REVISION, {"campaign": campaign.id})).scalar_one()
+    await connection.execute(law_storage.LOCK_LAW_STATE, {"campaign": campaign.id})
+    views = criterion_views(campaign)
+    return [
+        await lock_item_posteriors(connection, Revision(campaign.id, revision, criterion_number(view)), answers)
+        for view in views
+    ]
+
+
+async def lock_item_posteriors(
+    connection: AsyncConnection, revision: Revision, answers: Sequence[Response]
+) -> LockedPosteriors:
+    """The posteriors of these answers' items, those too of which they say nothing, in number order."""
+    item_numbers = sorted({number for answer in answers for number in (*answer.items, *answer.unjudged_items)})
+    rows = await connection.execute(LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": item_numbers})
+    return LockedPosteriors(revision, {row.subject: row.state for row in rows})
+
+
+async def apply_answers_to_posteriors(
+    connection: AsyncConnection, campaign: Any, answers: Sequence[Response], locked: LockedPosteriors
+) -> dict[int, int]:
+    """Apply answers to locked posteriors, by the criterion that the campaign is read by; the judgments that the
+    answers' items have then.
+    """
+    if not answers:
+        return {}
+    runner = LawRunner(await driver_of(connection), locked.revision, law_of(campaign), locked.posteriors)
+    await runner.apply_hits(law_hits(campaign, answers), law_parameters(campaign))
+    judgment_counts = {
+        row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, await runner.save())
+    }
+    return {item: judgment_counts[item] for item in runner.judgment_counts}

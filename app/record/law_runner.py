@@ -1,0 +1,160 @@
+"""What an update law asks about a campaign: read when it asks, remembered while HITs change it, then stored."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from app.database.session import Driver
+from app.inference.online.law import (
+    AnsweredHit,
+    Columns,
+    HitChange,
+    Law,
+    LawParameters,
+    LawState,
+    ReadAnnotatorStates,
+    ReadCampaignState,
+    ReadItemHeads,
+    ReadItemTails,
+    ReadNextItems,
+    ReadPosteriors,
+    ReadPriors,
+    RunInThread,
+    StateFloats,
+    StateQuery,
+    resume_law_step,
+    run_law_step,
+)
+from app.record import law_storage
+from app.record.law_storage import Revision
+from app.record.posterior_storage import posterior_update_parameters
+
+T = TypeVar("T")
+StateReader = Callable[[Driver, Revision, Sequence[int]], Awaitable[dict[int, Any]]]
+
+
+class LawRunner:
+    """One revision of a campaign as HITs change it. posteriors: those of the HITs' items, locked.
+
+    The caller holds the row of the campaign in `states`, if its law keeps anything there.
+    """
+
+    def __init__(self, driver: Driver, revision: Revision, law: Law, posteriors: Mapping[int, StateFloats]) -> None:
+        self.driver, self.revision, self.law = driver, revision, law
+        self.posteriors = dict(posteriors)
+        self.campaign_state: StateFloats | None = None
+        self.annotator_states: dict[int, StateFloats | None] = {}
+        self.item_heads: dict[int, tuple[Sequence[float], int] | None] = {}
+        self.item_tails: dict[int, Any] = {}
+        self.law_changes = LawState(None, {}, {})
+        self.judgment_counts: Counter[int] = Counter()
+        self.changed_items: dict[int, None] = {}  # in the order in which they first changed
+
+    async def apply_hits(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
+        """HITs in their order. Raises ValueError for what cannot be one."""
+        if not self.law.layout and len(hits) > 1:  # all that it asks is at hand
+            await asyncio.to_thread(self.apply_without_reading, hits, parameters)
+            return
+        for hit in hits:
+            self.apply_change(hit, await self.run(self.law.step_hit(hit, parameters)))
+
+    def apply_without_reading(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
+        """The same where nothing must be read."""
+        for hit in hits:
+            self.apply_change(hit, run_law_step(self.law.step_hit(hit, parameters), self.posterior_columns))
+
+    def posterior_columns(self, query: StateQuery) -> Columns:
+        """Posteriors, as a law asks for them."""
+        assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
+        return tuple(map(list, zip(*(self.posteriors[item] for item in query.items), strict=True)))
+
+    async def run(self, steps: Generator[StateQuery, Any, T]) -> T:
+        """What comes of it when all that it asks is answered."""
+        reply, thread = None, False
+        while True:
+            step_result = (
+                await asyncio.to_thread(resume_law_step, steps, reply) if thread else resume_law_step(steps, reply)
+            )
+            if not isinstance(step_result, StateQuery):
+                return step_result
+            thread = isinstance(step_result, RunInThread)
+            reply = None if thread else await self.resolve(step_result)
+
+    async def resolve(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one for each kind of question)
+        """What is known of it."""
+        match query:
+            case ReadPosteriors():
+                return self.posterior_columns(query)
+            case ReadPriors(items):
+                return await law_storage.load_item_priors(self.driver, self.revision.campaign, items)
+            case ReadCampaignState():
+                return await self.read_campaign_state()
+            case ReadAnnotatorStates(numbers):
+                return await self.cached_read(self.annotator_states, numbers, law_storage.load_annotator_states)
+            case ReadItemHeads(items):
+                return await self.cached_read(self.item_heads, items, law_storage.load_item_heads)
+            case ReadItemTails(items):
+                return await self.cached_read(self.item_tails, items, law_storage.load_item_tails)
+            case ReadNextItems(last, limit):
+                return await self.read_next_items(last, limit)
+        raise TypeError(f"nothing is known of {query}")
+
+    async def read_campaign_state(self) -> StateFloats:
+        if self.campaign_state is None:
+            self.campaign_state = await law_storage.load_campaign_state(
+                self.driver, self.revision, layout=self.law.layout
+            )
+        assert self.campaign_state is not None  # noqa: S101  (whoever asks has stored it at the launch)
+        return self.campaign_state
+
+    async def cached_read(self, cache: dict[int, Any], numbers: Sequence[int], read: StateReader) -> dict[int, Any]:
+        """What is kept of these numbers, without those of which nothing is."""
+        if unread_numbers := [number for number in numbers if number not in cache]:
+            cache |= dict.fromkeys(unread_numbers) | await read(self.driver, self.revision, unread_numbers)
+        return {number: known for number in numbers if (known := cache[number]) is not None}
+
+    async def read_next_items(self, last_number: int, limit: int) -> list[tuple[int, Sequence[float], int]]:
+        """The stored ones, and those that HITs have changed since."""
+        stored = await law_storage.load_next_item_heads(self.driver, self.revision, last_number, limit)
+        heads_by_number: dict[int, tuple[Sequence[float], int]] = {
+            number: (short, long) for number, short, long in stored
+        }
+        heads_by_number |= {number: item for number, item in self.item_heads.items() if item is not None}
+        next_numbers = sorted(heads_by_number, key=lambda number: (number <= last_number, number))[:limit]
+        return [(number, *heads_by_number[number]) for number in next_numbers]
+
+    def apply_change(self, hit: AnsweredHit, change: HitChange) -> None:
+        """Remember what a HIT changed."""
+        self.judgment_counts.update(hit.items)
+        self.posteriors |= zip(change.items, map(list, zip(*change.state, strict=True)), strict=True)
+        self.changed_items |= dict.fromkeys(change.items)
+        self.campaign_state = change.law_state.campaign
+        self.annotator_states |= change.law_state.annotators
+        for number, (short, long) in change.law_state.items.items():
+            if long is not None:
+                self.item_tails[number] = long
+            before = self.item_heads[number]
+            self.item_heads[number] = short, len(long) if long is not None else before[1] if before else 0
+        self.law_changes = merge_law_changes(self.law_changes, change.law_state)
+
+    async def save(self) -> dict[str, Any]:
+        """Store what the law keeps; the posteriors that changed, as the parameters of `store.UPDATE`."""
+        if self.law.layout and self.changed_items:
+            await law_storage.store_law_states(self.driver, self.revision, self.law_changes, layout=self.law.layout)
+        changed_items = list(self.changed_items)
+        added_judgments = [self.judgment_counts[item] for item in changed_items]
+        return {
+            **self.revision.sql_parameters,
+            **posterior_update_parameters(
+                self.law, changed_items, self.posterior_columns(ReadPosteriors(changed_items)), added_judgments
+            ),
+        }
+
+
+def merge_law_changes(earlier: LawState, later: LawState) -> LawState:
+    """The first with what is new in the second."""
+    items = dict(earlier.items)
+    for number, (short, long) in later.items.items():
+        items[number] = short, items[number][1] if long is None and number in items else long
+    return LawState(later.campaign, {**earlier.annotators, **later.annotators}, items)

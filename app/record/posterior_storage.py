@@ -1,0 +1,117 @@
+"""How posteriors are written: all of a revision at its beginning, then those that answers change, in one statement."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.bulk import NumberColumn, copy_number_arrays
+from app.database.session import driver_of
+from app.database.tables import posteriors
+from app.designs.criteria import MAX_CRITERIA
+from app.inference.ground.arrays import Array, distinct_rows
+from app.inference.online.law import Columns, Law, LawBeliefs
+from app.record import law_storage
+from app.record.law_storage import Revision
+
+POSTERIORS_PER_COPY = 50_000
+ALL_CRITERIA_ARRAY = f"{{{','.join(map(str, range(MAX_CRITERIA)))}}}"  # criterion, as an array
+
+
+def present_posteriors_condition(campaign: str) -> str:
+    """SQL for the posteriors p of a campaign's present revision, by its first criterion, without a join: all of their
+    key but the item is known before they are looked for, whatever the statistics say.
+    """
+    return f"""
+    p.campaign_id = {campaign} AND p.revision = (SELECT revision FROM campaigns WHERE id = {campaign})
+    AND p.criterion = 0"""  # noqa: S608  (made of constants)
+
+
+PRESENT_POSTERIORS_CONDITION = present_posteriors_condition(":campaign")
+
+
+def deciding_estimates_sql(deciding_criterion: str) -> str:
+    """SQL for what decides what is asked, of posteriors p by the first criterion: score and variance by the criterion
+    of the number `asked`; where that is NULL, the variances of all criteria together.
+    """
+    criteria_source = f"""
+        FROM posteriors o WHERE o.campaign_id = p.campaign_id AND o.subject = p.subject AND o.revision = p.revision
+        AND o.criterion = ANY(CASE WHEN {deciding_criterion} IS NULL THEN '{ALL_CRITERIA_ARRAY}'::smallint[] ELSE ARRAY[{deciding_criterion}] END)"""
+    return f"""
+    SELECT CASE WHEN {deciding_criterion} > 0 THEN (SELECT o.score {criteria_source}) ELSE p.score END AS score,
+           CASE WHEN {deciding_criterion} = 0 THEN p.variance ELSE (SELECT sum(o.variance ORDER BY o.criterion) {criteria_source}) END
+           AS variance"""
+
+
+# New values of :numbers, and so many judgments more; :states one after another, :width floats each. Whoever sends it
+# holds their locks.
+UPDATE_POSTERIORS_SQL = """
+    UPDATE posteriors p
+    SET state = (CAST(:states AS float8[]))[(new.place - 1) * CAST(:width AS int) + 1 : new.place * :width],
+        score = new.score, variance = new.variance, judgments = p.judgments + new.judgments
+    FROM unnest(CAST(:numbers AS int[]), CAST(:score AS float8[]), CAST(:variance AS float8[]), CAST(:more AS int[]))
+         WITH ORDINALITY AS new (number, score, variance, judgments, place)
+    WHERE p.campaign_id = :campaign AND p.revision = :revision AND p.criterion = :criterion AND p.subject = new.number
+    AND p.subject = ANY(CAST(:numbers AS int[]))  -- so that the index finds them whatever the statistics say
+    RETURNING p.subject AS number, p.judgments"""
+
+UPDATE_POSTERIORS = text(UPDATE_POSTERIORS_SQL)
+
+
+def posterior_update_parameters(
+    law: Law, numbers: Sequence[int], state: Columns, added_judgments: Sequence[int]
+) -> dict[str, Any]:
+    """The parameters of `UPDATE` for items whose posteriors are these now. more: how many judgments each has got."""
+    score, variance = law.family.scores_and_variances(*state) if numbers else ([], [])
+    rows = zip(*state, strict=True)
+    return {
+        "numbers": numbers,
+        "states": list(chain.from_iterable(rows)),
+        "width": len(state),
+        "score": score,
+        "variance": variance,
+        "more": added_judgments,
+    }
+
+
+async def store_revision(
+    connection: AsyncConnection,
+    revision: Revision,
+    law: Law,
+    beliefs: LawBeliefs,
+    judgments: NumberColumn | None = None,
+) -> None:
+    """Store a revision: the posteriors, and what its law keeps besides. judgments: of each item, (N,), none if None."""
+    score, variance = await asyncio.to_thread(scores_and_variances, law, beliefs)
+    columns = {"state": np.ascontiguousarray(beliefs.state.T), "score": score, "variance": variance}
+    await copy_posteriors(connection, revision, columns if judgments is None else columns | {"judgments": judgments})
+    if law.layout:
+        law_state = await asyncio.to_thread(beliefs.to_law_state)
+        for piece in law_storage.split_law_state(law_state):
+            await law_storage.store_law_states(await driver_of(connection), revision, piece, layout=law.layout)
+
+
+def scores_and_variances(law: Law, beliefs: LawBeliefs) -> tuple[Array, Array]:
+    """Score and variance of every item, (N,) each; many may be alike, as at the launch."""
+    first, place_of_item = distinct_rows([*beliefs.state])
+    state = beliefs.state[:, first]
+    return law.family.score(*state)[place_of_item], law.family.variance(*state)[place_of_item]
+
+
+async def copy_posteriors(connection: AsyncConnection, revision: Revision, columns: Mapping[str, NumberColumn]) -> None:
+    """Insert the posteriors of the items 0 to N - 1, in pieces, so that other requests are not kept waiting."""
+    count = len(columns["score"])
+    for start in range(0, count, POSTERIORS_PER_COPY):
+        piece = {name: column[start : start + POSTERIORS_PER_COPY] for name, column in columns.items()}
+        subject = np.arange(start, min(start + POSTERIORS_PER_COPY, count), dtype=np.int32)
+        keys: dict[str, NumberColumn] = {
+            "campaign_id": np.full(len(subject), revision.campaign, np.int64),
+            "revision": np.full(len(subject), revision.revision, np.int32),
+            "criterion": np.full(len(subject), revision.criterion, np.int16),
+            "subject": subject,
+        }
+        await copy_number_arrays(connection, posteriors, keys | piece)

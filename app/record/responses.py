@@ -1,0 +1,174 @@
+"""A campaign's responses, in the order in which they count: all who read them do it here."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.bulk import NumberColumn, driver_in_transaction, fetch_arrays
+from app.record.changes import Watermark, poll_changes
+
+# Up to which decision the present revision knows the record.
+LAST_DECISION_SQL = "(SELECT decided FROM campaigns WHERE id = {campaign})"
+
+
+def counting_responses_condition(campaign: str, decided: str) -> str:
+    """SQL for the responses of a campaign that count: no decision up to the number `decided` leaves them out."""
+    exclusions = f"SELECT * FROM exclusions({campaign}, {decided})"  # noqa: S608  (made of constants)
+    return f"""
+    annotator_id NOT IN (SELECT annotator_id FROM ({exclusions}) AS x WHERE annotator_id IS NOT NULL)
+    AND seq NOT IN (SELECT response_seq FROM ({exclusions}) AS x WHERE response_seq IS NOT NULL)"""  # noqa: S608  (made of constants)
+
+
+COUNTING_RESPONSES_CONDITION = counting_responses_condition(":campaign", LAST_DECISION_SQL.format(campaign=":campaign"))
+
+
+def criterion_values_sql(criterion: str, responses: str = "responses") -> str:
+    """SQL for the values of a response by one of the campaign's criteria, which lie one after another."""
+    values, count = f"{responses}.values", f"cardinality({responses}.items)"
+    return f"""
+    CASE WHEN cardinality({values}) = {count} THEN {values}
+    ELSE {values}[{criterion} * {count} + 1 : ({criterion} + 1) * {count}] END"""
+
+
+def counting_responses_sql(condition: str) -> str:
+    """SQL for the responses that count, with their values by the criterion $7: written after the watermark $4 and
+    before $5, if there are such.
+    """
+    return f"""
+    SELECT seq, annotator_id, items, {criterion_values_sql("$7::int")} AS values FROM responses
+    WHERE campaign_id = $1 AND seq > $2
+    AND ($4::text IS NULL OR NOT pg_visible_in_snapshot(transaction_id, $4::text::pg_snapshot))
+    AND ($5::text IS NULL OR pg_visible_in_snapshot(transaction_id, $5::text::pg_snapshot))
+    AND {counting_responses_condition("$1", f"coalesce($6, {LAST_DECISION_SQL.format(campaign='$1')})")} AND {condition}
+    ORDER BY seq LIMIT $3
+"""  # noqa: S608  (made of constants)
+
+
+FIND_RESPONSES = counting_responses_sql("true")
+
+# Those that judge something, so that no page of judgments is empty but the last.
+FIND_RESPONSES_WITH_JUDGMENTS = counting_responses_sql("'NaN' <> ANY(values)")
+
+COUNT_RESPONSES = f"SELECT count(*) FROM ({FIND_RESPONSES}) AS r"  # noqa: S608  (made of a constant)
+
+FIND_JUDGMENTS = f"""
+    SELECT r.seq, r.annotator_id, shown.item, shown.value
+    FROM ({FIND_RESPONSES_WITH_JUDGMENTS}) AS r, unnest(r.items, r.values) AS shown (item, value) WHERE shown.value <> 'NaN'
+"""  # noqa: S608  (made of a constant)
+
+FIND_EXCLUDED_ANNOTATORS = text(f"""
+    SELECT annotator_id FROM exclusions(:campaign, {LAST_DECISION_SQL.format(campaign=":campaign")})
+    WHERE annotator_id IS NOT NULL
+""")  # noqa: S608  (made of constants)
+
+
+class Response(NamedTuple):
+    """What one answered HIT says by one criterion. annotator: their row's id. items: as presented. values: of each, as
+    its design has them. others: the items of which it says nothing.
+    """
+
+    seq: int
+    annotator: int
+    items: list[int]
+    values: list[float]
+    unjudged_items: Sequence[int] = ()
+
+    @classmethod
+    def from_stored(cls, seq: int, annotator: int, items: list[int], values: list[float]) -> "Response":
+        """Of an answer as it is stored, in which NaN says nothing: everybody who reads the record leaves that out."""
+        total = sum(values)
+        if total == total:  # noqa: PLR0124  (one NaN makes it NaN, and this is the quickest way to see that)
+            return cls(seq, annotator, items, values)
+        judgments = [(item, value) for item, value in zip(items, values, strict=True) if not math.isnan(value)]
+        unjudged_items = [item for item, value in zip(items, values, strict=True) if math.isnan(value)]
+        return cls(seq, annotator, [item for item, _ in judgments], [value for _, value in judgments], unjudged_items)
+
+
+async def load_excluded_annotator_ids(connection: AsyncConnection, campaign_id: int) -> frozenset[int]:
+    """The annotators whose answers do not count."""
+    return frozenset((await connection.execute(FIND_EXCLUDED_ANNOTATORS, {"campaign": campaign_id})).scalars())
+
+
+async def load_responses(
+    connection: AsyncConnection,
+    campaign_id: int,
+    *,
+    after: int = 0,
+    since: Watermark | None = None,
+    until: Watermark | None = None,
+    limit: int | None = None,
+    decided: int | None = None,
+    criterion: int = 0,
+) -> list[Response]:
+    """The first `limit` responses that count, with numbers above `after`, written between two watermarks.
+
+    decided: the number of the last decision that matters, that of the present revision by default. criterion: by which
+    of the campaign's the values are.
+    """
+    driver = await driver_in_transaction(connection)
+    arguments = campaign_id, after, limit, *watermark_snapshots(since, until), decided, criterion
+    return [Response.from_stored(*row) for row in await driver.fetch(FIND_RESPONSES, *arguments)]
+
+
+async def count_responses(
+    connection: AsyncConnection, campaign_id: int, *, after: int, since: Watermark | None, until: Watermark
+) -> int:
+    """How many of these responses there are; it goes through them all."""
+    driver = await driver_in_transaction(connection)
+    return int(
+        await driver.fetchval(COUNT_RESPONSES, campaign_id, after, None, *watermark_snapshots(since, until), None, 0)
+    )
+
+
+def watermark_snapshots(*watermarks: Watermark | None) -> list[str | None]:
+    return [watermark and watermark.snapshot for watermark in watermarks]
+
+
+async def load_new_responses(
+    connection: AsyncConnection, campaign_id: int, since: Watermark, *, decided: int
+) -> tuple[Watermark, list[Response]]:
+    """The watermark as of now, and the responses that count and were written since the one before."""
+    watermark, first_new_seq, _ = await poll_changes(connection, campaign_id, since)
+    if first_new_seq is None:
+        return watermark, []
+    return watermark, await load_responses(
+        connection, campaign_id, after=first_new_seq - 1, since=since, until=watermark, decided=decided
+    )
+
+
+async def load_response_batches(
+    connection: AsyncConnection, campaign_id: int, size: int, *, decided: int | None = None, criterion: int = 0
+) -> AsyncIterator[list[Response]]:
+    """All responses that count, at most `size` at once; give it a `snapshot`."""
+    after = 0
+    read_batch = partial(load_responses, connection, campaign_id, limit=size, decided=decided, criterion=criterion)
+    while batch := await read_batch(after=after):
+        yield batch
+        after = batch[-1].seq
+
+
+async def load_judgment_columns(
+    connection: AsyncConnection,
+    campaign_id: int,
+    *,
+    after: int = 0,
+    since: Watermark | None = None,
+    limit: int,
+    criterion: int = 0,
+) -> dict[str, NumberColumn]:
+    """The judgments of such responses in long form, many times faster: `seq`, `annotator`, `item`, `value`, each (J,),
+    sorted by `seq` and within a HIT as presented.
+    """
+    arguments = campaign_id, after, limit, *watermark_snapshots(since, None), None, criterion
+    rows = await fetch_arrays(connection, FIND_JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8")
+    return await asyncio.to_thread(sort_columns_by_seq, rows)
+
+
+def sort_columns_by_seq(rows: Mapping[str, NumberColumn]) -> dict[str, NumberColumn]:
+    order = rows["seq"].argsort(kind="stable")
+    return {name: column[order] for name, column in rows.items()}

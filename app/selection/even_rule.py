@@ -1,0 +1,194 @@
+"""The rule for the whole scale: all items as often as each other, and beside each other where they are alike.
+
+To ask about some items more than about others orders them all no better, on simulated and on real scores (`python -m
+benchmarks.goals`): the items that annotators differ on most are seldom the ones whose place is least certain. To ask
+more about those saves few judgments, and orders real scores worse while there are few (`python -m benchmarks.neyman`).
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.inference.ground.arrays import Array
+from app.selection.buckets import Bucket, Buckets, Pick
+from app.selection.companions import Companions
+from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest
+from app.selection.leaders import iterate_bucket
+from app.selection.open_items import OpenItems, fill_never_drawn
+from app.selection.rule import Counts, Draw, SelectionSettings, shuffle_hit
+
+FEWEST_JUDGMENTS = "fewest_judgments"
+
+
+class LeastJudgedLeaders:
+    """Items by their judgments: one with the fewest leads, any with the same probability."""
+
+    def __init__(self, items: ItemNumbers, judgments: Counts) -> None:
+        """`items`: numbers of those that may lead; `judgments`: (N,), shared with the caller."""
+        self._judgments, self._bags, self._size = judgments, Buckets(len(judgments)), len(items)
+        items = items[np.argsort(judgments[items], kind="stable")]
+        counts, starts = np.unique(judgments[items], return_index=True)
+        self._alike: dict[int, Bucket] = dict(zip(counts.tolist(), self._bags.fill_buckets(items, starts), strict=True))
+
+    def __len__(self) -> int:
+        """How many items may lead."""
+        return self._size
+
+    def add(self, item: int) -> None:
+        """Let an item lead."""
+        self._bags.add_item(item, self._alike.setdefault(self._judgments.item(item), []))
+        self._size += 1
+
+    def remove(self, item: int) -> None:
+        """No longer let an item lead."""
+        count = self._judgments.item(item)
+        self._bags.remove_item(item, self._alike[count])
+        if not self._alike[count]:
+            del self._alike[count]
+        self._size -= 1
+
+    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
+        """Nothing depends on what an item's values were."""
+
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+        """An item with the fewest judgments of those that are not barred, None if all are."""
+        for count in sorted(self._alike):
+            if (item := self._bags.pick_item(self._alike[count], barred, rng)) is not None:
+                return Pick(item, 1.0 / self._bags.count_allowed(self._alike[count], barred))
+        return None
+
+    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
+        for count in sorted(self._alike):
+            yield from iterate_bucket(self._bags, self._alike[count], barred, rng)
+
+    def check(self, items: ItemNumbers) -> None:
+        """Raises ValueError unless just these items may lead, each among those of its judgments. For tests."""
+        expected = sorted((self._judgments.item(item), item) for item in items.tolist())
+        held = sorted((count, item) for count, bag in self._alike.items() for item in bag)
+        if held != expected or self._size != len(expected):
+            raise ValueError(f"found were {held}, not {expected}")
+
+
+class LeastJudgedCompanions:
+    """Companions by match quality, of those with the fewest judgments as long as there are such."""
+
+    def __init__(self, items: ItemNumbers, index: OpenItems, gamma: float) -> None:
+        """`items`: numbers of those that may be drawn."""
+        self._known, self._gamma = index, gamma
+        judgments = index.judgments[items]
+        self._alike = {
+            count: self._make_companions(items[judgments == count]) for count in np.unique(judgments).tolist()
+        }
+
+    def add(self, item: int) -> None:
+        """Let an item be drawn."""
+        count = self._known.judgments.item(item)
+        if count not in self._alike:
+            self._alike[count] = self._make_companions(np.empty(0, np.intp))
+        self._alike[count].add(item)
+
+    def remove(self, item: int) -> None:
+        """No longer let an item be drawn."""
+        count = self._known.judgments.item(item)
+        self._alike[count].remove(item)
+        if not len(self._alike[count]):
+            del self._alike[count]
+
+    def draw(
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
+    ) -> list[int]:
+        """As `Companions.draw`."""
+        drawn: list[int] = []
+        for judgments in sorted(self._alike):
+            if len(drawn) < count:
+                others = (*chosen, *drawn, leader)
+                drawn += self._alike[judgments].draw(leader, count - len(drawn), barred, rng, chosen=others)
+        return drawn
+
+    def check(self, items: ItemNumbers) -> None:
+        """Raises ValueError unless just these items may be drawn. For tests."""
+        judgments = self._known.judgments[items]
+        if sorted(self._alike) != np.unique(judgments).tolist():
+            raise ValueError(f"there are companions with {sorted(self._alike)} judgments")
+        for count, companions in self._alike.items():
+            companions.check(items[judgments == count])
+
+    def _make_companions(self, items: ItemNumbers) -> Companions:
+        return Companions(items, self._known.score, self._known.variance, self._gamma)
+
+
+def arrange_by_judgments(
+    settings: SelectionSettings, items: ItemNumbers, index: OpenItems
+) -> tuple[LeastJudgedLeaders, LeastJudgedCompanions]:
+    """Whoever was asked about least leads, and is beside others like it."""
+    return LeastJudgedLeaders(items, index.judgments), LeastJudgedCompanions(items, index, settings.gamma)
+
+
+@dataclass(frozen=True, slots=True)
+class EvenRule(AlgorithmOne):
+    """Each iteration asks about every item once, or about so many of those that were asked about least."""
+
+    def plan_iteration(
+        self,
+        score: Array,
+        variance: Array,
+        judgments: Counts,
+        settings: SelectionSettings,
+        *,
+        iteration: int,
+        rng: np.random.Generator,
+    ) -> list[Draw]:
+        """An iteration at once."""
+        if iteration == 0:
+            return AlgorithmOne.plan_iteration(self, score, variance, judgments, settings, iteration=0, rng=rng)
+        judgments = fill_never_drawn(judgments, settings.never_drawn, settings.judgments_per_item)
+        room = np.flatnonzero(judgments < settings.judgments_per_item)
+        most = (
+            len(room) if settings.hits_per_iteration is None else settings.hits_per_iteration * settings.items_per_hit
+        )
+        chosen, probabilities = pick_highest(-judgments.astype(np.float64), room, most, rng)
+        probability_by_item = dict(zip(chosen, probabilities, strict=True))
+        hits = group_similar_items(chosen, score, variance, settings, rng)
+        return [
+            shuffle_hit(hit, rng, (FEWEST_JUDGMENTS, probability_by_item[hit[0]]))
+            for hit in hits
+            if len(hit) >= settings.min_items
+        ]
+
+
+def group_similar_items(
+    items: list[int], score: Array, variance: Array, settings: SelectionSettings, rng: np.random.Generator
+) -> list[list[int]]:
+    """HITs that show each of these items once, led by the first of them that is in none yet; no item is alone if two
+    were there.
+    """
+    companions = Companions(np.array(items, np.intp), score, variance, settings.gamma)
+    sizes = iter(even_hit_sizes(len(items), settings.items_per_hit))
+    hits: list[list[int]] = []
+    shown: set[int] = set()
+    for leader in items:
+        if leader not in shown:
+            companions.remove(leader)
+            others = companions.draw(leader, next(sizes) - 1, set(), rng)
+            for item in others:
+                companions.remove(item)
+            shown.update(others)
+            hits.append([leader, *others])
+    return hits
+
+
+def even_hit_sizes(count: int, items_per_hit: int) -> list[int]:
+    """How many items each HIT shows, n at most, where `count` are shown in as few HITs as that takes."""
+    hits = -(-count // items_per_hit)
+    return [count // hits + (k < count % hits) for k in range(hits)]
+
+
+EVEN_RULE = EvenRule(
+    "scores",
+    "Whole scale: all items as often as each other, beside others like them",
+    needs_ordered_scores=True,
+    arrange=arrange_by_judgments,
+    reason=FEWEST_JUDGMENTS,
+)

@@ -1,0 +1,61 @@
+"""Rules for a campaign that is for something else than the whole scale: the best items, or those above a threshold."""
+
+from collections.abc import Callable
+from functools import partial
+
+from app.inference.ground.arrays import Array
+from app.selection.expected_gain import log_gain_from_posterior
+from app.selection.index import AlgorithmOne, ItemNumbers
+from app.selection.open_items import OpenItems
+from app.selection.rule import Counts, SelectionSettings
+from app.selection.threshold_items import HighestGainCompanions, NearLineLeaders
+from app.selection.threshold_line import BelowBestLine, ScaleLine, ThresholdLine
+
+LineFactory = Callable[[SelectionSettings, Array, Counts], ScaleLine]
+
+
+def best_items_line(settings: SelectionSettings, score: Array, judgments: Counts) -> ScaleLine:
+    """Below the best of the items that the goal of the same name counts. score, judgments: (N,)."""
+    return BelowBestLine(score, judgments, settings.best_count, settings.never_drawn)
+
+
+def threshold_line(settings: SelectionSettings, _score: Array, _judgments: Counts) -> ScaleLine:
+    """At the campaign's threshold, whatever the scores are."""
+    return ThresholdLine(settings.threshold)
+
+
+def arrange_near_line(
+    make_line: LineFactory, settings: SelectionSettings, items: ItemNumbers, index: OpenItems
+) -> tuple[NearLineLeaders, HighestGainCompanions]:
+    """An item that may lie on either side of the line leads, with those that come next beside it."""
+    scale_line = make_line(settings, index.score, index.judgments)
+    leaders = NearLineLeaders(
+        items, index.score, index.variance, index.judgments, scale_line, judgments_per_item=settings.judgments_per_item
+    )
+    return leaders, HighestGainCompanions(leaders)
+
+
+def log_gain_near_line(
+    make_line: LineFactory, settings: SelectionSettings, score: Array, variance: Array, judgments: Counts
+) -> Array:
+    """What another judgment gains on the line, (N,)."""
+    return log_gain_from_posterior(score - make_line(settings, score, judgments).position, variance, judgments)
+
+
+BEST_ITEMS_RULE = AlgorithmOne(
+    "best",
+    "Best items: an item that may or may not be among the best leads",
+    needs_ordered_scores=True,
+    arrange=partial(arrange_near_line, best_items_line),
+    leader_worth=partial(log_gain_near_line, best_items_line),
+    reason="near_the_best",
+)
+THRESHOLD_RULE = AlgorithmOne(
+    "threshold",
+    "Threshold: an item that may lie on either side of it leads",
+    needs_ordered_scores=True,
+    needs_bounded_scores=True,
+    arrange=partial(arrange_near_line, threshold_line),
+    leader_worth=partial(log_gain_near_line, threshold_line),
+    reason="near_the_threshold",
+)

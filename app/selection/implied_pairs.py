@@ -1,0 +1,62 @@
+"""Which pairs one annotator is not asked: those that they answered, and those that their answers imply.
+
+Of the latter a set share is asked anyway, to learn how often what is implied is wrong. Which ones, chance decides once
+for each annotator and pair, by the campaign's seed: so the share is that of pairs, however often a pair is thought of,
+and every process that serves has the same.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.preferences.implied_pairs import Implications
+
+Uint64Array = npt.NDArray[np.uint64]
+
+
+@dataclass
+class ImpliedPairFilter:
+    """Of one annotator: what is known, and how many of a hundred implied pairs are asked anyway; see `rule.Apart`.
+
+    left_out: items that they are not asked about at all.
+    """
+
+    implications: Implications
+    seed: int
+    annotator: int
+    asked_percent: int
+    exhausted_leaders: set[int] = field(default_factory=set)
+    excluded_items: Collection[int] = ()
+
+    def items_not_asked_with(self, leader: int) -> set[int]:
+        """The items that are not asked beside this one."""
+        implied = self.implications.items_implied_with(leader)
+        is_asked = select_implied_pairs_to_ask(self.seed, self.annotator, leader, implied, self.asked_percent)
+        return {
+            *self.implications.items_compared_with(leader).tolist(),
+            *implied[~is_asked].tolist(),
+            *self.excluded_items,
+        }
+
+
+def select_implied_pairs_to_ask(
+    seed: int, annotator: int, item: int, others: npt.NDArray[np.int64] | Sequence[int], asked_percent: int
+) -> npt.NDArray[np.bool_]:
+    """Of the pairs of an item with others, (n,), which this annotator is asked although they are implied."""
+    pair = np.asarray(others, np.int64)
+    low, high = np.minimum(pair, item).astype(np.uint64), np.maximum(pair, item).astype(np.uint64)
+    words = _splitmix64(_splitmix64(np.array([seed], np.uint64)) ^ np.uint64(annotator))
+    hashes = _splitmix64(_splitmix64(words ^ low) ^ high)
+    return hashes % np.uint64(100) < np.uint64(asked_percent)
+
+
+def _splitmix64(words: Uint64Array) -> Uint64Array:
+    """Whole numbers that look like chance: splitmix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number
+    generators"). It wraps around at 2 ** 64.
+    """
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -1,0 +1,236 @@
+"""What to ask next where items get labels: the item whose class is least certain, or of which a label tells most.
+
+Both read the posterior of an item's true class by Dawid & Skene's model, with one matrix of responses for all
+annotators (`inference.labels.pooled`): it follows from how often each item got each label, which is what a Dirichlet
+posterior counts. A matrix for each annotator would need all answers, and a fit of seconds.
+
+Items with the same counts of labels are alike, so they lie in one bag, and what is computed is computed for each bag.
+The matrix is fitted again whenever the labels have become a tenth more.
+"""
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array
+from app.inference.ground.information import entropy, mutual_information
+from app.inference.labels import pooled_dawid_skene
+from app.inference.labels.pooled_dawid_skene import PooledModel
+from app.selection.buckets import Bucket, Buckets, Pick
+from app.selection.index import AlgorithmOne
+from app.selection.leaders import iterate_bucket
+from app.selection.open_items import OpenItems
+from app.selection.rule import (
+    BEGUN_HIT,
+    Draw,
+    DrawReason,
+    PairFilter,
+    SelectionSettings,
+    shuffle_hit,
+    union_for_reading,
+)
+
+REFIT_GROWTH = 1.1  # times as many labels as at the last fit, until the next one
+LabelCounts = tuple[int, ...]
+ItemMeasure = Callable[[Array, PooledModel], Array]
+
+
+def label_entropy(posterior: Array, model: PooledModel) -> Array:  # noqa: ARG001  (others ask)
+    """How uncertain the true class is, in bits: posteriors (V, K) give (V,)."""
+    return entropy(posterior)
+
+
+def expected_label_information(posterior: Array, model: PooledModel) -> Array:
+    """How far one more label is expected to lower that, in bits: posteriors (V, K) give (V,)."""
+    return mutual_information(posterior, model.response)
+
+
+class LabelIndex(OpenItems):
+    """Items by the labels that they got. A draw costs the same at every number of items, and grows with how many
+    different counts of labels there are.
+
+    untold: items that were answered since it was told of their labels; until then they count with those they had.
+    """
+
+    def __init__(
+        self,
+        score: npt.ArrayLike,
+        variance: npt.ArrayLike,
+        judgments: npt.ArrayLike,
+        *,
+        measure: ItemMeasure,
+        states: npt.ArrayLike,
+        judgments_per_item: int,
+        min_items: int = 1,
+        never_drawn: Collection[int] = (),
+        reason: str = "entropy",
+    ) -> None:
+        """See `WantedItems`. states: (N, K), Dirichlet posteriors. reason: why what comes first does."""
+        super().__init__(
+            score,
+            variance,
+            judgments,
+            judgments_per_item=judgments_per_item,
+            min_items=min_items,
+            never_drawn=never_drawn,
+        )
+        self.items_with_unread_labels: set[int] = set()
+        self._measure, self._reason, self._bags = measure, reason, Buckets(len(self.score))
+        self._labels = whole_label_counts(states)
+        self._alike = Counter(self._labels)  # how many items got these labels, those that want none any more too
+        self._open: dict[LabelCounts, Bucket] = {}
+        items = self.open_items()
+        for item in items:
+            self._bags.add_item(item, self._open.setdefault(self._labels[item], []))
+        self._size = len(items)
+        self._refit_model()
+
+    @property
+    def open_count(self) -> int:
+        """How many items want judgments."""
+        return self._size
+
+    def update_labels(self, numbers: Sequence[int], states: npt.ArrayLike) -> None:
+        """The posteriors of some items, (n, K). Labels only grow, so of two the one with fewer is older."""
+        for item, labels in zip(numbers, whole_label_counts(states), strict=True):
+            self.items_with_unread_labels.discard(item)
+            if sum(labels) > sum(self._labels[item]):
+                self._move_to_labels(item, labels)
+        if self._count_labels() >= REFIT_GROWTH * self._fitted_to:
+            self._refit_model()
+
+    def draw(
+        self,
+        n: int,
+        *,
+        seen: set[int],
+        full: set[int],
+        leading: set[int],
+        allow_seen: bool,
+        initial_items: Sequence[int] = (),
+        pair_filter: PairFilter | None = None,  # noqa: ARG002  (of pairs that have an order, and labels have none)
+        rng: np.random.Generator,
+    ) -> Draw | None:
+        """The next HIT, as `rule.Index` says: the n items that come first, ties at random."""
+        chosen = [*initial_items]
+        reason: DrawReason = BEGUN_HIT
+        seen_or_full = union_for_reading(seen, full)
+        for barred in (seen_or_full, full) if allow_seen else (seen_or_full,):
+            if not chosen and (
+                leader := self._draw_first(union_for_reading(barred, leading), rng) or self._draw_first(barred, rng)
+            ):
+                chosen, reason = [leader.item], (self._reason, leader.probability)
+            if chosen:
+                excluded = barred.union(chosen)
+                for item in islice(self._iterate_items(excluded, rng), n - len(chosen)):
+                    excluded.add(item)
+                    chosen.append(item)
+        return shuffle_hit(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
+
+    def check(self) -> None:
+        """Raises ValueError unless each item that wants judgments lies in the bag of its labels alone. For tests."""
+        held = sorted((item, labels) for labels, bag in self._open.items() for item in bag)
+        if held != [(item, self._labels[item]) for item in self.open_items()] or len(held) != self._size:
+            raise ValueError(f"in bags lie {held}")
+        if self._alike != Counter(self._labels) or {labels for _, labels in self._order} != {*self._open}:
+            raise ValueError("the counts of labels are not those of the items")
+
+    def _draw_first(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+        """What comes first of what is not barred, ties at random."""
+        for _, labels in self._order:
+            if (item := self._bags.pick_item(self._open[labels], barred, rng)) is not None:
+                return Pick(item, 1.0 / self._bags.count_allowed(self._open[labels], barred))
+        return None
+
+    def _iterate_items(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """From what comes first on; whoever asks on has barred the last one."""
+        for _, labels in self._order:
+            yield from iterate_bucket(self._bags, self._open[labels], barred, rng)
+
+    def _update_item(self, item: int, score: float, variance: float, judgments: int) -> None:
+        before = self._is_open(item)
+        self._store_values(item, score, variance, judgments)
+        self.items_with_unread_labels.add(item)
+        if before and not self._is_open(item):
+            self._bags.remove_item(item, self._open[self._labels[item]])
+            self._size -= 1
+
+    def _move_to_labels(self, item: int, labels: LabelCounts) -> None:
+        before, self._labels[item] = self._labels[item], labels
+        self._alike[labels] += 1
+        self._alike[before] -= 1
+        if not self._alike[before]:
+            del self._alike[before]
+        if self._is_open(item):
+            self._bags.remove_item(item, self._open[before])
+            if labels not in self._open:
+                self._open[labels] = []
+                insort(self._order, self._bucket_ranks([labels])[0])
+            self._bags.add_item(item, self._open[labels])
+
+    def _refit_model(self) -> None:
+        """The model to all labels, and the order of the bags by it."""
+        self._model = pooled_dawid_skene.fit([*self._alike], [*self._alike.values()])
+        self._fitted_to = max(1, self._count_labels())
+        self._open = {labels: bag for labels, bag in self._open.items() if bag}
+        self._order = sorted(self._bucket_ranks([*self._open]))
+
+    def _bucket_ranks(self, labels: Sequence[LabelCounts]) -> list[tuple[float, LabelCounts]]:
+        """Where these bags belong in the order: what is to be asked first has the lowest number."""
+        if not labels:
+            return []
+        worth = self._measure(self._model.posterior(labels), self._model)
+        return list(zip((-worth).tolist(), labels, strict=True))
+
+    def _count_labels(self) -> int:
+        return sum(items * sum(labels) for labels, items in self._alike.items())
+
+
+def whole_label_counts(states: npt.ArrayLike) -> list[LabelCounts]:
+    """How often each item got each label, from Dirichlet posteriors, (N, K): what they begin with is less than a label
+    of each class, or, if an item comes with more, as good as labels.
+    """
+    return list(map(tuple, np.floor(np.asarray(states, np.float64)).astype(np.int64).tolist()))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRule(AlgorithmOne):
+    """A rule that reads labels, one HIT at a time."""
+
+    measure: ItemMeasure = label_entropy
+    reads_labels: bool = True
+
+    def make_index(  # type: ignore[override]  # it takes the labels, too
+        self,
+        score: npt.ArrayLike,
+        variance: npt.ArrayLike,
+        judgments: npt.ArrayLike,
+        settings: SelectionSettings,
+        *,
+        states: npt.ArrayLike | None = None,
+    ) -> LabelIndex:
+        """One HIT at a time; without states nobody has given a label."""
+        return LabelIndex(
+            score,
+            variance,
+            judgments,
+            measure=self.measure,
+            states=np.zeros((len(np.asarray(score)), 2)) if states is None else states,
+            judgments_per_item=settings.judgments_per_item,
+            min_items=settings.min_items,
+            never_drawn=settings.never_drawn,
+            reason=self.name,
+        )
+
+
+ENTROPY_RULE = LabelRule("entropy", "Entropy: the item whose label is least certain", measure=label_entropy)
+INFORMATION_RULE = LabelRule(
+    "information",
+    "Information: the item of which one more label is expected to tell most",
+    measure=expected_label_information,
+)

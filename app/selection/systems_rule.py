@@ -1,0 +1,136 @@
+"""The rule for systems that all are to be told apart: the two neighbours that are hardest to tell apart come next.
+
+Between every two that are next to each other in the order of scores lies a line, and what another judgment gains there
+is what it gains at any line (`gain`). There are few systems, so all lines are looked at.
+"""
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from app.inference.ground.arrays import Array
+from app.selection.buckets import Pick
+from app.selection.companions import Companions
+from app.selection.expected_gain import log_gain_from_posterior
+from app.selection.index import AlgorithmOne, ItemNumbers
+from app.selection.open_items import OpenItems
+from app.selection.rule import Counts, SelectionSettings
+
+HARDEST_NEIGHBOURS = "hardest_neighbours"
+
+
+def neighbour_gains(score: Array, variance: Array, judgments: Counts) -> tuple[Array, ItemNumbers]:
+    """What another judgment of each system gains at the line to one of its neighbours, (N,), and which one, (N,): the
+    one where it gains more. Alone, a system has no neighbour but itself.
+    """
+    order = np.argsort(score, kind="stable")
+    ranked, spread, ranked_judgments = score[order], variance[order], judgments[order]
+    half = np.diff(ranked) / 2
+    ends = np.full(len(order), -np.inf)
+    below, above = ends.copy(), ends.copy()
+    below[1:] = log_gain_from_posterior(half, spread[1:], ranked_judgments[1:])
+    above[:-1] = log_gain_from_posterior(half, spread[:-1], ranked_judgments[:-1])
+    worth, neighbour = np.empty(len(order)), np.empty(len(order), np.intp)
+    worth[order] = np.maximum(below, above)
+    places = np.arange(len(order))
+    neighbour[order] = order[np.clip(np.where(below > above, places - 1, places + 1), 0, len(order) - 1)]
+    return worth, neighbour
+
+
+class HardestNeighbourLeaders:
+    """Systems by what another judgment of them gains."""
+
+    def __init__(self, items: ItemNumbers, index: OpenItems) -> None:
+        self._known, self._open = index, {*items.tolist()}
+
+    def __len__(self) -> int:
+        """How many systems may lead."""
+        return len(self._open)
+
+    def add(self, item: int) -> None:
+        """Let a system lead."""
+        self._open.add(item)
+
+    def remove(self, item: int) -> None:
+        """No longer let a system lead."""
+        self._open.remove(item)
+
+    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
+        """Gains are worked out anew for each draw."""
+
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+        """The system with most to gain that is not barred, ties at random; None if all are barred."""
+        free, worth = self._allowed_with_gains(barred)
+        if not len(free):
+            return None
+        first = free[worth == worth.max()]
+        return Pick(int(rng.choice(first)), 1.0 / len(first))
+
+    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """All systems that are not barred, as `draw` finds one after another."""
+        free, worth = self._allowed_with_gains(barred)
+        yield from free[np.lexsort((rng.random(len(free)), -worth))].tolist()
+
+    def hardest_neighbour(self, item: int) -> int:
+        """Of a system the one that it is hardest to tell apart from."""
+        return int(neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[1][item])
+
+    def can_lead(self, item: int, barred: set[int]) -> bool:
+        """Whether a system wants judgments, and is not barred."""
+        return item in self._open and item not in barred
+
+    def check(self, items: ItemNumbers) -> None:
+        """Raises ValueError unless just these systems may lead. For tests."""
+        if sorted(self._open) != items.tolist():
+            raise ValueError(f"{sorted(self._open)} may lead, not {items.tolist()}")
+
+    def _allowed_with_gains(self, barred: set[int]) -> tuple[ItemNumbers, Array]:
+        free = np.array(sorted(self._open - barred), np.intp)
+        return free, neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[0][free]
+
+
+class NeighbourCompanions:
+    """Companions of a system: its neighbour that it is hardest to tell it from, and others by match quality."""
+
+    def __init__(self, leaders: HardestNeighbourLeaders, others: Companions) -> None:
+        """The same systems, as they may lead and be drawn."""
+        self._hardest, self._others = leaders, others
+
+    def add(self, item: int) -> None:
+        """Let a system be drawn."""
+        self._others.add(item)
+
+    def remove(self, item: int) -> None:
+        """No longer let a system be drawn."""
+        self._others.remove(item)
+
+    def draw(
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
+    ) -> list[int]:
+        """As `Companions.draw`, but for the neighbour."""
+        neighbour = self._hardest.hardest_neighbour(leader)
+        first = [neighbour] if self._hardest.can_lead(neighbour, {leader, *barred, *chosen}) else []
+        return first + self._others.draw(leader, count - len(first), barred, rng, chosen=[*chosen, *first])
+
+    def check(self, items: ItemNumbers) -> None:
+        """Raises ValueError unless just these systems may be drawn. For tests."""
+        self._others.check(items)
+
+
+def arrange_by_neighbours(
+    settings: SelectionSettings, items: ItemNumbers, index: OpenItems
+) -> tuple[HardestNeighbourLeaders, NeighbourCompanions]:
+    """Of two neighbours that are hard to tell apart one leads, and the other is beside it."""
+    leaders = HardestNeighbourLeaders(items, index)
+    return leaders, NeighbourCompanions(leaders, Companions(items, index.score, index.variance, settings.gamma))
+
+
+SYSTEMS_RULE = AlgorithmOne(
+    "systems",
+    "Neighbours: the two systems that are hardest to tell apart come next",
+    needs_ordered_scores=True,
+    for_systems_only=True,
+    arrange=arrange_by_neighbours,
+    leader_worth=lambda _asking, score, variance, judgments: neighbour_gains(score, variance, judgments)[0],
+    reason=HARDEST_NEIGHBOURS,
+)

@@ -1,0 +1,250 @@
+"""What to ask next where a line through the scale is what matters: whatever gains most there (`gain`).
+
+Here s^2 = v / n after n judgments, where v is the variance of one judgment, the same for all items and learned from how
+far scores move (`Noise`): a posterior's own variance says how much was asked, not how much annotators agree, and items
+whose first scores agree by chance must not starve.
+
+The line and v move with every answer, and every gain with them. So items lie in cells of similar estimates; the gain of
+a cell's items has an upper bound, and only cells that may hold the best item are looked into.
+"""
+
+import math
+from collections.abc import Collection, Iterator
+from heapq import heappop, heappush
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from app.inference.ground.arrays import Array
+from app.selection.buckets import Bucket, Buckets, Pick
+from app.selection.expected_gain import JudgmentNoise, log_gain_at_distance, log_gain_at_line
+from app.selection.grid import SparseGrid
+from app.selection.leaders import iterate_bucket
+from app.selection.rule import Counts
+from app.selection.threshold_line import ScaleLine
+
+GAIN_COLUMN_WIDTH = 0.15  # of a cell, in standard deviations before the first judgment, over the root of n + 1
+CELLS_SORTED_FIRST = 16  # cells that are put in order at once
+BOUND_SLACK = 1e-9  # of a bound, since where a cell ends is rounded
+
+CellKey = tuple[int, int]  # of a cell: judgments, column
+
+
+class SameScoreItems(NamedTuple):
+    """Items of as many judgments and the same score, and who they are."""
+
+    score: float
+    bucket: Bucket
+
+
+class NearLineLeaders:
+    """Items that may lead, found by their gain from the highest down; as `Leaders` finds them by their variance.
+
+    In a cell items of the same score lie in one bag: at the start of a campaign that is one bag of all.
+    """
+
+    def __init__(
+        self,
+        items: npt.NDArray[np.intp],
+        score: Array,
+        variance: Array,
+        judgments: Counts,
+        line: ScaleLine,
+        *,
+        judgments_per_item: int,
+    ) -> None:
+        """`items`: numbers of those that may lead. variance: (N,), > 0, of which the largest is that before the first
+        judgment. score, judgments: (N,), shared with the caller, who takes an item out before changing its values.
+        wanted: judgments of each item; one that counts as having more has left the pool.
+        """
+        self._score, self._judgments, self.line, self._wanted = score, judgments, line, judgments_per_item
+        self.noise = JudgmentNoise(float(variance.max()) if len(variance) else 1.0)
+        self._unit = GAIN_COLUMN_WIDTH * math.sqrt(self.noise.initial_variance)
+        self._bags, self._size = Buckets(len(score)), len(items)
+        self._cells = SparseGrid(self._cell_borders, empty_values=(math.inf, math.inf, 0.0))
+        self._within: list[dict[float, SameScoreItems]] = []
+        self._bounds: tuple[Array, Array, Array, LazyDescendingOrder] | None = None
+        items = items[np.lexsort((score[items], judgments[items]))]
+        values = judgments[items], score[items]
+        differs = np.any([np.diff(column, prepend=np.nan) != 0 for column in values], axis=0)
+        for bag in self._bags.fill_buckets(items, np.flatnonzero(differs)):
+            self._store_bucket(bag[0], bag)
+
+    def __len__(self) -> int:
+        """How many items may lead."""
+        return self._size
+
+    def add(self, item: int) -> None:
+        """Let an item lead, by its present values."""
+        self._bounds = None
+        alike = self._cell_of_item(item).get(self._score.item(item))
+        self._bags.add_item(item, self._store_bucket(item, []) if alike is None else alike.bucket)
+        self._size += 1
+
+    def remove(self, item: int) -> None:
+        """No longer let an item lead; its values are still those it was added with."""
+        self._bounds = None
+        score, key = self._score.item(item), self._cell_key(item)
+        cell = self._within[self._cells.number_by_key[key]]
+        self._bags.remove_item(item, cell[score].bucket)
+        if not cell[score].bucket:
+            del cell[score]
+        if not cell:
+            self._cells.close_cell(key)
+        self._size -= 1
+
+    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
+        """An item has other values now than these, whether it may lead or not."""
+        self._bounds = None
+        after = self._judgments.item(item)
+        # What an item has that has left the pool is not its own number, but more than anybody wants.
+        if after == old_judgments + 1 > 1 and after <= self._wanted:
+            self.noise.add_move(after, self._score.item(item) - old_score)
+        self.line.update_item(item)
+
+    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+        """The item of highest gain that is not barred, None if all are barred. Of different scores with the same gain
+        it is any with the same probability, and of items of the same values any.
+        """
+        best, ties, at = -math.inf, 0, self.line.position
+        best_pick: tuple[int, Bucket] | None = None
+        for bound, number, highest, steepness in self._iterate_cells(at):
+            if bound < best:
+                break
+            for score, bag in self._within[number].values():
+                gain = highest - (score - at) ** 2 * steepness
+                if gain < best or (item := self._bags.pick_item(bag, barred, rng)) is None:
+                    continue
+                best, ties = gain, ties + 1 if gain == best else 1
+                if ties == 1 or rng.random() * ties < 1.0:
+                    best_pick = item, bag
+        return best_pick and Pick(best_pick[0], 1.0 / (ties * self._bags.count_allowed(best_pick[1], barred)))
+
+    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
+        candidates: list[tuple[float, float, Bucket]] = []
+        position = self.line.position
+        for bound, number, highest, steepness in self._iterate_cells(position):
+            while candidates and -candidates[0][0] >= bound:
+                yield from iterate_bucket(self._bags, heappop(candidates)[2], barred, rng)
+            within = self._within[number].values()
+            for (score, bag), tie in zip(within, rng.random(len(within)).tolist(), strict=True):
+                heappush(candidates, ((score - position) ** 2 * steepness - highest, tie, bag))
+        while candidates:
+            yield from iterate_bucket(self._bags, heappop(candidates)[2], barred, rng)
+
+    def log_gains(self, items: npt.ArrayLike) -> Array:
+        """What another judgment of each of these gains now, as `gain_of` has it."""
+        distance, judgments = self._score[np.asarray(items)] - self.line.position, self._judgments[np.asarray(items)]
+        return log_gain_at_distance(distance, *self.noise.error_variances(judgments))
+
+    def check(self, items: npt.NDArray[np.intp]) -> None:
+        """Raises ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
+        excluded: set[int] = set()
+        found_order = []
+        for item in self.iterate_leaders(excluded, np.random.default_rng(0)):
+            excluded.add(item)
+            found_order.append(item)
+        if sorted(found_order) != items.tolist() or self._size != len(items):
+            raise ValueError(f"found were {sorted(found_order)}, not {items.tolist()}")
+        gains = self.log_gains(np.array(found_order, np.intp))
+        if np.any(np.diff(gains) > BOUND_SLACK * np.abs(gains[1:])):
+            raise ValueError("an item comes before one of higher gain")
+
+    def _iterate_cells(self, position: float) -> Iterator[tuple[float, int, float, float]]:
+        """The cells from the highest bound down: it, their number, and of their items the gain on the line and how
+        steeply it falls with the square of the distance.
+        """
+        if self._bounds is None:  # a HIT's companions are found in the same order as its leader
+            low, high, judgments = self._cells.values
+            variance, after = self.noise.error_variances(judgments)
+            highest, steepness = log_gain_at_line(variance, after), 0.5 / variance
+            distance = np.maximum(np.maximum(low - position, position - high), 0.0)
+            bounds = highest - distance * distance * steepness
+            self._bounds = bounds, highest, steepness, LazyDescendingOrder(bounds)
+        bounds, highest, steepness, in_order = self._bounds
+        for number in in_order:
+            if bounds[number] == -np.inf:
+                return
+            yield bounds.item(number), number, highest.item(number), steepness.item(number)
+
+    def _store_bucket(self, item: int, bucket: Bucket) -> Bucket:
+        score = self._score.item(item)
+        self._cell_of_item(item)[score] = SameScoreItems(score, bucket)
+        return bucket
+
+    def _cell_of_item(self, item: int) -> dict[float, SameScoreItems]:
+        key = self._cell_key(item)
+        if key in self._cells.number_by_key:
+            return self._within[self._cells.number_by_key[key]]
+        number = self._cells.open_cell(key)
+        self._within += [{} for _ in range(len(self._cells.keys) - len(self._within))]
+        return self._within[number]
+
+    def _cell_key(self, item: int) -> CellKey:
+        judgments = self._judgments.item(item)
+        return judgments, math.floor(self._score.item(item) / self._cell_width(judgments))
+
+    def _cell_width(self, judgments: int) -> float:
+        return self._unit / math.sqrt(judgments + 1.0)
+
+    def _cell_borders(self, key: CellKey) -> tuple[float, float, float]:
+        """Of a cell the lowest and highest score, also as rounded, and the judgments."""
+        judgments, column = key
+        width = self._cell_width(judgments)
+        slack = BOUND_SLACK * (abs(column) + 1) * width
+        return column * width - slack, (column + 1) * width + slack, float(judgments)
+
+
+class HighestGainCompanions:
+    """Companions that come next after their leader: those items that gain most."""
+
+    def __init__(self, leaders: NearLineLeaders) -> None:
+        """near: the same items, as they may lead."""
+        self._near = leaders
+
+    def add(self, item: int) -> None:
+        """It is added where it may lead."""
+
+    def remove(self, item: int) -> None:
+        """It is removed there."""
+
+    def draw(
+        self,
+        leader: int,
+        count: int,
+        barred: set[int],
+        rng: np.random.Generator,
+        *,
+        chosen: Collection[int] = (),
+    ) -> list[int]:
+        """As `Companions.draw`, but by gain."""
+        excluded = {*barred, *chosen, leader}
+        drawn: list[int] = []
+        for item in islice(self._near.iterate_leaders(excluded, rng), count):
+            excluded.add(item)
+            drawn.append(item)
+        return drawn
+
+    def check(self, items: npt.NDArray[np.intp]) -> None:
+        """They are checked where they may lead."""
+
+
+class LazyDescendingOrder:
+    """The places of numbers, from the largest down; mostly the first few are all that is asked for."""
+
+    def __init__(self, bounds: Array) -> None:
+        """bounds: (C,)."""
+        self._bounds, first = bounds, min(CELLS_SORTED_FIRST, len(bounds))
+        self._places = np.argpartition(-bounds, first - 1) if first else np.empty(0, np.intp)
+        self._first = self._sort_places(self._places[:first])
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self._first
+        yield from self._sort_places(self._places[len(self._first) :])
+
+    def _sort_places(self, places: npt.NDArray[np.intp]) -> list[int]:
+        order: list[int] = places[np.argsort(-self._bounds[places], kind="stable")].tolist()
+        return order

@@ -1,0 +1,258 @@
+"""The server as processes: uvicorn in the main one or in workers, and how all of them end together.
+
+A worker imports this before it knows anything: what else it needs is imported while it loads the application.
+"""
+
+import asyncio
+import ctypes
+import gc
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import NoReturn
+
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
+
+from app.server.http_protocol import LimitedHttpProtocol
+from app.server.import_speed import gc_disabled
+from app.settings import Settings
+
+log = logging.getLogger(__name__)
+
+WORKER_SILENCE_SECONDS = (
+    60  # then a worker is replaced; on a busy machine one needs more than uvicorn's 5 s just to start
+)
+HANGING_SECONDS = 15  # then one that has answered before is replaced if it uses no CPU, so that it cannot be busy
+IDLE_SHARE = 0.003  # of a core: threads that wait for Python's lock use less, and a process that runs more
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SHUTDOWN_GRACE_SECONDS = 5  # for requests under way, and for browsers that hold a live page open
+
+
+ATTACH_FILTER_SOCKET_OPTION = 26  # SO_ATTACH_FILTER, see socket(7); Python has no name for it
+
+
+class StopRequest:
+    """Whether a signal asked this process to end while it starts.
+
+    It interrupts what is under way. But Python drops an exception that comes up in a destructor or a weak reference's
+    callback, where a process that imports much spends some of its time: so it is remembered, too.
+    """
+
+    def __init__(self) -> None:
+        self.is_requested = False
+        for number in unignored_stop_signals():
+            signal.signal(number, self.interrupt)
+
+    def interrupt(self, _signal: int, _frame: object) -> NoReturn:
+        self.is_requested = True
+        raise KeyboardInterrupt
+
+
+def unignored_stop_signals() -> list[signal.Signals]:
+    """Those of `ENDING` that this process does not ignore: who started it may want that, as `nohup` does."""
+    return [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+class WorkerConfig(uvicorn.Config):
+    """uvicorn's configuration; `load` is the first thing of ours that runs in a worker."""
+
+    def load(self) -> None:
+        terminate_with_parent()
+        with gc_disabled():
+            super().load()
+            gc.freeze()  # nor is it looked through later, which would hold up every request under way
+
+
+class OrderlyServer(uvicorn.Server):
+    """uvicorn's server; asked once more to end, it still does so in order."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        for number in unignored_stop_signals():
+            signal.signal(number, self.handle_exit)
+
+    def handle_exit(self, _signal: int, _frame: object) -> None:
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening and end in order. Visitors whom the kernel has let in by then are served: it would reset
+        their connections.
+        """
+        loop = asyncio.get_running_loop()
+        waiting = [connection for listener in sockets or [] for connection in accept_waiting_connections(listener)]
+        for server in self.servers:
+            server.close()  # in the same moment, before anything else runs
+        await asyncio.gather(*(loop.connect_accepted_socket(self.create_protocol, visitor) for visitor in waiting))
+        await super().shutdown(sockets)
+
+    def create_protocol(self) -> asyncio.Protocol:
+        """Return the protocol of a connection, as uvicorn makes it."""
+        return self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+
+
+def accept_waiting_connections(listener: socket.socket) -> list[socket.socket]:
+    """Return the connections that wait at a socket, to which no further ones come."""
+    drop_new_connections(listener)
+    listener.settimeout(0)
+    accepted: list[socket.socket] = []
+    with suppress(OSError):  # none is left, or there is no room for another one
+        while True:
+            accepted.append(listener.accept()[0])
+    for connection in accepted:
+        connection.settimeout(0)
+    return accepted
+
+
+def drop_new_connections(listener: socket.socket) -> None:
+    """Let the kernel drop what comes to a listening socket, so that no visitor connects between the last accept and the
+    close; their machine tries again and is refused. Elsewhere than on Linux that moment stays.
+    """
+    if sys.platform == "linux":
+        drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # BPF: return 0 bytes of each packet
+        with suppress(OSError):
+            listener.setsockopt(
+                socket.SOL_SOCKET, ATTACH_FILTER_SOCKET_OPTION, struct.pack("HP", 1, ctypes.addressof(drop_all))
+            )
+
+
+class WorkerProcess(Process):
+    """uvicorn's worker, with our server in it."""
+
+    has_answered = False
+
+    def is_alive(self, timeout: float = WORKER_SILENCE_SECONDS) -> bool:
+        """Return whether the worker answers within `timeout` seconds. One that is stopped or deadlocked is given up
+        sooner; one that starts, or is slow because the machine is busy, is not.
+        """
+        if not self.process.is_alive():
+            return False
+        used = cpu_seconds(self.pid)
+        if not self.ping(HANGING_SECONDS):
+            used_now = cpu_seconds(self.pid)
+            idle = used is not None and used_now is not None and used_now - used < IDLE_SHARE * HANGING_SECONDS
+            if (self.has_answered and idle) or not self.ping(timeout - HANGING_SECONDS):
+                return False
+        self.has_answered = True
+        return True
+
+    def target(self, sockets: list[socket.socket] | None = None) -> None:
+        self._server = OrderlyServer(self.config)  # in the main thread, before another one asks for it
+        super().target(sockets)
+
+
+class WorkerSupervisor(Multiprocess):
+    """uvicorn's supervisor, with a socket of its own for every worker.
+
+    Only the worker has it: when it dies, the kernel closes it, and new visitors come to the other workers at once. The
+    worker in its place gets another one, on which it listens as soon as it can serve.
+    """
+
+    handle_hup = Multiprocess.handle_term  # as with one worker, a terminal that goes away ends the server
+
+    def __init__(self, config: uvicorn.Config, listeners: Sequence[socket.socket]) -> None:
+        """listeners: one for each of the first workers, which visitors may wait at already; they are closed here."""
+        self.listeners = listeners
+        self.port = socket_sharing_port(listeners[0])  # held as long as this process lives, also while no worker does
+        ignored = set(STOP_SIGNALS).difference(unignored_stop_signals())
+        super().__init__(config, [])
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+    def init_processes(self) -> None:
+        self.processes = [self.start_worker(listener) for listener in self.listeners]
+
+    def start_worker(self, listener: socket.socket) -> WorkerProcess:
+        """Return a new worker, which alone has the socket from now on."""
+        worker = WorkerProcess(self.config, [listener])
+        worker.start()
+        listener.close()
+        return worker
+
+    def keep_subprocess_alive(self) -> None:
+        """Put a new worker in the place of one that has died or is silent; end all if it could not even start."""
+        for place, worker in enumerate(self.processes):
+            worker.child_conn.close()  # else one that died in its start would be waited for as one that is silent
+            if self.should_exit.is_set() or worker.is_alive(timeout=self.config.timeout_worker_healthcheck):
+                continue
+            worker.kill()
+            worker.join()
+            if worker.exitcode == STARTUP_FAILURE:
+                log.error("A server process failed to start, so Easel ends.")
+                self.should_exit.set()
+                return
+            log.warning("Server process %s ended (exit code %s) and is replaced.", worker.pid, worker.exitcode)
+            self.processes[place] = self.start_worker(socket_sharing_port(self.port))
+
+    def handle_ttin(self) -> None:
+        """One worker more would have no socket."""
+
+    def handle_ttou(self) -> None:
+        """One worker fewer would leave its visitors waiting."""
+
+
+def cpu_seconds(pid: int | None) -> float | None:
+    """Return the CPU time that all threads of a process have used, where the system tells."""
+    if sys.platform != "linux" or pid is None:
+        return None
+    with suppress(OSError):
+        return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3); Python has no name for it
+    return None
+
+
+def socket_sharing_port(listener: socket.socket) -> socket.socket:
+    """Return another socket on the port of one that shares it, which does not listen yet."""
+    other = socket.socket(listener.family, listener.type, listener.proto)
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+        other.setsockopt(socket.SOL_SOCKET, option, 1)
+    other.bind(listener.getsockname())
+    return other
+
+
+def run_workers(settings: Settings, listeners: list[socket.socket], stop_request: StopRequest) -> None:
+    """Serve until a signal comes, here or in workers; not at all if one has come."""
+    configuration = WorkerConfig(
+        "app.main:create_app",
+        factory=True,
+        workers=settings.workers,
+        log_level="warning",
+        http=LimitedHttpProtocol,
+        ws="none",
+        server_header=False,
+        access_log=False,  # platforms put worker ids into query strings
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
+        timeout_graceful_shutdown=SHUTDOWN_GRACE_SECONDS,
+        timeout_worker_healthcheck=WORKER_SILENCE_SECONDS,
+    )
+    # From here on uvicorn handles signals: an exception raised into a starting event loop would hang it.
+    serve_until_signalled: Callable[[], None]
+    if settings.workers == 1:
+        serve_until_signalled = partial(OrderlyServer(configuration).run, sockets=listeners)
+    else:
+        serve_until_signalled = WorkerSupervisor(configuration, listeners).run
+    if not stop_request.is_requested:
+        serve_until_signalled()
+
+
+def terminate_with_parent() -> None:
+    """In a worker: end when the main process does. A killed main process can tell nobody."""
+    if parent := multiprocessing.parent_process():
+
+        def wait_for_parent() -> None:
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        threading.Thread(target=wait_for_parent, daemon=True).start()

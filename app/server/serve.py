@@ -1,0 +1,226 @@
+"""`easel serve`: its port, its address, and what it says at the start; what then serves is in `workers`."""
+
+import asyncio
+import errno
+import fcntl
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+
+import click
+from sqlalchemy import case, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.accounts.login import create_one_time_login, one_time_login_path
+from app.accounts.secrets import load_or_create_installation_key
+from app.annotation.platforms.links import link_base
+from app.annotation.platforms.registry import public_link
+from app.database.after_restore import reset_restored_transaction_ids
+from app.database.experiment_tables import experiment_arms
+from app.database.migrate import upgrade_schema
+from app.database.server_database import database_url_for_server
+from app.database.session import create_engine
+from app.database.tables import campaigns
+from app.errors import StartupProblem
+from app.server.processes import StopRequest, run_workers
+from app.settings import Settings, easel_command_line, environment_variable_name
+
+MAX_CAMPAIGN_LINKS = 5
+MAX_PORT = 65535
+WANTED_OPEN_FILES = 65_536  # what a process may have, connections included, where the system lets it; usual is 1,024
+ADDRESS_FILE_NAME = "address"  # in the data directory
+
+
+def run_server(settings: Settings, *, with_demo: bool) -> None:
+    """Serve until a signal comes. Raises StartupProblem."""
+    raise_open_file_limit()
+    stop_request = StopRequest()  # else SIGTERM would end this process before it has ended PostgreSQL
+    with (
+        bind_worker_sockets(settings.host, settings.port, settings.workers) as listeners,
+        database_url_for_server(settings, terminate_this_process) as url,
+    ):
+        upgrade_schema(url)
+        for listener in listeners:
+            listener.listen(2048)  # from here on visitors wait instead of being refused
+        base_url = server_url(settings, listeners[0].getsockname()[1])
+        welcome_text, key = asyncio.run(
+            prepare_database_and_welcome(url, base_url, with_demo=with_demo, is_terminal=sys.stdout.isatty())
+        )
+        click.echo(welcome_text)
+        # The workers are new processes; what was found out here reaches them by the environment. So they ask nothing of
+        # the database when they start: one that starts while PostgreSQL is away would fail, and end the whole server.
+        os.environ[environment_variable_name("database_url")] = url
+        if settings.secret_key is None:
+            os.environ[environment_variable_name("secret_key")] = key
+        with publish_server_url(settings, base_url):
+            run_workers(settings, listeners, stop_request)
+
+
+def raise_open_file_limit() -> None:
+    """As many connections as the system allows; what is started from here inherits it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = WANTED_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, WANTED_OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def terminate_this_process() -> None:
+    """End this process as a signal from outside would; from any thread."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+# The port and the address
+
+
+@contextmanager
+def bind_worker_sockets(host: str, port: int, workers: int) -> Iterator[list[socket.socket]]:
+    """A socket for each worker, all bound to the port before anything else is done. Raises StartupProblem.
+
+    The kernel spreads visitors evenly over sockets that share a port. Of a single socket, the first worker to wake
+    takes all who come at once, and keeps them as long as their connections last.
+    """
+    with ExitStack() as stack:
+        try:
+            listeners = [stack.enter_context(create_bound_socket(host, port))]
+            if workers > 1:
+                # Bound alone first: a port that another Easel shares among its workers would not count as in use.
+                port = listeners[0].getsockname()[1]
+                stack.close()
+                shared = (create_bound_socket(host, port, socket.SO_REUSEPORT) for _ in range(workers))
+                listeners = [stack.enter_context(listener) for listener in shared]
+        except OSError as problem:
+            raise listen_problem(host, port, problem) from None
+        yield listeners
+
+
+def create_bound_socket(host: str, port: int, *options: int) -> socket.socket:
+    family, kind, protocol, _, socket_address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        for option in (socket.SO_REUSEADDR, *options):
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
+        listener.bind(socket_address)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def listen_problem(host: str, port: int, problem: OSError) -> StartupProblem:
+    if problem.errno == errno.EADDRINUSE:
+        return StartupProblem(
+            f"Port {port} on {host} is in use by another program, perhaps another Easel. "
+            f"Choose another, such as `EASEL_PORT={neighbouring_port(port)} make run`, or with --port; 0 takes a free one."
+        )
+    if problem.errno == errno.EACCES:
+        return StartupProblem(f"Port {port} needs more rights. Choose one from 1024 on with --port or EASEL_PORT.")
+    return StartupProblem(f"Easel cannot listen on {host}: {problem.strerror}. Set --host or EASEL_HOST.")
+
+
+def neighbouring_port(port: int) -> int:
+    return port + 1 if port < MAX_PORT else port - 1
+
+
+def server_url(settings: Settings, port: int) -> str:
+    """Where people reach this server."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104  (not bound here)
+    return settings.public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+@contextmanager
+def publish_server_url(settings: Settings, base_url: str) -> Iterator[None]:
+    """Let commands on the same data know the address, for this block; a lock on the file tells that it is in force.
+
+    A server on the operator's database has no folder of its own, so its address is that of the settings alone.
+    """
+    if settings.database_url is not None:
+        yield
+        return
+    path = settings.data_dir.expanduser() / ADDRESS_FILE_NAME
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # it goes with this process, however that ends
+        file.write(base_url)
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def published_server_url(settings: Settings) -> str | None:
+    """The address of the server that runs on this data now; None when there is none, or it was killed."""
+    if settings.database_url is None:
+        with suppress(OSError), (settings.data_dir.expanduser() / ADDRESS_FILE_NAME).open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read() or None
+    return None
+
+
+def may_server_be_running(settings: Settings) -> bool:
+    """Whether a server may run on this data; of one on the operator's database nothing is known here."""
+    return settings.database_url is not None or published_server_url(settings) is not None
+
+
+def likely_server_url(settings: Settings) -> str:
+    """Where people reach Easel, as far as one can tell outside the server."""
+    return settings.public_url or published_server_url(settings) or server_url(settings, settings.port)
+
+
+# What is said at the start
+
+
+async def prepare_database_and_welcome(
+    url: str, base_url: str, *, with_demo: bool, is_terminal: bool
+) -> tuple[str, str]:
+    """Make the database ready to be served: the addresses to open first, and the signing key.
+
+    A person at a terminal gets a fresh login; what goes into a log is kept, and read by others.
+    """
+    engine = create_engine(url, pool_size=1)
+    now = datetime.now(UTC)
+    try:
+        async with engine.begin() as connection:
+            await reset_restored_transaction_ids(connection)
+            if with_demo:
+                from app.campaigns.demo import (
+                    find_or_create_demo_campaign,  # it takes as long to import as all else here
+                )
+
+                await find_or_create_demo_campaign(connection, now=now)
+            lines = [f"Easel is running at {base_url}. Ctrl-C stops it; the data stay.", ""]
+            if is_terminal:
+                token = await create_one_time_login(connection, now=now)
+                lines += [f"  Researchers  {base_url}{one_time_login_path(token)}  (works once, for a day)"]
+            else:
+                lines += [
+                    f"  Researchers  {base_url}/admin  (`{easel_command_line()} login` prints a link that logs you in)"
+                ]
+            welcome_text = "\n".join([*lines, *await running_campaign_lines(connection, base_url), ""])
+            return welcome_text, await load_or_create_installation_key(connection)
+    finally:
+        await engine.dispose()
+
+
+async def running_campaign_lines(connection: AsyncConnection, base_url: str) -> list[str]:
+    """A line for each of the newest campaigns that annotators can work on; one for all arms of an experiment."""
+    conditions = campaigns.c.status == "running", campaigns.c.rehearsal_of.is_(None)
+    experiment, experiment_link_key = experiment_arms.c.experiment, experiment_arms.c.link_key
+    name = func.coalesce("experiment " + experiment + ", to one of its arms at random", campaigns.c.name)
+    campaign_link_key = case((experiment.is_(None), campaigns.c.link_key))
+    statement = (
+        select(name, campaign_link_key, experiment_link_key)
+        .outerjoin_from(campaigns, experiment_arms)
+        .where(*conditions)
+    )
+    newest = func.max(campaigns.c.id).desc()
+    running = await connection.execute(
+        statement.group_by(name, campaign_link_key, experiment_link_key).order_by(newest).limit(MAX_CAMPAIGN_LINKS)
+    )
+    return [f"  Annotators   {public_link(*link_base(base_url, *keys))}  ({name})" for name, *keys in running]

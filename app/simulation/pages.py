@@ -1,0 +1,205 @@
+"""Rehearsals and plans from a campaign's page."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import Field, TypeAdapter, ValidationError
+
+from app.accounts.guards import CurrentAccess, require_researcher
+from app.campaigns import hints, plan_findings, rehearsal_offer, summaries
+from app.campaigns.pages.campaigns import campaign_page_url, redirect_to
+from app.campaigns.progress_stream import ReportingJob, watch_job
+from app.database.campaign import load_campaign_by_slug
+from app.errors import Conflict, Invalid, Refusal
+from app.goals.progress import describe_goal
+from app.http.dependencies import Database, Now, Transaction, is_json_wanted, is_script_request, render_page
+from app.simulation import forecast, rehearsals
+from app.simulation.annotators import POPULATIONS, CarelessKind, build_population
+from app.simulation.forecast import Plan, PlanRequest, PlanRunner
+from app.simulation.participation import MAX_ANNOTATORS_INPUT
+from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
+
+MAX_CONCURRENT_ANNOTATORS = 1_000
+
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
+
+
+async def crowd_from_form(
+    *,
+    annotators: Annotated[
+        int, Form(ge=1, le=rehearsal_offer.MAX_REHEARSAL_ANNOTATORS)
+    ] = rehearsal_offer.DEFAULT_REHEARSAL_ANNOTATORS,
+    noise: Annotated[float, Form(ge=0, le=50, allow_inf_nan=False)] = 10,
+    like: Annotated[str, Form(max_length=100)] = "",
+    careless: Annotated[float, Form(ge=0, le=100, allow_inf_nan=False)] = 10,
+    careless_how: Annotated[CarelessKind, Form()] = "random",
+    truth: Annotated[str, Form(max_length=1000)] = "",
+) -> RehearsalCrowd:
+    """As the form says it: noise in points, the careless ones in percent."""
+    return RehearsalCrowd(annotators, build_population(like, noise / 100, careless / 100, careless_how), truth or None)
+
+
+def get_rehearsals(request: Request) -> RehearsalCrowds:
+    crowds: RehearsalCrowds = request.app.state.rehearsals
+    return crowds
+
+
+@router.post("/rehearse")
+async def rehearse(
+    request: Request,
+    database: Database,
+    slug: str,
+    crowd: Annotated[RehearsalCrowd, Depends(crowd_from_form)],
+    now: Now,
+) -> Response:
+    """Begin a rehearsal, or look at the one that there is; let it go on if the process that led it has died."""
+    crowds = get_rehearsals(request)
+    crowds.refuse_if_crowds_are_busy()
+    async with database.begin() as connection:
+        campaign, led_crowd = await rehearsals.begin_rehearsal(connection, slug, crowd, now=now)
+    if led_crowd is not None and campaign.id not in crowds.tasks:
+        crowds.start(campaign, led_crowd)
+    return redirect_to(campaign_page_url(campaign.slug))
+
+
+@router.get("/rehearsed")
+async def redirect_to_rehearsed_campaign(connection: Transaction, slug: str) -> Response:
+    """From a rehearsal to its campaign."""
+    source = await rehearsal_offer.find_campaign_of_rehearsal(connection, await load_campaign_by_slug(connection, slug))
+    return redirect_to(campaign_page_url(source.slug))
+
+
+@router.post("/remove-rehearsal")
+async def post_remove_rehearsal(request: Request, database: Database, slug: str) -> Response:
+    """With all of its answers; what follows is its campaign's page."""
+    async with database.begin() as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+    await get_rehearsals(request).end_crowd(campaign.id)
+    async with database.begin() as connection:
+        removed = await rehearsals.delete_rehearsal(connection, slug)
+        source = await rehearsal_offer.find_campaign_of_rehearsal(connection, removed)
+    return redirect_to(campaign_page_url(source.slug, notice="rehearsal-removed"))
+
+
+@router.get("/plan")
+async def show_plan(
+    request: Request,
+    database: Database,
+    slug: str,
+    *,
+    access: CurrentAccess,
+    now: Now,
+    like: str = "",
+    at_once: str = str(forecast.DEFAULT_CONCURRENT_ANNOTATORS),
+    annotators: str = "",
+) -> Response:
+    """What the goal of a campaign will cost, once it is asked with whom annotators are `like`.
+
+    It is worked out in another process, which ends with the request. Our script is told how far it is, line by line;
+    a browser without it gets a page at the end.
+    """
+    async with database.connect() as connection:
+        campaign = await summaries.find_campaign_with_progress(connection, slug)
+        crowd_names = reference_crowds(await summaries.load_campaign_list(connection, access=access), slug)
+        has_pace = bool(await forecast.load_current_pace(connection, campaign, now=now))
+    context = {
+        "campaign": campaign,
+        "likes": crowd_names,
+        "like": like or forecast.DEFAULT_POPULATION,
+        "at_once": at_once,
+        "paced": has_pace,
+    }
+    context |= {
+        "annotators": annotators,
+        "most_people": MAX_ANNOTATORS_INPUT,
+        "most_at_once": MAX_CONCURRENT_ANNOTATORS,
+    }
+    try:
+        forecast.refuse_unless_plannable(campaign)
+    except Conflict as problem:
+        return render_page(request, "admin/plan.html", context | {"refusal": problem.message, "why": problem.code})
+    context |= {
+        "goal": describe_goal(campaign),
+        "how_long": forecast.planning_time_text(campaign),
+        "runs": forecast.DEFAULT_PLAN_RUNS,
+    }
+    context["advice"] = hints.advice_on_rule(campaign)
+    try:
+        plan_request = PlanRequest(like, *parse_annotator_counts(at_once, annotators))
+        if like and like not in crowd_names:
+            async with database.connect() as connection:
+                crowd_names[like] = (await summaries.find_visible_campaign(connection, like, access)).name
+    except Refusal as problem:
+        if is_json_wanted(request):
+            raise
+        return render_page(request, "admin/plan.html", context | {"refusal": problem.message}, status=problem.status)
+    if not like:
+        return render_page(request, "admin/plan.html", context)
+
+    async def job(on_run: Callable[[int], None]) -> Plan:
+        plans: PlanRunner = request.app.state.plans
+        goal_plan = await plans.run(slug, plan_request, now, on_run)
+        async with database.begin() as connection:
+            await plan_findings.store_plan_findings(connection, slug, goal_plan.plan_found)
+        return goal_plan
+
+    if is_script_request(request):
+        return StreamingResponse(stream_plan_lines(request, job), media_type="application/x-ndjson")
+    return StreamingResponse(stream_plan_page(request, context, job), media_type="text/html")
+
+
+def reference_crowds(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
+    """What the form of a campaign's plan offers: the names of those whom annotators can be like, by what it sends."""
+    crowd_names = {name: f"published translations, {name.removeprefix('mlqe-')}" for name in POPULATIONS}
+    return crowd_names | {
+        other.slug: other.name for other in campaigns if other.status != "draft" and other.slug != slug
+    }
+
+
+def parse_annotator_counts(at_once: str, annotators: str) -> tuple[int, int | None]:
+    """Annotators at a time, and in all if that is said. Raises `Invalid`."""
+    total = (
+        parse_positive_number(annotators, MAX_ANNOTATORS_INPUT, "Annotators in all", ", or be left empty")
+        if annotators
+        else None
+    )
+    return parse_positive_number(at_once, MAX_CONCURRENT_ANNOTATORS, "Annotators at a time"), total
+
+
+def parse_positive_number(text: str, maximum: int, title: str, alternative: str = "") -> int:
+    """What somebody says of a field with this title. Raises `Invalid`."""
+    try:
+        return TypeAdapter(Annotated[int, Field(ge=1, le=maximum)]).validate_python(text)
+    except ValidationError as problem:
+        words = f"“{title}” must be a whole number from 1 to {maximum:,}{alternative}."
+        raise Invalid(words) from problem
+
+
+async def stream_plan_lines(request: Request, job: ReportingJob[Plan]) -> AsyncIterator[str]:
+    """JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
+    async with aclosing(watch_job(job)) as reports:
+        async for report in reports:
+            if isinstance(report, Plan):
+                line: dict[str, Any] = {
+                    "found": bytes(render_page(request, "admin/_plan.html", {"plan": report}).body).decode()
+                }
+            elif isinstance(report, Refusal):
+                line = {"error": {"code": report.code, "message": report.message}}
+            else:
+                line = {"runs": report}
+            yield json.dumps(line) + "\n"
+
+
+async def stream_plan_page(request: Request, context: dict[str, Any], job: ReportingJob[Plan]) -> AsyncIterator[bytes]:
+    """One piece, at the end: who leaves before ends the work."""
+    try:
+        context |= {"plan": await job(lambda _runs: None)}
+    except Refusal as problem:
+        context |= {"refusal": problem.message}
+    yield bytes(render_page(request, "admin/plan.html", context).body)

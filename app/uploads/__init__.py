@@ -1,0 +1,124 @@
+"""Uploaded tables: CSV, TSV and JSON as programs save them, read row by row, each with its line in an editor.
+
+Pure: from an open binary file to values. Whatever is wrong raises `Invalid` with the line in its message and details.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import BinaryIO
+
+from app.errors import Invalid, TooLarge
+from app.uploads import containers, encodings
+from app.uploads.containers import ZIP_SIGNATURE
+from app.uploads.delimited import read_delimited_table
+from app.uploads.encodings import ENCODINGS
+from app.uploads.json_rows import JSON_EXTENSIONS, read_json_table, table_from_objects
+from app.uploads.rows import (
+    INDEX_COLUMN,
+    MAX_ID_CHARACTERS,
+    MAX_SHOWN_CHARACTERS,
+    MAX_UPLOAD_ROWS,
+    MAX_UPLOADED_CELL_CHARACTERS,
+    ReadOptions,
+    UploadedRow,
+    UploadedTable,
+    format_cell,
+    limit_rows,
+    parse_finite_number,
+    refuse_line,
+)
+
+__all__ = [
+    "ENCODINGS",
+    "INDEX_COLUMN",
+    "MAX_ID_CHARACTERS",
+    "MAX_SHOWN_CHARACTERS",
+    "MAX_UPLOADED_CELL_CHARACTERS",
+    "MAX_UPLOAD_ROWS",
+    "UNICODE_OPTIONS",
+    "ZIP_SIGNATURE",
+    "ReadOptions",
+    "UploadedRow",
+    "UploadedTable",
+    "can_be_read",
+    "check_upload_size",
+    "format_cell",
+    "limit_rows",
+    "parse_finite_number",
+    "read_table",
+    "refuse_line",
+    "table_from_objects",
+]
+
+UNICODE_OPTIONS = ReadOptions()
+
+
+def read_table(
+    file: BinaryIO, file_name: str, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
+) -> UploadedTable:
+    """The table in an open file, which may be packed by gzip or zip.
+
+    Args:
+        file: At its beginning; it is kept open until all rows are read.
+        name: Its extension counts where the text can be read in two ways.
+        max_mb: Limit of the file, and of what is unpacked from it.
+        read_as: How to read it where it does not say so itself.
+
+    Raises:
+        TooLarge: `file_too_large`, `too_many_rows`.
+        Invalid: `file_empty`; what `containers.unpacked` and `encodings.chunks_of` raise, and of the format
+            `delimited_upload` or `json_upload`; `cell_too_long` while the rows are read.
+
+    """
+    check_upload_size(file, max_mb)
+    table = containers.unpack_uploaded_table(file, file_name, max_mb=max_mb)
+    text_encoding = encodings.detect_encoding(table.file, read_options.encoding)
+    extension = PurePath(table.name).suffix.lower()
+
+    def read_lines() -> Iterator[str]:
+        return encodings.decode_lines(table.file, text_encoding)
+
+    first_text = next((chunk for chunk in encodings.decode_chunks(table.file, text_encoding) if chunk.strip()), None)
+    if first_text is None:
+        raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
+    containers.refuse_markup(first_text[:100])
+    if extension in JSON_EXTENSIONS or is_json_beginning(first_text):
+        upload = read_json_table(lambda: encodings.decode_chunks(table.file, text_encoding), read_lines, extension)
+    else:
+        upload = read_delimited_table(read_lines, extension, read_options.quotes)
+    notes = [table.note, *encodings.encoding_notes(text_encoding), *upload.notes]
+    return UploadedTable(
+        upload.format,
+        upload.columns,
+        upload.rows,
+        upload.row_count,
+        upload.line_count,
+        tuple(note for note in notes if note),
+        upload.quotes,
+    )
+
+
+def can_be_read(refusal: Invalid) -> bool:
+    """Return whether the table that was refused can be read if a person says how: in which encoding, or what its
+    quotation marks are for.
+    """
+    ways = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
+    return bool(refusal.details.get(ways.get(refusal.code, "")))
+
+
+def is_json_beginning(text: str) -> bool:
+    """Whether a text without a telling extension is JSON."""
+    start = text.lstrip()[:1000]
+    return start.startswith("{") or (start.startswith("[") and start[1:].lstrip()[:1] in ("{", "[", "]", '"', ""))
+
+
+def check_upload_size(file: BinaryIO, max_mb: int) -> None:
+    """Raises `TooLarge` (`file_too_large`)."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if size > max_mb * 2**20:
+        raise TooLarge(
+            f"This file has {size / 2**20:.0f} MB, and {max_mb} MB is the most. Nothing was imported. Split it, or raise EASEL_MAX_UPLOAD_MB.",
+            code="file_too_large",
+        )

@@ -1,0 +1,329 @@
+"""CSV and TSV files: cells between commas, semicolons or tabs.
+
+A file is read twice: first to see what its quotation marks are for, which columns have anything in them and how many
+rows there are, then for its rows.
+"""
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple, NoReturn
+from unicodedata import normalize
+
+from app.errors import Invalid, Refusal, pluralize
+from app.uploads.quote_mode import MultilineRow, QuoteEvidence
+from app.uploads.rows import (
+    INDEX_COLUMN,
+    MAX_UPLOADED_CELL_CHARACTERS,
+    UploadedRow,
+    UploadedTable,
+    check_column_names,
+    limit_rows,
+    refuse_line,
+)
+
+TAB_EXTENSIONS = (".tsv", ".tab")
+QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT = "cells", "text"  # what quotation marks enclose, or are part of
+QUOTED_PART = re.compile(r'"[^"]*"')
+SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*", re.IGNORECASE)  # Excel's own first line
+MAX_HEADER_CELLS = 20_000  # cells of a header, most of them without a name
+QUOTES_TEXT_ADVICE = (
+    "Or say that quotation marks are part of the text (on the command line --quotes text, in the API quotes=text)."
+)
+MIXED_LINE_ENDS_SENTENCE = (
+    "a carriage return stands within this row. Lines end in different ways here: save the file again."
+)
+
+LineReader = Callable[[], Iterator[str]]
+
+
+class DelimitedRow(NamedTuple):
+    """The line that a row starts at, its cells, and all of its lines as they are written."""
+
+    line: int
+    cells: list[str]
+    source_lines: Sequence[str]
+
+
+@dataclass
+class TableScan:
+    """Findings about a table that is read in one of the two ways."""
+
+    header: DelimitedRow
+    first_filled_lines: dict[int, int] = field(
+        default_factory=dict
+    )  # place of a column: first line with something in it
+    row_count: int = 0
+    empty_row_count: int = 0
+    evidence: QuoteEvidence | None = None
+    refusal: Refusal | None = None
+
+
+def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | None) -> UploadedTable:
+    """Raises `Invalid`: `csv_unreadable`, `quotes_unclear`, `ragged_row`, `column_unnamed`, `column_twice`,
+    `too_many_columns`, `quotes_unknown`; while rows are read `cell_too_long`, and `TooLarge` (`too_many_rows`).
+    """
+    if quotes not in (None, QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT):
+        raise Invalid("`quotes` is cells or text. Nothing was imported.", code="quotes_unknown")
+    line_count, has_quotes = count_lines_and_find_quotes(read_lines)
+    delimiter = detect_delimiter(read_lines, extension)
+    is_tsv = delimiter == "\t"
+    if not has_quotes:
+        scan, quote_mode = scan_table(read_unquoted_rows(read_lines, delimiter), delimiter), None
+    else:
+        quoted_scan = scan_table(read_quoted_rows(read_lines, delimiter), delimiter, collect_quote_evidence=True)
+        plain_scan = scan_table(read_unquoted_rows(read_lines, delimiter), delimiter, collect_quote_evidence=True)
+        is_one_column = len(plain_scan.header.cells) == 1 and extension in (*TAB_EXTENSIONS, ".txt")
+        quote_mode = quotes or decide_quote_mode(quoted_scan, plain_scan, is_tsv=is_tsv or is_one_column)
+        scan = quoted_scan if quote_mode == QUOTES_ENCLOSE_CELLS else plain_scan
+    if scan.refusal:
+        raise scan.refusal
+    columns, notes = named_columns_and_notes(scan)
+    rows = (
+        read_quoted_rows(read_lines, delimiter)
+        if quote_mode == QUOTES_ENCLOSE_CELLS
+        else read_unquoted_rows(read_lines, delimiter)
+    )
+    if quote_mode == QUOTES_ARE_TEXT:
+        notes.append("Quotation marks are part of the text: they enclose no cells here.")
+    elif quote_mode == QUOTES_ENCLOSE_CELLS and is_tsv:
+        notes.append("Quotation marks enclose cells, and are no part of the text.")
+    if scan.empty_row_count:
+        notes.append(f"{pluralize(scan.empty_row_count, 'row')} without anything in a cell left out.")
+    return UploadedTable(
+        "tsv" if is_tsv else "csv",
+        tuple(columns.values()),
+        limit_rows(uploaded_rows_from_cells(rows, columns)),
+        row_count=scan.row_count,
+        line_count=line_count,
+        notes=tuple(notes),
+        quotes=quote_mode,
+    )
+
+
+def count_lines_and_find_quotes(read_lines: LineReader) -> tuple[int, bool]:
+    """How many lines there are, and whether there are quotation marks."""
+    line_count, has_quotes = 0, False
+    for line in read_lines():
+        line_count += 1
+        has_quotes = has_quotes or '"' in line
+    return line_count, has_quotes
+
+
+def detect_delimiter(read_lines: LineReader, extension: str) -> str:
+    """The one of tab, comma and semicolon that is most frequent in the header, outside quotation marks; the extension
+    decides a tie. A first line such as `sep=;` names it.
+    """
+    first_line = next(line for line in read_lines() if line.strip())
+    if match := SEPARATOR_LINE.fullmatch(first_line):
+        return match[1]
+    candidates = "\t,;" if extension in TAB_EXTENSIONS else ",\t;"
+    header = next((line for line in read_lines() if line.strip(" \t,;\r\n")), first_line)
+    return max(candidates, key=QUOTED_PART.sub("", header).count)
+
+
+# Rows, read in one of two ways
+
+
+def read_unquoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[DelimitedRow]:
+    """One row for each line that is not blank; quotation marks are text. Raises `Invalid` (`csv_unreadable`)."""
+    for line_number, line in enumerate(read_lines(), start=1):
+        row = line.strip("\r\n")
+        if "\r" in row:
+            refuse_line("csv_unreadable", line_number, MIXED_LINE_ENDS_SENTENCE)
+        if row:
+            yield DelimitedRow(line_number, row.split(delimiter), (line,))
+
+
+def read_quoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[DelimitedRow]:
+    """Rows whose cells may be enclosed in quotation marks, and go over several lines then.
+
+    Raises `Invalid` (`csv_unreadable`).
+    """
+    source_lines: list[str] = []
+
+    def record_lines() -> Iterator[str]:
+        for line in read_lines():
+            source_lines.append(line)
+            yield line
+
+    reader = csv.reader(record_lines(), delimiter=delimiter, strict=True)
+    while True:
+        line = reader.line_num + 1
+        source_lines.clear()
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as problem:
+            refuse_line("csv_unreadable", line, csv_error_sentence(problem, line, reader.line_num))
+        if cells:
+            yield DelimitedRow(line, cells, tuple(source_lines))
+
+
+def csv_error_sentence(problem: csv.Error, first_line: int, last_line: int) -> str:
+    message = str(problem)
+    if "unexpected end of data" in message:
+        return f"a quotation mark opens in this row and is never closed. {QUOTES_TEXT_ADVICE}"
+    if "expected after" in message:
+        where = f"on line {last_line} text" if last_line > first_line else "text"
+        return (
+            f"a quotation mark opens a cell, and {where} follows the one that closes it. Inside a cell in quotation "
+            f'marks write "" for each. {QUOTES_TEXT_ADVICE}'
+        )
+    if "field limit" in message:
+        return f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters. Is a quotation mark not closed?"
+    if "new-line" in message:
+        return MIXED_LINE_ENDS_SENTENCE
+    return f"this cannot be read ({message})."
+
+
+def scan_table(rows: Iterator[DelimitedRow], delimiter: str, *, collect_quote_evidence: bool = False) -> TableScan:
+    """Read all rows, up to the first one that is refused."""
+    scan: TableScan | None = None
+    try:
+        for row in rows:
+            if scan is None:
+                if not is_header_row(row):
+                    continue
+                scan = TableScan(
+                    row, evidence=QuoteEvidence(delimiter, len(row.cells)) if collect_quote_evidence else None
+                )
+                continue
+            if not any(map(str.strip, row.cells)):
+                scan.empty_row_count += 1
+                continue
+            check_cell_count(row, len(scan.header.cells))
+            scan.row_count += 1
+            record_filled_columns(scan, row)
+            if scan.evidence:
+                scan.evidence.add_row(row.line, row.cells, row.source_lines)
+    except Refusal as refusal:
+        if scan is None:
+            raise
+        scan.refusal = refusal
+    if scan is None:
+        raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
+    return scan
+
+
+def is_header_row(row: DelimitedRow) -> bool:
+    """Whether a row that comes first is the header: it names something, and is not Excel's line about separators."""
+    if len(row.cells) > MAX_HEADER_CELLS:
+        refuse_line("too_many_columns", row.line, f"there are {len(row.cells):,} columns.")
+    return any(map(str.strip, row.cells)) and not SEPARATOR_LINE.fullmatch(row.source_lines[0])
+
+
+def record_filled_columns(scan: TableScan, row: DelimitedRow) -> None:
+    if len(scan.first_filled_lines) < len(row.cells):
+        for position, cell in enumerate(row.cells):
+            if position not in scan.first_filled_lines and cell.strip():
+                scan.first_filled_lines[position] = row.line
+
+
+def check_cell_count(row: DelimitedRow, column_count: int) -> None:
+    """Raises `Invalid` (`ragged_row`); cells too many with nothing in them count for nothing."""
+    cell_count = len(row.cells)
+    if cell_count == column_count or (cell_count > column_count and not any(map(str.strip, row.cells[column_count:]))):
+        return
+    hint = ""
+    if cell_count < column_count:
+        hint = " Does a text go over several lines? Then put it in quotation marks."
+    refuse_line(
+        "ragged_row",
+        row.line,
+        f"this row has {pluralize(cell_count, 'cell')}, and the header has {column_count}.{hint}",
+        cells=cell_count,
+        columns=column_count,
+    )
+
+
+# What quotation marks are for
+
+
+def decide_quote_mode(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv: bool) -> str:
+    """Return `CELLS` or `TEXT`; the rule is in `quoting`. Raises `Invalid` (`quotes_unclear`, `csv_unreadable`,
+    `ragged_row`).
+    """
+    quoted_evidence, plain_evidence = quoted_scan.evidence, plain_scan.evidence
+    assert quoted_evidence is not None and plain_evidence is not None  # noqa: S101, PT018 - the scans were made with it
+    swallowing_span = quoted_evidence.first_row_of_swallowed_rows()
+    if is_tsv and '"' not in quoted_scan.header.source_lines[0]:
+        if not plain_scan.refusal:
+            if quoted_scan.refusal:
+                return (
+                    QUOTES_ENCLOSE_CELLS
+                    if plain_evidence.doubled_quote_count > plain_evidence.stray_quote_count
+                    else QUOTES_ARE_TEXT
+                )
+            return (
+                QUOTES_ARE_TEXT
+                if swallowing_span or not (quoted_evidence.has_multiline_rows or plain_evidence.has_enclosing_quotes())
+                else QUOTES_ENCLOSE_CELLS
+            )
+        if quoted_scan.refusal and not (quoted_evidence.doubled_quote_count or quoted_evidence.has_multiline_rows):
+            return QUOTES_ARE_TEXT  # which has a refusal of its own, for the line that breaks it
+    if swallowing_span:
+        refuse_unclear_quotes(swallowing_span)
+    return QUOTES_ENCLOSE_CELLS
+
+
+def refuse_unclear_quotes(span: MultilineRow) -> NoReturn:
+    refuse_line(
+        "quotes_unclear",
+        span.first_line,
+        f"a quotation mark opens a cell here that ends on line {span.last_line}, and every line between looks like a "
+        f"row of its own. If it is one cell, say that quotation marks enclose cells (--quotes cells, quotes=cells). "
+        f"If not, take the quotation mark out, or double it and enclose its cell. {QUOTES_TEXT_ADVICE}",
+        last_line=span.last_line,
+    )
+
+
+# Columns and records
+
+
+def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]:
+    """The columns that count, by their places, and notes on the others.
+
+    Raises `Invalid` (`column_unnamed`, `column_twice`, `too_many_columns`).
+    """
+    names = [normalize("NFC", name.strip()) for name in scan.header.cells]
+    notes = []
+    if not names[0] and 0 in scan.first_filled_lines:
+        names[0] = next(name for name in index_column_names() if name not in names)
+        notes.append(f"The first column has no name and is called “{names[0]}”. It can be chosen as the id.")
+    unnamed_positions = [place for place, name in enumerate(names) if not name]
+    for place in unnamed_positions:
+        if place in scan.first_filled_lines:
+            refuse_line(
+                "column_unnamed",
+                scan.header.line,
+                f"column {place + 1} has no name, and line {scan.first_filled_lines[place]} has something in it. Name it, or "
+                "remove it.",
+            )
+    if unnamed_positions:
+        notes.append(f"{pluralize(len(unnamed_positions), 'column')} without a name or anything in a cell left out.")
+    columns = {place: name for place, name in enumerate(names) if name}
+    check_column_names(scan.header.line, tuple(columns.values()))
+    return columns, notes
+
+
+def index_column_names() -> Iterator[str]:
+    yield INDEX_COLUMN
+    yield from (f"{INDEX_COLUMN}-{number}" for number in count(2))
+
+
+def uploaded_rows_from_cells(rows: Iterable[DelimitedRow], name_by_position: dict[int, str]) -> Iterator[UploadedRow]:
+    """Raises `Invalid` (`ragged_row`, `cell_too_long`)."""
+    is_header_read = False
+    for row in rows:
+        if not is_header_read:
+            is_header_read = is_header_row(row)
+        elif any(map(str.strip, row.cells)):
+            if max(map(len, row.cells)) > MAX_UPLOADED_CELL_CHARACTERS:
+                refuse_line(
+                    "cell_too_long", row.line, f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters."
+                )
+            yield UploadedRow(row.line, {name: row.cells[place] for place, name in name_by_position.items()})

@@ -1,0 +1,257 @@
+"""Text out of bytes: Unicode is recognised, and an older encoding is never guessed: it is offered with a sample."""
+
+import codecs
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import BinaryIO, NamedTuple, NoReturn
+
+from app.errors import Invalid, join_names, shorten_echo
+from app.uploads.rows import MAX_ROW_CHARACTERS, refuse_line
+
+DECODE_CHUNK_BYTES = 2**20  # bytes
+MAX_SAMPLE_CHARACTERS = 60
+MAX_LINES_WEIGHED = 40
+MAX_ENCODINGS_OFFERED = 4
+UTF_8 = "utf-8"
+ENCODINGS = {  # as somebody chooses it: what a page calls it
+    "utf-8": "UTF-8",
+    "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16, little-endian",
+    "utf-16-be": "UTF-16, big-endian",
+    "windows-1252": "Windows-1252",
+    "macintosh": "Mac OS Roman",
+    "windows-1250": "Windows-1250",
+    "windows-1251": "Windows-1251",
+    "windows-1253": "Windows-1253",
+    "windows-1254": "Windows-1254",
+    "iso-8859-2": "ISO 8859-2",
+    "iso-8859-15": "ISO 8859-15",
+    "koi8-r": "KOI8-R",
+    "cp850": "DOS code page 850",
+    "cp932": "Shift JIS",
+    "gb18030": "GB 18030",
+    "big5": "Big5",
+    "euc-kr": "EUC-KR",
+}
+LEGACY_ENCODINGS = [name for name in ENCODINGS if not name.startswith("utf-")]
+BYTE_ORDER_MARKS = (  # of the beginning of a file, longer ones first
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, UTF_8),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+WORD_PATTERN = re.compile(r"[^\s,;\t\"“”„‚‘«»()\[\]…!?.:–—-]+")
+CELL_PATTERN = re.compile(r"[^\t,;\"\r\n]+")
+NUL_CHARACTER_SENTENCE = "there is a NUL character, so this is not a text file."
+USUAL_SYMBOLS = set("“”‘’„‚–—…•€£¥°©®™×«»§¿¡·")
+
+
+class TextEncoding(NamedTuple):
+    """How the bytes of a file are text: their encoding, and the bytes of a byte order mark before them."""
+
+    encoding: str
+    mark_bytes: int
+    is_chosen: bool = False
+
+
+class EncodingOffer(NamedTuple):
+    """An encoding in which a file can be read, and a text of the file so."""
+
+    name: str
+    title: str
+    sample: str
+
+
+def resolve_encoding_name(name: str) -> str:
+    """One of `ENCODINGS` by any of its names. Raises `Invalid` (`encoding_unknown`)."""
+    try:
+        codec = codecs.lookup(name.strip())
+    except (LookupError, ValueError):
+        codec = None
+    encoding = next((own for own in ENCODINGS if codec is not None and codecs.lookup(own).name == codec.name), None)
+    if codec is not None and codec.name in ("iso8859-1", "ascii"):  # as browsers do
+        encoding = "windows-1252" if codec.name == "iso8859-1" else UTF_8
+    if encoding is None:
+        raise Invalid(
+            f"There is no encoding “{shorten_echo(name)}”. Choose one of {join_names(list(ENCODINGS))}. Nothing was imported.",
+            code="encoding_unknown",
+        )
+    return encoding
+
+
+def detect_encoding(file: BinaryIO, chosen_encoding: str | None) -> TextEncoding:
+    """The encoding of a file: by its byte order mark, else as `chosen`, else UTF-8, or UTF-16 where every other byte of
+    its beginning is zero.
+    """
+    start = file.read(DECODE_CHUNK_BYTES)
+    file.seek(0)
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if start.startswith(mark):
+            skip = len(mark)
+            while start.startswith(mark, skip):  # as where a program puts one before that of another
+                skip += len(mark)
+            return TextEncoding(encoding, skip)
+    if chosen_encoding is not None:
+        encoding = resolve_encoding_name(chosen_encoding)
+        return TextEncoding("utf-16-le" if encoding == "utf-16" else encoding, 0, is_chosen=True)
+    return TextEncoding(detect_unmarked_utf_16(start[: 2**12]) or UTF_8, 0)
+
+
+def detect_unmarked_utf_16(start: bytes) -> str | None:
+    """The kind of UTF-16 in which a text begins so; None for any other text."""
+    zero_counts = [start[place::2].count(0) for place in (0, 1)]
+    if min(zero_counts) or not max(zero_counts):
+        return None
+    encoding = "utf-16-be" if zero_counts[0] else "utf-16-le"
+    text = start[: len(start) // 2 * 2].decode(encoding, "replace")
+    begins_with_ascii = len(start) > 1 and 0 in start[:2]
+    has_line_ends = "\n" in text or "\r" in text
+    return encoding if begins_with_ascii or (has_line_ends and max(zero_counts) > 1) else None
+
+
+def encoding_notes(text_encoding: TextEncoding) -> list[str]:
+    """A sentence about the encoding, if it is not UTF-8."""
+    if text_encoding.encoding == UTF_8 and not text_encoding.is_chosen:
+        return []
+    return [f"Read as {ENCODINGS.get(text_encoding.encoding, text_encoding.encoding.upper())}."]
+
+
+def decode_chunks(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
+    """The text of a file from its beginning, some of it at a time.
+
+    Many bytes are read at once: a thread that often waits for its file, each time only for a moment, keeps Python's
+    lock from all others. Raises `Invalid` (`not_utf8`, `encoding_unsuited`, `nul_byte`).
+    """
+    file.seek(text_encoding.mark_bytes)
+    decoder = codecs.getincrementaldecoder(text_encoding.encoding)("strict")
+    line_number = 1
+    while True:
+        data = file.read(DECODE_CHUNK_BYTES)
+        try:
+            text = decoder.decode(data, final=not data)
+        except UnicodeDecodeError as problem:
+            refuse_encoding(problem, line_number, text_encoding)
+        if (position := text.find("\0")) >= 0:
+            line_number += text.count("\n", 0, position)
+            refuse_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
+        if text:
+            yield text
+        line_number += text.count("\n")
+        if not data:
+            return
+
+
+def decode_lines(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
+    """The lines of a file with their ends; where only carriage returns end them, with line feeds instead.
+
+    Raises what `chunks_of` raises, and `Invalid` (`row_too_long`).
+    """
+    line_number, pieces, length = 1, list[str](), 0
+    has_only_returns: bool | None = None
+    for chunk in decode_chunks(file, text_encoding):
+        text = chunk
+        if has_only_returns is None and ("\n" in text or "\r" in text[:-1]):
+            has_only_returns = "\n" not in text
+        if has_only_returns:
+            text = text.replace("\r", "\n")
+        lines = text.split("\n")
+        for line in lines[:-1]:
+            yield "".join([*pieces, line, "\n"]) if pieces else line + "\n"
+            pieces, length = [], 0
+        line_number += len(lines) - 1
+        pieces.append(lines[-1])
+        length += len(lines[-1])
+        if length > MAX_ROW_CHARACTERS:
+            refuse_line("row_too_long", line_number, f"this line has more than {MAX_ROW_CHARACTERS:,} characters.")
+    if length:
+        yield "".join(pieces)
+
+
+def refuse_encoding(problem: UnicodeDecodeError, first_line: int, text_encoding: TextEncoding) -> NoReturn:
+    """Raises `Invalid` (`not_utf8`; details: `encodings` that can be chosen, or `encoding_unsuited`, `nul_byte`)."""
+    before = problem.object[: problem.start].decode(text_encoding.encoding, "replace")
+    line_number = first_line + before.count("\n") + (before.count("\r") if "\n" not in before else 0)
+    if text_encoding.encoding != UTF_8:
+        title = ENCODINGS.get(text_encoding.encoding, text_encoding.encoding.upper())
+        refuse_line("encoding_unsuited", line_number, f"this cannot be read as {title}. Choose another encoding.")
+    if b"\0" in problem.object:
+        refuse_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
+    text = problem.object.decode(UTF_8, "replace")
+    invalid_count = text.count("\ufffd")
+    valid_count = sum(character > "\x7f" for character in text) - invalid_count
+    if valid_count > invalid_count:
+        refuse_line(
+            "not_utf8",
+            line_number,
+            "most of this file is UTF-8, but this line is not. Was it put together from files of different encodings, or cut off? Mend the line, and save the file as UTF-8.",
+            encodings=[],
+        )
+    offers = plausible_encodings(problem.object)
+    if not offers:
+        refuse_line(
+            "not_utf8", line_number, "this is not UTF-8 text. Save the file as UTF-8 and try again.", encodings=[]
+        )
+    name, title, sample = offers[0]
+    refuse_line(
+        "not_utf8",
+        line_number,
+        f"this is not UTF-8 text. It looks like {title}: “{sample}”. To read it so, choose this encoding (on the command line --encoding {name}, in the API encoding={name}), or save the file as UTF-8.",
+        encodings=[offer._asdict() for offer in offers],
+    )
+
+
+def plausible_encodings(data: bytes) -> list[EncodingOffer]:
+    """The encodings in which bytes may be text, the likeliest first, without those that come to the same text."""
+    lines = [line for line in re.split(b"[\r\n]+", data) if not line.isascii()][:MAX_LINES_WEIGHED]
+    candidates: dict[str, tuple[int, str]] = {}
+    for name in LEGACY_ENCODINGS:
+        try:
+            text = "\n".join(line.decode(name) for line in lines)
+        except UnicodeDecodeError:
+            continue
+        if all(text != other for _, other in candidates.values()):
+            candidates[name] = (text_implausibility(text), text)
+    ordered = sorted(candidates, key=lambda name: candidates[name][0])[:MAX_ENCODINGS_OFFERED]
+    return [EncodingOffer(name, ENCODINGS[name], encoding_sample(candidates[name][1])) for name in ordered]
+
+
+def encoding_sample(text: str) -> str:
+    """The cell with the most letters beyond ASCII, shortened."""
+    cells = [cell.strip() for cell in CELL_PATTERN.findall(text)] or [text]
+    best_cell = max(cells, key=lambda cell: sum(character > "\x7f" for character in cell[:MAX_SAMPLE_CHARACTERS]))
+    printable = "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in best_cell
+    )
+    return printable if len(printable) <= MAX_SAMPLE_CHARACTERS else printable[: MAX_SAMPLE_CHARACTERS - 1] + "…"
+
+
+def text_implausibility(text: str) -> int:
+    """How many signs of a wrong encoding there are in a text: controls, signs or capitals within words, two scripts in
+    a word, and long runs of accented letters.
+    """
+    score = sum(3 for character in text if unicodedata.category(character) in ("Cc", "Co", "Cn") and character != "\n")
+    for word in WORD_PATTERN.findall(text):
+        if not word.isascii():
+            score += word_implausibility(word)
+    return score
+
+
+def word_implausibility(word: str) -> int:
+    letters = [character for character in word if character.isalpha()]
+    symbols = [character for character in word if character > "\x7f" and not character.isalnum()]
+    scripts = {unicode_script(character) for character in letters}
+    unusual_count = sum(
+        character not in USUAL_SYMBOLS and unicodedata.category(character)[0] != "M" for character in symbols
+    )
+    symbols_in_word = sum(character not in "’'" for character in symbols) if letters else 0
+    inner_capitals = sum(one.islower() and two.isupper() for one, two in pairwise(word))
+    accented_runs = len(re.findall(r"[\u0080-\u024f]{3,}", word))
+    return unusual_count + 2 * symbols_in_word + 2 * inner_capitals + 3 * (len(scripts) > 1) + 2 * accented_runs
+
+
+def unicode_script(character: str) -> str:
+    script = unicodedata.name(character, "").partition(" ")[0]
+    return "CJK" if script in ("HIRAGANA", "KATAKANA", "CJK") else script

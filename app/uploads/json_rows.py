@@ -1,0 +1,277 @@
+"""Rows in JSON: an object on each line, a list of objects, or an object with one list of objects.
+
+A file is read twice, since any row may bring a column: first all of it is checked, then its rows are read.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn
+from unicodedata import normalize
+
+from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.uploads.json_values import (
+    STRICT_JSON_DECODER,
+    JsonValueReader,
+    check_row_object,
+    json_error_sentence,
+    json_type_phrase,
+)
+from app.uploads.rows import MAX_UPLOAD_COLUMNS, UploadedRow, UploadedTable, check_column_names, limit_rows, refuse_line
+
+JSON_LINES_EXTENSIONS = (".jsonl", ".ndjson")
+JSON_EXTENSIONS = (*JSON_LINES_EXTENSIONS, ".json")
+TASK_DATA_FIELD = "data"  # of Label Studio: its texts
+LABEL_STUDIO_TASK_FIELDS = {
+    *("id", "inner_id", "project", "data", "meta", "file_upload", "overlap", "state", "is_labeled", "target_storage"),
+    *("annotations", "predictions", "completions", "drafts", "reviews", "annotators", "reviewers", "comment_authors"),
+    *("created_at", "updated_at", "updated_by", "last_comment_updated_at", "allow_skip", "precomputed_agreement"),
+    *("total_annotations", "cancelled_annotations", "total_predictions", "comment_count", "unresolved_comment_count"),
+}
+
+ChunkReader = Callable[[], Iterator[str]]
+NumberedValueReader = Callable[[], Iterator[tuple[int, Any]]]
+
+
+class JsonRowSource(NamedTuple):
+    """Where the rows of a file are.
+
+    Attributes:
+        values: The rows, each with its line.
+        note: A sentence, where it is not plain.
+
+    """
+
+    read_values: NumberedValueReader
+    note: str | None = None
+
+
+@dataclass
+class JsonColumns:
+    """The columns of all rows, in the order in which they first come."""
+
+    names: dict[str, None] = field(default_factory=dict)
+    row_count: int = 0
+    task_count: int = 0
+
+    def add_row(self, line_number: int, values: Mapping[str, Any]) -> None:
+        """Raises `Invalid` (`too_many_columns`, `column_unnamed`, `column_twice`)."""
+        self.row_count += 1
+        if values.keys() <= self.names.keys():
+            return
+        check_column_names(line_number, tuple(values))
+        self.names.update(dict.fromkeys(values))
+        if len(self.names) > MAX_UPLOAD_COLUMNS:
+            words = f"with this row there are more than {MAX_UPLOAD_COLUMNS} columns, which is the most."
+            refuse_line("too_many_columns", line_number, words)
+
+
+def read_json_table(read_chunks: ChunkReader, read_lines: ChunkReader, extension: str) -> UploadedTable:
+    """Raises `Invalid`: `json_unreadable`, `json_no_rows`, `json_several_lists`, `nul_byte`, `cell_too_long`,
+    `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`; `TooLarge`: `too_many_rows`.
+    """
+    row_source = locate_json_rows(read_chunks, read_lines, extension)
+    return table_from_row_source(row_source, count_json_lines(read_chunks))
+
+
+def count_json_lines(read_chunks: ChunkReader) -> int:
+    line_feeds, carriage_returns, last_character = 0, 0, ""
+    for chunk in read_chunks():
+        line_feeds, carriage_returns, last_character = (
+            line_feeds + chunk.count("\n"),
+            carriage_returns + chunk.count("\r"),
+            chunk[-1],
+        )
+    return (line_feeds or carriage_returns) + (last_character not in "\r\n")
+
+
+def table_from_objects(numbered_objects: Iterable[tuple[int, Mapping[str, Any]]]) -> UploadedTable:
+    """A table whose rows are in a file of another kind, each with its line there; one at least. Raises what
+    `json_upload` raises.
+    """
+    rows = [(line, dict(values)) for line, values in numbered_objects]
+    return table_from_row_source(JsonRowSource(lambda: iter(rows)), 0)
+
+
+def table_from_row_source(row_source: JsonRowSource, line_count: int) -> UploadedTable:
+    columns = JsonColumns()
+    for record in limit_rows(flatten_json_rows(row_source.read_values, columns)):
+        columns.add_row(record.line, check_row_object(record.line, record.values))
+    notes = [row_source.note] if row_source.note else []
+    if columns.task_count:
+        notes.append("The values in “data” of each task were read as columns.")
+    return UploadedTable(
+        "jsonl",
+        tuple(columns.names),
+        flatten_json_rows(row_source.read_values, JsonColumns()),
+        row_count=columns.row_count,
+        line_count=line_count,
+        notes=tuple(notes),
+    )
+
+
+def flatten_json_rows(read_values: NumberedValueReader, columns: JsonColumns) -> Iterator[UploadedRow]:
+    """Raises `Invalid` (`json_unreadable`)."""
+    for line, value in read_values():
+        if not isinstance(value, dict):
+            check_row_object(line, value)
+        row = flatten_task(value)
+        columns.task_count += row is not value
+        yield UploadedRow(line, row)
+
+
+def flatten_task(values: dict[str, Any]) -> dict[str, Any]:
+    """A row; of a task as Label Studio keeps it, with the values of its `data` as columns."""
+    data_values = values.get(TASK_DATA_FIELD)
+    row = values
+    if isinstance(data_values, dict) and values.keys() <= LABEL_STUDIO_TASK_FIELDS:
+        task_values = {name: value for name, value in values.items() if name != TASK_DATA_FIELD}
+        id_column = {"id": task_values["id"]} if "id" in task_values else {}
+        row = (
+            id_column
+            | {
+                f"{TASK_DATA_FIELD}.{name}" if name in task_values else name: value
+                for name, value in data_values.items()
+            }
+            | task_values
+        )
+    if not all(name.isascii() for name in row):
+        normalised_row = {normalize("NFC", name.strip()): value for name, value in row.items()}
+        return normalised_row if len(normalised_row) == len(row) and [*normalised_row] != [*row] else row
+    return row
+
+
+# Where the rows are
+
+
+def locate_json_rows(read_chunks: ChunkReader, read_lines: ChunkReader, extension: str) -> JsonRowSource:
+    json_reader = JsonValueReader(read_chunks())
+    if json_reader.peek_character() == "[":
+        return JsonRowSource(lambda: read_document_list(read_chunks))
+    if is_json_lines(read_lines, extension):
+        return JsonRowSource(lambda: read_json_lines(read_lines))
+    return locate_rows_in_object(read_chunks)
+
+
+def is_json_lines(read_lines: ChunkReader, extension: str) -> bool:
+    """Whether there is an object on each line, by the first one."""
+    filled_lines = (line for line in read_lines() if line.strip())
+    try:
+        first_line = next(filled_lines, "")
+    except Invalid:  # all of the file is one long line
+        return False
+    try:
+        STRICT_JSON_DECODER.decode(first_line)
+    except json.JSONDecodeError as problem:
+        return problem.pos < len(first_line.rstrip()) and extension in JSON_LINES_EXTENSIONS
+    except (ValueError, RecursionError):
+        return True
+    return extension in JSON_LINES_EXTENSIONS or next(filled_lines, None) is not None
+
+
+def read_json_lines(read_lines: ChunkReader) -> Iterator[tuple[int, Any]]:
+    """Raises `Invalid` (`json_unreadable`)."""
+    for line_number, line in enumerate(read_lines(), start=1):
+        if line.strip():
+            try:
+                yield line_number, STRICT_JSON_DECODER.decode(line)
+            except (ValueError, RecursionError) as problem:
+                refuse_line("json_unreadable", line_number, json_error_sentence(problem))
+
+
+def read_document_list(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
+    """The elements of the list that a text is. Raises `Invalid` (`json_unreadable`, `row_too_long`)."""
+    json_reader = JsonValueReader(read_chunks())
+    yield from read_list_elements(json_reader)
+    if json_reader.peek_character():
+        refuse_line("json_unreadable", json_reader.line, "something follows the end of the list.")
+
+
+def read_list_elements(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]]:
+    """The elements of the list that comes next."""
+    json_reader.require_character("[", "what is before it")
+    if json_reader.skip_character("]"):
+        return
+    while True:
+        json_reader.peek_character()
+        yield json_reader.line, json_reader.read_value()
+        if json_reader.skip_character("]"):
+            return
+        json_reader.require_character(",", "a row of the list")
+
+
+def read_concatenated_objects(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
+    """Objects that follow each other, over as many lines as they like."""
+    json_reader = JsonValueReader(read_chunks())
+    while json_reader.peek_character():
+        yield json_reader.line, json_reader.read_value()
+
+
+def locate_rows_in_object(read_chunks: ChunkReader) -> JsonRowSource:
+    """Raises `Invalid` (`json_unreadable`, `json_no_rows`, `json_several_lists`)."""
+    json_reader = JsonValueReader(read_chunks())
+    type_by_name = dict[str, str]()
+    for name in read_member_names(json_reader):
+        type_by_name[name] = skip_value(json_reader)
+    if json_reader.peek_character():
+        return JsonRowSource(lambda: read_concatenated_objects(read_chunks))
+    list_names = [name for name, kind in type_by_name.items() if kind == "a list of objects"]
+    if len(list_names) > 1:
+        raise Invalid(
+            f"This object has several lists of objects: {join_names(list_names)}. Save the one that holds the rows by itself. "
+            "Nothing was imported.",
+            code="json_several_lists",
+            lists=shorten_names(list_names),
+        )
+    if list_names:
+        return JsonRowSource(
+            lambda: read_named_list(read_chunks, list_names[0]),
+            f"The rows are the list “{shorten_echo(list_names[0])}”.",
+        )
+    if type_by_name and set(type_by_name.values()) <= {"an object", "a list"}:
+        refuse_object_without_rows(list(type_by_name))
+    return JsonRowSource(lambda: read_concatenated_objects(read_chunks))
+
+
+def refuse_object_without_rows(names: list[str]) -> NoReturn:
+    raise Invalid(
+        f"This is one object with {join_names(names)} and without a list of rows. Save a list of objects, one for each row "
+        '(in pandas to_json(…, orient="records")). Nothing was imported.',
+        code="json_no_rows",
+    )
+
+
+def read_member_names(json_reader: JsonValueReader) -> Iterator[str]:
+    """The names in the object that comes next; its user reads the value of each before the next one."""
+    json_reader.require_character("{", "what is before it")
+    if json_reader.skip_character("}"):
+        return
+    while True:
+        json_reader.peek_character()
+        name = json_reader.read_value()
+        if not isinstance(name, str):
+            refuse_line("json_unreadable", json_reader.line, f"{json_type_phrase(name)} is where a name should be.")
+        json_reader.require_character(":", "a name")
+        yield name
+        if json_reader.skip_character("}"):
+            return
+        json_reader.require_character(",", "a value")
+
+
+def skip_value(json_reader: JsonValueReader) -> str:
+    """Go over the next value, and say what it is."""
+    if json_reader.peek_character() != "[" or not json_reader.is_followed_by("[{"):
+        value = json_reader.read_value()
+        return "an object" if isinstance(value, dict) else json_type_phrase(value)
+    objects = [isinstance(value, dict) for _, value in read_list_elements(json_reader)]
+    return "a list of objects" if objects and objects[0] else "a list"
+
+
+def read_named_list(read_chunks: ChunkReader, list_name: str) -> Iterator[tuple[int, Any]]:
+    """The elements of a list in the object that a text is."""
+    json_reader = JsonValueReader(read_chunks())
+    for name in read_member_names(json_reader):
+        if name == list_name:
+            yield from read_list_elements(json_reader)
+            return
+        skip_value(json_reader)

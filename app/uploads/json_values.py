@@ -1,0 +1,202 @@
+"""Values in JSON, checked before they are rows, and read out of a text of any length one after another."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from app.uploads.rows import MAX_ROW_CHARACTERS, MAX_UPLOADED_CELL_CHARACTERS, refuse_line
+
+MAX_NESTING_LEVELS = (
+    50  # of lists and objects within each other; some readers of an export go no deeper than a few hundred
+)
+JSON_WHITE_SPACE = " \t\r\n"
+
+
+class DuplicateNameError(ValueError):
+    """An object has two values of one name."""
+
+
+class NonFiniteNumberError(ValueError):
+    """NaN or infinity."""
+
+
+def refuse_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise DuplicateNameError
+    return values
+
+
+def refuse_non_finite_number(name: str) -> NoReturn:
+    raise NonFiniteNumberError(name)
+
+
+STRICT_JSON_DECODER = json.JSONDecoder(
+    object_pairs_hook=refuse_duplicate_names, parse_constant=refuse_non_finite_number
+)
+
+
+def json_error_sentence(problem: Exception) -> str:
+    """Why a JSON value cannot be read."""
+    if isinstance(problem, json.JSONDecodeError):
+        return f"this is not JSON ({problem.msg}, character {problem.colno})."
+    if isinstance(problem, DuplicateNameError):
+        return "this is not one JSON object (a name stands there twice)."
+    if isinstance(problem, NonFiniteNumberError):
+        return f"{problem} is not a number in JSON. Leave the value out, or write null or a text in quotation marks."
+    if isinstance(problem, RecursionError):
+        return f"there are more than {MAX_NESTING_LEVELS} lists and objects within each other."
+    return "a number is too long or too large."
+
+
+def check_row_object(line_number: int, value: Any) -> dict[str, Any]:
+    """An object that can be a row. What PostgreSQL cannot keep as text is refused.
+
+    Raises `Invalid` (`json_unreadable`, `nul_byte`, `cell_too_long`).
+    """
+    if not isinstance(value, dict):
+        refuse_line(
+            "json_unreadable", line_number, f"this is {json_type_phrase(value)}, and every row is a JSON object."
+        )
+    check_nesting_depth(line_number, value)
+    for text in texts_in_json_value(value):
+        if "\0" in text:
+            refuse_line("nul_byte", line_number, "there is a NUL character in a value.")
+        if len(text) > MAX_UPLOADED_CELL_CHARACTERS:
+            refuse_line(
+                "cell_too_long", line_number, f"a value has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters."
+            )
+        if not text.isascii():
+            refuse_lone_surrogates(line_number, text)
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError as problem:
+        refuse_line("json_unreadable", line_number, json_error_sentence(problem))
+    return value
+
+
+def json_type_phrase(value: Any) -> str:
+    kinds = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
+    return kinds.get(type(value), "null")
+
+
+def check_nesting_depth(line_number: int, value: Any, levels_left: int = MAX_NESTING_LEVELS) -> None:
+    if isinstance(value, dict | list):
+        if levels_left == 0:
+            refuse_line("json_unreadable", line_number, json_error_sentence(RecursionError()))
+        for inner in value.values() if isinstance(value, dict) else value:
+            check_nesting_depth(line_number, inner, levels_left - 1)
+
+
+def refuse_lone_surrogates(line_number: int, text: str) -> None:
+    """Refuse half of a character, as where a text was cut within an emoji: no file can hold it."""
+    for character in text:
+        if "\ud800" <= character <= "\udfff":
+            refuse_line(
+                "json_unreadable",
+                line_number,
+                f"a text has half of a character (\\u{ord(character):04x}), as where it was cut within an emoji. Mend "
+                "the text, or leave it out.",
+            )
+
+
+def texts_in_json_value(value: Any) -> Iterator[str]:
+    """All texts in a JSON value, names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from texts_in_json_value(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts_in_json_value(inner)
+
+
+class JsonValueReader:
+    """A text that is read value by value; only the part that is needed is kept.
+
+    Attributes:
+        line: The line of the next character.
+
+    """
+
+    def __init__(self, chunks: Iterator[str]) -> None:
+        self.remaining_chunks, self.buffer, self.position, self.line = chunks, "", 0, 1
+
+    def read_chunk(self) -> bool:
+        """Read on; False at the end."""
+        chunk = next(self.remaining_chunks, "")
+        self.buffer, self.position = self.buffer[self.position :] + chunk, 0
+        return bool(chunk)
+
+    def advance_position(self, position: int) -> None:
+        self.line += self.buffer.count("\n", self.position, position)
+        self.position = position
+
+    def peek_character(self) -> str:
+        """The next character that is no white space, which stays; empty at the end."""
+        while True:
+            rest = self.buffer[self.position : self.position + 2**12]
+            if stripped := rest.lstrip(JSON_WHITE_SPACE):
+                self.advance_position(self.position + len(rest) - len(stripped))
+                return stripped[0]
+            if rest:
+                self.advance_position(self.position + len(rest))
+            elif not self.read_chunk():
+                return ""
+
+    def is_followed_by(self, characters: str) -> bool:
+        """Whether these signs come next, with white space between them or not."""
+        while len(self.buffer) - self.position < 2**12 and self.read_chunk():
+            pass
+        return "".join(self.buffer[self.position : self.position + 2**12].split()).startswith(characters)
+
+    def skip_character(self, character: str) -> bool:
+        """Go over a character if it comes next."""
+        if self.peek_character() != character:
+            return False
+        self.advance_position(self.position + 1)
+        return True
+
+    def require_character(self, character: str, previous_part: str) -> None:
+        """Raises `Invalid` (`json_unreadable`)."""
+        if not self.skip_character(character):
+            next_character = self.peek_character()
+            subject = f"“{next_character}” follows" if next_character else "the file ends after"
+            message = (
+                f"{subject} {previous_part}, where “{character}” should."
+                if next_character
+                else f"the file ends after {previous_part}."
+            )
+            refuse_line("json_unreadable", self.line, message)
+
+    def read_value(self) -> Any:
+        """The next value, which may have as many characters as a row. Raises `Invalid` (`json_unreadable`,
+        `row_too_long`).
+        """
+        self.peek_character()
+        while True:
+            try:
+                value, end = STRICT_JSON_DECODER.raw_decode(self.buffer, self.position)
+            except json.JSONDecodeError as problem:
+                if self.double_buffer():
+                    continue
+                line = self.line + self.buffer.count("\n", self.position, problem.pos)
+                refuse_line("json_unreadable", line, json_error_sentence(problem))
+            except (ValueError, RecursionError) as problem:
+                refuse_line("json_unreadable", self.line, json_error_sentence(problem))
+            if end == len(self.buffer) and not isinstance(value, dict | list | str) and self.double_buffer():
+                continue  # a number may go on
+            self.advance_position(end)
+            return value
+
+    def double_buffer(self) -> bool:
+        """Read on within a value, each time twice as much; False at the end. Raises `Invalid` (`row_too_long`)."""
+        buffered_characters = len(self.buffer) - self.position
+        if buffered_characters > MAX_ROW_CHARACTERS:
+            refuse_line("row_too_long", self.line, f"this value has more than {MAX_ROW_CHARACTERS:,} characters.")
+        has_read_more = False
+        while len(self.buffer) - self.position < 2 * buffered_characters + 1 and self.read_chunk():
+            has_read_more = True
+        return has_read_more
