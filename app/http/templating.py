@@ -35,7 +35,7 @@ from app.text.latex import mark_formulas, replace_formulas_by_placeholders, rest
 from app.text.markdown import markdown_parser
 from app.text.result_cache import cache_results_by_size
 
-PROJECT_ROOT = Path(__file__).resolve().parents[1]
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
 STATIC_FOLDER = PROJECT_ROOT / "static"
 INCLUDE_TAG_PATTERN = re.compile(r"""{% include "([^"]+)" %}""")
 DESIGN_SCRIPT_PATTERN = re.compile(r'src="/static/(designs/\w+\.js)')
