@@ -120,25 +120,25 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.plans = PlanRunner(state.database)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
-    state.looks = CampaignMonitor(state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS)
-    state.rehearsals = RehearsalCrowds(state.database, dependencies.utc_now, state.looks.ask)
+    state.campaign_monitor = CampaignMonitor(state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS)
+    state.rehearsals = RehearsalCrowds(state.database, dependencies.utc_now, state.campaign_monitor.request_scan)
     state.upload_slots = UploadSlots()
-    state.doors = VisitLimiter(key, settings)
+    state.visit_limiter = VisitLimiter(key, settings)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = session_cookie_name(key)
     state.known_browsers = KnownBrowsers(key)
     state.provider = provider_from_settings(settings)
     state.outbox = Outbox(state.database, settings, key, dependencies.get_now)
     state.readiness = ReadinessChecks()
-    state.readiness.register("database", create_database_check(state.serving_connections))
+    state.readiness.register_check("database", create_database_check(state.serving_connections))
     loops = start_background_loops(state)
-    with state.live.ended_by_signals():
+    with state.live.end_streams_on_signals():
         yield
     for loop in loops:
         await loop.stop()
     await state.outbox.stop()
     await state.rehearsals.stop()
-    await state.looks.stop()
+    await state.campaign_monitor.stop()
     await state.comparisons.stop()
     await state.live.stop()
     await state.readiness.stop()
@@ -154,11 +154,11 @@ def start_background_loops(state: State) -> list[BackgroundLoop]:
         BackgroundLoop(
             "revisions", revisions.revise_due_campaigns, pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS
         ),
-        BackgroundLoop("alerts", state.outbox.round, pause_seconds=outbox.OUTBOX_PAUSE_SECONDS, wait_first=True),
+        BackgroundLoop("alerts", state.outbox.run_round, pause_seconds=outbox.OUTBOX_PAUSE_SECONDS, wait_first=True),
     ]
-    parts = (state.looks, state.rehearsals, state.comparisons, state.live)
+    parts = (state.campaign_monitor, state.rehearsals, state.comparisons, state.live)
     for work in (*loops, state.outbox.sending, *(part.tasks for part in parts)):
-        state.readiness.register(work.name, background_work_check(work), required=False)
+        state.readiness.register_check(work.name, background_work_check(work), required=False)
     for loop in loops:
         loop.start()
     return loops

@@ -266,7 +266,7 @@ async def run(app: FastAPI, seeds: Sequence[int], *, with_those_alone: bool) -> 
     print("|---|---|---|---|---|---|---|---|---|---|")
     good = 0
     async with app.router.lifespan_context(app):
-        app.state.looks.ask = lambda _campaign: None  # the looks here come at a made-up time
+        app.state.campaign_monitor.request_scan = lambda _campaign: None  # the looks here come at a made-up time
         for seed in seeds:
             found = await one_seed(app, seed, OF_40, with_those_alone=with_those_alone)
             good += found.good(OF_40)

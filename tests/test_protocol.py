@@ -9,6 +9,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from app.server import http_protocol
+from app.server import serve as serve_module
 from app.server.http_protocol import (
     MAX_HEAD_BYTES,
     MAX_PIPELINED_REQUESTS,
@@ -226,14 +227,14 @@ def test_the_server_may_open_as_many_files_as_the_system_allows(monkeypatch):
     asked = []
     for limits, wanted in (
         [(256, 4096), (4096, 4096)],
-        [(1024, resource.RLIM_INFINITY), (serve.WANTED_OPEN_FILES, resource.RLIM_INFINITY)],
+        [(1024, resource.RLIM_INFINITY), (serve_module.WANTED_OPEN_FILES, resource.RLIM_INFINITY)],
         [(resource.RLIM_INFINITY, resource.RLIM_INFINITY), None],
         [(100_000, 200_000), None],
     ):
         monkeypatch.setattr(resource, "getrlimit", lambda _, limits=limits: limits)
         monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
         asked.clear()
-        serve.raise_open_file_limit()
+        serve_module.raise_open_file_limit()
         assert asked == ([wanted] if wanted else [])
 
 

@@ -47,11 +47,11 @@ async def test_ready_reports_what_other_parts_registered(app, client):
     async def stopped():
         return CheckResult(ok=False, detail="The loop ended.")
 
-    app.state.readiness.register("shown only", stopped, required=False)
+    app.state.readiness.register_check("shown only", stopped, required=False)
     reply = await client.get("/ready")
     assert reply.status_code == 200
     assert reply.json()["checks"]["shown only"] == {"ok": False, "detail": "The loop ended."}
-    app.state.readiness.register("needed", stopped)
+    app.state.readiness.register_check("needed", stopped)
     reply = await client.get("/ready")
     assert reply.status_code == 503
     assert reply.json()["error"] == {

@@ -455,7 +455,7 @@ async def import_responses_into_campaign(
             now=now,
             max_mb=settings.max_upload_mb,
             options=options.reading_options,
-            request_scan=request.app.state.looks.ask,
+            request_scan=request.app.state.campaign_monitor.request_scan,
         )
 
 

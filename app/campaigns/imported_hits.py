@@ -478,8 +478,8 @@ async def store_imported_hits(
         start = hit.accepted_at or end
         details = json.dumps(hit.details)
         assignment_rows.append((campaign.id, assignment_id, annotator_id, hit.assignment_id, details, start, end))
-        unscored_items = hit.not_applicable or None
-        shown = hit.shown, unscored_items, hit.segment, hit.shown_as
+        unscored_items = hit.unscored_items or None
+        shown = hit.shown_items, unscored_items, hit.segment, hit.shown_as
         hit_rows.append((hit_id, campaign.id, annotator_id, assignment_id, *shown, start, end, end))
         stored_hits.append(StoredImportedHit(hit, hit_id, annotator_id))
     await copy_rows(connection, tables.assignments, assignment_rows, *ASSIGNMENT_COPY_COLUMNS)

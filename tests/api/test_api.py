@@ -395,7 +395,7 @@ async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(prog
 
 async def test_who_waits_for_posteriors_while_answers_are_read_holds_no_connection(app, program):
     address = await launched(program)
-    async with app.state.fits.one_reader, asyncio.timeout(30):
+    async with app.state.fits.reader_lock, asyncio.timeout(30):
         polls = [asyncio.create_task(program.get(f"{address}/posteriors")) for _ in range(app.state.settings.pool_size)]
         for _ in polls:
             assert (await program.get(address)).status_code == 200

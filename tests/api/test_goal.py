@@ -71,7 +71,7 @@ async def test_answers_that_are_imported_are_looked_at_too(app, engine, program)
     address = await made(program, "intervals", when_reached="pause", judgments_per_item=20)
     rows = [f"{k},p{k % 5},v{item},{10 + 15 * item + k % 5}" for k in range(10) for item in range(6)]
     file = "\n".join(["hit,annotator,item,value", *rows])
-    looks = app.state.looks = CampaignMonitor(app.state.database, get_now, CAMPAIGN_SCANS, pause=0)
+    looks = app.state.campaign_monitor = CampaignMonitor(app.state.database, get_now, CAMPAIGN_SCANS, pause=0)
     sent = await program.post(f"{address}/responses", content=file, headers={"content-type": "text/csv"})
     assert sent.status_code == 201, sent.text
     await looks.tasks.wait()
@@ -94,6 +94,6 @@ async def test_who_gets_nothing_more_makes_the_server_look_at_the_goal(app, prog
     asked: list[int] = []
     address = await made(program, "intervals", repeat_items=False)
     await answered(program, address, people=1)
-    app.state.looks.ask = asked.append
+    app.state.campaign_monitor.request_scan = asked.append
     work = await program.post(f"{address}/hits", json={"annotator": "p0"})
     assert (work.json()["reason"], len(asked)) == ("seen_all", 1)

@@ -264,7 +264,7 @@ async def test_a_class_behind_one_address_can_begin_together(app):
 
 
 async def test_too_many_visits_get_calm_words_and_are_told_when_to_come_back(app, client):
-    app.state.doors = doors(visits_per_address=1)
+    app.state.visit_limiter = doors(visits_per_address=1)
     campaign = await running(app.state.database)
     link = f"/link/{campaign.link_key}"
     known = (await client.post(link)).headers["location"]
@@ -278,7 +278,7 @@ async def test_too_many_visits_get_calm_words_and_are_told_when_to_come_back(app
 
 
 async def test_whoever_finds_too_many_untouched_hits_is_asked_to_wait(app, client):
-    app.state.doors = doors(untouched_per_address=1)
+    app.state.visit_limiter = doors(untouched_per_address=1)
     link = f"/link/{(await running(app.state.database)).link_key}"
     assert (await client.post(link, follow_redirects=True)).status_code == 200
     waiting = await client.post(link, follow_redirects=True)

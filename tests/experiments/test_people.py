@@ -199,7 +199,7 @@ async def test_only_for_a_platform_that_frames_the_page_the_link_may_be_framed(e
 
 async def test_as_many_may_come_by_it_as_by_the_campaigns_own(app, engine, client, few_verbs):
     made = await begun(engine)
-    app.state.doors = VisitLimiter("key", Settings(visits_per_address=1))
+    app.state.visit_limiter = VisitLimiter("key", Settings(visits_per_address=1))
     came: Counter[int] = Counter()
     for person in map(str, range(30)):
         there = (await client.get(address(made, "prolific", person))).headers["location"]

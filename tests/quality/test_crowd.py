@@ -6,7 +6,7 @@ OF_12: dict[Kind, int] = {"careful": 9, "straight": 1, "fast": 1, "fails gold": 
 
 
 async def test_strict_holds_the_careless_of_a_small_crowd(app):
-    app.state.looks.ask = lambda _campaign: None
+    app.state.campaign_monitor.request_scan = lambda _campaign: None
     found = await one_seed(app, 5, OF_12, rounds=22, with_those_alone=False)
     app.dependency_overrides.clear()
     assert found.held == OF_12 | {"careful": 0}

@@ -58,7 +58,7 @@ async def test_presses_at_the_same_time_begin_one_visit(app, client, engine, lin
 
 
 async def test_the_last_visit_that_an_address_may_begin_can_be_pressed_twice_at_once(app, client, engine, link):
-    app.state.doors = doors(visits_per_address=1)
+    app.state.visit_limiter = doors(visits_per_address=1)
     form = await form_of(client, link)
     assert len(set(await asyncio.gather(*(place_after(client, link, form) for _ in range(4))))) == 1
 

@@ -91,7 +91,7 @@ def login_response(request: Request, session: str, name: str, target: str, setti
     """On to a page, with the session's cookie, and one by which this browser is known later."""
     response = RedirectResponse(target, status_code=303)
     set_session_cookie(request, response, session, settings)
-    mark = request.app.state.known_browsers.mark(name)
+    mark = request.app.state.known_browsers.create_mark(name)
     response.set_cookie(
         known_browser_cookie_name(request),
         mark,

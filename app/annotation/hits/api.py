@@ -167,7 +167,7 @@ async def request_next_hit(
     if next_hit.reason == "visit":
         raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
     if next_hit.should_check_goal:
-        request.app.state.looks.ask(next_hit.assignment.id)
+        request.app.state.campaign_monitor.request_scan(next_hit.assignment.id)
     if next_hit.hit is None:
         return NextHitSchema(hit=None, reason=next_hit.reason)
     pairs = zip(next_hit.hit.ids, next_hit.hit.texts, strict=True)
@@ -371,7 +371,7 @@ async def post_response(
         receipt = await submission.submit_answer(connection, assignment, hit_id, answer, now=now)
     else:
         receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)
-    request.app.state.looks.ask(hit.campaign_id)
+    request.app.state.campaign_monitor.request_scan(hit.campaign_id)
     return ReceiptSchema(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
 
 

@@ -128,7 +128,7 @@ async def read_token(request: Request, connection: Driver, token: str, platform:
 
 
 def request_visitor(request: Request) -> Visitor:
-    visit_limiter: VisitLimiter = request.app.state.doors
+    visit_limiter: VisitLimiter = request.app.state.visit_limiter
     return visit_limiter.visitor_from_address(client_network(request))
 
 
@@ -334,7 +334,7 @@ async def store_answer_form(
         )
     else:
         receipt = await submission.submit_answer(connection, assignment, hit_id, submitted, now=now)
-    request.app.state.looks.ask(assignment.campaign_id)
+    request.app.state.campaign_monitor.request_scan(assignment.campaign_id)
     return receipt
 
 
@@ -368,7 +368,7 @@ async def show_next_hit(
     if next_hit.reason == "visit":
         return await render_step(request, connection, next_hit.assignment, page_state)
     if next_hit.should_check_goal:
-        request.app.state.looks.ask(next_hit.assignment.id)
+        request.app.state.campaign_monitor.request_scan(next_hit.assignment.id)
     items, hit = None, next_hit.hit
     if hit is not None:
         items = await render_campaign_items(

@@ -316,7 +316,7 @@ async def import_responses_from_page(
                 max_mb=settings.max_upload_mb,
                 options=options.reading_options,
                 progress=progress,
-                request_scan=request.app.state.looks.ask,
+                request_scan=request.app.state.campaign_monitor.request_scan,
             )
         return campaign_page_url(slug, "/items", notice="responses") + "&" + urlencode(imported.model_dump())
 
