@@ -69,7 +69,7 @@ async def get_now() -> datetime:
 async def get_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
     await request.body()  # kept by the request; however slowly it comes in, nobody else waits for it
     connections: session.ServingConnections = request.app.state.serving_connections
-    campaign = await request.app.state.names.campaign(connections, request.path_params)
+    campaign = await request.app.state.names.find_campaign_id(connections, request.path_params)
     async with connections.borrow(campaign) as connection:
         yield connection
 

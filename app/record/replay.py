@@ -83,7 +83,7 @@ class Verification:
     beyond_rounding: int = 0
 
     @property
-    def is_clean(self) -> bool:
+    def clean(self) -> bool:
         return self.mismatch_count == 0 and self.checks_amiss == 0
 
     @property

@@ -341,10 +341,10 @@ async def test_what_cannot_be_planned_is_refused(engine, settings, items, like, 
 
 async def test_whoever_waits_too_long_for_a_plan_is_told_so_and_nobody_else_waits_for_it(engine, app, researcher):
     campaign = await running(engine, items=8, **GOAL)
-    app.state.plans.most_seconds = 0
+    app.state.plans.max_seconds = 0
     reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")
     assert (reply.status_code, f"`easel plan {campaign.slug}` takes the time" in reply.text) == (200, True)
-    assert not app.state.plans.turn.locked()
+    assert not app.state.plans.lock.locked()
 
 
 async def test_without_items_there_is_nothing_to_plan(engine, researcher):

@@ -206,7 +206,7 @@ class MismatchSchema(BaseModel):
 
 
 class VerificationSchema(BaseModel):
-    is_clean: bool = Field(description="Every posterior is bit for bit what the responses lead to.")
+    clean: bool = Field(description="Every posterior is bit for bit what the responses lead to.")
     responses: int
     items: int
     mismatch_count: int
