@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Nothing here needs a compiler, root or an account.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint browser bench words lock clean
+.PHONY: help setup run test check lint browser bench docs words lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -34,6 +34,7 @@ help:
 	@echo 'make setup   only set up: $(VENV) with the locked versions'
 	@echo 'make lint    ruff, mypy and import-linter alone'
 	@echo 'make bench   measure serving and every method on this machine, about half an hour'
+	@echo 'make docs    write the pages that follow from the code, and build the documentation as a site into site/'
 	@echo 'make words   collect what annotators'"'"' pages say into the catalogues of all languages'
 	@echo 'make lock    look for newer versions and write requirements.lock'
 	@echo 'make clean   remove $(VENV) and what tools left behind; your data stay'
@@ -62,6 +63,13 @@ browser: setup
 bench: setup
 	$(BIN)/python -m benchmarks
 
+# Strict: a link that leads nowhere fails. KaTeX is the copy that items use, so no page needs another host.
+docs: setup
+	$(BIN)/python docs/generate.py
+	$(BIN)/zensical build --strict --clean
+	@cp -R static/vendor/katex site/assets/
+	@echo 'Open site/index.html'
+
 setup: $(READY)
 
 $(READY): requirements.lock pyproject.toml
@@ -87,4 +95,4 @@ lock: setup
 		--no-annotate --no-header --no-emit-index-url pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .cache build dist site

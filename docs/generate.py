@@ -1,0 +1,270 @@
+"""Write the pages that repeat the code: `python docs/generate.py`, from the project's root. `make docs` runs it."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from app import errors  # noqa: E402  (only after the line above)
+from app.cli.commands import easel  # noqa: E402
+from app.settings import Settings, environment_name  # noqa: E402
+
+NOTE = "<!-- Written by docs/generate.py; `make docs` writes it again. -->\n"
+COMMANDS_WITH_CAMPAIGN_SETTINGS = ("easel campaign create", "easel campaign edit")
+ON_A_PAGE_OF_THEIR_OWN = 40  # options; a command with more of them gets a page
+
+
+NOTES = ("Note", "Inestimable", "NotConverged")  # calls that make a note of an analysis
+CODE_FIRST = ("Note", "Trouble")  # calls that name the code as their first argument
+
+
+def cell(text: str) -> str:
+    """Return a text as a cell of a Markdown table."""
+    return re.sub(r"\s+", " ", text).strip().replace("|", r"\|").replace("<", "&lt;")
+
+
+def table(*rows: tuple[str, ...]) -> str:
+    """Return a Markdown table; the first row is its header."""
+    head, *body = rows
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ("---",) * len(head), *body)) + "\n"
+
+
+def settings_page() -> str:
+    rows = []
+    for name, field in Settings.model_fields.items():
+        default = field.default
+        shown = "" if field.default_factory or default in (None, "", ()) else str(default)
+        if isinstance(default, tuple) and default:
+            shown = ", ".join(default)
+        if hasattr(default, "get_secret_value"):
+            shown = ""
+        rows.append((f"`{environment_name(name)}`", cell(field.description or ""), f"`{shown}`" if shown else ""))
+    return (
+        f"# Settings of the server\n\n{NOTE}\n"
+        "All settings come from the environment, and none is needed. `easel serve` refuses a value that it\n"
+        "cannot work with and names the variable. [Campaigns](../researchers/settings.md) have their own settings.\n\n"
+        + table(("variable", "meaning", "default"), *rows)
+    )
+
+
+def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command that does something, with its full name."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for part in command.list_commands(context):
+            found = command.get_command(context, part)
+            assert found is not None
+            yield from commands(found, f"{name} {part}")
+    else:
+        yield name, command
+
+
+def options_of(command: click.Command) -> list[tuple[str, str]]:
+    context = click.Context(command)
+    records = (option.get_help_record(context) for option in command.params if isinstance(option, click.Option))
+    return [(f"`{cell(record[0])}`".replace("&lt;", "<"), cell(record[1])) for record in records if record]
+
+
+def usage_of(name: str, command: click.Command) -> str:
+    return " ".join([name, *command.collect_usage_pieces(click.Context(command))])
+
+
+def paragraphs(help_text: str) -> str:
+    """Return the help of a command as Markdown; what `\\b` marks stays as it is written."""
+    parts = []
+    for part in re.split(r"\n\s*\n", help_text.strip()):
+        lines = part.split("\n")
+        if lines[0].strip() == "\b":
+            parts.append("```text\n" + "\n".join(line.removeprefix("    ") for line in lines[1:]) + "\n```")
+        else:
+            parts.append(" ".join(part.split()).replace("<", "&lt;").replace("*", r"\*"))
+    return "\n\n".join(parts)
+
+
+def sections_of(*, campaigns: bool) -> str:
+    """Return what the commands of campaigns do, or all others."""
+    sections = []
+    for name, command in commands(easel, "easel"):
+        if name.startswith("easel campaign ") != campaigns:
+            continue
+        options = options_of(command)
+        text = f"## {name}\n\n{paragraphs(command.help or '')}\n\n`{usage_of(name, command)}`\n"
+        if len(options) > ON_A_PAGE_OF_THEIR_OWN:
+            text += "\nIts options are on the page of [campaign options](cli-campaign-options.md).\n"
+        elif options:
+            text += "\n" + table(("option", "meaning"), *options)
+        sections.append(text)
+    return "\n".join(sections)
+
+
+def command_line_page() -> str:
+    return (
+        f"# Command line\n\n{NOTE}\n"
+        "`easel` is `.venv/bin/easel` in the project's folder, or `docker compose exec app easel`. Every command\n"
+        "works on the database that `DATABASE_URL` names, or on Easel's own. `easel COMMAND --help` shows the same.\n"
+        "The commands that begin with `easel campaign` have [a page of their own](cli-campaigns.md).\n\n"
+        + sections_of(campaigns=False)
+    )
+
+
+def campaign_commands_page() -> str:
+    return (
+        f"# Commands for campaigns\n\n{NOTE}\n"
+        "All other commands are on the page [Command line](cli.md).\n\n" + sections_of(campaigns=True)
+    )
+
+
+def campaign_options_page() -> str:
+    found = dict(commands(easel, "easel"))
+    create, edit = (dict(options_of(found[name])) for name in COMMANDS_WITH_CAMPAIGN_SETTINGS)
+    only = [name for name in create if name not in edit] + [name for name in edit if name not in create]
+    where = {True: "`create`", False: "`edit`"}
+    return (
+        f"# Options of campaign create and edit\n\n{NOTE}\n"
+        "`easel campaign create` and `easel campaign edit` take the same settings; `edit` changes those that you\n"
+        "name. [Campaign settings](../researchers/settings.md) says what they are for.\n\n"
+        + table(("option", "meaning"), *((name, text) for name, text in create.items() if name in edit))
+        + "\nOnly one of the two has these:\n\n"
+        + table(
+            ("option", "command", "meaning"),
+            *((name, where[name in create], create.get(name, edit.get(name, ""))) for name in only),
+        )
+    )
+
+
+def statuses() -> dict[str, int]:
+    """HTTP status by name of a class of refusals."""
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.Refusal)]
+    return {kind.__name__: kind.status for kind in kinds}
+
+
+def constants(node: ast.expr) -> Iterator[str]:
+    """Yield the codes that an expression can be; a part that is only known later is `*`."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from constants(node.body)
+        yield from constants(node.orelse)
+    elif isinstance(node, ast.JoinedStr):
+        yield joined(node, "*")
+
+
+def joined(node: ast.JoinedStr, rest: str) -> str:
+    """Return an f-string with `rest` in the place of what it names."""
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else rest for part in node.values)
+
+
+def words_of(node: ast.AST) -> str:
+    """Return a text as it is written, with … in the place of what it names."""
+    if isinstance(node, ast.Constant):
+        return re.sub(r"{\w*}", "…", node.value) if isinstance(node.value, str) else ""
+    return joined(node, "…") if isinstance(node, ast.JoinedStr) else ""
+
+
+def first_sentence(node: ast.AST) -> str:
+    return next((text for text in map(words_of, ast.walk(node)) if has_words(text)), "")
+
+
+def message_of(call: ast.Call, assigned: list[tuple[int, str, str]]) -> str:
+    """Return the first sentence within a call, or the one that was assigned last to a name within it.
+
+    Args:
+        call: A call that makes a refusal or a note.
+        assigned: Line, name and sentence of all assignments of sentences in the module.
+    """
+    names = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+    earlier = [text for line, name, text in assigned if name in names and line <= call.lineno]
+    return first_sentence(call) or (earlier[-1] if earlier else "")
+
+
+def assigned_sentences(tree: ast.Module) -> list[tuple[int, str, str]]:
+    assignments = sorted((node for node in ast.walk(tree) if isinstance(node, ast.Assign)), key=lambda one: one.lineno)
+    found = ((node.lineno, ast.unparse(node.targets[0]), first_sentence(node.value)) for node in assignments)
+    return [(line, name, text) for line, name, text in found if text]
+
+
+def has_words(message: str) -> bool:
+    """Whether a message says something without what it names."""
+    return message[:1].strip(" ,;.") != "" and len(message.replace("…", "").split()) > 2
+
+
+def codes(*, of_notes: bool) -> dict[str, tuple[set[int], str]]:
+    """Return HTTP statuses and an example of the message by code: of refusals, or of the notes of an analysis."""
+    status_of = statuses()
+    found: dict[str, tuple[set[int], str]] = {}
+    if not of_notes:
+        kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.Refusal)]
+        found = {kind.code: ({kind.status}, (kind.__doc__ or "").split("\n")[0]) for kind in kinds}
+    for path in sorted((ROOT / "app").rglob("*.py")):
+        for code, kind, message in codes_in(ast.parse(path.read_text())):
+            if (kind in NOTES) != of_notes:
+                continue
+            known, example = found.get(code, (set(), ""))
+            found[code] = (known | {status_of[kind]} if kind in status_of else known, example or message)
+    return found
+
+
+def codes_in(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
+    """Yield each code of a module with what is called with it and the words of the message."""
+    assigned = assigned_sentences(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "code":
+            yield from ((code, "", "") for code in constants(node.value))
+        if not isinstance(node, ast.Call):
+            continue
+        kind = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        message = message_of(node, assigned)
+        for keyword in node.keywords:
+            yield from ((code, kind, message) for code in constants(keyword.value) if keyword.arg == "code")
+        if kind in CODE_FIRST or "refuse" in kind:
+            yield from ((code, kind, message) for code in (constants(node.args[0]) if node.args else ()) if "_" in code)
+
+
+def error_codes_page() -> str:
+    rows = [
+        (f"`{code}`", ", ".join(map(str, sorted(known))), cell(message))
+        for code, (known, message) in sorted(codes(of_notes=False).items())
+    ]
+    return (
+        f"# Error codes\n\n{NOTE}\n"
+        "Every refusal has a code, which does not change once it is released; the words of the message may. The API\n"
+        'answers `{"error": {"code": ..., "message": ..., "details": {...}}}`, the command line prints the message.\n'
+        "Codes without an HTTP status come with another refusal, or on the command line alone. `…` is what the\n"
+        "message names. `*` in a code is a word such as `annotator`.\n\n" + table(("code", "HTTP", "message"), *rows)
+    )
+
+
+def analysis_notes_page() -> str:
+    rows = [(f"`{code}`", cell(message)) for code, (_, message) in sorted(codes(of_notes=True).items())]
+    return (
+        f"# Codes of notes\n\n{NOTE}\n"
+        "A method of [analysis](../researchers/analysis.md) says in `notes` what its figures rest on, or why it has\n"
+        "none. Each note has one of these codes, which does not change once it is released; the words may.\n\n"
+        + table(("code", "note"), *rows)
+    )
+
+
+PAGES = {
+    "operators/settings.md": settings_page,
+    "reference/cli.md": command_line_page,
+    "reference/cli-campaigns.md": campaign_commands_page,
+    "reference/cli-campaign-options.md": campaign_options_page,
+    "reference/error-codes.md": error_codes_page,
+    "reference/analysis-notes.md": analysis_notes_page,
+}
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        path = ROOT / "docs" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
