@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from app import errors  # noqa: E402  (only after the line above)
 from app.cli.commands import easel  # noqa: E402
+from app.main import create_app  # noqa: E402
 from app.settings import Settings, environment_name  # noqa: E402
 
 NOTE = "<!-- Written by docs/generate.py; `make docs` writes it again. -->\n"
@@ -43,12 +44,18 @@ def settings_page() -> str:
             shown = ", ".join(default)
         if hasattr(default, "get_secret_value"):
             shown = ""
-        rows.append((f"`{environment_name(name)}`", cell(field.description or ""), f"`{shown}`" if shown else ""))
+        rows.append(
+            (
+                f"`{environment_name(name)}`",
+                cell(field.description or "").replace("&lt;", "<"),
+                f"`{shown}`" if shown else "",
+            )
+        )
     return (
-        f"# Settings of the server\n\n{NOTE}\n"
-        "All settings come from the environment, and none is needed. `easel serve` refuses a value that it\n"
-        "cannot work with and names the variable. [Campaigns](../researchers/settings.md) have their own settings.\n\n"
-        + table(("variable", "meaning", "default"), *rows)
+        f"# Server settings\n\n{NOTE}\n"
+        "Easel reads its server settings from environment variables. None is required. `easel serve` refuses a value\n"
+        "that it cannot work with and names the variable. [Campaigns](../researchers/settings.md) have their own.\n\n"
+        + table(("variable", "what it is", "default"), *rows)
     )
 
 
@@ -249,11 +256,30 @@ def analysis_notes_page() -> str:
     )
 
 
+def first_sentence_of(description: str) -> str:
+    return re.split(r"(?<=[.:])\s", description, maxsplit=1)[0].rstrip(":")
+
+
+def addresses_page() -> str:
+    document = create_app(Settings(database_url=None)).openapi()
+    rows = [
+        (f"`{method.upper()}`", f"`{path.removeprefix('/api/v1')}`", cell(first_sentence_of(operation["description"])))
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    return (
+        f"# Addresses of the API\n\n{NOTE}\n"
+        "All begin with `/api/v1`. Your server shows every field at `/admin/api`. [API](api.md) says how to begin.\n\n"
+        + table(("method", "address", "what it does"), *rows)
+    )
+
+
 PAGES = {
     "operators/settings.md": settings_page,
     "reference/cli.md": command_line_page,
     "reference/cli-campaigns.md": campaign_commands_page,
     "reference/cli-campaign-options.md": campaign_options_page,
+    "reference/api-addresses.md": addresses_page,
     "reference/error-codes.md": error_codes_page,
     "reference/analysis-notes.md": analysis_notes_page,
 }

@@ -49,7 +49,7 @@ AUTH = {"tests/auth/test_login.py", "tests/auth/test_account.py"}
         pytest.param(
             "tests/servers.py", {"tests/test_server.py", "tests/browser/test_scoring.py"}, id="what fixtures import"
         ),
-        pytest.param("docs/operators.md", {"tests/test_documentation.py"}, id="documentation"),
+        pytest.param("docs/operators/install.md", {"tests/test_documentation.py"}, id="documentation"),
         pytest.param("Makefile", {"tests/test_packaging.py"}, id="anything else"),
     ],
 )

@@ -78,13 +78,13 @@ def test_every_way_of_asking_has_a_page_with_a_picture_which_is_linked(name):
     assert "](../pictures/" in page
     for part in ("When to use it", "What it cannot tell", "Source"):
         assert f"**{part}.**" in page
-    for other in ("README.md", "docs/researchers.md"):
+    for other in ("README.md", "docs/researchers/settings.md"):
         assert f"designs/{name}.md" in (ROOT / other).read_text()
 
 
 def documented_names(title):
     """What the first column of a section's table names."""
-    section = (ROOT / "docs" / "campaign-file.md").read_text().partition(f"# {title}\n")[2].partition("\n#")[0]
+    section = (ROOT / "docs" / "reference" / "campaign-file.md").read_text().partition(f"# {title}\n")[2].partition("\n#")[0]
     return {
         name for cell in re.findall(r"^\| (`.+?) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", cell)
     }

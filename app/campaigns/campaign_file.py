@@ -29,7 +29,7 @@ FIRST_SETTINGS_IN_FILE = (
 )  # in a file that is written
 EMPTY_YAML_VALUES: tuple[Any, ...] = (None, "", [], {})
 CAMPAIGN_FILE_HEADER = (
-    "# A campaign of Easel; `easel campaign create FILE` makes a draft of it. See docs/campaign-file.md.\n"
+    "# A campaign of Easel; `easel campaign create FILE` makes a draft of it. See docs/reference/campaign-file.md.\n"
 )
 
 RequiredLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]

@@ -172,7 +172,7 @@ def create(
     path: Path | None, template: str | None, table: Path | None, settings_file: Path | None, **options: Any
 ) -> None:
     """Create a draft; its slug is printed. Its settings come from a campaign FILE in YAML, or a zip with one
-    (docs/campaign-file.md), from a question template, from JSON or from options alone; options win.
+    (docs/reference/campaign-file.md), from a question template, from JSON or from options alone; options win.
     """
     if sum(source is not None for source in (path, template, settings_file)) > 1:
         raise click.UsageError("Name one of FILE, --template and --settings.")
@@ -405,7 +405,7 @@ def import_response_file(slug: str, file: Path, **option_values: str | None) -> 
 
     A row for each item of a HIT, with the columns hit, annotator, item and value; an export of responses; or a result
     file of Mechanical Turk (Input.id1.., Answer.range1..). For other tables the options say which column holds what.
-    See docs/importing-responses.md.
+    See docs/researchers/importing-responses.md.
 
     A file that is refused changes nothing. If this is interrupted, run it again: it goes on after the HITs it stored.
     """

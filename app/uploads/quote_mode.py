@@ -1,6 +1,6 @@
 """Whether quotation marks enclose the cells of a table, or are part of its texts.
 
-The rule, as docs/items.md tells it:
+The rule, as docs/researchers/items.md tells it:
 
 1. Commas and semicolons: quotation marks enclose cells. A file that cannot be read so is refused. So is one in which a
    cell that opens with a quotation mark takes in lines that look like rows of their own.

@@ -17,7 +17,8 @@ from tests.analysis.answers import OFFERED
 from tests.api.conftest import API
 from tests.commands import outputs
 
-RESEARCHERS = (Path(__file__).resolve().parents[2] / "docs" / "researchers.md").read_text()
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "researchers"
+RESEARCHERS = "".join((PAGES / name).read_text() for name in ("analysis.md", "exports.md"))
 SETTINGS = {"name": "Outputs", "question": "How good?", "items_per_hit": 6}
 CSV = {"content-type": "text/csv"}
 ITEMS = "id,text,system,segment\n" + "".join(f"v{k},output {k},{'xyz'[k % 3]},{k // 3}\n" for k in range(6))

@@ -58,7 +58,7 @@ from app.uploads import ENCODINGS, MAX_UPLOAD_ROWS, ReadOptions, can_be_read
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
 
 LISTED_ITEMS_PER_PAGE = 50
-RESPONSES_GUIDE_FILE = Path(__file__).resolve().parents[3] / "docs" / "importing-responses.md"
+RESPONSES_GUIDE_FILE = Path(__file__).resolve().parents[3] / "docs" / "researchers" / "importing-responses.md"
 MAX_CARRIED_FILE_BYTES = 500_000  # bytes of a file that a page without scripts keeps from its rows to its import
 
 
