@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT))
 from app import errors  # noqa: E402  (only after the line above)
 from app.cli.commands import easel  # noqa: E402
 from app.main import create_app  # noqa: E402
-from app.settings import Settings, environment_name  # noqa: E402
+from app.settings import Settings, environment_variable_name  # noqa: E402
 
 NOTE = "<!-- Written by docs/generate.py; `make docs` writes it again. -->\n"
 COMMANDS_WITH_CAMPAIGN_SETTINGS = ("easel campaign create", "easel campaign edit")
@@ -21,7 +21,7 @@ ON_A_PAGE_OF_THEIR_OWN = 40  # options; a command with more of them gets a page
 
 
 NOTES = ("Note", "Inestimable", "NotConverged")  # calls that make a note of an analysis
-CODE_FIRST = ("Note", "Trouble")  # calls that name the code as their first argument
+CODE_FIRST = ("Note", "MediaProblem")  # calls that name the code as their first argument
 
 
 def cell(text: str) -> str:
@@ -46,7 +46,7 @@ def settings_page() -> str:
             shown = ""
         rows.append(
             (
-                f"`{environment_name(name)}`",
+                f"`{environment_variable_name(name)}`",
                 cell(field.description or "").replace("&lt;", "<"),
                 f"`{shown}`" if shown else "",
             )
@@ -220,7 +220,7 @@ def codes_in(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
     """Yield each code of a module with what is called with it and the words of the message."""
     assigned = assigned_sentences(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "code":
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith("code"):
             yield from ((code, "", "") for code in constants(node.value))
         if not isinstance(node, ast.Call):
             continue

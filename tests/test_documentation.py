@@ -84,7 +84,8 @@ def test_every_way_of_asking_has_a_page_with_a_picture_which_is_linked(name):
 
 def documented_names(title):
     """What the first column of a section's table names."""
-    section = (ROOT / "docs" / "reference" / "campaign-file.md").read_text().partition(f"# {title}\n")[2].partition("\n#")[0]
+    page = (ROOT / "docs" / "reference" / "campaign-file.md").read_text()
+    section = page.partition(f"# {title}\n")[2].partition("\n#")[0]
     return {
         name for cell in re.findall(r"^\| (`.+?) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", cell)
     }

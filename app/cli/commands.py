@@ -17,14 +17,14 @@ COMMAND_MODULES = {
     "annotators": "annotators",
     "campaign": "campaigns",
     "experiment": "experiments",
-    "export": "results",
+    "export": "exports",
     "login": "serving",
     "migrate": "serving",
     "people": "people",
-    "plan": "rehearsal",
+    "plan": "simulation",
     "serve": "serving",
-    "simulate": "rehearsal",
-    "verify": "results",
+    "simulate": "simulation",
+    "verify": "exports",
 }
 
 
