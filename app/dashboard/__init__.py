@@ -1,1 +1,8 @@
-"""Live pictures of a campaign for researchers."""
+"""Live dashboard of a campaign for researchers: counts, pace, scores, intervals, items and charts.
+
+Main types: `DashboardState` (what every viewer of a campaign sees), `CampaignSnapshot` (what is read from the database
+to make it), `IncrementalReplays` (what is kept in memory of the answers read so far) and `LiveDashboards` (one task for
+all viewers of a campaign).
+
+Start with `pages.py`, which has the routes, then `state.py`.
+"""

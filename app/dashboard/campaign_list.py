@@ -1,4 +1,4 @@
-"""The list of campaigns: beside what each is, how it goes."""
+"""The list of campaigns: the pace and the typical interval of each."""
 
 import time
 from collections.abc import Sequence
@@ -25,8 +25,12 @@ LOAD_FIRST_AND_LAST_ANSWER = text(f"""
 
 @dataclass(frozen=True)
 class CampaignPace:
-    """How a campaign goes, in words; empty where there is nothing to say. last_at: when its last answer came. interval:
-    the typical one, by the criterion by which items are known least.
+    """Pace of a campaign in words; empty where there is nothing to say.
+
+    Attributes:
+        last_at: When the last answer came.
+        rate: Recent HITs per hour.
+        interval: Typical interval, by the criterion by which items are known least.
     """
 
     last_at: datetime | None = None
@@ -37,7 +41,7 @@ class CampaignPace:
 async def load_campaign_paces(
     connection: AsyncConnection, precision_replay: PrecisionReplay, campaigns: Sequence[Row[Any]], *, now: datetime
 ) -> dict[int, CampaignPace]:
-    """Of each campaign, by its row's id."""
+    """Return the pace of each campaign, by the id of its row."""
     deadline = time.monotonic() + INTERVALS_BUDGET_SECONDS
     return {one.id: await load_campaign_pace(connection, precision_replay, one, deadline, now=now) for one in campaigns}
 

@@ -1,4 +1,4 @@
-"""What a campaign's page says where posteriors count classes, and how often each class was given."""
+"""Labels on the dashboard: the likeliest label of each item, and how often each label was given."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,19 @@ NO_LABEL_LEADS = "no label leads"
 
 
 def leading_labels(classes: Sequence[str], class_numbers: Integers) -> list[str]:
-    """The likeliest label of each item, as `Family.likeliest` has them."""
+    """Return the likeliest label of each item, by its number in `PosteriorFamily.most_counted_class`."""
     return [NO_LABEL_LEADS if which < 0 else classes[which] for which in class_numbers.tolist()]
 
 
 @dataclass(frozen=True)
 class LabelCount:
-    """How often a label was given to an item, as a share of all too, and what share the posterior expects; both 0 to 1,
-    the latter None where it counts no classes.
+    """How often annotators gave a label to an item.
+
+    Attributes:
+        label: The label.
+        times: How often it was given.
+        share: Share of all judgments of the item, 0 to 1.
+        expected: Share that the posterior expects, 0 to 1; None where the law counts no classes.
     """
 
     label: str
@@ -33,7 +38,7 @@ class LabelCount:
 def count_item_labels(
     classes: Sequence[str], values: Sequence[float], family: PosteriorFamily, state: Sequence[float]
 ) -> list[LabelCount]:
-    """Each label of an item with these judgments, in the order of the labels; none where values are no classes."""
+    """Count the labels that an item got, in the order of the labels; an empty list where values are not classes."""
     times = np.bincount(np.array(values, np.intp), minlength=len(classes)) if len(classes) else np.zeros(0)
     expected = [number / sum(state) for number in state] if family.counts_classes else [None] * len(classes)
     shares = times / max(len(values), 1)
@@ -43,8 +48,9 @@ def count_item_labels(
 def leading_label_counts(
     classes: Sequence[str], family: PosteriorFamily, history: PosteriorHistory
 ) -> list[Any] | None:
-    """How many of the judged items each label is the likeliest of, then in how many no label leads; None where the law
-    counts no classes.
+    """Count the judged items by their likeliest label; the last row counts those in which no label leads.
+
+    Return None where the law counts no classes.
     """
     if not family.counts_classes:
         return None

@@ -1,4 +1,4 @@
-"""A draft's page: how much will be asked."""
+"""The page of a draft: how many HITs the campaign will ask for."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from app.designs.registry import design_of
 
 
 async def load_draft_page(connection: AsyncConnection, slug: str) -> dict[str, Any]:
-    """What the page shows of the draft with this slug. Raises `NotFound` (`campaign_not_found`)."""
+    """Load what the page of a draft shows. Raises `NotFound` (`campaign_not_found`)."""
     campaign = await summaries.find_campaign_with_progress(connection, slug)
     return {
         "campaign": campaign,
@@ -20,7 +20,7 @@ async def load_draft_page(connection: AsyncConnection, slug: str) -> dict[str, A
 
 
 def planned_hit_count(campaign: Row[Any]) -> int:
-    """How many HITs will be answered, of a draft of `listed`."""
+    """Return how many HITs a draft from `find_campaign_with_progress` will take."""
     always_shown_count = len(design_of(campaign).always_shown)
     wanted = max(0, campaign.judgments_wanted - always_shown_count * campaign.judgments_per_item)
     return int(-(-wanted // (campaign.items_per_hit - always_shown_count)))

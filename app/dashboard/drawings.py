@@ -1,4 +1,4 @@
-"""The charts of a campaign's page as drawings for papers, black on white: where everything stands, in SVG units."""
+"""The charts of a campaign's page as black-on-white drawings for papers, laid out in SVG units."""
 
 import math
 from collections.abc import Sequence
@@ -26,8 +26,15 @@ CALIBRATED_KEY_TEXT = "; thick: calibrated 95 % interval"
 
 @dataclass(frozen=True)
 class ForestRow:
-    """One row of a forest plot: name, where its posterior's interval begins, its score lies and that interval ends, and
-    where the calibrated interval begins and ends, if there is one.
+    """One row of a forest plot, in SVG units.
+
+    Attributes:
+        name: Name of the item.
+        y: Height of the row.
+        low: Lower end of the posterior's 95 % interval.
+        score: The score.
+        high: Upper end of the posterior's interval.
+        calibrated: Ends of the calibrated interval, if there is one.
     """
 
     name: str
@@ -40,7 +47,7 @@ class ForestRow:
 
 @dataclass(frozen=True)
 class EarlierCurve:
-    """A curve from before, with the words that name it in the key and its dashes: lengths of line and of gap."""
+    """Earlier curve of a posterior, its label in the key, and its dashes: lengths of line and of gap."""
 
     curve: list[tuple[float, float]]
     label: str
@@ -49,8 +56,22 @@ class EarlierCurve:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A drawing: ticks at their places with their words, and bars (x, y, width, height), curves, or marks;
-    where on the x axis the campaign was changed.
+    """A chart with its axes, its ticks, and the bars, curves or marks in it.
+
+    Attributes:
+        title: Title of the chart.
+        x_title: Title of the x axis.
+        x_ticks: Ticks of the x axis, at their places with their words.
+        y_title: Title of the y axis.
+        y_ticks: Ticks of the y axis.
+        bars: (x, y, width, height) of each bar.
+        curve: Points of the main curve.
+        marks: Rows of a forest plot, or the mark in a density.
+        earlier: Earlier curves, drawn with dashes.
+        changes: Where on the x axis the campaign was changed.
+        key_x: Left end of the key.
+        left: Left end of the x axis.
+        bottom: Lower end of the y axis.
     """
 
     title: str
@@ -69,7 +90,7 @@ class Drawing:
 
 
 def vertical_axis(maximum: float) -> tuple[LinearScale, list[Tick]]:
-    """A y axis from 0 to at least `highest`, in two to five steps of 1, 2 or 5 times a power of ten."""
+    """Return a y axis from 0 to at least `maximum`, in two to five steps of 1, 2 or 5 times a power of ten."""
     maximum = maximum or 1.0
     step = round_step(maximum)
     steps = math.ceil(maximum / step)
@@ -78,7 +99,7 @@ def vertical_axis(maximum: float) -> tuple[LinearScale, list[Tick]]:
 
 
 def bar_chart_drawing(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heights: Sequence[float]) -> Drawing:
-    """Bars of equal width side by side over the whole x axis."""
+    """Return bars of equal width side by side over the whole x axis."""
     y, y_ticks = vertical_axis(max(heights, default=0))
     step = (DRAWING_RIGHT - DRAWING_LEFT) / max(1, len(heights))
     bars = [
@@ -89,12 +110,12 @@ def bar_chart_drawing(title: str, x_title: str, y_title: str, x_ticks: list[Tick
 
 
 def score_axis_title(unit: Unit, *, calibrated: bool) -> str:
-    """What an axis says on which scores lie with their intervals."""
+    """Return the title of an axis that shows scores with their intervals."""
     return f"{unit.axis_title} (line: the posterior’s 95 % interval{CALIBRATED_KEY_TEXT * calibrated})"
 
 
 def unit_ticks(x: LinearScale, unit: Unit) -> list[Tick]:
-    """Of an axis of places."""
+    """Return the ticks of an axis of places in this unit."""
     if unit.ticks is None:
         return x.ticks()
     return [(x(place), words) for place, words in unit.ticks if x.low <= place <= x.high]
@@ -122,7 +143,7 @@ def pace_drawing(state_figures: dict[str, Any]) -> Drawing:
 
 
 def pace_table_rows(state_figures: dict[str, Any]) -> list[tuple[datetime, int]]:
-    """The bars as a table: when each begins, and its HITs per hour."""
+    """Return the bars of the pace chart as a table: when each begins, and its HITs per hour."""
     pace_figures = state_figures["pace"]
     step = timedelta(minutes=pace_figures["minutes"])
     start = datetime.fromtimestamp(pace_figures["start"], UTC)
@@ -130,8 +151,9 @@ def pace_table_rows(state_figures: dict[str, Any]) -> list[tuple[datetime, int]]
 
 
 def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Drawing:
-    """The posterior's curve and, dashed, those before; the mark in it is the score with its 95 % interval, and the
-    calibrated one if that is in the same unit.
+    """Draw the density of an item's posterior now and, dashed, after its first judgments.
+
+    The mark in it is the score with its 95 % interval, and the calibrated interval if that is in the same unit.
     """
     current_curve = item_page.now
     x = LinearScale(min(0.0, item_page.x[0]), max(MAX_POINTS, item_page.x[-1]), DRAWING_LEFT, DRAWING_RIGHT)
@@ -166,7 +188,7 @@ def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Dra
 
 
 def uncertainty_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
-    """How the typical interval shrinks as answers come in. unit: of means."""
+    """Draw how the typical interval shrinks as answers come in, in the unit of means."""
     points = state_figures["uncertainty"]["points"] or [[0, 0]]
     x, (y, y_ticks) = (
         LinearScale(0, max(1, points[-1][0]), DRAWING_LEFT, DRAWING_RIGHT),
@@ -179,7 +201,7 @@ def uncertainty_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
 
 
 def forest_plot_drawing(items_page: ItemsPage, domain: tuple[float, float], unit: Unit, *, calibrated: bool) -> Drawing:
-    """The rows of the table with their intervals, in its order."""
+    """Draw the rows of the item table with their intervals, in the order of the table."""
     bottom = DRAWING_TOP + FOREST_ROW_HEIGHT * max(1, len(items_page.lines))
     x = LinearScale(domain[0], domain[1], FOREST_NAMES_WIDTH, DRAWING_RIGHT)
     marks = [

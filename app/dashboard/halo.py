@@ -1,4 +1,4 @@
-"""How far criteria are judged apart: kept up with as answers come in, and in words."""
+"""Halo between criteria: how far annotators judge criteria apart, updated as answers come in, and in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,15 +15,16 @@ from app.inference.online.law import AnsweredHit
 
 
 def can_estimate_halo(campaign: Any) -> bool:
-    """Whether there are several criteria, and what is said of an item is said of it alone: an order tells of its
-    company, too.
+    """Return whether there are several criteria, and an answer about an item concerns that item alone.
+
+    In a ranking, the answer about an item depends on the other items of its HIT, too.
     """
     return bool(campaign.criteria) and "points" in READABLE_KINDS[design_of(campaign).value_kind]
 
 
 @dataclass(frozen=True)
 class HaloState:
-    """After so many answers: what their values add up to, on 0 to 1."""
+    """Sums over the first `answers` answers, with values on 0 to 1."""
 
     sums: HaloSums
     answers: int = 0
@@ -34,13 +35,13 @@ class HaloState:
 
 
 def merge_criteria_hits(hits_by_criterion: Sequence[AnsweredHit]) -> AnsweredHit:
-    """A HIT by all criteria together: its values by the first, then by the next."""
+    """Merge the same HIT by each criterion into one: its values by the first criterion, then by the next."""
     first = hits_by_criterion[0]
     return AnsweredHit(first.annotator, first.items, [value for hit in hits_by_criterion for value in hit.values])
 
 
 def extend_halo(state: HaloState, hits: Sequence[AnsweredHit]) -> HaloState:
-    """After these HITs too, as `in_one` has them, with values on 0 to 1."""
+    """Add these HITs, as `merge_criteria_hits` makes them, with values on 0 to 1."""
     judged = [hit for hit in hits if hit.items]
     extended = replace(state, answers=state.answers + len(hits))
     if not judged:
@@ -51,14 +52,14 @@ def extend_halo(state: HaloState, hits: Sequence[AnsweredHit]) -> HaloState:
 
 
 class HaloTexts(NamedTuple):
-    """What is said of all criteria, and a warning; empty where there is nothing to say."""
+    """Sentence about the correlation of criteria, and a warning; empty where there is nothing to say."""
 
     correlation_text: str = ""
     warning: str = ""
 
 
 def halo_texts(state: HaloState, criterion_names: Sequence[str]) -> HaloTexts:
-    """Of the two criteria that move together most, and of those that were hardly judged apart."""
+    """Describe the two criteria that correlate most, and warn of those that are hardly judged apart."""
     within, of_means, judgments = (
         state.sums.halo_matrix,
         state.sums.mean_correlation_matrix,

@@ -1,7 +1,7 @@
 """Figure 8 of Sakaguchi & Van Durme 2018: the match quality of all pairs, items ordered by their score.
 
-Up to `CELLS` items have a row each. More are gathered into groups of neighbours in that order; a cell then shows the
-match quality of the two groups' mean score and mean variance, an approximation that is called one on the page.
+Up to `MAX_HEATMAP_ROWS` items have a row each. More are gathered into groups of neighbours in that order; a cell then
+shows the match quality of the two groups' mean score and mean variance. The page says that this is an approximation.
 """
 
 import math
@@ -25,10 +25,11 @@ ColourLevels = npt.NDArray[np.uint8]
 class Heatmap:
     """A symmetric picture of k rows, the lowest score first.
 
-    order: item numbers by score, (N,); equal scores by number, so that nothing jumps.
-    starts: where in `order` each row's items begin, (k,).
-    score: each row's (mean) score, (k,).
-    quality: match quality of each pair of rows, (k, k), in (0, 1].
+    Attributes:
+        order: Item numbers by score, (N,); equal scores by number, so that nothing jumps.
+        starts: Where in `order` each row's items begin, (k,).
+        score: Each row's (mean) score, (k,).
+        quality: Match quality of each pair of rows, (k, k), in (0, 1].
     """
 
     order: RowNumbers
@@ -38,22 +39,29 @@ class Heatmap:
 
     @property
     def colour_levels(self) -> ColourLevels:
-        """The quality in steps of 1/255: what colours can show."""
+        """Quality in steps of 1/255, as fine as colours can show."""
         return np.rint(self.quality * MAX_COLOUR_LEVEL).astype(np.uint8)
 
     @property
     def colour_scale_end(self) -> float:
-        """The end of the colour scale: in quarters, so that it moves rarely and pictures can be compared."""
+        """End of the colour scale, in quarters, so that it moves rarely and pictures can be compared."""
         return math.ceil(float(self.quality.max()) * 4) / 4
 
     @property
     def grouped(self) -> bool:
-        """Whether a row stands for several items."""
+        """True if a row stands for several items."""
         return len(self.order) > len(self.starts)
 
 
 def match_quality_heatmap(score: Array, variance: Array, gamma: float, *, max_rows: int = MAX_HEATMAP_ROWS) -> Heatmap:
-    """The picture of N >= 1 items; `score` and `variance` (N,), gamma > 0."""
+    """Compute the heatmap of N >= 1 items.
+
+    Args:
+        score: Scores, (N,).
+        variance: Variances, (N,).
+        gamma: Parameter of match quality, > 0.
+        max_rows: Most rows; more items are grouped.
+    """
     order = np.argsort(score, kind="stable")
     starts = group_starts(len(order), max_rows)
     row_score, row_variance = (group_means(values[order], starts) for values in (score, variance))
@@ -62,20 +70,20 @@ def match_quality_heatmap(score: Array, variance: Array, gamma: float, *, max_ro
 
 
 def group_starts(count: int, groups: int) -> RowNumbers:
-    """Where each of at most `groups` groups of neighbours begins; their sizes differ by one at most."""
+    """Return where each of at most `groups` groups of neighbours begins; their sizes differ by one at most."""
     groups = min(count, groups)
     return np.arange(groups, dtype=np.intp) * count // groups
 
 
 def group_means(values: Array, starts: RowNumbers) -> Array:
-    """The mean of each group, (k,)."""
+    """Mean of each group, (k,)."""
     sizes = np.diff(np.append(starts, len(values)))
     means: Array = np.add.reduceat(values, starts) / sizes
     return means
 
 
 def row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
-    """What each row is called: its item's name (`names` by number), or the ranks of its group from below."""
+    """Return the label of each row: the name of its item (`names` by number), or the ranks of its group from below."""
     if not picture.grouped:
         return [names[number] for number in picture.order]
     ends = np.append(picture.starts[1:], len(picture.order))
@@ -83,7 +91,7 @@ def row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
 
 
 def closest_rows(picture: Heatmap) -> RowNumbers:
-    """For each row the other row of highest match quality, (k,); with a single row, itself."""
+    """Return for each row the other row of highest match quality, (k,); with a single row, itself."""
     others = picture.quality.copy()
     np.fill_diagonal(others, -1.0)
     best: RowNumbers = np.argmax(others, axis=1)

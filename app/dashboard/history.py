@@ -1,6 +1,6 @@
-"""How a campaign came to know what it knows: each item's posterior now and after its first judgments.
+"""Posterior history of a campaign: each item's posterior now and after its first judgments.
 
-Pure: a course follows from the priors and the responses in order, however they are cut into pieces.
+Pure: a history follows from the priors and the responses in order, however the responses are cut into batches.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,11 +17,14 @@ EARLY_JUDGMENTS = (1, 5, 10)  # judgments after which an item's posterior is kep
 
 @dataclass(frozen=True)
 class PosteriorHistory:
-    """A campaign of N items after `answers` responses.
+    """Posteriors of N items after `answers` responses.
 
-    beliefs: all that its law believes.
-    judgments: how many each item has had, (N,).
-    early: what the posteriors' numbers were after `EARLY` judgments, (3, numbers, N); NaN where there were fewer.
+    Attributes:
+        beliefs: All beliefs of the campaign's law.
+        judgments: Number of judgments of each item, (N,).
+        early_states: Posterior parameters after `EARLY_JUDGMENTS` judgments, (3, numbers, N); NaN where there were
+            fewer.
+        answers: Number of responses.
     """
 
     beliefs: LawBeliefs
@@ -31,16 +34,18 @@ class PosteriorHistory:
 
     @property
     def nbytes(self) -> int:
-        """About how much memory it takes."""
+        """Approximate memory, in bytes."""
         return self.beliefs.nbytes + self.judgments.nbytes + self.early_states.nbytes
 
     @property
     def state(self) -> Array:
-        """The posteriors' numbers, (numbers, N)."""
+        """Posterior parameters now, (numbers, N)."""
         return self.beliefs.state
 
     def earlier_states(self, item_number: int) -> list[tuple[int, list[float]]]:
-        """(judgments, state) of an item at each of `EARLY` that lies behind it; the present one is not among them."""
+        """Return (judgments, state) of an item at each of `EARLY_JUDGMENTS` that it has passed, without the present
+        state.
+        """
         return [
             (judgments, self.early_states[k, :, item_number].tolist())
             for k, judgments in enumerate(EARLY_JUDGMENTS)
@@ -49,7 +54,7 @@ class PosteriorHistory:
 
 
 def initial_history(beliefs: LawBeliefs) -> PosteriorHistory:
-    """Nobody has answered."""
+    """Return the history before the first answer."""
     numbers, n_items = beliefs.state.shape
     return PosteriorHistory(
         beliefs, np.zeros(n_items, np.intp), np.full((len(EARLY_JUDGMENTS), numbers, n_items), np.nan)
@@ -57,8 +62,9 @@ def initial_history(beliefs: LawBeliefs) -> PosteriorHistory:
 
 
 def extend_history(history: PosteriorHistory, hits: Sequence[AnsweredHit]) -> PosteriorHistory:
-    """The course after these HITs too, in their order; one without items is an answer that says nothing. Raises what
-    the law raises.
+    """Return the history after these HITs too, in their order. A HIT without items is an answer that judged nothing.
+
+    Raises what the law raises.
     """
     # Copies: the course that this one continues stays what it is.
     extended = PosteriorHistory(
@@ -73,7 +79,7 @@ def extend_history(history: PosteriorHistory, hits: Sequence[AnsweredHit]) -> Po
 def add_judgments_to_history(
     history: PosteriorHistory, items: Sequence[int], states: Iterable[tuple[float, ...]]
 ) -> None:
-    """Count a judgment of each item, and keep the state it led to if it is one of `EARLY`."""
+    """Count a judgment of each item, and keep the state it led to if its number is one of `EARLY_JUDGMENTS`."""
     for number, state in zip(items, states, strict=False):  # a law may have changed other items too, after these
         history.judgments[number] += 1
         if (judgments := history.judgments.item(number)) in EARLY_JUDGMENTS:

@@ -1,4 +1,4 @@
-"""How much annotators' own answers imply, in a campaign that does not ask such pairs: kept up with, and in words."""
+"""Implied pairs: how many pairs annotators' own answers imply, updated as answers come in, and in words."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -11,7 +11,7 @@ from app.inference.preferences.implied_pairs import Implications, ImpliedCounts
 
 @dataclass(frozen=True)
 class ImpliedState:
-    """After so many answers: what follows from those of each annotator."""
+    """Implied pairs of each annotator after `answers` answers."""
 
     answers: int = 0
     orders: Mapping[int, Implications] = field(default_factory=dict)
@@ -22,12 +22,12 @@ class ImpliedState:
 
     @property
     def tally(self) -> ImpliedCounts:
-        """Of all annotators."""
+        """Counts over all annotators."""
         return sum((order.tally for order in self.orders.values()), ImpliedCounts())
 
 
 def extend_implied(state: ImpliedState, hits: Sequence[AnsweredHit]) -> ImpliedState:
-    """After these HITs of two items too, of which `shares` of a scale were given; `past` stays as it is."""
+    """Return the state after these HITs of two items too, with values as shares of a scale; `state` is not changed."""
     changed = {
         annotator: deepcopy(state.orders[annotator]) if annotator in state.orders else Implications()
         for annotator in {hit.annotator for hit in hits}
@@ -38,7 +38,7 @@ def extend_implied(state: ImpliedState, hits: Sequence[AnsweredHit]) -> ImpliedS
 
 
 def implied_pairs_text(tally: ImpliedCounts) -> str:
-    """How much was saved, and at what risk."""
+    """Describe how many pairs were saved, and how often implied pairs are wrong."""
     saved = f"{pluralize(tally.not_asked, 'pair')} not asked: annotators’ own answers imply them."
     if (wrong := tally.wrong_share_interval()) is None:
         return f"{saved} No such pair was asked anyway yet."

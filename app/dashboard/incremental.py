@@ -1,7 +1,7 @@
-"""What follows from the responses in order, kept up with for the campaigns that someone looks at through this process.
+"""Incremental replays: results of all responses, updated with each new one, for the campaigns that this process shows.
 
-Each response is read once: what is settled is kept, so each look reads what came since. After a start of the server a
-long campaign is caught up with in steps, a part of a second each, and no page waits for the whole of it.
+Each response is read once: settled results are kept, so each poll reads only the new responses. After a start of the
+server, a long campaign is caught up with in steps of a part of a second, and no page waits for the whole of it.
 """
 
 import asyncio
@@ -34,7 +34,12 @@ REPLAY_BUDGET_SECONDS = 0.3
 
 
 class ReplayedState(Protocol):
-    """What follows from a campaign's first responses; answers: how many those are. nbytes: of memory, about."""
+    """Result of a campaign's first `answers` responses.
+
+    Attributes:
+        answers: Number of these responses.
+        nbytes: Approximate memory, in bytes.
+    """
 
     @property
     def answers(self) -> int: ...
@@ -48,13 +53,21 @@ P = TypeVar("P", bound=ReplayedState)
 
 @dataclass(frozen=True)
 class ReplayPosition(Generic[P]):
-    """What follows from the responses that count: those written before the watermark `since`, and of those written
-    between it and `until` the ones with numbers up to `seq`. total: how many there are before `until`, once it is
-    known.
+    """Result of the counting responses that were read so far.
 
-    So a response may follow one with a higher number, but none that it shares an item with, nor any under a law that
-    keeps more than posteriors: these wait for each other. The order of others makes no difference to any item, to the
-    last bit; a point of a curve may count one of them for the other.
+    These are the responses written before the watermark `since` and, of those written between `since` and `until`, the
+    ones with numbers up to `seq`.
+
+    So a response may be replayed after one with a higher number, but never after one that shares an item with it, nor
+    under a law that keeps more than posteriors: such responses wait for each other when they are written. The order of
+    others makes no difference to any item, to the last bit; a point of a curve may count one of them for the other.
+
+    Attributes:
+        state: Result of these responses.
+        since: Watermark before which everything is read; None at the beginning.
+        until: Watermark of the last poll.
+        seq: Number of the last response read between the two watermarks.
+        total: Number of responses before `until`, 0 until it is known.
     """
 
     state: P
@@ -65,44 +78,46 @@ class ReplayPosition(Generic[P]):
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left of what was found at the last look."""
+        """True if all responses of the last poll are read."""
         return self.since == self.until
 
     @property
     def remaining(self) -> int:
-        """How many responses are left of that."""
+        """Number of responses of the last poll that are not read yet."""
         return max(0, self.total - self.state.answers)
 
 
 @dataclass
 class IncrementalReplay(ABC, Generic[P]):
-    """What is settled, by campaign and criterion, that which was asked for last at the end."""
+    """Positions of one kind of replay, by campaign and criterion; the position used last is at the end."""
 
     positions: dict[tuple[int, int], ReplayPosition[P]] = field(default_factory=dict)
 
     @abstractmethod
     async def initial_state(self, connection: AsyncConnection, campaign: Any) -> P:
-        """Of a launched campaign before its first answer."""
+        """Return the state of a launched campaign before its first answer."""
 
     async def load_hits(
         self, connection: AsyncConnection, campaign: Any, **filters: Any
     ) -> list[tuple[int, AnsweredHit]]:
-        """Numbers of such responses, and how this follows them; which: see `stream.responses`."""
+        """Load responses as numbered HITs for this replay; for `filters` see `load_responses`."""
         found_responses = await load_responses(connection, campaign.id, criterion=criterion_number(campaign), **filters)
         return [(one.seq, self.response_to_hit(campaign, one)) for one in found_responses]
 
     def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
-        """A response as this follows it: its values on 0 to 1, whatever the law reads."""
+        """Return a response as a HIT for this replay: its values on 0 to 1, whatever the law reads."""
         return AnsweredHit(response.annotator, response.items, design_of(campaign).to_shares(response.values))
 
     @abstractmethod
     def extend_state(self, state: P, hits: list[AnsweredHit], total: int) -> P:
-        """After these HITs too, of `total` that there are. A thread runs it; it leaves `past` as it is."""
+        """Return the state after these HITs too, out of `total`. Runs in a thread and must not change `state`."""
 
     async def load_newest(
         self, connection: AsyncConnection, campaign: Any, *, clock: Callable[[], float] = time.monotonic
     ) -> ReplayPosition[P]:
-        """As of now, or as far as patience goes; the next call goes on with it."""
+        """Return the position as of now, or as far as `REPLAY_BUDGET_SECONDS` allow; the next call continues from
+        there.
+        """
         deadline = clock() + REPLAY_BUDGET_SECONDS
         position, has_looked = self.cached_position(campaign), False
         while position is None or not (position.is_done and has_looked):
@@ -117,7 +132,7 @@ class IncrementalReplay(ABC, Generic[P]):
     async def find_new_responses(
         self, connection: AsyncConnection, campaign: Any, position: ReplayPosition[P] | None
     ) -> ReplayPosition[P]:
-        """With what is new to be followed; from the beginning where nothing is known, or worth anything any more."""
+        """Poll for new responses; start from the beginning where there is no position, or the position is stale."""
         watermark, first_new_seq, since = await poll_changes(
             connection, campaign.id, position.since if position else None
         )
@@ -134,7 +149,7 @@ class IncrementalReplay(ABC, Generic[P]):
     async def replay_batch(
         self, connection: AsyncConnection, campaign: Any, position: ReplayPosition[P]
     ) -> ReplayPosition[P]:
-        """After some more of these responses."""
+        """Replay the next batch of the responses found."""
         after, since, until = position.seq, position.since, position.until
         rows = await self.load_hits(
             connection, campaign, after=after, since=since, until=until, limit=RESPONSES_PER_REPLAY_BATCH
@@ -153,7 +168,7 @@ class IncrementalReplay(ABC, Generic[P]):
         return self.cache_position(campaign, new_position)
 
     def cached_position(self, campaign: Any) -> ReplayPosition[P] | None:
-        """What is settled of the campaign's revision, now asked for last."""
+        """Return the cached position if it is of the campaign's revision, and mark it as used last."""
         position = self.positions.pop(criterion_key(campaign), None)
         if position is None or position.until.revision != campaign.revision:
             return None
@@ -161,8 +176,10 @@ class IncrementalReplay(ABC, Generic[P]):
         return position
 
     def cache_position(self, campaign: Any, position: ReplayPosition[P]) -> ReplayPosition[P]:
-        """Of two that follow at once, the one that came further counts. Of too much, what nobody has asked for longest
-        has to start again.
+        """Cache a position, unless a concurrent replay came further.
+
+        While all positions take more than `MAX_REPLAY_BYTES`, drop the one that was unused longest; it has to start
+        again.
         """
         cached = self.cached_position(campaign)
         if cached is None or cached.state.answers <= position.state.answers:
@@ -175,9 +192,10 @@ class IncrementalReplay(ABC, Generic[P]):
 
 @dataclass
 class PrecisionReplay(IncrementalReplay[Precision]):
-    """How far annotators agree: the same whatever the law, and fast to follow.
+    """Replay of how far annotators agree: the same whatever the law, and fast.
 
-    told: of each campaign and criterion, the typical interval that was asked for last, and as of which watermark.
+    Attributes:
+        typical_intervals: Last typical interval by campaign and criterion, with the watermark at which it was computed.
     """
 
     typical_intervals: dict[tuple[int, int], tuple[Watermark, float]] = field(default_factory=dict)
@@ -185,9 +203,12 @@ class PrecisionReplay(IncrementalReplay[Precision]):
     async def load_typical_interval(
         self, connection: AsyncConnection, campaign: Any, *, in_time: bool = True
     ) -> float | None:
-        """The typical interval as of now; None while the answers are being read.
+        """Return the typical interval as of now; None while answers are being read.
 
-        in_time: whether there is time to read what is not known yet.
+        Args:
+            connection: An open connection.
+            campaign: The campaign, by one criterion.
+            in_time: False if there is no time to read new answers.
         """
         since, interval = self.typical_intervals.get(criterion_key(campaign), (None, 0.0))
         watermark, first_new_seq, _ = await poll_changes(connection, campaign.id, since)
@@ -203,7 +224,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
         return precision.initial_precision(law_of(campaign), await count_items_of_campaign(connection, campaign.id))
 
     def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
-        """None of its values where they have no order, and so no mean."""
+        """Drop values of unordered designs: they have no mean."""
         return (
             super().response_to_hit(campaign, response)
             if design_of(campaign).is_ordered
@@ -211,40 +232,35 @@ class PrecisionReplay(IncrementalReplay[Precision]):
         )
 
     def extend_state(self, state: Precision, hits: list[AnsweredHit], total: int) -> Precision:
-        """How far annotators agree by then."""
         return precision.extend_precision(state, hits, total=total)
 
 
 class HistoryReplay(IncrementalReplay[PosteriorHistory]):
-    """The posteriors by a replay of the campaign's law, for what they were earlier."""
+    """Replay of the campaign's law, which also tells earlier posteriors."""
 
     async def initial_state(self, connection: AsyncConnection, campaign: Any) -> PosteriorHistory:
-        """The priors."""
         return history.initial_history(await replay.initial_beliefs(connection, campaign))
 
     def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
-        """As the campaign's law takes it."""
+        """Return the response as the campaign's law reads it."""
         return law_hit(campaign, response)
 
     def extend_state(self, state: PosteriorHistory, hits: list[AnsweredHit], total: int) -> PosteriorHistory:  # noqa: ARG002  (it depends on no total)
-        """The posteriors by then."""
         return history.extend_history(state, hits)
 
 
 class ImpliedPairsReplay(IncrementalReplay[ImpliedState]):
-    """What annotators' own answers imply, of designs that compare pairs."""
+    """Replay of the pairs that annotators' own answers imply, for designs that compare pairs."""
 
     async def initial_state(self, connection: AsyncConnection, campaign: Any) -> ImpliedState:  # noqa: ARG002  (nothing)
-        """Nothing."""
         return ImpliedState()
 
     def extend_state(self, state: ImpliedState, hits: list[AnsweredHit], total: int) -> ImpliedState:  # noqa: ARG002  (it depends on no total)
-        """What they imply by then."""
         return implied.extend_implied(state, hits)
 
 
 class HaloReplay(IncrementalReplay[HaloState]):
-    """How far criteria are judged apart; ask for it by the first of them."""
+    """Replay of how far criteria are judged apart; callers pass the campaign by its first criterion."""
 
     async def initial_state(self, connection: AsyncConnection, campaign: Any) -> HaloState:
         count = await count_items_of_campaign(connection, campaign.id)
@@ -253,7 +269,7 @@ class HaloReplay(IncrementalReplay[HaloState]):
     async def load_hits(
         self, connection: AsyncConnection, campaign: Any, **filters: Any
     ) -> list[tuple[int, AnsweredHit]]:
-        """By all criteria together."""
+        """Load HITs with the values of all criteria together."""
         hits_by_criterion = [
             await super(HaloReplay, self).load_hits(connection, criterion_view, **filters)
             for criterion_view in criterion_views(campaign)
@@ -264,13 +280,12 @@ class HaloReplay(IncrementalReplay[HaloState]):
         ]
 
     def extend_state(self, state: HaloState, hits: list[AnsweredHit], total: int) -> HaloState:  # noqa: ARG002  (of no total)
-        """What they add up to by then."""
         return halo.extend_halo(state, hits)
 
 
 @dataclass(frozen=True)
 class IncrementalReplays:
-    """All that is kept up with."""
+    """All incremental replays of this process."""
 
     precisions: PrecisionReplay = field(default_factory=PrecisionReplay)
     histories: HistoryReplay = field(default_factory=HistoryReplay)

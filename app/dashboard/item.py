@@ -1,4 +1,4 @@
-"""One item: its posterior as a curve, now and after its first judgments, and who said what."""
+"""One item: its posterior as a curve, now and after its first judgments, and the answers about it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -47,8 +47,15 @@ LIST_ANSWERS_ABOUT_ITEM = text(f"""
 
 @dataclass(frozen=True)
 class PosteriorCurve:
-    """A posterior after a number of judgments: score and the ends of its 95 % interval as places of their unit, 0 to
-    100, and its density along these. label: the likeliest one, where classes are counted.
+    """Posterior of an item after a number of judgments, in places of its unit, 0 to 100.
+
+    Attributes:
+        judgments: Number of judgments.
+        score: The score.
+        low: Lower end of the 95 % interval.
+        high: Upper end of the 95 % interval.
+        density: Density along the places of `ItemPage.x`.
+        label: Likeliest label, where classes are counted.
     """
 
     judgments: int
@@ -60,17 +67,23 @@ class PosteriorCurve:
 
     @property
     def outside(self) -> bool:
-        """Whether the score lies beside its interval, as the mode of a skewed Beta can."""
+        """True if the score lies outside its interval, as the mode of a skewed Beta can."""
         return not self.low <= self.score <= self.high
 
 
 @dataclass(frozen=True)
 class ItemJudgment:
-    """One judgment of the item, as it was given; weight (0 to 1) and corrected score, in points, are None where all
-    that count do alike.
+    """One judgment of the item, as it was given.
 
-    counts: whether no decision leaves it out. value: as it was stored. by_criterion: as it was given by each of several
-    criteria.
+    Attributes:
+        annotator: Name of the annotator.
+        answer_text: The judgment in words.
+        received_at: When it came.
+        counts: False if a decision excludes it.
+        value: The stored value.
+        by_criterion: The judgment in words by each of several criteria.
+        weight: Weight, 0 to 1; None where all judgments that count weigh the same.
+        corrected: Corrected score, in points; None where no judgment is corrected.
     """
 
     annotator: str
@@ -85,7 +98,7 @@ class ItemJudgment:
 
 @dataclass(frozen=True)
 class UnableAnnotator:
-    """Somebody who could not judge the item, and why."""
+    """Annotator who could not judge the item, and the reason."""
 
     annotator: str
     reason: str
@@ -95,12 +108,21 @@ class UnableAnnotator:
 
 @dataclass(frozen=True)
 class ItemPage:
-    """An item with its posterior (`row`: texts, state, judgments), its curve now and those before, over `x`, places of
-    the unit of its scores; the answers, newest first; their mean and the ends of its calibrated interval, places of the
-    unit of means, None if there is none. labels: how often each class was given, where values are classes. unable: who
-    could not judge it. drawn: the item as annotators see it. criteria: of several, its posterior now by each, by name,
-    without densities. remarks: the newest things that annotators said of it besides, None where nobody is
-    asked and nobody was.
+    """An item, its posterior and the answers about it.
+
+    Attributes:
+        row: Texts, state and number of judgments.
+        x: Places at which densities are drawn, in the unit of scores.
+        now: Posterior now.
+        earlier: Posteriors after the first judgments.
+        answers: Answers, newest first.
+        calibrated: Mean of the answers and ends of its calibrated interval, in the unit of means; None if there is
+            none.
+        labels: How often each class was given, where values are classes.
+        unable: Annotators who could not judge the item.
+        drawn: The item as annotators see it.
+        criteria: Posterior now by each of several criteria, by name, without densities.
+        remarks: Newest remarks of annotators about the item; None if the campaign asks for none and has none.
     """
 
     row: Row[Any]
@@ -117,7 +139,7 @@ class ItemPage:
 
     @property
     def weighted_mean(self) -> float | None:
-        """Of the corrected scores; None where all count alike."""
+        """Weighted mean of the corrected scores; None where all judgments weigh the same."""
         counted = [answer for answer in self.answers if answer.counts]
         weight = np.array([answer.weight for answer in counted], np.float64)
         corrected = np.array([answer.corrected for answer in counted], np.float64)
@@ -125,14 +147,17 @@ class ItemPage:
 
     @property
     def curves(self) -> dict[str, Any]:
-        """What the script draws."""
+        """Curves that the script of the page draws."""
         return {"x": self.x, "now": asdict(self.now), "earlier": [asdict(curve) for curve in self.earlier]}
 
 
 async def load_item_page(
     connection: AsyncConnection, campaign: Any, external_id: str, history: PosteriorHistory, intervals: ModeratedMeans
 ) -> ItemPage:
-    """The item its researcher calls `external_id`; give it a `snapshot`. Raises `NotFound` (`item_not_found`)."""
+    """Load an item by the id that its researcher gave it. Raises `NotFound` (`item_not_found`).
+
+    The connection must come from `open_snapshot`.
+    """
     statement = select(posteriors, items.c.external_id, items.c.shown).join_from(
         items, posteriors, JOIN_ITEM_TO_POSTERIOR
     )
@@ -174,7 +199,7 @@ async def load_item_page(
 
 
 async def load_item_remarks(connection: AsyncConnection, campaign: Any, external_id: str) -> remarks.RemarksPage | None:
-    """The newest comments and flags on an item."""
+    """Load the newest comments and flags on an item; None if the campaign shows none."""
     if not await remarks.should_show_remarks(connection, campaign):
         return None
     return await remarks.load_remarks_page(
@@ -183,7 +208,12 @@ async def load_item_remarks(connection: AsyncConnection, campaign: Any, external
 
 
 def curves_by_criterion(campaign: Any, rows: Sequence[Row[Any]]) -> dict[str, PosteriorCurve]:
-    """An item's posterior by each criterion, without its density. rows: one for each, in their order."""
+    """Return an item's posterior by each criterion, without its density.
+
+    Args:
+        campaign: The campaign.
+        rows: Posteriors of the item, one for each criterion, in their order.
+    """
     family, empty_grid = law_of(campaign).family, np.zeros(0)
     return {
         criterion_view.criterion_name: posterior_curve(
@@ -196,7 +226,7 @@ def curves_by_criterion(campaign: Any, rows: Sequence[Row[Any]]) -> dict[str, Po
 async def load_item_answers(
     connection: AsyncConnection, campaign: Any, item_number: int
 ) -> tuple[list[ItemJudgment], list[UnableAnnotator]]:
-    """Who said what of an item, and who could not judge it, newest first."""
+    """Load the answers about an item and the annotators who could not judge it, newest first."""
     designs = [design_of(one) for one in criterion_views(campaign)]
     rows = (await connection.execute(LIST_ANSWERS_ABOUT_ITEM, {"campaign": campaign.id, "number": item_number})).all()
     unable = [
@@ -212,7 +242,7 @@ async def load_item_answers(
 
 
 def split_answer_by_criterion(row: Row[Any], criterion_count: int) -> list[Response]:
-    """An answer by each of so many criteria."""
+    """Split a stored answer into one response for each criterion."""
     size = len(row.items)
     parts = [row.values[k * size : (k + 1) * size] for k in range(criterion_count)]
     return [Response.from_stored(row.seq, row.annotator_id, row.items, part) for part in parts]
@@ -233,7 +263,7 @@ def build_item_judgment(
 def add_judgment_weights(
     answers: Sequence[ItemJudgment], weights: Sequence[float], corrected_scores: Sequence[float]
 ) -> list[ItemJudgment]:
-    """With what those that count do count for, which is told first to last."""
+    """Add weights and corrected scores, which are given first to last, to the answers that count."""
     remaining, weighted_answers = list(zip(weights, corrected_scores, strict=True)), []
     for answer in answers:
         if answer.counts:
@@ -245,7 +275,7 @@ def add_judgment_weights(
 
 
 def calibrated_mean_and_interval(estimates: ModeratedMeans) -> tuple[float, float, float] | None:
-    """Mean, low and high of one item, as places of their unit."""
+    """Mean, low and high of one item, as places of their unit; None where there is no interval."""
     mean, low, high = (MAX_POINTS * float(value[0]) for value in (estimates.mean, *estimates.interval()))
     return (mean, low, high) if low <= high else None
 
@@ -253,7 +283,15 @@ def calibrated_mean_and_interval(estimates: ModeratedMeans) -> tuple[float, floa
 def posterior_curve(
     family: PosteriorFamily, judgments: int, state: Sequence[float], grid_points: Array, classes: Sequence[str]
 ) -> PosteriorCurve:
-    """A posterior at `x`, both on the scale of the law; classes: what they are called, if there are any."""
+    """Evaluate a posterior at `grid_points`, on the scale of the law.
+
+    Args:
+        family: Family of the posterior.
+        judgments: Number of judgments behind it.
+        state: Its parameters.
+        grid_points: Where the density is evaluated, (n,), on the scale of the law.
+        classes: Names of the classes, if there are any.
+    """
     score, low, high = (float(value) * MAX_POINTS for value in (family.score(*state), *family.interval(*state)))
     label = (
         leading_labels(classes, family.most_counted_class(family.stack_states([state])))[0]
@@ -266,7 +304,7 @@ def posterior_curve(
 
 
 def density_grid(support: tuple[float, float], score: float, variance: float) -> Array:
-    """Where the curve is drawn: the middles of equal steps, since a density may be infinite at the very ends."""
+    """Return where the curve is drawn: the middles of equal steps, since a density may be infinite at the very ends."""
     low, high = support
     if not np.isfinite(low) or not np.isfinite(high):
         half_width = 4 * variance**0.5

@@ -35,7 +35,7 @@ LiveAddress = tuple[str, int]  # a campaign by its slug, and the number of the c
 
 @dataclass
 class StateBroadcast:
-    """One campaign by a criterion: the newest state, and a bell that rings when there is a newer one."""
+    """Newest state of one campaign by a criterion, and an event that is set when there is a newer one."""
 
     viewers: int = 0
     state: DashboardState | None = None
@@ -67,7 +67,7 @@ class LiveDashboards:
         self.stopping = False
 
     async def load_state(self, campaign: Any, *, now: datetime) -> DashboardState:
-        """The state for a page: the one its viewers share, else one made for it."""
+        """Return the state for a page: the one that its viewers share, or one made for it."""
         broadcast = self.broadcasts.get((campaign.slug, criterion_number(campaign)))
         if broadcast is not None and broadcast.state is not None:
             return broadcast.state
@@ -77,7 +77,7 @@ class LiveDashboards:
     async def stream_states(
         self, slug: str, criterion: int = 0, *, seen_version: str = ""
     ) -> AsyncGenerator[DashboardState | None]:
-        """The newest state unless its version is `seen`, then every newer one; None while nothing happens."""
+        """Yield the newest state unless its version is `seen_version`, then every newer one; None as a heartbeat."""
         address = slug, criterion
         broadcast = self.join_broadcast(address)
         try:
@@ -114,9 +114,9 @@ class LiveDashboards:
                 del self.broadcasts[address]
 
     async def watch_campaign(self, address: LiveAddress, broadcast: StateBroadcast) -> None:
-        """Look every tick; compute when something changed, never twice within the period.
+        """Poll every tick; compute when something changed, never twice within `MIN_COMPUTE_SECONDS`.
 
-        While the database is away, viewers keep what they have, and the next tick asks again.
+        While the database is away, viewers keep their last state, and the next tick asks again.
         """
         loop = asyncio.get_running_loop()
         old_marker: ChangeMarker | None = None
@@ -138,9 +138,9 @@ class LiveDashboards:
     async def publish_if_changed(
         self, address: LiveAddress, old_marker: ChangeMarker | None, broadcast: StateBroadcast
     ) -> ChangeMarker | None:
-        """The campaign's marker; when it differs from `before`, a new state is published first.
+        """Publish a new state if the campaign's marker differs from `old_marker`, and return the new marker.
 
-        None while a part of the past is not replayed yet, so that the next look goes on with it.
+        Return None while answers are still being replayed, so that the next poll continues.
         """
         now = await self.clock()
         async with self.database.connect() as connection:
@@ -167,10 +167,10 @@ class LiveDashboards:
 
     @contextmanager
     def end_streams_on_signals(self) -> Iterator[None]:
-        """End the streams when the process is told to stop.
+        """End the streams when the process gets a signal to stop.
 
-        The server waits for open replies before it lets the application shut down, so the streams must hear of the
-        signal themselves. What handled it before still does.
+        The server waits for open replies before it lets the application shut down, so the streams must handle the
+        signal themselves. The previous handler still runs.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -197,7 +197,7 @@ class LiveDashboards:
 
 
 async def wait_for_change(changed: asyncio.Event) -> bool:
-    """Whether something happened before it was time to tell viewers that nothing did."""
+    """Return whether the event was set before the next heartbeat is due."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LIVE_HEARTBEAT_SECONDS):
             await changed.wait()

@@ -1,4 +1,4 @@
-"""A campaign's page for researchers: the page, its live updates, and what lies behind its charts."""
+"""A campaign's page for researchers: the page itself, its live updates, and the data behind its charts."""
 
 import csv
 import io
@@ -75,8 +75,10 @@ def get_live_dashboards(request: Request) -> LiveDashboards:
 
 
 async def load_launched_campaign(database: Database, slug: str, criterion: CriterionNameQuery = "") -> Any:
-    """The campaign, by the criterion of the address. Raises `Conflict` (`not_launched`) for a draft, which has no
-    posteriors to show, and `NotFound` (`criterion_not_found`).
+    """Load the campaign by the criterion in the address.
+
+    Raises `Conflict` (`not_launched`) for a draft, which has no posteriors to show, and `NotFound`
+    (`criterion_not_found`).
     """
     async with database.connect() as connection:
         campaign = find_criterion(await lifecycle.find_campaign(connection, slug), criterion)
@@ -92,7 +94,7 @@ LaunchedCampaign = Annotated[Any, Depends(load_launched_campaign)]
 async def campaigns_page(
     request: Request, database: Database, access: CurrentAccess, now: Now, *, archived: bool = False
 ) -> HTMLResponse:
-    """The campaigns that are there for them, or those that were archived."""
+    """Show the campaigns that the user may see, or the archived ones."""
     async with database.begin() as connection:
         rows = await summaries.load_campaign_list(connection, archived=archived, access=access)
         campaign_paces = await campaign_list.load_campaign_paces(
@@ -111,7 +113,7 @@ async def campaigns_page(
 async def dashboard_page(
     request: Request, database: Database, access: CurrentAccess, *, slug: str, view: ItemsViewQuery, now: Now
 ) -> HTMLResponse:
-    """The whole page, or for our script the parts that depend on its address: the head, the table, the item."""
+    """Show the whole page, or for our script the parts that depend on the address: the head, the table, the item."""
     async with database.connect() as connection:
         campaign = await lifecycle.find_campaign(connection, slug)
         arm = await experiment_arms.find_campaign_arm(connection, campaign.id, access)
@@ -172,7 +174,6 @@ async def dashboard_page(
 async def load_viewed_item(
     database: Database, campaign: Any, items_view: table.ItemsView, state: DashboardState
 ) -> item.ItemPage:
-    """The view's item."""
     async with open_snapshot(database) as connection:
         return await item.load_item_page(connection, campaign, items_view.item, state.history, state.intervals)
 
@@ -181,7 +182,9 @@ async def load_viewed_item(
 async def stream_events(
     request: Request, database: Database, campaign: LaunchedCampaign, last_event_id: Annotated[str, Header()] = ""
 ) -> StreamingResponse:
-    """Server-sent events: the newest state now, then each that differs. A state's version is its event's id."""
+    """Stream server-sent events: the newest state now, then each that differs. The id of an event is its state's
+    version.
+    """
 
     async def stream() -> AsyncIterator[bytes]:
         yield RECONNECT_EVENT
@@ -203,7 +206,9 @@ def format_state_event(state: DashboardState) -> bytes:
 
 
 def require_heatmap(campaign: Any, state: DashboardState) -> Heatmap:
-    """The match quality of all pairs. Raises `NotFound` (`figure_not_found`) where items stand on no scale."""
+    """Return the match quality of all pairs. Raises `NotFound` (`figure_not_found`) where items have no scores on a
+    scale.
+    """
     if state.heatmap is None:
         raise NotFound(
             f"The items of “{campaign.name}” have labels, and stand on no scale on which pairs could be near.",
@@ -214,7 +219,7 @@ def require_heatmap(campaign: Any, state: DashboardState) -> Heatmap:
 
 @router.get("/match-quality")
 async def match_quality_page(request: Request, campaign: LaunchedCampaign, now: Now) -> HTMLResponse:
-    """The heatmap as a table: for each item, or group of items, the one it is best compared with."""
+    """Show the heatmap as a table: for each item, or group of items, the one with which it is best compared."""
     state = await get_live_dashboards(request).load_state(campaign, now=now)
     heatmap, labels = require_heatmap(campaign, state), state.figures["heatmap"]["labels"]
     unit = design_of(campaign).score_unit(law_of(campaign))
@@ -231,7 +236,7 @@ async def match_quality_page(request: Request, campaign: LaunchedCampaign, now: 
 
 @router.get("/match-quality.csv")
 async def match_quality_csv_file(request: Request, campaign: LaunchedCampaign, now: Now) -> Response:
-    """All cells of the heatmap, to four decimals."""
+    """Return all cells of the heatmap, to four decimals."""
     state = await get_live_dashboards(request).load_state(campaign, now=now)
     heatmap, labels = require_heatmap(campaign, state), state.figures["heatmap"]["labels"]
     out = io.StringIO()
@@ -246,7 +251,7 @@ async def match_quality_csv_file(request: Request, campaign: LaunchedCampaign, n
 async def item_figure_svg(
     request: Request, database: Database, campaign: LaunchedCampaign, view: ItemsViewQuery, now: Now
 ) -> Response:
-    """The posterior of the view's item, now and before."""
+    """Draw the posterior of the viewed item, now and after its first judgments."""
     state = await get_live_dashboards(request).load_state(campaign, now=now)
     design, law = design_of(campaign), law_of(campaign)
     item_page = await load_viewed_item(database, campaign, view, state)
@@ -258,7 +263,7 @@ async def item_figure_svg(
 async def scores_figure_svg(
     request: Request, database: Database, campaign: LaunchedCampaign, view: ItemsViewQuery, now: Now
 ) -> Response:
-    """The rows of the view with their intervals."""
+    """Draw the rows of the view with their intervals."""
     state = await get_live_dashboards(request).load_state(campaign, now=now)
     async with database.connect() as connection:
         items_page = await table.load_items_page(connection, campaign, view, state.intervals)
@@ -275,7 +280,7 @@ async def scores_figure_svg(
 async def campaign_figure_svg(
     request: Request, campaign: LaunchedCampaign, name: Literal["distribution", "pace", "uncertainty"], now: Now
 ) -> Response:
-    """What the histogram, the bars and the curve of uncertainty show, with times in UTC."""
+    """Draw the histogram, the pace or the curve of uncertainty, with times in UTC."""
     state = await get_live_dashboards(request).load_state(campaign, now=now)
     if name == "pace":
         return inline_file_response(

@@ -1,7 +1,7 @@
-"""How well a campaign knows its items by what annotators' disagreement tells, now and as answers came in.
+"""Precision of a campaign: how well it knows its items by the disagreement of annotators, now and as answers came in.
 
-Pure: it follows from the responses in order, however they are cut into pieces, and not from the update law; but what
-its judgments say to that law, for the campaign's goal, is kept up with too.
+Pure: it follows from the responses in order, however they are cut into batches, and not from the update law. The
+evidence of the judgments for that law, which the campaign's goal needs, is updated here too.
 """
 
 from collections.abc import Sequence
@@ -29,10 +29,14 @@ def typical_interval(estimates: ModeratedMeans) -> float:
 
 @dataclass(frozen=True)
 class Precision:
-    """A campaign of N items after `answers` responses.
+    """Precision of a campaign of N items after `answers` responses.
 
-    evidence: what its judgments add up to, scores in [0, 1], and say to its law.
-    typical: the typical interval after 0, `step`, 2 `step`, ... responses, up to `answers`; at most MOST_POINTS + 1.
+    Attributes:
+        evidence: Sums of the judgments, scores in [0, 1], and their evidence for the law.
+        answers: Number of responses.
+        step: Number of responses between two points of the curve.
+        typical_intervals: Typical interval after 0, `step`, 2 `step`, ... responses, up to `answers`; at most
+        MAX_CURVE_POINTS + 1.
     """
 
     evidence: GoalEvidence
@@ -42,20 +46,20 @@ class Precision:
 
     @cached_property
     def intervals(self) -> ModeratedMeans:
-        """Each item's mean and its calibrated interval."""
+        """Mean and calibrated interval of each item."""
         return moderate_means(self.evidence.tally)
 
     @property
     def nbytes(self) -> int:
-        """About how much memory it takes."""
+        """Approximate memory, in bytes."""
         return self.evidence.nbytes
 
     def newest_typical_interval(self) -> float:
-        """The typical interval after all these responses; linear in N."""
+        """Return the typical interval after all these responses, in time linear in N."""
         return typical_interval(self.intervals)
 
     def interval_points(self) -> list[tuple[int, float]]:
-        """The typical interval as (responses, ± points), the newest at its end."""
+        """Return the typical interval as (responses, ± points), the newest at the end."""
         points = [(k * self.step, value) for k, value in enumerate(self.typical_intervals)]
         if self.answers % self.step:
             points.append((self.answers, self.newest_typical_interval()))
@@ -63,16 +67,21 @@ class Precision:
 
 
 def initial_precision(law: Law, n_items: int) -> Precision:
-    """Nobody has answered."""
+    """Return the precision before the first answer."""
     return Precision(GoalEvidence.empty(law, n_items), 0, 1, [MAX_POINTS / 2])
 
 
 def extend_precision(precision: Precision, hits: Sequence[AnsweredHit], *, total: int = 0) -> Precision:
-    """After these HITs too, in their order; their values on 0 to 1.
+    """Return the precision after these HITs too, in their order, with values on 0 to 1.
 
-    total: how many responses there are at least; known from the start, it spares points that would be dropped again.
-    Until half of the items are judged, points cost nothing; by then so many HITs lie between two of them that a look
-    at the newest meets few, however large N is.
+    Until half of the items are judged, points cost nothing; by then so many HITs lie between two of them that an update
+    computes few, however large N is.
+
+    Args:
+        precision: Precision before these HITs.
+        hits: New HITs, in order.
+        total: Lower bound of the number of responses; known from the start, it spares points that would be dropped
+            again.
     """
     evidence, answers, step, points = (
         precision.evidence,
@@ -99,7 +108,9 @@ def extend_precision(precision: Precision, hits: Sequence[AnsweredHit], *, total
 
 
 def count_hits_below_half(tally: Tally, hits: Sequence[AnsweredHit]) -> int:
-    """After how many of these HITs surely fewer than half of the items are judged: nothing is known of the median."""
+    """Return after how many of these HITs fewer than half of the items are certainly judged: the median is unknown
+    there.
+    """
     judged = np.count_nonzero(tally.judgments) + np.cumsum([len(hit.items) for hit in hits])
     return int(np.count_nonzero(2 * judged < len(tally.judgments)))
 

@@ -1,4 +1,4 @@
-"""What is read of a campaign for its page, as of one moment: counts from SQL, the rest from what is in memory."""
+"""Snapshot of a campaign for its page, as of one moment: counts from SQL, posteriors from memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,10 +51,27 @@ LIST_SCORES_OF_CRITERION = """
 
 @dataclass(frozen=True)
 class CampaignSnapshot:
-    """What was read of a campaign by a criterion, as of one moment: how many HITs count, those by minute, arrays (N,),
-    names if few.
+    """Data of a campaign by one criterion, as of one moment; arrays are (N,).
 
-    gone: which items have left the pool, since so many people could not judge them. settled: which are released.
+    Attributes:
+        campaign: The campaign, by the criterion by which it is read.
+        as_of: The moment, at most the end of the campaign.
+        hit_count: Number of HITs that count.
+        counts: First answer, number of annotators, open HITs.
+        simulated_hit_count: Number of HITs that simulated annotators answered.
+        hits_by_minute: HITs by minute since 1970.
+        item_names: Names of the items; empty if there are many.
+        score: Scores.
+        variance: Variances.
+        judgments: Numbers of judgments.
+        is_gone: Items that left the pool because too many annotators could not judge them.
+        is_settled: Items that are released, so no HIT asks about them.
+        precision: Precision by the disagreement of annotators.
+        history: Posteriors now and earlier.
+        implied: Implied pairs; None unless the campaign skips them.
+        halo: Halo between criteria; None where it cannot be estimated.
+        changes: Changes since the launch, from the audit log.
+        crowd_gone: True for a rehearsal whose crowd no process leads any more.
     """
 
     campaign: Any
@@ -78,33 +95,33 @@ class CampaignSnapshot:
 
     @property
     def drawn_judgments(self) -> Counts:
-        """The judgments of the items that are drawn: all but those that every HIT shows."""
+        """Judgments of the items that are drawn: all but those that every HIT shows."""
         return np.delete(self.judgments, self.campaign.always_shown)
 
     @property
     def judgments_left(self) -> int:
-        """Judgments still wanted."""
         return int(np.maximum(self.wanted_per_item - self.drawn_judgments, 0).sum())
 
     @property
     def judgments_wanted(self) -> int:
-        """Judgments in all."""
         return int(self.wanted_per_item.sum())
 
     @cached_property
     def wanted_per_item(self) -> Counts:
-        """Of the items that are drawn; of those that have left the pool or are settled, what they have."""
+        """Judgments wanted of each drawn item; for items that left the pool or are settled, the judgments that they
+        have.
+        """
         gone = np.delete(self.is_gone | self.is_settled, self.campaign.always_shown)
         return np.where(gone, self.drawn_judgments, int(self.campaign.judgments_per_item))
 
     @property
     def unread_answers(self) -> int:
-        """Answers that the calibrated intervals do not know yet."""
+        """Number of answers that the calibrated intervals do not include yet."""
         return self.hit_count - self.precision.answers
 
     @property
     def time_span(self) -> tuple[float, float]:
-        """Seconds since 1970, of the first answer and of this moment."""
+        """Times of the first answer and of this moment, in seconds since 1970."""
         now = self.as_of.timestamp()
         return min(self.counts.first_at.timestamp(), now) if self.counts.first_at else now, now
 
@@ -116,7 +133,7 @@ class CampaignSnapshot:
 async def load_campaign_snapshot(
     connection: AsyncConnection, cache: PosteriorCache, replays: IncrementalReplays, campaign: Any, *, now: datetime
 ) -> CampaignSnapshot:
-    """As of now, of a campaign that was launched, by the criterion by which it is read."""
+    """Load the snapshot of a launched campaign as of now, by the criterion by which it is read."""
     as_of = min(now, campaign.finished_at or now)
     simulated_hits = await count_made_up_hits(connection, campaign.id)  # first, so that they are never more than all
     counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, {"campaign": campaign.id, "now": now})).one()
@@ -145,8 +162,9 @@ async def load_campaign_snapshot(
 
 
 async def load_scores_and_variances(connection: Driver, campaign: Any, index: Index) -> tuple[Array, Array]:
-    """Score and variance of each item, (N,): those that decide what is asked, or, of several criteria, those of the one
-    by which the campaign is read.
+    """Load score and variance of each item, (N,) each.
+
+    Without criteria these are the ones that select items; with several, those of the criterion by which it is read.
     """
     if not campaign.criteria:
         return index.score.copy(), index.variance.copy()
@@ -158,7 +176,7 @@ async def load_scores_and_variances(connection: Driver, campaign: Any, index: In
 
 
 async def load_item_names(connection: AsyncConnection, campaign_id: int) -> list[str]:
-    """What the items of a small campaign are called, by number."""
+    """Load the names of a small campaign's items, by number."""
     statement = select(items.c.shown).where(items.c.campaign_id == campaign_id).order_by(items.c.number)
     return [shorten_item_name(shown) for shown in await connection.scalars(statement)]
 

@@ -1,4 +1,4 @@
-"""What a campaign's page shows to everyone who watches it: counts from SQL, the rest from the posteriors in memory."""
+"""State of a campaign's page that all its viewers share: counts from SQL, the rest from the posteriors in memory."""
 
 import asyncio
 import base64
@@ -49,10 +49,14 @@ UNCERTAINTY_NOTE = "How well the median item was known after so many HITs."
 
 @dataclass(frozen=True)
 class DashboardState:
-    """Everything that changes while one watches, ready for the page and for the browser.
+    """All figures of the page that change while someone watches, ready for the page and for the browser.
 
-    picture: the match quality of all pairs, None where scores are no places on a scale.
-    intervals: each item's mean and calibrated interval, on 0 to 1. behind: how many answers are not followed yet.
+    Attributes:
+        figures: Numbers and texts, ready for JSON.
+        heatmap: Match quality of all pairs; None where items have no scores on a scale.
+        intervals: Mean and calibrated interval of each item, on 0 to 1.
+        history: Posteriors now and earlier.
+        unread_answers: Number of answers that are not replayed yet.
     """
 
     figures: dict[str, Any]
@@ -63,21 +67,31 @@ class DashboardState:
 
     @cached_property
     def figures_json(self) -> str:
-        """The figures as JSON: equal figures give equal text."""
+        """Figures as JSON; equal figures give equal text."""
         return json.dumps(self.figures, separators=(",", ":"), sort_keys=True)
 
     @cached_property
     def version(self) -> str:
-        """Short and the same in every process, so that a reconnect anywhere finds out whether it missed something."""
+        """Short hash, the same in every process, so that a client that reconnects anywhere can tell whether it missed a
+        state.
+        """
         return hashlib.blake2b(self.figures_json.encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
 class ChangeMarker:
-    """Differs from the one before when an answer came in, a HIT was leased or ran out, the campaign's status or
-    revision changed, or a rehearsal lost its crowd or got it back.
+    """Marker of the state that differs from the previous one when the page would change.
 
-    looks: how many of those before it, one after another, found answers.
+    It changes when an answer came in, a HIT was leased or expired, the campaign's status or revision changed, or a
+    rehearsal lost its crowd or got it back.
+
+    Attributes:
+        status: Status of the campaign.
+        revision: Its revision.
+        open_hits: Number of leased HITs.
+        polls_with_answers: Number of polls in this sequence that found answers.
+        crowd_gone: True for a rehearsal without a crowd.
+        watermark: Watermark of this poll.
     """
 
     status: str
@@ -91,7 +105,7 @@ class ChangeMarker:
 async def load_change_marker(
     connection: AsyncConnection, campaign: Any, previous: ChangeMarker | None = None, *, now: datetime
 ) -> ChangeMarker:
-    """The marker as of now. Costs 0.3 ms."""
+    """Load the marker as of now, in 0.3 ms."""
     changes = await poll_changes(connection, campaign.id, previous.watermark if previous else None)
     open_hits = (await connection.execute(text(COUNT_LEASED_HITS), {"campaign": campaign.id, "now": now})).scalar_one()
     polls_with_answers = (previous.polls_with_answers if previous else 0) + (changes.first_new_seq is not None)
@@ -104,8 +118,9 @@ async def load_change_marker(
 async def load_dashboard_state(
     connection: AsyncConnection, cache: PosteriorCache, replays: IncrementalReplays, campaign: Any, *, now: datetime
 ) -> DashboardState:
-    """The state as of now of a campaign that was launched, by the criterion by which it is read. Drawing 100,000 items
-    takes 14 ms, so a thread does it.
+    """Load the state of a launched campaign as of now, by the criterion by which it is read.
+
+    Drawing 100,000 items takes 14 ms, so a thread does it.
     """
     return await asyncio.to_thread(
         draw_dashboard_state, await load_campaign_snapshot(connection, cache, replays, campaign, now=now)
@@ -113,7 +128,7 @@ async def load_dashboard_state(
 
 
 def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
-    """Everything that is shown, made of what was read."""
+    """Compute the state from a snapshot."""
     campaign, law, design = snapshot.campaign, law_of(snapshot.campaign), design_of(snapshot.campaign)
     family = law.family
     heatmap = (
@@ -153,7 +168,7 @@ def heatmap_figures(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, An
 
 
 def summary_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
-    """Is it going well, and how sure are we: the line at the top of the page."""
+    """Return the texts at the top of the page: how far the campaign is, and how sure its results are."""
     halo_texts = halos.halo_texts(snapshot.halo, criterion_names(snapshot.campaign)) if snapshot.halo else HaloTexts()
     return {
         "judgments": f"{snapshot.drawn_judgments.sum():,} of {snapshot.judgments_wanted:,}",
@@ -172,7 +187,7 @@ def summary_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
 
 
 def goal_text(snapshot: CampaignSnapshot) -> str:
-    """How far the campaign is from its goal; of many items that is looked at in the background alone."""
+    """Describe how far the campaign is from its goal; for many items only the background check computes that."""
     campaign = snapshot.campaign
     if campaign.goal == NO_GOAL:
         return ""
@@ -189,14 +204,14 @@ def goal_text(snapshot: CampaignSnapshot) -> str:
 
 
 def goal_heading(campaign: Any, progress: Progress | None) -> str:
-    """Whether the goal is reached, or can be no more."""
+    """Return a heading that says whether the goal is reached, or can no longer be reached."""
     if campaign.goal_reached == words_of_goal(campaign):
         return "Goal reached"
     return "Goal not reached" if campaign.status == "finished" and progress and not progress.is_reached else "Goal"
 
 
 def quick_goal_progress(snapshot: CampaignSnapshot) -> Progress | None:
-    """How near it is, if that can be told by the way."""
+    """Compute the progress towards the goal; None where that would take too long for a page."""
     campaign, evidence = snapshot.campaign, snapshot.precision.evidence
     if (
         len(snapshot.score) > MAX_ITEMS_FOR_QUICK_GOAL
@@ -210,7 +225,7 @@ def quick_goal_progress(snapshot: CampaignSnapshot) -> Progress | None:
 
 
 def measured_by_text(campaign: Any, progress: Progress) -> str:
-    """By what it is measured, where the campaign's law could measure it."""
+    """Describe how the goal is measured, for laws that could measure it."""
     law = law_of(campaign)
     if not law.fit:
         return ""
@@ -219,7 +234,8 @@ def measured_by_text(campaign: Any, progress: Progress) -> str:
 
 
 def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
-    """Where most judgments are by somebody who had judged the item before, which says little of the others."""
+    """Advise more annotators if most judgments are repeated ones by the same annotator, which say little about others.
+    """
     tally = snapshot.precision.evidence.tally
     if 2 * tally.annotators.sum() >= tally.judgments.sum():
         return ""
@@ -227,7 +243,7 @@ def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
 
 
 def released_items_text(count: int) -> str:
-    """How many items are settled and released."""
+    """Describe how many items are settled and released."""
     if count == 0:
         return ""
     are, them = ("is", "it") if count == 1 else ("are", "them")
@@ -235,14 +251,16 @@ def released_items_text(count: int) -> str:
 
 
 def open_hits_text(snapshot: CampaignSnapshot) -> str:
-    """How many people are at it; of a finished campaign no more than that they were."""
+    """Return "3 HITs open now", or "took part" for a finished campaign."""
     if snapshot.campaign.status == "finished":
         return "took part"
     return f"{pluralize(snapshot.counts.open_hits, 'HIT')} open now" if snapshot.counts.open_hits else "no HIT open now"
 
 
 def typical_interval_text(snapshot: CampaignSnapshot) -> str:
-    """How well the median item is known: its typical interval, or without an order the share of its likeliest label."""
+    """Describe how well the median item is known: its typical interval or, without an order, its likeliest label's
+    share.
+    """
     design = design_of(snapshot.campaign)
     if design.is_ordered:
         return design.unit.format_spread(typical_interval(snapshot.precision.intervals))
@@ -250,12 +268,13 @@ def typical_interval_text(snapshot: CampaignSnapshot) -> str:
 
 
 def interval_coverage(snapshot: CampaignSnapshot) -> tuple[float, float]:
-    """How many posterior intervals hold the mean of all annotators, as a share, and how many times as wide as the
-    calibrated one the median of them is; NaN while that is not known, and where they are in other units. Of points,
-    also where the law reads their order alone: its scores are meant to be on the same scale, and this says how far off
-    they are.
+    """Return the share of posterior intervals that hold the mean of all annotators, and their relative width.
 
-    Of some items spread over all: quantiles of a Beta for a million would take seconds.
+    The second number is how many times as wide as the calibrated interval the median posterior interval is. Both are
+    NaN while that is not known, and where the two are in other units. For points this is also computed where the law
+    reads their order alone: its scores are meant to be on the same scale, and this tells how far off they are.
+
+    Only some items, spread over all, are used: quantiles of a Beta for a million would take seconds.
     """
     law, design = law_of(snapshot.campaign), design_of(snapshot.campaign)
     family = law.family
@@ -268,7 +287,7 @@ def interval_coverage(snapshot: CampaignSnapshot) -> tuple[float, float]:
 
 
 def interval_coverage_text(share: float, width_factor: float) -> str:
-    """How far off the posterior intervals are."""
+    """Describe how far off the posterior intervals are."""
     if not np.isfinite(share):
         return ""
     wide = f"{width_factor:.1f} times as wide" if f"{width_factor:.1f}" != "1.0" else "about as wide"
@@ -276,7 +295,7 @@ def interval_coverage_text(share: float, width_factor: float) -> str:
 
 
 def simulated_answers_warning(snapshot: CampaignSnapshot) -> str:
-    """The warning about answers of `easel simulate`; none where there are none."""
+    """Warn of answers of `easel simulate`; empty where there are none."""
     if not snapshot.simulated_hit_count or snapshot.campaign.rehearsal_of:  # whose head says so
         return ""
     hits = pluralize(snapshot.hit_count, "HIT")
@@ -284,7 +303,7 @@ def simulated_answers_warning(snapshot: CampaignSnapshot) -> str:
 
 
 def pace_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
-    """The rate, and when it will be done; a campaign that takes no answers, or had none yet, has neither."""
+    """Describe the pace and the time left; a campaign that takes no answers, or had none yet, has neither."""
     if snapshot.counts.first_at is None:
         time_left, note = "no answer yet", "Bars appear with the first answer."
         if snapshot.hit_count:
@@ -303,18 +322,18 @@ def pace_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
 
 
 def time_left_text(snapshot: CampaignSnapshot) -> str:
-    """The time left of a campaign that runs, or that nobody answers."""
+    """Describe the time left of a running campaign, or how long it has had no answers."""
     hours = hours_left(snapshot)
     return silence_text(snapshot) or (f"about {pace.format_hours(hours)} left" if hours else "no estimate yet")
 
 
 def silence_text(snapshot: CampaignSnapshot) -> str | None:
-    """Return how long nobody has answered, in words; None while answers come in."""
+    """Describe how long no answer has come; None while answers come in."""
     return pace.describe_silence(snapshot.hits_by_minute, minutes_since_epoch(snapshot.as_of))
 
 
 def hours_left(snapshot: CampaignSnapshot) -> float | None:
-    """Until all that is wanted is answered, at the recent rate; None when there is too little to say."""
+    """Hours until all wanted judgments are given, at the recent rate; None where there is too little data."""
     if snapshot.counts.first_at is None or snapshot.campaign.status != "running":
         return None
     span = snapshot.as_of - snapshot.counts.first_at
@@ -324,12 +343,13 @@ def hours_left(snapshot: CampaignSnapshot) -> float | None:
 
 
 def drawn_items_per_hit(campaign: Any) -> int:
-    """How many items of a HIT get one of the judgments that are wanted."""
+    """Return how many items of a HIT get one of the wanted judgments."""
     return int(campaign.items_per_hit) - len(campaign.always_shown)
 
 
 def expected_finish_time(snapshot: CampaignSnapshot) -> int | None:
-    """When that is, in seconds since 1970, to the minute; None too while nobody answers."""
+    """Expected end of the campaign, in seconds since 1970, to the minute; None while it is unknown or no answers come.
+    """
     hours = hours_left(snapshot)
     if hours is None or silence_text(snapshot):
         return None
@@ -348,7 +368,7 @@ def histogram_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
 
 
 def uncertainty_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
-    """The typical interval as answers came in; `behind` says how many of them are not read yet."""
+    """Typical interval as answers came in; `behind` is the number of answers not read yet."""
     return {
         "points": typical_interval_curve(snapshot),
         "changes": [line.answers for line in snapshot.changes if line.answers is not None],
@@ -360,14 +380,16 @@ def uncertainty_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
 
 
 def typical_interval_curve(snapshot: CampaignSnapshot) -> list[list[float]]:
-    """The typical interval after so many responses, in the unit of means; what it cannot say is left out."""
+    """Typical interval after numbers of responses, in the unit of means; points that the unit cannot express are left
+    out.
+    """
     unit = design_of(snapshot.campaign).unit
     known = ((answers, unit.spread_value(places)) for answers, places in snapshot.precision.interval_points())
     return [[answers, round(value, 2)] for answers, value in known if value is not None]
 
 
 def score_domain(family: PosteriorFamily, score: Array, variance: Array) -> tuple[float, float]:
-    """The scale of the figures: where scores can lie; on an unbounded scale 0 to 1, widened to what intervals need."""
+    """Scale of the figures: the support of scores; for an unbounded one 0 to 1, widened to hold the intervals."""
     lowest, highest = family.support
     if np.isfinite(lowest) and np.isfinite(highest):
         return lowest, highest

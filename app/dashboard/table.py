@@ -1,4 +1,4 @@
-"""The table of items: sorted, searched and cut into pages by PostgreSQL, so that 100,000 items cost some tens of ms."""
+"""The table of items: sorted, searched and paged by PostgreSQL, so that 100,000 items cost some tens of ms."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -31,9 +31,7 @@ JOIN_ITEM_TO_POSTERIOR = (items.c.campaign_id == posteriors.c.campaign_id) & (it
 
 @dataclass(frozen=True)
 class ItemsView:
-    """Which rows someone looks at, and by which criterion, the first if it is empty; all of it stands in the page's
-    address.
-    """
+    """Rows of the table to show, and the criterion (the first if empty). All fields are in the page's address."""
 
     sort: ItemSort = "score"
     ascending: bool = False
@@ -43,11 +41,11 @@ class ItemsView:
     criterion: str = ""
 
     def query(self, **changes: Any) -> str:
-        """The address of this view with some parts changed; what is as usual is left out."""
+        """Return the query string of this view with some parts changed; default values are left out."""
         return "?" + urlencode(self.query_parts(**changes))
 
     def hidden_fields(self, **changes: Any) -> list[tuple[str, Any]]:
-        """The hidden fields of a form that asks for a page."""
+        """Return the hidden fields of a form that asks for a page."""
         return self.query_parts(page=1, **changes)
 
     def query_parts(self, **changes: Any) -> list[tuple[str, Any]]:
@@ -57,16 +55,25 @@ class ItemsView:
         return [(name, value) for name, value in parts.items() if value != defaults[name]]
 
     def sort_query(self, sort: str) -> str:
-        """The address after a press on a column's head: sort by it, or turn the order around."""
+        """Return the query string after a click on a column's head: sort by it, or reverse the order."""
         ascending = not self.ascending if sort == self.sort else sort == "name"
         return self.query(sort=sort, order="up" if ascending else "down", page=1)
 
 
 @dataclass(frozen=True)
 class ItemRow:
-    """One item's row, as places of units, 0 to 100: score and the ends of its posterior's 95 % interval in that of
-    scores; mean of the judgments and the ends of its calibrated 95 % interval, NaN where there is none, in that of
-    means. label: the likeliest one, where classes are counted.
+    """One row of the table, in places of units, 0 to 100.
+
+    Attributes:
+        place: Rank of the row in the view, from 1.
+        item: The item and its posterior.
+        score: Score, in the unit of scores.
+        low: Lower end of the posterior's 95 % interval, in the unit of scores.
+        high: Upper end of the posterior's 95 % interval, in the unit of scores.
+        mean: Mean of the judgments, in the unit of means.
+        calibrated_low: Lower end of the calibrated 95 % interval, in the unit of means; NaN where there is none.
+        calibrated_high: Upper end of the calibrated 95 % interval, in the unit of means; NaN where there is none.
+        label: Likeliest label, where classes are counted.
     """
 
     place: int
@@ -81,12 +88,12 @@ class ItemRow:
 
     @property
     def calibrated(self) -> bool:
-        """Whether annotators' disagreement tells an interval."""
+        """True if there is a calibrated interval."""
         return self.calibrated_low <= self.calibrated_high
 
     @property
     def outside(self) -> bool:
-        """Whether the score lies beside its interval, as the mode of a skewed Beta can."""
+        """True if the score lies outside its interval, as the mode of a skewed Beta can."""
         return not self.low <= self.score <= self.high
 
 
@@ -104,7 +111,7 @@ class ItemsPage:
 async def load_items_page(
     connection: AsyncConnection, campaign: Any, view: ItemsView, intervals: ModeratedMeans
 ) -> ItemsPage:
-    """The rows of a view, with these calibrated intervals; a page beyond the last one is the first."""
+    """Load the rows of a view, with these calibrated intervals; a page beyond the last one is the first."""
     offset = (view.page - 1) * DASHBOARD_ITEMS_PER_PAGE
     rows = (await connection.execute(select_item_rows(campaign, view, offset))).all()
     if not rows and view.page > 1:
@@ -125,12 +132,12 @@ async def load_items_page(
 
 
 def label_item_row(row: ItemRow, label: str) -> ItemRow:
-    """With its label, and without what is of points, which are no shares."""
+    """Add the label, and drop the values that are points, which labels do not have."""
     return replace(row, label=label, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
 
 
 def select_item_rows(campaign: Any, view: ItemsView, offset: int) -> Select[Any]:
-    """Posteriors and texts of a page's items, each with the number of all that were found."""
+    """Select posteriors and texts of a page's items, each with the total number of items found."""
     order = ITEM_SORT_COLUMNS[view.sort].asc() if view.ascending else ITEM_SORT_COLUMNS[view.sort].desc()
     total_query = select(func.count()).select_from(select_viewed_items(campaign, view).subquery()).scalar_subquery()
     # A search looks into every text, so it must not look twice; without one, counting apart is faster.
@@ -151,12 +158,12 @@ def select_item_rows(campaign: Any, view: ItemsView, offset: int) -> Select[Any]
 
 
 def is_posterior_of_campaign(campaign: Any) -> ColumnElement[bool]:
-    """The posteriors of a campaign, by the criterion by which it is read."""
+    """Match the posteriors of a campaign, by the criterion by which it is read."""
     return and_(posteriors.c.campaign_id == campaign.id, posteriors.c.criterion == criterion_number(campaign))
 
 
 def select_viewed_items(campaign: Any, view: ItemsView) -> Select[Any]:
-    """The numbers of all items of a view; the texts are looked at only where they matter."""
+    """Select the numbers of all items of a view; texts are joined only where they matter."""
     statement = select(posteriors.c.number).where(is_posterior_of_campaign(campaign))
     if view.search or view.sort == "name":
         statement = statement.join(items, JOIN_ITEM_TO_POSTERIOR)

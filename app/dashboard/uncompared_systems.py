@@ -1,4 +1,4 @@
-"""What is left of a campaign of systems that ended because nobody could be asked to compare the rest."""
+"""Systems that a finished campaign could not compare any further, because no annotator could be asked about them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,8 +22,9 @@ LIST_UNDERJUDGED_SYSTEMS = text(f"""
 
 
 async def list_uncompared_systems(connection: AsyncConnection, campaign: Row[Any]) -> Sequence[Row[Any]]:
-    """The systems with fewer judgments than wanted, if they are enough for a HIT, yet no two of them can be compared;
-    none of a campaign that goes on.
+    """List the systems with fewer judgments than wanted, if they fill a HIT but no two of them can be compared.
+
+    Return none for a campaign that continues.
     """
     if not campaign.segment_count or campaign.status != "finished":
         return ()

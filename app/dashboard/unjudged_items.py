@@ -17,7 +17,16 @@ MAX_UNJUDGED_SHOWN = 20  # on the page; the export of items has all
 
 @dataclass(frozen=True)
 class UnjudgedItem:
-    """An item with how many people could not judge it, how many gave each reason, and whether it is asked no more."""
+    """An item that annotators could not judge.
+
+    Attributes:
+        external_id: Id that the researcher gave it.
+        shown: Its text.
+        people: Number of annotators who could not judge it.
+        reasons: How many gave each reason.
+        gone: True if it left the pool, so no HIT asks about it.
+        always_shown: True if every HIT shows it.
+    """
 
     external_id: str
     shown: str
@@ -29,7 +38,13 @@ class UnjudgedItem:
 
 @dataclass(frozen=True)
 class UnjudgedItems:
-    """Those that most people could not judge. found: how many there are in all; gone: how many left the pool."""
+    """The items that most annotators could not judge.
+
+    Attributes:
+        lines: The first `MAX_UNJUDGED_SHOWN` of them.
+        found: Number of all such items.
+        gone: Number of those that left the pool.
+    """
 
     lines: Sequence[UnjudgedItem]
     found: int
@@ -37,7 +52,7 @@ class UnjudgedItems:
 
 
 async def list_unjudged_items(connection: AsyncConnection, campaign: Any) -> UnjudgedItems:
-    """Of a campaign that was launched."""
+    """List the items of a launched campaign that annotators could not judge."""
     if not campaign.cannot_be_judged:
         return UnjudgedItems((), 0, 0)
     reasons = await unjudged.count_unjudged_reasons(connection, campaign.id)
