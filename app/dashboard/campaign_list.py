@@ -15,7 +15,7 @@ from app.designs.registry import design_of
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute, minutes_since_epoch
 
-INTERVALS_BUDGET_SECONDS = 1.0  # for the intervals of all campaigns; those that are not read by then say so
+INTERVALS_BUDGET_SECONDS = 1.0  # for all campaigns; after that, an interval is shown as “being read”
 
 LOAD_FIRST_AND_LAST_ANSWER = text(f"""
     SELECT {FIRST_ANSWER_TIME_COLUMN},
@@ -31,6 +31,7 @@ class CampaignPace:
         last_at: When the last answer came.
         rate: Recent HITs per hour.
         interval: Typical interval, by the criterion by which items are known least.
+
     """
 
     last_at: datetime | None = None
@@ -43,7 +44,10 @@ async def load_campaign_paces(
 ) -> dict[int, CampaignPace]:
     """Return the pace of each campaign, by the id of its row."""
     deadline = time.monotonic() + INTERVALS_BUDGET_SECONDS
-    return {one.id: await load_campaign_pace(connection, precision_replay, one, deadline, now=now) for one in campaigns}
+    return {
+        campaign.id: await load_campaign_pace(connection, precision_replay, campaign, deadline, now=now)
+        for campaign in campaigns
+    }
 
 
 async def load_campaign_pace(

@@ -15,7 +15,7 @@ NO_LABEL_LEADS = "no label leads"
 
 def leading_labels(classes: Sequence[str], class_numbers: Integers) -> list[str]:
     """Return the likeliest label of each item, by its number in `PosteriorFamily.most_counted_class`."""
-    return [NO_LABEL_LEADS if which < 0 else classes[which] for which in class_numbers.tolist()]
+    return [NO_LABEL_LEADS if number < 0 else classes[number] for number in class_numbers.tolist()]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class LabelCount:
         times: How often it was given.
         share: Share of all judgments of the item, 0 to 1.
         expected: Share that the posterior expects, 0 to 1; None where the law counts no classes.
+
     """
 
     label: str
@@ -42,7 +43,7 @@ def count_item_labels(
     times = np.bincount(np.array(values, np.intp), minlength=len(classes)) if len(classes) else np.zeros(0)
     expected = [number / sum(state) for number in state] if family.counts_classes else [None] * len(classes)
     shares = times / max(len(values), 1)
-    return [LabelCount(*one) for one in zip(classes, map(int, times), shares.tolist(), expected, strict=True)]
+    return [LabelCount(*fields) for fields in zip(classes, map(int, times), shares.tolist(), expected, strict=True)]
 
 
 def leading_label_counts(

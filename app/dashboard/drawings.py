@@ -15,10 +15,10 @@ from app.designs.scale import MAX_POINTS
 from app.designs.unit import Unit
 from app.errors import pluralize
 
-DRAWING_LEFT, DRAWING_RIGHT, DRAWING_TOP, DRAWING_BOTTOM = 64, 616, 40, 312  # of the axes; the template is 640 wide
-FOREST_ROW_HEIGHT, FOREST_NAMES_WIDTH = 20, 200  # of a forest plot: height of a row, room for the names
+DRAWING_LEFT, DRAWING_RIGHT, DRAWING_TOP, DRAWING_BOTTOM = 64, 616, 40, 312  # ends of the axes in a drawing 640 wide
+FOREST_ROW_HEIGHT, FOREST_NAMES_WIDTH = 20, 200
 
-# How the curves after 1, 5 and 10 judgments are told apart, here and on the page: length of a dash, and of its gap.
+# Lengths of dash and gap that distinguish the curves after 1, 5 and 10 judgments, here and on the page.
 EARLY_CURVE_DASHES = dict(zip(EARLY_JUDGMENTS, ((1, 3), (4, 3), (9, 3)), strict=True))
 
 CALIBRATED_KEY_TEXT = "; thick: calibrated 95 % interval"
@@ -35,6 +35,7 @@ class ForestRow:
         score: The score.
         high: Upper end of the posterior's interval.
         calibrated: Ends of the calibrated interval, if there is one.
+
     """
 
     name: str
@@ -72,6 +73,7 @@ class Drawing:
         key_x: Left end of the key.
         left: Left end of the x axis.
         bottom: Lower end of the y axis.
+
     """
 
     title: str
@@ -157,14 +159,14 @@ def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Dra
     """
     current_curve = item_page.now
     x = LinearScale(min(0.0, item_page.x[0]), max(MAX_POINTS, item_page.x[-1]), DRAWING_LEFT, DRAWING_RIGHT)
-    y, y_ticks = vertical_axis(max(max(one.density) for one in (current_curve, *item_page.earlier)))
+    y, y_ticks = vertical_axis(max(max(curve.density) for curve in (current_curve, *item_page.earlier)))
 
     def curve_points(posterior_curve: PosteriorCurve) -> list[tuple[float, float]]:
         return [(x(at), y(value)) for at, value in zip(item_page.x, posterior_curve.density, strict=True)]
 
     earlier = [
-        EarlierCurve(curve_points(one), f"after {one.judgments}", EARLY_CURVE_DASHES[one.judgments])
-        for one in item_page.earlier
+        EarlierCurve(curve_points(curve), f"after {curve.judgments}", EARLY_CURVE_DASHES[curve.judgments])
+        for curve in item_page.earlier
     ]
     ends = (x(item_page.calibrated[1]), x(item_page.calibrated[2])) if item_page.calibrated and calibrated else None
     mark = ForestRow("", DRAWING_BOTTOM - 6, x(current_curve.low), x(current_curve.score), x(current_curve.high), ends)
@@ -181,7 +183,7 @@ def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Dra
         curve=curve_points(current_curve),
         marks=[mark],
     )
-    # The key stands where the curves are low.
+    # The key goes where the curves are low.
     return replace(
         figure, earlier=earlier, key_x=DRAWING_LEFT + 12 if current_curve.score > MAX_POINTS / 2 else DRAWING_RIGHT - 96
     )

@@ -60,33 +60,28 @@ class HaloTexts(NamedTuple):
 
 def halo_texts(state: HaloState, criterion_names: Sequence[str]) -> HaloTexts:
     """Describe the two criteria that correlate most, and warn of those that are hardly judged apart."""
-    within, of_means, judgments = (
-        state.sums.halo_matrix,
-        state.sums.mean_correlation_matrix,
-        state.sums.shared_judgment_count,
-    )
+    halo, mean_correlation = state.sums.halo_matrix, state.sums.mean_correlation_matrix
     pairs = [
-        (float(within[k, m]), k, m)
-        for k, m in combinations(range(len(criterion_names)), 2)
-        if np.isfinite(within[k, m])
+        (float(halo[k, m]), k, m) for k, m in combinations(range(len(criterion_names)), 2) if np.isfinite(halo[k, m])
     ]
     if not pairs:
         return HaloTexts()
     value, k, m = max(pairs)
-    most = "" if len(criterion_names) == 2 else "; no other two correlate more"
+    comparison = "" if len(criterion_names) == 2 else "; no other two correlate more"
     correlation_text = (
-        f"“{criterion_names[k]}” and “{criterion_names[m]}”: item means correlate {format_with_places(of_means[k, m], 2)}, judgments within items "
-        f"{format_with_places(value, 2)}{most}."
+        f"“{criterion_names[k]}” and “{criterion_names[m]}”: item means correlate "
+        f"{format_with_places(mean_correlation[k, m], 2)}, judgments within items "
+        f"{format_with_places(value, 2)}{comparison}."
     )
     halo_pairs = [
         f"“{criterion_names[k]}” and “{criterion_names[m]}”"
         for value, k, m in pairs
-        if is_strong_halo(value, judgments)
+        if is_strong_halo(value, state.sums.shared_judgment_count)
     ]
     if not halo_pairs:
         return HaloTexts(correlation_text)
     warning = (
-        f"Halo: {'; '.join(halo_pairs)} are hardly judged apart. Whoever finds an item better than others do by one finds "
-        "it better by the other, too."
+        f"Halo: {'; '.join(halo_pairs)} are hardly judged apart. An annotator who scores an item higher than others by "
+        "one criterion scores it higher by the other, too."
     )
     return HaloTexts(correlation_text, warning)

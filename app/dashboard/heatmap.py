@@ -14,7 +14,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.selection.match_quality import match_quality_matrix
 
-MAX_HEATMAP_ROWS = 200  # rows and columns at most: about two screen pixels each
+MAX_HEATMAP_ROWS = 200  # about two screen pixels each
 MAX_COLOUR_LEVEL = 255
 
 RowNumbers = npt.NDArray[np.intp]
@@ -30,6 +30,7 @@ class Heatmap:
         starts: Where in `order` each row's items begin, (k,).
         score: Each row's (mean) score, (k,).
         quality: Match quality of each pair of rows, (k, k), in (0, 1].
+
     """
 
     order: RowNumbers
@@ -61,6 +62,7 @@ def match_quality_heatmap(score: Array, variance: Array, gamma: float, *, max_ro
         variance: Variances, (N,).
         gamma: Parameter of match quality, > 0.
         max_rows: Most rows; more items are grouped.
+
     """
     order = np.argsort(score, kind="stable")
     starts = group_starts(len(order), max_rows)

@@ -25,6 +25,7 @@ class PosteriorHistory:
         early_states: Posterior parameters after `EARLY_JUDGMENTS` judgments, (3, numbers, N); NaN where there were
             fewer.
         answers: Number of responses.
+
     """
 
     beliefs: LawBeliefs
@@ -66,7 +67,7 @@ def extend_history(history: PosteriorHistory, hits: Sequence[AnsweredHit]) -> Po
 
     Raises what the law raises.
     """
-    # Copies: the course that this one continues stays what it is.
+    # `history` must not change, so this works on copies.
     extended = PosteriorHistory(
         history.beliefs.copy(), history.judgments.copy(), history.early_states.copy(), history.answers + len(hits)
     )
@@ -80,7 +81,7 @@ def add_judgments_to_history(
     history: PosteriorHistory, items: Sequence[int], states: Iterable[tuple[float, ...]]
 ) -> None:
     """Count a judgment of each item, and keep the state it led to if its number is one of `EARLY_JUDGMENTS`."""
-    for number, state in zip(items, states, strict=False):  # a law may have changed other items too, after these
+    for number, state in zip(items, states, strict=False):  # a law may have changed other items too, listed last
         history.judgments[number] += 1
         if (judgments := history.judgments.item(number)) in EARLY_JUDGMENTS:
             history.early_states[EARLY_JUDGMENTS.index(judgments), :, number] = state

@@ -40,9 +40,9 @@ def extend_implied(state: ImpliedState, hits: Sequence[AnsweredHit]) -> ImpliedS
 def implied_pairs_text(tally: ImpliedCounts) -> str:
     """Describe how many pairs were saved, and how often implied pairs are wrong."""
     saved = f"{pluralize(tally.not_asked, 'pair')} not asked: annotators’ own answers imply them."
-    if (wrong := tally.wrong_share_interval()) is None:
+    if (interval := tally.wrong_share_interval()) is None:
         return f"{saved} No such pair was asked anyway yet."
-    share, low, high = (f"{100 * value:.0f}" for value in wrong)
+    share, low, high = (f"{100 * value:.0f}" for value in interval)
     return (
         f"{saved} Of {tally.asked_anyway:,} asked anyway, {share} % were answered otherwise "
         f"(95 % interval {low} to {high} %)."

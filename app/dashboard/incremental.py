@@ -28,8 +28,8 @@ from app.record.campaign_law import law_hit, law_of
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import Response, count_responses, load_responses
 
-MAX_REPLAY_BYTES = 500_000_000  # in memory at once of each kind of past; one campaign is kept whatever it takes
-RESPONSES_PER_REPLAY_BATCH = 1_000  # responses that are read and followed between two looks at the clock
+MAX_REPLAY_BYTES = 500_000_000  # for each kind of replay; one campaign is kept however large it is
+RESPONSES_PER_REPLAY_BATCH = 1_000  # responses read between two checks of the clock
 REPLAY_BUDGET_SECONDS = 0.3
 
 
@@ -39,6 +39,7 @@ class ReplayedState(Protocol):
     Attributes:
         answers: Number of these responses.
         nbytes: Approximate memory, in bytes.
+
     """
 
     @property
@@ -68,6 +69,7 @@ class ReplayPosition(Generic[P]):
         until: Watermark of the last poll.
         seq: Number of the last response read between the two watermarks.
         total: Number of responses before `until`, 0 until it is known.
+
     """
 
     state: P
@@ -101,8 +103,8 @@ class IncrementalReplay(ABC, Generic[P]):
         self, connection: AsyncConnection, campaign: Any, **filters: Any
     ) -> list[tuple[int, AnsweredHit]]:
         """Load responses as numbered HITs for this replay; for `filters` see `load_responses`."""
-        found_responses = await load_responses(connection, campaign.id, criterion=criterion_number(campaign), **filters)
-        return [(one.seq, self.response_to_hit(campaign, one)) for one in found_responses]
+        responses = await load_responses(connection, campaign.id, criterion=criterion_number(campaign), **filters)
+        return [(response.seq, self.response_to_hit(campaign, response)) for response in responses]
 
     def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
         """Return a response as a HIT for this replay: its values on 0 to 1, whatever the law reads."""
@@ -119,10 +121,10 @@ class IncrementalReplay(ABC, Generic[P]):
         there.
         """
         deadline = clock() + REPLAY_BUDGET_SECONDS
-        position, has_looked = self.cached_position(campaign), False
-        while position is None or not (position.is_done and has_looked):
+        position, has_polled = self.cached_position(campaign), False
+        while position is None or not (position.is_done and has_polled):
             if position is None or position.is_done:
-                position, has_looked = await self.find_new_responses(connection, campaign, position), True
+                position, has_polled = await self.find_new_responses(connection, campaign, position), True
             else:
                 position = await self.replay_batch(connection, campaign, position)
                 if clock() > deadline and not position.is_done:
@@ -184,7 +186,7 @@ class IncrementalReplay(ABC, Generic[P]):
         cached = self.cached_position(campaign)
         if cached is None or cached.state.answers <= position.state.answers:
             self.positions[criterion_key(campaign)] = position
-        free_bytes = MAX_REPLAY_BYTES - sum(one.state.nbytes for one in self.positions.values())
+        free_bytes = MAX_REPLAY_BYTES - sum(kept.state.nbytes for kept in self.positions.values())
         while free_bytes < 0 and len(self.positions) > 1:
             free_bytes += self.positions.pop(next(iter(self.positions))).state.nbytes
         return position
@@ -196,6 +198,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
 
     Attributes:
         typical_intervals: Last typical interval by campaign and criterion, with the watermark at which it was computed.
+
     """
 
     typical_intervals: dict[tuple[int, int], tuple[Watermark, float]] = field(default_factory=dict)
@@ -209,6 +212,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
             connection: An open connection.
             campaign: The campaign, by one criterion.
             in_time: False if there is no time to read new answers.
+
         """
         since, interval = self.typical_intervals.get(criterion_key(campaign), (None, 0.0))
         watermark, first_new_seq, _ = await poll_changes(connection, campaign.id, since)
@@ -252,7 +256,7 @@ class HistoryReplay(IncrementalReplay[PosteriorHistory]):
 class ImpliedPairsReplay(IncrementalReplay[ImpliedState]):
     """Replay of the pairs that annotators' own answers imply, for designs that compare pairs."""
 
-    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> ImpliedState:  # noqa: ARG002  (nothing)
+    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> ImpliedState:  # noqa: ARG002  (nothing depends on them)
         return ImpliedState()
 
     def extend_state(self, state: ImpliedState, hits: list[AnsweredHit], total: int) -> ImpliedState:  # noqa: ARG002  (it depends on no total)
@@ -279,7 +283,7 @@ class HaloReplay(IncrementalReplay[HaloState]):
             for numbered_hits in zip(*hits_by_criterion, strict=True)
         ]
 
-    def extend_state(self, state: HaloState, hits: list[AnsweredHit], total: int) -> HaloState:  # noqa: ARG002  (of no total)
+    def extend_state(self, state: HaloState, hits: list[AnsweredHit], total: int) -> HaloState:  # noqa: ARG002  (it depends on no total)
         return halo.extend_halo(state, hits)
 
 

@@ -33,13 +33,16 @@ from app.record.law_storage import Revision
 from app.record.responses import COUNTING_RESPONSES_CONDITION, Response
 
 CURVE_STEPS = 200
-MAX_REMARKS_ON_ITEM = 5  # beside an item; their page has all
+MAX_REMARKS_ON_ITEM = 5  # the page of remarks has all
 
-# No index holds the items of a response: one would cost every answer more than this look costs (30 ms in 200,000).
+# No index holds the items of a response: it would cost every answer more than this query costs (30 ms in 200,000).
 LIST_ANSWERS_ABOUT_ITEM = text(f"""
     SELECT a.name AS annotator, r.annotator_id, r.seq, r.items, r.values, r.received_at, r.counts,
            r.extra -> '{UNJUDGED_KEY}' ->> CAST(:number AS text) AS reason
-    FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses WHERE campaign_id = :campaign AND :number = ANY(items)) AS r
+    FROM (
+        SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts
+        FROM responses WHERE campaign_id = :campaign AND :number = ANY(items)
+    ) AS r
     JOIN named_annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
     ORDER BY r.seq DESC
 """)  # noqa: S608  (made of constants)
@@ -56,6 +59,7 @@ class PosteriorCurve:
         high: Upper end of the 95 % interval.
         density: Density along the places of `ItemPage.x`.
         label: Likeliest label, where classes are counted.
+
     """
 
     judgments: int
@@ -84,6 +88,7 @@ class ItemJudgment:
         by_criterion: The judgment in words by each of several criteria.
         weight: Weight, 0 to 1; None where all judgments that count weigh the same.
         corrected: Corrected score, in points; None where no judgment is corrected.
+
     """
 
     annotator: str
@@ -123,6 +128,7 @@ class ItemPage:
         drawn: The item as annotators see it.
         criteria: Posterior now by each of several criteria, by name, without densities.
         remarks: Newest remarks of annotators about the item; None if the campaign asks for none and has none.
+
     """
 
     row: Row[Any]
@@ -213,6 +219,7 @@ def curves_by_criterion(campaign: Any, rows: Sequence[Row[Any]]) -> dict[str, Po
     Args:
         campaign: The campaign.
         rows: Posteriors of the item, one for each criterion, in their order.
+
     """
     family, empty_grid = law_of(campaign).family, np.zeros(0)
     return {
@@ -227,7 +234,7 @@ async def load_item_answers(
     connection: AsyncConnection, campaign: Any, item_number: int
 ) -> tuple[list[ItemJudgment], list[UnableAnnotator]]:
     """Load the answers about an item and the annotators who could not judge it, newest first."""
-    designs = [design_of(one) for one in criterion_views(campaign)]
+    designs = [design_of(view) for view in criterion_views(campaign)]
     rows = (await connection.execute(LIST_ANSWERS_ABOUT_ITEM, {"campaign": campaign.id, "number": item_number})).all()
     unable = [
         UnableAnnotator(row.annotator, row.reason, row.received_at, row.counts)
@@ -235,10 +242,12 @@ async def load_item_answers(
         if row.reason is not None
     ]
     rows_with_responses = [(row, split_answer_by_criterion(row, len(designs))) for row in rows]
-    judged_rows = [(row, said) for row, said in rows_with_responses if item_number in said[0].items]
-    return [
-        build_item_judgment(criterion_number(campaign), designs, row, said, item_number) for row, said in judged_rows
-    ], unable
+    judgments = [
+        build_item_judgment(criterion_number(campaign), designs, row, responses, item_number)
+        for row, responses in rows_with_responses
+        if item_number in responses[0].items
+    ]
+    return judgments, unable
 
 
 def split_answer_by_criterion(row: Row[Any], criterion_count: int) -> list[Response]:
@@ -251,9 +260,10 @@ def split_answer_by_criterion(row: Row[Any], criterion_count: int) -> list[Respo
 def build_item_judgment(
     criterion: int, designs: Sequence[Design], row: Row[Any], responses: Sequence[Response], item_number: int
 ) -> ItemJudgment:
-    places = [one.items.index(item_number) for one in responses]
+    places = [response.items.index(item_number) for response in responses]
     answer_texts = [
-        design.format_answer(one.values, place) for design, one, place in zip(designs, responses, places, strict=True)
+        design.format_answer(response.values, place)
+        for design, response, place in zip(designs, responses, places, strict=True)
     ]
     value = responses[criterion].values[places[criterion]]
     texts_by_criterion = answer_texts if len(answer_texts) > 1 else ()
@@ -291,6 +301,7 @@ def posterior_curve(
         state: Its parameters.
         grid_points: Where the density is evaluated, (n,), on the scale of the law.
         classes: Names of the classes, if there are any.
+
     """
     score, low, high = (float(value) * MAX_POINTS for value in (family.score(*state), *family.interval(*state)))
     label = (

@@ -24,10 +24,10 @@ from app.dashboard.state import ChangeMarker, DashboardState, load_change_marker
 from app.database.session import DATABASE_ERRORS, is_database_away
 from app.designs.criteria import criterion_number, criterion_view
 
-LIVE_POLL_SECONDS = 0.2  # how often the task asks whether anything changed
-MIN_COMPUTE_SECONDS = 1.0  # and how often it computes at most
+LIVE_POLL_SECONDS = 0.2
+MIN_COMPUTE_SECONDS = 1.0
 MAX_STATE_AGE_SECONDS = 15.0  # bars and rates move with the clock, even if no answer comes
-LIVE_HEARTBEAT_SECONDS = 5.0  # a silent connection is closed by proxies, and this is how soon a log-out ends it
+LIVE_HEARTBEAT_SECONDS = 5.0  # proxies close a silent connection, and a log-out ends a stream this soon
 
 LiveClock = Callable[[], Awaitable[datetime]]
 LiveAddress = tuple[str, int]  # a campaign by its slug, and the number of the criterion by which it is read
@@ -61,9 +61,8 @@ class LiveDashboards:
         self.followers = IncrementalReplays()
         self.clock = clock
         self.broadcasts: dict[LiveAddress, StateBroadcast] = {}
-        self.tasks = KeyedTasks[tuple[str, int, int]](
-            "live pages"
-        )  # also those that are cancelled and still give back a connection
+        # Includes tasks that are cancelled but still have to give back a connection.
+        self.tasks = KeyedTasks[tuple[str, int, int]]("live pages")
         self.stopping = False
 
     async def load_state(self, campaign: Any, *, now: datetime) -> DashboardState:
@@ -88,7 +87,7 @@ class LiveDashboards:
                     yield broadcast.state
                     continue
                 if broadcast.task is not None and broadcast.task.done():
-                    return  # it failed; whoever watches comes back, and finds a new one
+                    return  # the task failed; browsers reconnect, and the first one starts a new task
                 if not await wait_for_change(bell):
                     yield None
         finally:
@@ -108,7 +107,7 @@ class LiveDashboards:
     def leave_broadcast(self, address: LiveAddress, broadcast: StateBroadcast) -> None:
         broadcast.viewers -= 1
         if broadcast.viewers == 0:
-            assert broadcast.task is not None  # noqa: S101  (`join` made it)
+            assert broadcast.task is not None  # noqa: S101  (`join_broadcast` made it)
             broadcast.task.cancel()
             if self.broadcasts.get(address) is broadcast:
                 del self.broadcasts[address]
@@ -122,18 +121,18 @@ class LiveDashboards:
         old_marker: ChangeMarker | None = None
         computed_at = -MAX_STATE_AGE_SECONDS
         while True:
-            began = loop.time()
+            started_at = loop.time()
             pause = LIVE_POLL_SECONDS
             try:
-                stale = began - computed_at >= MAX_STATE_AGE_SECONDS
+                stale = started_at - computed_at >= MAX_STATE_AGE_SECONDS
                 new_marker = await self.publish_if_changed(address, None if stale else old_marker, broadcast)
                 if new_marker is None or new_marker != old_marker or stale:
-                    computed_at, pause = began, MIN_COMPUTE_SECONDS
+                    computed_at, pause = started_at, MIN_COMPUTE_SECONDS
                 old_marker = new_marker
             except DATABASE_ERRORS as trouble:
                 if not is_database_away(trouble):
                     raise
-            await asyncio.sleep(max(0.0, began + pause - loop.time()))
+            await asyncio.sleep(max(0.0, started_at + pause - loop.time()))
 
     async def publish_if_changed(
         self, address: LiveAddress, old_marker: ChangeMarker | None, broadcast: StateBroadcast
@@ -146,7 +145,7 @@ class LiveDashboards:
         async with self.database.connect() as connection:
             slug, criterion = address
             campaign = criterion_view(await lifecycle.find_campaign(connection, slug), criterion)
-            # Read before the state: what comes in between is in the state already, and looked at once more.
+            # Read before the state: an answer in between is in the state already, and causes one more computation.
             new_marker = await load_change_marker(connection, campaign, old_marker, now=now)
             if new_marker != old_marker:
                 state = await load_dashboard_state(connection, self.cache, self.followers, campaign, now=now)

@@ -211,7 +211,7 @@ def require_heatmap(campaign: Any, state: DashboardState) -> Heatmap:
     """
     if state.heatmap is None:
         raise NotFound(
-            f"The items of “{campaign.name}” have labels, and stand on no scale on which pairs could be near.",
+            f"The items of “{campaign.name}” have labels, not scores, so there is no match quality of pairs.",
             code="figure_not_found",
         )
     return state.heatmap
@@ -288,7 +288,7 @@ async def campaign_figure_svg(
         )
     if name == "uncertainty":
         if not design_of(campaign).is_ordered:
-            raise NotFound("Of labels without an order there is no mean, and no interval.", code="figure_not_found")
+            raise NotFound("Labels without an order have no mean and no interval.", code="figure_not_found")
         drawing = drawings.uncertainty_drawing(state.figures, design_of(campaign).unit)
         return inline_file_response(campaign, name, "svg", render_drawing_svg(drawing), now)
     drawing = drawings.distribution_drawing(state.figures, design_of(campaign).score_unit(law_of(campaign)))

@@ -18,7 +18,7 @@ from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, Law
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 
-MAX_CURVE_POINTS = 60  # even, so that every second point of a full curve is one of a curve of twice the step
+MAX_CURVE_POINTS = 60  # even, so that every second point of a full curve is a point of the curve of twice the step
 
 
 def typical_interval(estimates: ModeratedMeans) -> float:
@@ -37,6 +37,7 @@ class Precision:
         step: Number of responses between two points of the curve.
         typical_intervals: Typical interval after 0, `step`, 2 `step`, ... responses, up to `answers`; at most
         MAX_CURVE_POINTS + 1.
+
     """
 
     evidence: GoalEvidence
@@ -82,6 +83,7 @@ def extend_precision(precision: Precision, hits: Sequence[AnsweredHit], *, total
         hits: New HITs, in order.
         total: Lower bound of the number of responses; known from the start, it spares points that would be dropped
             again.
+
     """
     evidence, answers, step, points = (
         precision.evidence,

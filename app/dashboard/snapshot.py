@@ -40,7 +40,8 @@ LOAD_CAMPAIGN_COUNTS = text(f"""
     SELECT {FIRST_ANSWER_TIME_COLUMN},
            (SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign
             AND EXISTS (SELECT 1 FROM responses r
-                        WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {COUNTING_RESPONSES_CONDITION})) AS annotators,
+                        WHERE r.campaign_id = :campaign AND r.annotator_id = a.id
+                        AND {COUNTING_RESPONSES_CONDITION})) AS annotators,
            ({COUNT_LEASED_HITS}) AS open_hits
 """)  # noqa: S608  (made of constants)
 
@@ -72,6 +73,7 @@ class CampaignSnapshot:
         halo: Halo between criteria; None where it cannot be estimated.
         changes: Changes since the launch, from the audit log.
         crowd_gone: True for a rehearsal whose crowd no process leads any more.
+
     """
 
     campaign: Any
@@ -90,8 +92,8 @@ class CampaignSnapshot:
     history: PosteriorHistory
     implied: ImpliedState | None
     halo: HaloState | None
-    changes: Sequence[Row[Any]]  # of the campaign since its launch, as the audit log has it
-    crowd_gone: bool  # it is a rehearsal, and no process leads its crowd any more
+    changes: Sequence[Row[Any]]
+    crowd_gone: bool
 
     @property
     def drawn_judgments(self) -> Counts:
@@ -140,7 +142,7 @@ async def load_campaign_snapshot(
     hits_by_minute = await count_hits_per_minute(connection, campaign.id, as_of)
     driver = await driver_of(connection)
     index = (await cache.load_current_index(driver, campaign)).index
-    # Copies: the originals change under other requests while a thread draws.
+    # These are copies: other requests change the originals while a thread draws.
     is_gone, is_settled = index.judgments & GONE_OFFSET > 0, index.judgments & SETTLED_OFFSET > 0
     judgments = index.judgments % SETTLED_OFFSET
     scores = await load_scores_and_variances(driver, campaign, index)

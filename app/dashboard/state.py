@@ -40,9 +40,9 @@ from app.record.campaign_law import law_of
 from app.record.changes import Watermark, poll_changes
 
 SCORE_HISTOGRAM_BINS = 20
-SAMPLED_INTERVALS = 500  # items, to tell how many intervals are right
-MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # items, for which the chance of a goal takes some milliseconds
-MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # judgments that a law is fitted to by the way: see `benchmarks.goal_looks`
+SAMPLED_INTERVALS = 500
+MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # for more, the chance of a goal takes longer than some milliseconds
+MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # measured by `benchmarks.goal_looks`
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
 UNCERTAINTY_NOTE = "How well the median item was known after so many HITs."
 
@@ -57,6 +57,7 @@ class DashboardState:
         intervals: Mean and calibrated interval of each item, on 0 to 1.
         history: Posteriors now and earlier.
         unread_answers: Number of answers that are not replayed yet.
+
     """
 
     figures: dict[str, Any]
@@ -80,18 +81,12 @@ class DashboardState:
 
 @dataclass(frozen=True)
 class ChangeMarker:
-    """Marker of the state that differs from the previous one when the page would change.
-
-    It changes when an answer came in, a HIT was leased or expired, the campaign's status or revision changed, or a
-    rehearsal lost its crowd or got it back.
+    """Marker that changes when an answer came in, a HIT was leased or expired, the campaign's status or revision
+    changed, or a rehearsal lost its crowd or got it back.
 
     Attributes:
-        status: Status of the campaign.
-        revision: Its revision.
-        open_hits: Number of leased HITs.
         polls_with_answers: Number of polls in this sequence that found answers.
-        crowd_gone: True for a rehearsal without a crowd.
-        watermark: Watermark of this poll.
+
     """
 
     status: str
@@ -152,7 +147,7 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         "heatmap": heatmap and heatmap_figures(heatmap, snapshot.item_names),
     }
     replayed_answers = min(
-        past.answers for past in (snapshot.history, snapshot.implied, snapshot.halo) if past is not None
+        replayed.answers for replayed in (snapshot.history, snapshot.implied, snapshot.halo) if replayed is not None
     )
     unread_answers = max(snapshot.unread_answers, snapshot.hit_count - replayed_answers)
     return DashboardState(figures, heatmap, snapshot.precision.intervals, snapshot.history, unread_answers)
@@ -234,20 +229,18 @@ def measured_by_text(campaign: Any, progress: Progress) -> str:
 
 
 def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
-    """Advise more annotators if most judgments are repeated ones by the same annotator, which say little about others.
-    """
+    """Advise more annotators if most judgments repeat one by the same annotator, which says little about others."""
     tally = snapshot.precision.evidence.tally
     if 2 * tally.annotators.sum() >= tally.judgments.sum():
         return ""
-    return "Most judgments are by people who had judged the same item before: more annotators would bring it nearer."
+    return "Most judgments are by people who had judged the same item before: more annotators bring the goal nearer."
 
 
 def released_items_text(count: int) -> str:
-    """Describe how many items are settled and released."""
     if count == 0:
         return ""
     are, them = ("is", "it") if count == 1 else ("are", "them")
-    return f"{pluralize(count, 'item')} {are} settled, and nobody is asked about {them} any more."
+    return f"{pluralize(count, 'item')} {are} settled, and annotators are no longer asked about {them}."
 
 
 def open_hits_text(snapshot: CampaignSnapshot) -> str:
@@ -258,9 +251,7 @@ def open_hits_text(snapshot: CampaignSnapshot) -> str:
 
 
 def typical_interval_text(snapshot: CampaignSnapshot) -> str:
-    """Describe how well the median item is known: its typical interval or, without an order, its likeliest label's
-    share.
-    """
+    """Describe how well the median item is known: its typical interval, or the share of its likeliest label."""
     design = design_of(snapshot.campaign)
     if design.is_ordered:
         return design.unit.format_spread(typical_interval(snapshot.precision.intervals))
@@ -287,19 +278,18 @@ def interval_coverage(snapshot: CampaignSnapshot) -> tuple[float, float]:
 
 
 def interval_coverage_text(share: float, width_factor: float) -> str:
-    """Describe how far off the posterior intervals are."""
     if not np.isfinite(share):
         return ""
-    wide = f"{width_factor:.1f} times as wide" if f"{width_factor:.1f}" != "1.0" else "about as wide"
-    return f"Of the posterior intervals, which are {wide}, about {100 * share:.0f} in 100 hold it."
+    width = f"{width_factor:.1f} times as wide" if f"{width_factor:.1f}" != "1.0" else "about as wide"
+    return f"The posterior intervals are {width}; about {100 * share:.0f} in 100 hold it."
 
 
 def simulated_answers_warning(snapshot: CampaignSnapshot) -> str:
     """Warn of answers of `easel simulate`; empty where there are none."""
-    if not snapshot.simulated_hit_count or snapshot.campaign.rehearsal_of:  # whose head says so
+    if not snapshot.simulated_hit_count or snapshot.campaign.rehearsal_of:  # the page's head says so for rehearsals
         return ""
     hits = pluralize(snapshot.hit_count, "HIT")
-    return f"easel simulate answered {snapshot.simulated_hit_count:,} of {hits}: made up, not by people."
+    return f"easel simulate answered {snapshot.simulated_hit_count:,} of {hits}: simulated, not by people."
 
 
 def pace_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
@@ -348,8 +338,7 @@ def drawn_items_per_hit(campaign: Any) -> int:
 
 
 def expected_finish_time(snapshot: CampaignSnapshot) -> int | None:
-    """Expected end of the campaign, in seconds since 1970, to the minute; None while it is unknown or no answers come.
-    """
+    """Expected end, in seconds since 1970, to the minute; None while it is unknown or no answers come."""
     hours = hours_left(snapshot)
     if hours is None or silence_text(snapshot):
         return None
@@ -380,9 +369,7 @@ def uncertainty_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
 
 
 def typical_interval_curve(snapshot: CampaignSnapshot) -> list[list[float]]:
-    """Typical interval after numbers of responses, in the unit of means; points that the unit cannot express are left
-    out.
-    """
+    """Typical interval after so many responses, in the unit of means, without points that the unit cannot express."""
     unit = design_of(snapshot.campaign).unit
     known = ((answers, unit.spread_value(places)) for answers, places in snapshot.precision.interval_points())
     return [[answers, round(value, 2)] for answers, value in known if value is not None]

@@ -74,6 +74,7 @@ class ItemRow:
         calibrated_low: Lower end of the calibrated 95 % interval, in the unit of means; NaN where there is none.
         calibrated_high: Upper end of the calibrated 95 % interval, in the unit of means; NaN where there is none.
         label: Likeliest label, where classes are counted.
+
     """
 
     place: int
@@ -123,7 +124,7 @@ async def load_items_page(
     values = score, *family.interval(*state), item_intervals.mean, *item_intervals.interval()
     place_rows = zip(*((column * MAX_POINTS).tolist() for column in values), strict=True)
     lines = [
-        ItemRow(place, row, *six) for place, (row, six) in enumerate(zip(rows, place_rows, strict=True), offset + 1)
+        ItemRow(rank, row, *places) for rank, (row, places) in enumerate(zip(rows, place_rows, strict=True), offset + 1)
     ]
     if family.counts_classes:
         labels = leading_labels(design_of(campaign).classes, family.most_counted_class(state))
@@ -140,7 +141,7 @@ def select_item_rows(campaign: Any, view: ItemsView, offset: int) -> Select[Any]
     """Select posteriors and texts of a page's items, each with the total number of items found."""
     order = ITEM_SORT_COLUMNS[view.sort].asc() if view.ascending else ITEM_SORT_COLUMNS[view.sort].desc()
     total_query = select(func.count()).select_from(select_viewed_items(campaign, view).subquery()).scalar_subquery()
-    # A search looks into every text, so it must not look twice; without one, counting apart is faster.
+    # A search reads every text, so it must not count in a second query; without a search, that is faster.
     total = func.count().over() if view.search else total_query
     # The rows are found first and read afterwards: joining 100,000 texts to show 20 of them takes seven times as long.
     # As a literal the limit is known to a generic plan, which then looks up 20 rows instead of joining all.

@@ -12,7 +12,7 @@ from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
 from app.record import unjudged
 
-MAX_UNJUDGED_SHOWN = 20  # on the page; the export of items has all
+MAX_UNJUDGED_SHOWN = 20  # the export of items has all
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class UnjudgedItem:
         reasons: How many gave each reason.
         gone: True if it left the pool, so no HIT asks about it.
         always_shown: True if every HIT shows it.
+
     """
 
     external_id: str
@@ -44,6 +45,7 @@ class UnjudgedItems:
         lines: The first `MAX_UNJUDGED_SHOWN` of them.
         found: Number of all such items.
         gone: Number of those that left the pool.
+
     """
 
     lines: Sequence[UnjudgedItem]

@@ -1,13 +1,13 @@
-"""Made-up annotators: how they answer, with parameters that have a meaning; and those who repeat what real ones said.
+"""Simulated annotators: their answers follow from parameters that have a meaning, or repeat real answers.
 
 A careful annotator j sees an item of true value t (0 to 1) among others in a HIT, and answers
 
     y = 0.5 + bias_j + scale_j (t - 0.5) + noise e,    e normal with standard deviation 1,
 
-cut to the ends and set on the slider's steps. The noise is their own; it grows with what they have done (fatigue) and
-falls over their first HITs (learning), and, if asked for, falls where a similar item stands beside this one (context):
-what Sakaguchi & Van Durme (2018) take match quality to be good for. Bias and scale are as in the annotator models of
-`ratings.annotator_aware`; end-aversion and rounding are what sliders are known for.
+cut to the ends and rounded to the slider's steps. The noise differs by annotator; it grows with the number of HITs done
+(fatigue) and falls over the first HITs (learning), and, if asked for, falls where the HIT shows a similar item
+(context): Sakaguchi & Van Durme (2018) expect this effect of match quality. Bias and scale are as in the annotator
+models of `ratings.annotator_aware`; end-aversion and rounding are known habits on sliders.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,20 +20,28 @@ import numpy.typing as npt
 from app.errors import Invalid
 from app.inference.ground.arrays import Array
 
-SLIDER_STEPS = 100  # of a slider
-CONTEXT_WIDTH_SHARE = 0.1  # how near a similar item is: context works to 61 % at this distance
+SLIDER_STEPS = 100
+CONTEXT_WIDTH_SHARE = 0.1  # distance of values, as a share of the scale, at which the context effect is 61 %
 CarelessKind = Literal["random", "straight_line", "middle"]
 CARELESS_KINDS: tuple[CarelessKind, ...] = ("random", "straight_line", "middle")
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How one annotator answers. bias: in shares of the scale. scale: how far they spread their answers, 1 as far as
-    the truth. noise: standard deviation of an answer, in shares of the scale. end_aversion: the share of each half of
-    the scale that they leave out at its end, 0 to 1. to_5, to_10: how often they round to 5 and to 10 points, shares.
-    fatigue: by what share the noise grows in 100 HITs. learning: by what share it is larger at first; it falls to a
-    third of that within 5 HITs. context: by what share the noise falls where the same value stands beside. careless:
-    how they answer who do not look; None for who does.
+    """Answering habits of one annotator.
+
+    Attributes:
+        bias: Bias, as a share of the scale.
+        scale: Spread of the answers; 1 is the spread of the truth.
+        noise: Standard deviation of an answer, as a share of the scale.
+        end_aversion: Share of each half of the scale that the annotator avoids at its end, 0 to 1.
+        to_5: Share of answers rounded to 5 points.
+        to_10: Share of answers rounded to 10 points.
+        fatigue: Relative growth of the noise in 100 HITs.
+        learning: Relative excess of the noise at first; it falls to a third of that within 5 HITs.
+        context: Relative fall of the noise where the HIT shows another item of the same value.
+        careless: How a careless annotator answers; None for a careful one.
+
     """
 
     bias: float = 0.0
@@ -48,8 +56,14 @@ class Habits:
     careless: CarelessKind | None = None
 
     def perceive_values(self, true_values: Array, hits_done: int, rng: np.random.Generator) -> Array:
-        """Where items of these true values, (n,), seem to stand on the scale, perhaps beyond its ends; after `done`
-        HITs. To who does not look, anywhere.
+        """Return perceived values of items on the scale, (n,), perhaps beyond its ends; anywhere for a careless
+        annotator.
+
+        Args:
+            true_values: True values of the items of a HIT, (n,).
+            hits_done: Number of HITs that the annotator has answered.
+            rng: Source of randomness.
+
         """
         if self.careless is not None:
             return careless_scores(self.careless, rng.random(len(true_values)), rng)
@@ -61,7 +75,7 @@ class Habits:
         return perceived
 
     def score_items(self, true_values: Array, hits_done: int, rng: np.random.Generator) -> Array:
-        """Their scores of items of these true values, (n,), on the steps of a slider, 0 to 1."""
+        """Return scores of items with these true values, (n,), on the steps of a slider, 0 to 1."""
         if self.careless is not None:
             return round_to_slider_steps(self.perceive_values(true_values, hits_done, rng))
         perceived = 0.5 + (np.clip(self.perceive_values(true_values, hits_done, rng), 0.0, 1.0) - 0.5) * (
@@ -72,13 +86,14 @@ class Habits:
 
     @property
     def rounding_probabilities(self) -> tuple[float, float, float]:
-        """How often they take the nearest step, and round to 5 and to 10 points."""
+        """Probabilities of rounding to the nearest step, to 5 and to 10 points."""
         return max(0.0, 1.0 - self.to_5 - self.to_10), self.to_5, self.to_10
 
 
 def nearest_similarity(true_values: Array) -> Array:
-    """Of items that stand beside each other, (n,), how near the nearest other one is: 1 for the same value, and less
-    the farther away, after a normal density.
+    """Return the similarity of each item of a HIT, (n,), to the most similar other one.
+
+    It is 1 for the same value, and falls with the distance as a normal density.
     """
     if len(true_values) < 2:
         return np.zeros(len(true_values))
@@ -89,8 +104,9 @@ def nearest_similarity(true_values: Array) -> Array:
 
 
 def careless_scores(kind: CarelessKind, random_scores: Array, rng: np.random.Generator) -> Array:
-    """Scores of somebody who does not look, who would put items anywhere, (n,): there, all where the first one is, or
-    about the middle.
+    """Return scores of a careless annotator, (n,).
+
+    They are `random_scores`, or all equal to the first of these, or about the middle of the scale.
     """
     if kind == "straight_line":
         return np.full(len(random_scores), random_scores[0])
@@ -98,7 +114,7 @@ def careless_scores(kind: CarelessKind, random_scores: Array, rng: np.random.Gen
 
 
 def round_to_slider_steps(scores: Array, step_points: npt.ArrayLike = 1.0) -> Array:
-    """The nearest steps of a slider, 0 to 1, or whole multiples of so many points."""
+    """Round scores to the nearest steps of a slider, 0 to 1, or to whole multiples of `step_points` points."""
     step_sizes = np.asarray(step_points, np.float64)
     steps: Array = np.round(np.clip(scores, 0.0, 1.0) * SLIDER_STEPS / step_sizes) * step_sizes / SLIDER_STEPS
     return steps
@@ -106,11 +122,15 @@ def round_to_slider_steps(scores: Array, step_points: npt.ArrayLike = 1.0) -> Ar
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """What annotators are like, of whom each has habits of their own.
+    """Distribution of annotators' habits. Habits not listed here are as in `Habits`, the same for all.
 
-    bias_sd: standard deviation of their biases; log_scale_sd: of the logarithm of their scales. noise: of the one in
-    the middle; log_noise_sd: the standard deviation of its logarithm. careless: the share of them who answer so. The
-    rest is as `Habits` has it, the same for all.
+    Attributes:
+        bias_sd: Standard deviation of biases.
+        log_scale_sd: Standard deviation of the logarithm of scales.
+        noise: Median noise.
+        log_noise_sd: Standard deviation of the logarithm of the noise.
+        careless: Share of annotators who answer carelessly, by kind.
+
     """
 
     bias_sd: float = 0.0
@@ -126,9 +146,9 @@ class Population:
     careless: Mapping[CarelessKind, float] = field(default_factory=dict)
 
     def draw_habits(self, size: int, rng: np.random.Generator) -> list[Habits]:
-        """So many annotators; as many of them careless as the shares say, rounded, in a random order."""
-        counts = {how: round(share * size) for how, share in self.careless.items()}
-        kinds: list[CarelessKind | None] = [how for how, count in counts.items() for _ in range(count)]
+        """Draw the habits of `size` annotators, in random order; careless ones in the given shares, rounded."""
+        counts = {kind: round(share * size) for kind, share in self.careless.items()}
+        kinds: list[CarelessKind | None] = [kind for kind, count in counts.items() for _ in range(count)]
         kinds = [*kinds, *[None] * size][:size]
         shared = {name: getattr(self, name) for name in SHARED_HABITS}
         return [
@@ -147,11 +167,11 @@ SHARED_HABITS = ("end_aversion", "to_5", "to_10", "fatigue", "learning", "contex
 
 
 def plain_population(noise: float, careless_share: float = 0.0) -> Population:
-    """People who differ in bias alone, by half their noise; a share of them answer at random."""
+    """Annotators who differ in bias alone, by half their noise; a share of them answers at random."""
     return Population(bias_sd=noise / 2, noise=noise, careless={"random": careless_share})
 
 
-# As `python -m benchmarks.populations` fits and shows them.
+# Fitted and shown by `python -m benchmarks.populations`.
 POPULATIONS = {
     "mlqe-et-en": Population(0.116, 0.147, 0.166, 0.104, to_10=0.048),
     "mlqe-ro-en": Population(0.021, 0.072, 0.158, 0.059, to_5=0.179, to_10=0.156),
@@ -161,14 +181,20 @@ POPULATIONS = {
 def build_population(
     population_name: str, noise: float, careless_share: float, careless_kind: CarelessKind
 ) -> Population:
-    """People like those of one of `POPULATIONS`, or plain ones with this noise where `like` is empty; a share of them
-    is careless in this way.
+    """Return one of `POPULATIONS`, or a plain population where the name is empty, with a share of careless annotators.
 
     Raises `Invalid` (`population_unknown`).
+
+    Args:
+        population_name: A key of `POPULATIONS`, or empty.
+        noise: Noise of a plain population, as a share of the scale.
+        careless_share: Share of careless annotators, 0 to 1.
+        careless_kind: How they answer.
+
     """
     if population_name and population_name not in POPULATIONS:
         raise Invalid(
-            f"No annotators are called “{population_name}”, but {', '.join(POPULATIONS)}.", code="population_unknown"
+            f"There is no crowd “{population_name}”. Choose one of {', '.join(POPULATIONS)}.", code="population_unknown"
         )
     return replace(
         POPULATIONS[population_name] if population_name else plain_population(noise),
@@ -177,48 +203,44 @@ def build_population(
 
 
 class SimulatedAnnotators(Protocol):
-    """Annotators 0, 1, ... who are asked about items by their numbers, and answer with scores in [0, 1]."""
+    """Annotators 0, 1, ... who score items, given by number, in [0, 1]."""
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """Number of annotators."""
 
     def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
-        """Their scores of these items, (n,)."""
+        """Return the annotator's scores of these items, (n,)."""
 
 
 class HabitAnnotators:
-    """People with habits, who see items of true values."""
+    """Annotators with habits, who see the true values of items, (N,), 0 to 1."""
 
     def __init__(self, habits: Sequence[Habits], true_values: npt.ArrayLike) -> None:
-        """truth: (N,), 0 to 1."""
         self.habits, self.true_values = habits, np.asarray(true_values, np.float64)
         self.hits_done = [0] * len(habits)
 
     @property
     def number(self) -> int:
-        """How many there are."""
         return len(self.habits)
 
     def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
-        """Their scores of these items, (n,)."""
         hits_done = self.hits_done[annotator]
         self.hits_done[annotator] += 1
         return self.habits[annotator].score_items(self.true_values[[*items]], hits_done, rng)
 
 
 class ReplayedAnnotators:
-    """People who repeat what real annotators said: of an item any of its real scores, as often as each was given."""
+    """Annotators who repeat real scores: any score of an item, as often as it was given."""
 
     def __init__(self, scores_by_item: Sequence[npt.ArrayLike], number: int = 30) -> None:
-        """scores: of each item those that it got, in [0, 1]."""
-        self.scores, self.number = [np.asarray(said, np.float64) for said in scores_by_item], number
+        """Take the real scores of each item, in [0, 1]."""
+        self.scores, self.number = [np.asarray(scores, np.float64) for scores in scores_by_item], number
 
     @property
     def truth(self) -> Array:
-        """The mean of each item's real scores, (N,)."""
-        return np.array([said.mean() for said in self.scores])
+        """Mean of each item's real scores, (N,)."""
+        return np.array([scores.mean() for scores in self.scores])
 
     def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
-        """Scores of these items, (n,)."""
         return np.array([rng.choice(self.scores[item]) for item in items])

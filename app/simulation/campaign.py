@@ -1,7 +1,7 @@
-"""A campaign in memory: the same rule draws, the same law learns, and no database stands between.
+"""A campaign in memory: the same rule selects items and the same law learns, without a database.
 
-What it does to posteriors is what a campaign does, to the bit; what it leaves out is whatever happens when many work at
-once. For planning and experiments, which need thousands of campaigns.
+Posteriors are the same as in a real campaign, to the bit; concurrent answers are not simulated. For plans and
+experiments, which need thousands of campaigns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,23 @@ from app.simulation.annotators import SimulatedAnnotators
 
 @dataclass
 class SimulatedCampaign:
-    """A campaign of N items. begun: what its law believes at first, and how many judgments are in that, (N,); None
-    before the first. again: whether it shows somebody an item again. beliefs: those of its law. index: of its rule.
-    hits: those that were answered since. seen: the items that annotators have seen. reopened: how often items that had
-    settled were asked about again.
+    """A campaign of N items in memory.
+
+    Attributes:
+        rule: Rule that selects items.
+        law: Law that learns.
+        asking: Settings of the selection.
+        parameters: Parameters of the law.
+        item_count: N.
+        rng: Source of randomness.
+        initial_state: Beliefs at first, and the number of judgments in them, (N,); None before the first judgment.
+        repeats_items: True if an annotator may see an item again.
+        beliefs: Beliefs of the law.
+        index: Index of the rule.
+        hits: HITs answered since.
+        seen: Items that each annotator has seen.
+        reopenings: How often settled items were asked about again.
+
     """
 
     rule: Rule
@@ -42,40 +55,41 @@ class SimulatedCampaign:
         self.index = self.rule.make_index(self.score, self.variance, judgments, self.asking)
 
     def initial_beliefs(self) -> LawBeliefs:
-        """What the law believes before the first HIT."""
+        """Return the law's beliefs before the first HIT."""
         priors: Sequence[Array] = [np.full(self.item_count, number) for number in self.law.family.default_prior]
         return self.law.initial_beliefs(priors, self.parameters)
 
     @property
     def score(self) -> Array:
-        """(N,)."""
+        """Score of each item, (N,)."""
         return self.law.family.score(*self.beliefs.state)
 
     @property
     def variance(self) -> Array:
-        """(N,)."""
+        """Variance of each item, (N,)."""
         return self.law.family.variance(*self.beliefs.state)
 
     @property
     def judgments(self) -> Counts:
-        """(N,)."""
+        """Number of judgments of each item, (N,)."""
         return self.index.judgments
 
     def draw(self, annotator: int) -> Draw | None:
-        """The next HIT of somebody who has not seen its items, or, if there are no others, may see them again."""
-        seen = self.seen.setdefault(annotator, set())
-        nobody: set[int] = set()
+        """Draw the next HIT of items new to the annotator or, if there are none and items may repeat, of items seen
+        before.
+        """
+        no_items: set[int] = set()
         return self.index.draw(
             self.asking.items_per_hit,
-            seen=seen,
-            full=nobody,
-            leading=nobody,
+            seen=self.seen.setdefault(annotator, set()),
+            full=no_items,
+            leading=no_items,
             allow_seen=self.repeats_items,
             rng=self.rng,
         )
 
     def learn_answer(self, hit: AnsweredHit) -> None:
-        """Learn of an answer."""
+        """Update beliefs, index and counts by an answer."""
         self.hits.append(hit)
         self.seen.setdefault(hit.annotator, set()).update(hit.items)
         (change,) = self.beliefs.iterate_changes([hit])
@@ -85,14 +99,14 @@ class SimulatedCampaign:
         self.index.update(change.items, score, variance, judgments.tolist())
 
     def release_items(self, is_settled: Mask) -> None:
-        """Ask about these items no more, (N,), and about all others as long as they want judgments."""
+        """Stop asking about the settled items, (N,), and ask about all others as long as they want judgments."""
         changed = np.flatnonzero(is_settled != (self.judgments >= SETTLED_OFFSET))
         self.reopenings += not is_settled[changed].all()
         judgments = self.judgments[changed] % SETTLED_OFFSET + SETTLED_OFFSET * is_settled[changed]
         self.index.update(changed.tolist(), self.score[changed], self.variance[changed], judgments.tolist())
 
     def judge_each_item_once(self, annotators: SimulatedAnnotators) -> None:
-        """One judgment of each item, whatever is known of it: HITs of items at random, each by any of these people."""
+        """Collect one judgment of each item in HITs of random items, each answered by a random annotator."""
         shown = self.rng.permutation(self.item_count)
         for items in np.array_split(shown, -(-self.item_count // self.asking.items_per_hit)):
             annotator = int(self.rng.integers(annotators.number))
@@ -103,18 +117,22 @@ class SimulatedCampaign:
     def generate_hits(
         self, annotators: SimulatedAnnotators, hits_left: Sequence[int] | None = None
     ) -> Iterator[AnsweredHit]:
-        """HITs one after another, each by any of them, as they are answered; until nothing is wanted, or nobody may
-        answer. may: how many HITs each may, (number,); None without a limit.
+        """Yield HITs as random annotators answer them, until no judgment is wanted or no annotator may answer.
+
+        Args:
+            annotators: The annotators who answer.
+            hits_left: How many HITs each annotator may answer, (number,); None without a limit.
+
         """
         remaining_hits = [*hits_left] if hits_left is not None else [-1] * annotators.number
         active = [place for place, hits in enumerate(remaining_hits) if hits]
-        finished: list[int] = []  # who had seen all that was asked, and come again when more is
-        reopened = self.reopenings
+        finished: list[int] = []  # annotators who have seen all open items; they return when items reopen
+        reopenings = self.reopenings
         while active:
             place = int(self.rng.integers(len(active)))
             annotator = active[place]
             draw = self.draw(annotator)
-            if draw is None and self.repeats_items:  # there is nothing for anybody
+            if draw is None and self.repeats_items:  # no annotator gets a HIT any more
                 return
             remaining_hits[annotator] -= draw is not None
             if draw is None or not remaining_hits[annotator]:
@@ -126,5 +144,5 @@ class SimulatedCampaign:
             hit = AnsweredHit(annotator, draw.items, annotators.answer(annotator, draw.items, self.rng).tolist())
             self.learn_answer(hit)
             yield hit
-            if reopened != self.reopenings:
-                reopened, active, finished = self.reopenings, [*active, *finished], []
+            if reopenings != self.reopenings:
+                reopenings, active, finished = self.reopenings, [*active, *finished], []

@@ -1,8 +1,9 @@
-"""A made-up crowd that answers a campaign through the real serving path, to rehearse it or to see the dashboard live.
+"""A simulated crowd that answers a campaign through the real serving path, for rehearsals and live dashboards.
 
-Each annotator reports an item's true value after habits of their own (`annotators`); where items are systems, less or
-more by how difficult the segment is, for all systems alike. By another criterion another value is true. Their answers
-are marked by the platform `simulation`, here and in every export, and never mix with people's answers by accident.
+Each annotator reports an item's true value with habits of their own (`annotators`). Where items are systems, the
+difficulty of the segment shifts the value of all systems alike. By another criterion another value is true. These
+answers are marked by the platform `simulation`, in the database and in every export, so they never mix with people's
+answers by accident.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -38,8 +39,8 @@ HAS_ANSWERS_OF_PEOPLE = text("""
 
 LOAD_TRUTH_COLUMN = text("SELECT fields ->> :column FROM items WHERE campaign_id = :campaign ORDER BY number")
 
-SHARED_TRUTH_WEIGHT = 0.3  # of what is true of an item by one criterion and by another
-# Why one annotator gets no HIT while others may.
+SHARED_TRUTH_WEIGHT = 0.3  # weight of the first criterion's true values in those of another criterion
+# Reasons why one annotator gets no HIT while others may.
 PERSONAL_NO_HIT_REASONS = ("limit", "seen_all", "assignment_done", "held")
 
 LIST_ITEM_COLUMNS = text("SELECT json_object_keys(fields) FROM items WHERE campaign_id = :campaign AND number = 0")
@@ -47,7 +48,7 @@ LIST_ITEM_COLUMNS = text("SELECT json_object_keys(fields) FROM items WHERE campa
 
 @dataclass
 class SimulatedAnnotator:
-    """Someone with habits, who has answered so many HITs."""
+    """A simulated annotator with an assignment, habits and a number of HITs done."""
 
     assignment: AssignmentId
     habits: Habits
@@ -57,7 +58,8 @@ class SimulatedAnnotator:
 async def load_true_values(
     connection: AsyncConnection, campaign_id: int, column: str | None, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """What the crowd believes, (N,) in 0..1: a column of the items scaled to its range, or uniform random values.
+    """Return the true values of the items, (N,) in 0..1: a column of the items scaled to its range, or uniform random
+    values.
 
     Raises `Invalid`: `column_unknown`, and `truth_not_numeric` when the column is not a number for every item.
     """
@@ -67,7 +69,7 @@ async def load_true_values(
     if all(value is None for value in values):
         columns = list(await connection.scalars(LIST_ITEM_COLUMNS, {"campaign": campaign_id}))
         raise Invalid(
-            f"The items have no column “{shorten_echo(column)}”. Their columns are: {join_names(columns)}.",
+            f"The items have no column “{shorten_echo(column)}”. Choose one of {join_names(columns)}.",
             code="column_unknown",
         )
     try:
@@ -76,14 +78,14 @@ async def load_true_values(
         numbers = np.array([np.nan])
     if not np.isfinite(numbers).all():
         raise Invalid(
-            f"The column “{shorten_echo(column)}” does not hold a number for every item.", code="truth_not_numeric"
+            f"The column “{shorten_echo(column)}” does not have a number for every item.", code="truth_not_numeric"
         )
     low, high = numbers.min(), numbers.max()
     return (numbers - low) / (high - low) if high > low else np.full(len(numbers), 0.5)
 
 
 def correlated_true_values(true_values: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """What the crowd believes by another criterion, (N,) in 0..1: a little like the first."""
+    """Return true values by another criterion, (N,) in 0..1, weakly correlated with the first."""
     return SHARED_TRUTH_WEIGHT * true_values + (1 - SHARED_TRUTH_WEIGHT) * rng.random(len(true_values))
 
 
@@ -96,7 +98,17 @@ def simulate_hit_answer(
     unjudgeable_items: Mapping[int, str],
     rng: np.random.Generator,
 ) -> Answer:
-    """What someone says of the items of a HIT. beyond: those that cannot be judged, with the reason."""
+    """Answer a HIT by one criterion.
+
+    Args:
+        annotator: The simulated annotator.
+        design: Design of the campaign, which turns values into answers.
+        true_values: True values of all items, (N,).
+        items: Items of the HIT.
+        unjudgeable_items: Items that cannot be judged, with the reason.
+        rng: Source of randomness.
+
+    """
     judged = [item for item in items if item not in unjudgeable_items]
     respond = annotator.habits.score_items if design.value_kind == "points" else annotator.habits.perceive_values
     scores = respond(true_values[judged], annotator.hits_done, rng).tolist() if judged else []
@@ -113,11 +125,12 @@ def refuse_unless_running(campaign: Row[Any]) -> None:
     """Raise `Conflict` (`not_running`) when the campaign hands out no HITs."""
     if campaign.status != "running":
         state = "a draft: launch it first" if campaign.status == "draft" else f"{campaign.status}: it hands out no HITs"
-        raise Conflict(f"“{campaign.name}” is {state}. Nobody answered.", code="not_running", status=campaign.status)
+        message = f"“{campaign.name}” is {state}. No HIT was answered."
+        raise Conflict(message, code="not_running", status=campaign.status)
 
 
 async def has_answers_of_people(connection: AsyncConnection, campaign: Row[Any]) -> bool:
-    """Whether the campaign holds answers of people."""
+    """Return whether the campaign holds answers of people."""
     result = await connection.execute(
         HAS_ANSWERS_OF_PEOPLE, {"campaign": campaign.id, "made_up": simulated_platform_names()}
     )
@@ -128,8 +141,8 @@ async def refuse_if_people_answered(connection: AsyncConnection, campaign: Row[A
     """Raise `Conflict` (`people_have_answered`) when the campaign holds answers of people."""
     if await has_answers_of_people(connection, campaign):
         raise Conflict(
-            f"People have answered “{campaign.name}”, and made-up answers would spoil theirs. Make another campaign "
-            "for them, or try things out on fresh data: start Easel with EASEL_DATA_DIR=~/easel-demo.",
+            f"People have answered “{campaign.name}”, and simulated answers would spoil their results. Create another "
+            "campaign for the simulation, or start Easel on a fresh database: EASEL_DATA_DIR=~/easel-demo.",
             code="people_have_answered",
         )
 
@@ -141,7 +154,7 @@ async def create_simulated_annotators(
     *,
     now: datetime,
 ) -> list[SimulatedAnnotator]:
-    """An annotator for each of these habits, who has come."""
+    """Create an admitted annotator for each of these habits."""
     driver = await driver_of(connection)
     arrivals = [Arrival(f"simulated {k}", SIMULATION_PLATFORM.name) for k in range(len(all_habits))]
     return [
@@ -158,7 +171,7 @@ async def create_simulated_annotators(
 def draw_unjudgeable_items(
     campaign: Row[Any], item_count: int, share: float, rng: np.random.Generator
 ) -> dict[int, str]:
-    """About this share of the items, with a reason of the campaign why they cannot be judged.
+    """Draw about this share of the items, each with one of the campaign's reasons why it cannot be judged.
 
     Raises `Invalid` (`unjudged_not_offered`).
     """
@@ -166,7 +179,7 @@ def draw_unjudgeable_items(
         return {}
     if not campaign.cannot_be_judged:
         raise Invalid(
-            f"In “{campaign.name}” every item is judged: it does not offer “cannot be judged”. Nobody answered.",
+            f"“{campaign.name}” does not offer “cannot be judged”, so every item is judged. No HIT was answered.",
             code="unjudged_not_offered",
         )
     reasons = campaign.unjudged_reasons or [""]
@@ -186,12 +199,23 @@ async def simulate(
     unjudgeable: float = 0.0,
     on_answer: Callable[[], Awaitable[object]] | None = None,
 ) -> int:
-    """Answer up to `hits` HITs, by annotators in random order; the number answered before nothing was left for any of
-    them.
+    """Answer up to `hits` HITs by annotators in random order; return how many were answered before no HIT was left.
 
-    unjudgeable: the share of the items of which everybody says that they cannot be judged. `clock` gives the time of
-    each step; `answered` is awaited after every HIT. Raises `Conflict` (`not_running`, `people_have_answered`) and
-    `Invalid` for a truth that cannot be, or that nobody may judge (`unjudged_not_offered`).
+    Raises `Conflict` (`not_running`, `people_have_answered`), and `Invalid` for a truth column that cannot be used or
+    for unjudgeable items that the campaign does not allow (`unjudged_not_offered`).
+
+    Args:
+        database: Engine of the database.
+        campaign: A running campaign.
+        hits: Most HITs to answer.
+        annotators: Number of annotators.
+        population: Distribution of their habits.
+        truth_column: Column of the items with true values; None for random values.
+        rng: Source of randomness.
+        clock: Time of each step.
+        unjudgeable: Share of the items that every annotator reports as impossible to judge.
+        on_answer: Awaited after every HIT.
+
     """
     refuse_unless_running(campaign)
     cache, names = PosteriorCache(), criterion_names(campaign)

@@ -1,8 +1,8 @@
-"""Whom simulated campaigns ask: annotators, and true values of items, as what was said tells of both.
+"""Simulated annotators and true item values, estimated from the answers so far.
 
-By plain means annotators are alike, and differ on an item as far as real ones did. Where a law that learns of
-annotators measures the goal, those who have answered go on, among others like them: as strict as the law takes them
-for, some of them at random (`ratings.who_looks`).
+Estimated by plain means, annotators are identical and differ on an item as far as real ones did. Where a law that
+learns about annotators measures the goal, the annotators who have answered continue, among others like them: with the
+biases that the law has learned, some of them answering at random (`ratings.attention_mixture`).
 """
 
 from collections.abc import Callable, Sequence
@@ -23,32 +23,42 @@ from app.inference.ratings.goal_probabilities import believed_true_means
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 from app.simulation.annotators import HabitAnnotators, Habits, Population, SimulatedAnnotators, round_to_slider_steps
 
-TRUTH_PRIOR_PARAMETER = (
-    2.0  # both parameters of the Beta that true values are drawn from where nothing is known of them
-)
+# Both parameters of the Beta distribution of true values, where the answers tell nothing about them.
+TRUTH_PRIOR_PARAMETER = 2.0
 
 AnnotatorSource = Callable[[np.random.Generator], SimulatedAnnotators]
 
 
 @dataclass
 class EstimatedAnnotators:
-    """Annotators who answer as those before did. truth, noise: (N,), on 0 to 1."""
+    """Identical annotators who answer as earlier ones did.
+
+    Attributes:
+        truth: True values, (N,), on 0 to 1.
+        noise: Standard deviation of answers about each item, (N,), on 0 to 1.
+        number: Number of annotators.
+
+    """
 
     truth: Array
     noise: Array
     number: int
 
     def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
-        """Scores, (n,)."""
         chosen = [*items]
         return round_to_slider_steps(self.truth[chosen] + self.noise[chosen] * rng.standard_normal(len(chosen)))
 
 
 @dataclass(frozen=True, eq=False)
 class FittedCrowd:
-    """What a law has learned. known: of the N items. at_random, bias: of the J annotators who have answered, (J,) each,
-    the probability that they do not look, and how much higher they score. noise: standard deviation of answers of who
-    looks.
+    """Estimates of a law about items and about the J annotators who have answered.
+
+    Attributes:
+        estimates: Estimates of the N items.
+        random_answer_probability: Probability that each annotator answers at random, (J,).
+        bias: How much higher each annotator scores, (J,).
+        noise: Standard deviation of attentive annotators' answers.
+
     """
 
     estimates: ModeratedMeans
@@ -59,8 +69,15 @@ class FittedCrowd:
     def draw_annotators(
         self, rng: np.random.Generator, true_values: Array, noise_factor: float, new_count: int, *, keep_known: bool
     ) -> HabitAnnotators:
-        """So many others like those who have answered; first these, by their places, if they `go_on`. factor: by what
-        their noise is multiplied.
+        """Draw annotators like those who have answered.
+
+        Args:
+            rng: Source of randomness.
+            true_values: True values of the items, (N,).
+            noise_factor: Factor of their noise.
+            new_count: Number of new annotators.
+            keep_known: True if the annotators who have answered continue; they come first, in their order.
+
         """
         known_count = len(self.bias)
         kept_count = known_count if keep_known else 0
@@ -83,14 +100,19 @@ class FittedCrowd:
 
 
 def default_priors(law: Law, item_count: int) -> Array:
-    """What a law's posteriors of N items begin with where nobody chose another prior, (numbers, N)."""
+    """Return the default prior of the law for N items, (numbers, N)."""
     return np.repeat(np.array(law.family.default_prior)[:, None], item_count, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class LawReplay:
-    """What a law learned from HITs as they may have been. there: the numbers of annotators who have answered, (J,),
-    whose places in it are theirs in `hits` and `beliefs`.
+    """Beliefs of a law after plausible HITs, rebuilt from judgments.
+
+    Attributes:
+        hits: The HITs; their annotators are indices into `annotators`.
+        beliefs: Beliefs after these HITs.
+        annotators: Numbers of the annotators who have answered, (J,).
+
     """
 
     hits: Sequence[AnsweredHit]
@@ -99,8 +121,13 @@ class LawReplay:
 
 
 def replay_evidence(evidence: GoalEvidence, items_per_hit: int, priors: Array | None = None) -> LawReplay:
-    """By the law for which something is known. n: items of a HIT. priors: what its posteriors began with, (numbers, N);
-    None for its own.
+    """Replay the judgments of the evidence by its law.
+
+    Args:
+        evidence: Judgments and law.
+        items_per_hit: Items of a HIT.
+        priors: Priors of the posteriors, (numbers, N); None for the law's own.
+
     """
     item_count = len(evidence.tally.total)
     judgments = evidence.judgments or LongJudgments.empty(item_count)
@@ -114,7 +141,7 @@ def replay_evidence(evidence: GoalEvidence, items_per_hit: int, priors: Array | 
 
 
 def group_judgments_into_hits(judgments: LongJudgments, items_per_hit: int) -> list[AnsweredHit]:
-    """Judgments in a row by one annotator, of no item twice, and of n at most, as HITs."""
+    """Group consecutive judgments by one annotator into HITs of at most `items_per_hit` items, none repeated."""
     hits: list[AnsweredHit] = []
     for item, annotator, value in zip(
         judgments.items.tolist(), judgments.annotators.tolist(), judgments.scores.tolist(), strict=True
@@ -128,14 +155,14 @@ def group_judgments_into_hits(judgments: LongJudgments, items_per_hit: int) -> l
 
 
 def fit_crowd(evidence: GoalEvidence, replay: LawReplay) -> FittedCrowd | None:
-    """None where too little was said."""
+    """Estimate the crowd; None where there are too few judgments."""
     judgments, fitted, learned = evidence.judgments, evidence.law_estimates, replay.beliefs.to_law_state()
     if judgments is None or fitted is None or learned.campaign is None or not believed_true_means(fitted):
         return None
     descriptions = evidence.law.describe_annotators(learned.annotators, learned.campaign)
-    bias = np.nan_to_num([descriptions[place].bias for place in range(len(descriptions))])
+    bias = np.nan_to_num([descriptions[index].bias for index in range(len(descriptions))])
     annotator_index = np.searchsorted(replay.annotators, judgments.annotators)
-    # Biases stay in the noise: what is known of each is too little to take it out.
+    # Biases stay in the noise: each is known too little to be taken out.
     mixture = attention_mixture.fit(
         ScoredJudgments.from_arrays(judgments.items, annotator_index, judgments.scores, judgments.n_items, len(bias))
     )
@@ -149,8 +176,17 @@ def annotator_source_by_law(
     items_per_hit: int,
     annotator_count: int,
 ) -> AnnotatorSource:
-    """So many `people` who answer, drawn anew for each run: a campaign's own annotators, and others like them; where it
-    tells too little, people like those of an earlier one or as is said. n: items of a HIT.
+    """Return a source that draws the annotators of each run: the campaign's own, and others like them.
+
+    Where the campaign has too few judgments, they are like those of an earlier campaign, or of the chosen population.
+
+    Args:
+        tally: Judgments of the campaign.
+        crowd: Its fitted crowd; None where there are too few judgments.
+        fallback: A population, or the evidence of an earlier campaign.
+        items_per_hit: Items of a HIT.
+        annotator_count: Number of annotators in all.
+
     """
     if crowd is not None:
         new_count = annotator_count - len(crowd.bias)
@@ -175,29 +211,30 @@ def annotator_source_by_law(
 def annotator_source_by_means(
     tally: Tally, fallback: Population | GoalEvidence, annotator_count: int
 ) -> AnnotatorSource:
-    """The same, of annotators who are alike, or as is said. What it returns raises `Inestimable`
-    (`too_few_judgments`).
+    """As `annotator_source_by_law`, assuming identical annotators, or the fallback.
+
+    The source raises `Inestimable` (`too_few_judgments`).
     """
     item_count = len(tally.total)
 
     def draw_annotators(rng: np.random.Generator) -> SimulatedAnnotators:
-        if (own := estimate_annotators(tally, rng, annotator_count)) is not None:
-            return own
+        if (own_annotators := estimate_annotators(tally, rng, annotator_count)) is not None:
+            return own_annotators
         if isinstance(fallback, Population):
             return HabitAnnotators(
                 fallback.draw_habits(annotator_count, rng),
                 rng.beta(TRUTH_PRIOR_PARAMETER, TRUTH_PRIOR_PARAMETER, item_count),
             )
         if (earlier := estimate_annotators(fallback.tally, rng, annotator_count)) is None:
-            raise Inestimable("The earlier campaign tells too little of its items.", code="too_few_judgments")
-        some = rng.integers(len(earlier.truth), size=item_count)
-        return EstimatedAnnotators(earlier.truth[some], earlier.noise[some], annotator_count)
+            raise Inestimable("The earlier campaign has too few judgments.", code="too_few_judgments")
+        drawn_items = rng.integers(len(earlier.truth), size=item_count)
+        return EstimatedAnnotators(earlier.truth[drawn_items], earlier.noise[drawn_items], annotator_count)
 
     return draw_annotators
 
 
 def estimate_annotators(tally: Tally, rng: np.random.Generator, annotator_count: int) -> EstimatedAnnotators | None:
-    """So many people, as what was said tells of items and annotators; None where it tells too little."""
+    """Estimate identical annotators and item values from the judgments; None where there are too few."""
     estimates = moderate_means(tally)
     if not believed_true_means(estimates):
         return None
@@ -207,9 +244,15 @@ def estimate_annotators(tally: Tally, rng: np.random.Generator, annotator_count:
 
 
 def draw_true_values(estimates: ModeratedMeans, rng: np.random.Generator) -> tuple[Array, float]:
-    """True values that may be those of the items, (N,), and how many times as large errors may be as they seem: how far
-    annotators differ is known as well as so many degrees of freedom tell it, and the less of the spread of scores is
-    theirs, the more is of the items. known: of which something is `believed`.
+    """Draw plausible true values of the items, (N,), and the factor by which errors may be larger than they seem.
+
+    The differences between annotators are known only as well as their degrees of freedom allow; the smaller their part
+    in the spread of scores, the larger the part of the items.
+
+    Args:
+        estimates: Estimates of the items; `believed_true_means` must exist for them.
+        rng: Source of randomness.
+
     """
     factor = float(np.sqrt(estimates.degrees_of_freedom_limit / rng.chisquare(estimates.degrees_of_freedom_limit)))
     scaled_estimates = replace(estimates, standard_error=estimates.standard_error * factor)

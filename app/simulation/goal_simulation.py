@@ -1,13 +1,13 @@
-"""What a campaign's goal will cost: campaigns in memory go on from what is known, until they reach it.
+"""Forecast of a campaign's goal: simulated campaigns continue from the judgments so far until they reach the goal.
 
-Each run draws true values and annotators as far as they are known (`supposed`), and asks by the campaign's rule. Where
-the campaign's law measures its goal (`evidence`), that law learns and measures here too, up to `MOST_BY_LAW` items;
-else scores are the means that `easl` learns, whatever the campaign's law is. Pure.
+Each run draws true values and annotators as far as they are known (`crowd_model`), and asks by the campaign's rule.
+Where the campaign's law measures its goal (`evidence`), that law learns and measures here too, up to
+`MAX_ITEMS_MEASURED_BY_LAW` items; else scores are the means that `easl` learns, whatever the campaign's law is. Pure.
 
-Of many items a random sample is simulated, and what it needs is scaled up. Narrow intervals and halves that agree mean
-the same there; of the best items a sample has its share; and a probability that holds for all N items holds for M of
-them with the power M / N, as if items were settled independently. `python -m benchmarks.plans_of_samples` measures how
-far such a plan is from one of all items.
+For many items a random sample is simulated, and the judgments that it needs are scaled up. Narrow intervals and halves
+that agree mean the same there; the best items of a sample are a share of all best items; and a probability that holds
+for all N items holds for M of them with the power M / N, as if items were settled independently. `python -m
+benchmarks.plans_of_samples` measures how far such a plan is from one of all items.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,22 +45,28 @@ from app.simulation.participation import (
 )
 
 MAX_PLAN_ITEMS = 1_000_000
-DEFAULT_SAMPLE_ITEMS, MAX_SAMPLE_ITEMS = 1_000, 5_000  # items
-MAX_ITEMS_MEASURED_BY_LAW = 300  # items: a HIT takes such a law ten times as long
-MIN_BEST_IN_SAMPLE = 2  # in a sample
-MAX_NEW_JUDGMENTS_PER_ITEM = 60  # an item, beyond those that are there
-GOAL_CHECKS_PER_RUN, GOAL_CHECKS_PER_RUN_BY_LAW = 60, 40  # at how near the goal is, in one run
-NEW_ANNOTATOR_OFFSET = 10**9  # is added to their numbers, so that they are not those who have answered
-UNLIMITED_JUDGMENTS = 10**6  # judgments
-BAND_PERCENTILES = 2.5, 97.5  # per cent of the runs
+DEFAULT_SAMPLE_ITEMS, MAX_SAMPLE_ITEMS = 1_000, 5_000
+MAX_ITEMS_MEASURED_BY_LAW = 300  # a HIT takes such a law ten times as long
+MIN_BEST_IN_SAMPLE = 2
+MAX_NEW_JUDGMENTS_PER_ITEM = 60
+GOAL_CHECKS_PER_RUN, GOAL_CHECKS_PER_RUN_BY_LAW = 60, 40
+NEW_ANNOTATOR_OFFSET = 10**9  # keeps the numbers of new annotators apart from those who have answered
+UNLIMITED_JUDGMENTS = 10**6
+# With 20 runs these percentiles are the lowest and the highest run, a range that holds 19 of 21 new runs.
+BAND_PERCENTILES = 2.5, 97.5
 MEANS_LAW = ONLINE_LAWS["easl"]
 
 
 @dataclass(frozen=True)
 class GoalForecast:
-    """Of R runs: after how many more judgments each looked, (L,), and how near its goal it was, (R, L), NaN once it was
-    reached. needed: judgments from now on until it is, (R,); infinite where it was not in the time. ran_out: whether
-    annotators had answered all that they may before it was, (R,).
+    """Result of R runs.
+
+    Attributes:
+        checkpoints: Further judgments at each check of the goal, (L,).
+        progress_values: Progress towards the goal, (R, L); NaN once it is reached.
+        judgments_needed: Judgments from now on until the goal is reached, (R,); infinite where it was not.
+        ran_out: True where annotators had answered all that they may before the goal was reached, (R,).
+
     """
 
     checkpoints: Array
@@ -70,7 +76,7 @@ class GoalForecast:
 
     @property
     def band(self) -> tuple[float, float, float]:
-        """Judgments that are needed: the median of runs, and between which nine of ten lie."""
+        """Judgments needed: the median of the runs, and the ends of the band that holds nine of ten."""
         low, middle, high = np.percentile(
             self.judgments_needed, (BAND_PERCENTILES[0], 50, BAND_PERCENTILES[1]), method="nearest"
         )
@@ -78,20 +84,20 @@ class GoalForecast:
 
     @property
     def reached_shares(self) -> Array:
-        """In which share of the runs the goal is reached by each look, (L,)."""
+        """Share of the runs that have reached the goal at each check, (L,)."""
         share: Array = (self.judgments_needed[:, None] <= self.checkpoints).mean(axis=0)
         return share
 
 
 def sample_size(campaign: Any) -> int:
-    """How many of a campaign's items are simulated. campaign: with its `item_count`."""
+    """Return how many items of a campaign with an `item_count` are simulated."""
     has_best_goal = campaign.goal == "best" and campaign.best_items < campaign.item_count
     enough = -(-MIN_BEST_IN_SAMPLE * campaign.item_count // max(1, campaign.best_items)) if has_best_goal else 0
     return int(min(campaign.item_count, MAX_SAMPLE_ITEMS, max(DEFAULT_SAMPLE_ITEMS, enough)))
 
 
 def scale_campaign_to_sample(campaign: Any, share: float) -> Any:
-    """The campaign as it is for this share of its items, 0 to 1: asked as ever, and with its part of the goal."""
+    """Return the campaign's settings for this share of its items, 0 to 1, with the corresponding part of the goal."""
     goal_percent = (
         campaign.goal_percent if campaign.goal == "intervals" else 100 * (campaign.goal_percent / 100) ** share
     )
@@ -103,9 +109,16 @@ def scale_campaign_to_sample(campaign: Any, share: float) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ForecastStart:
-    """Where all runs of a plan begin. campaign: its settings. known: what its judgments say. beliefs: those of the law.
-    people: draws who answers. who: they are, those who have answered first. seen: the items that each of these has
-    seen, by their places.
+    """Starting point of all runs of a plan.
+
+    Attributes:
+        campaign: Settings of the campaign.
+        evidence: Its judgments.
+        beliefs: Beliefs of the law.
+        annotator_source: Source of the annotators of each run.
+        participation: Who the annotators are; those who have answered come first.
+        seen_items: Items that each of these has seen, by place.
+
     """
 
     campaign: Any
@@ -116,7 +129,7 @@ class ForecastStart:
     seen_items: Mapping[int, set[int]]
 
     def new_campaign(self, rng: np.random.Generator) -> SimulatedCampaign:
-        """The campaign as it stands, to go on with."""
+        """Return a simulated campaign that continues from the present state."""
         item_count, judgments = len(self.evidence.tally.total), self.evidence.tally.judgments
         asking = replace(selection_settings(self.campaign), judgments_per_item=UNLIMITED_JUDGMENTS)
         initial_state = self.beliefs.copy(), judgments
@@ -135,13 +148,13 @@ class ForecastStart:
         return campaign
 
     def annotator_number(self, place: int) -> int:
-        """That of an annotator, by their place among `people`."""
+        """Return the number of an annotator from their place in the simulation."""
         known_annotators = self.participation.known_annotators
         return int(known_annotators[place]) if place < len(known_annotators) else NEW_ANNOTATOR_OFFSET + place
 
 
 def is_plan_measured_by_law(campaign: Any, evidence: GoalEvidence) -> bool:
-    """Whether a plan measures the goal by the law, where the campaign does."""
+    """Return whether a plan measures the goal by the law, for campaigns that do."""
     return evidence.is_measured_by_law(campaign) and len(evidence.tally.total) <= MAX_ITEMS_MEASURED_BY_LAW
 
 
@@ -152,8 +165,15 @@ def prepare_forecast(
     annotators: int = DEFAULT_ANNOTATORS_IN_TOTAL,
     priors: Array | None = None,
 ) -> ForecastStart:
-    """By the law or by plain means, with so many annotators in all. priors: what posteriors began with, (numbers, N);
-    None for the law's own.
+    """Prepare a forecast by the law or by plain means.
+
+    Args:
+        campaign: Settings of the campaign.
+        evidence: Its judgments.
+        fallback: A population, or the evidence of an earlier campaign.
+        annotators: Number of annotators in all.
+        priors: Priors of the posteriors, (numbers, N); None for the law's own.
+
     """
     by_law_estimates = is_plan_measured_by_law(campaign, evidence)
     participation = estimate_participation(campaign, evidence.tally, annotators, identities_matter=by_law_estimates)
@@ -177,7 +197,13 @@ def prepare_forecast(
 
 
 def beliefs_from_tally(tally: Tally, priors: Array | None) -> LawBeliefs:
-    """What `easl` has learned: it adds scores to one number and what they lack to the other. priors: as in `start`."""
+    """Return the beliefs of `easl`, which adds scores to one number and their complements to the other.
+
+    Args:
+        tally: Judgments of the campaign.
+        priors: Priors of the posteriors, (2, N); None for the law's own.
+
+    """
     high, low = default_priors(MEANS_LAW, len(tally.total)) if priors is None else priors
     return MEANS_LAW.initial_beliefs([high + tally.total, low + tally.judgments - tally.total], LawParameters())
 
@@ -194,10 +220,19 @@ def forecast_goal(
     sample: int | None = None,
     on_run: Callable[[int], None] = lambda _runs: None,
 ) -> GoalForecast:
-    """What the goal of a campaign will cost. campaign: its settings as attributes of a namespace. known: what its
-    judgments say. like: who answers, or what is known of an earlier campaign, where its own answers tell nothing yet.
-    annotators: how many there are in all. priors: as in `start`. sample: how many items are simulated, None for all.
-    told: hears after each run how many there were.
+    """Forecast what the goal of a campaign will cost.
+
+    Args:
+        campaign: Settings as attributes of a namespace.
+        evidence: Judgments of the campaign.
+        fallback: A population, or the evidence of an earlier campaign, for a campaign with too few answers of its own.
+        runs: Number of runs.
+        seed: Seed of the runs.
+        annotators: Number of annotators in all.
+        priors: Priors of the posteriors, (numbers, N); None for the law's own.
+        sample: How many items are simulated; None for all.
+        on_run: Called with the number of runs after each run.
+
     """
     item_count, items_per_hit = len(evidence.tally.total), selection_settings(campaign).items_per_hit
     share = min(1.0, (sample or item_count) / item_count)
@@ -226,8 +261,9 @@ def forecast_goal(
 
 
 def goal_checkpoints(max_hits: int, *, is_costly: bool) -> Integers:
-    """After how many HITs it is looked how near the goal is, (L,), the last time after so many; where a look is costly,
-    seldom later on, when it matters less.
+    """Return after how many HITs the goal is checked, (L,), the last time after `max_hits`.
+
+    If checks are costly, they get rarer later, when they matter less.
     """
     evenly = np.linspace(0, max_hits, GOAL_CHECKS_PER_RUN + 1).astype(np.intp)
     kept = np.append(0, np.geomspace(1, GOAL_CHECKS_PER_RUN, GOAL_CHECKS_PER_RUN_BY_LAW).round().astype(np.intp))
@@ -237,8 +273,8 @@ def goal_checkpoints(max_hits: int, *, is_costly: bool) -> Integers:
 def simulate_forecast_run(
     forecast_start: ForecastStart, checkpoints: Integers, rng: np.random.Generator
 ) -> tuple[list[float], bool]:
-    """How near the goal is after so many HITs, (L,), NaN once it was reached; and whether nobody was left to answer
-    before it was.
+    """Return the progress at each checkpoint, (L,), NaN once the goal is reached, and whether annotators ran out
+    before.
     """
     evidence, progress_values, hits_left = (
         forecast_start.evidence,

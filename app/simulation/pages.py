@@ -1,4 +1,4 @@
-"""Rehearsals and plans from a campaign's page."""
+"""Pages of rehearsals and plans of a campaign."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -19,8 +19,9 @@ from app.goals.progress import describe_goal
 from app.http.dependencies import Database, Now, Transaction, is_json_wanted, is_script_request, render_page
 from app.simulation import forecast, rehearsals
 from app.simulation.annotators import POPULATIONS, CarelessKind, build_population
-from app.simulation.forecast import Plan, PlanRequest, PlanRunner
+from app.simulation.forecast import PlanRequest, PlanRunner
 from app.simulation.participation import MAX_ANNOTATORS_INPUT
+from app.simulation.plan import Plan
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
 
 MAX_CONCURRENT_ANNOTATORS = 1_000
@@ -41,7 +42,7 @@ async def crowd_from_form(
     careless_how: Annotated[CarelessKind, Form()] = "random",
     truth: Annotated[str, Form(max_length=1000)] = "",
 ) -> RehearsalCrowd:
-    """As the form says it: noise in points, the careless ones in percent."""
+    """Read a crowd from the form: noise in points, the careless share in percent."""
     return RehearsalCrowd(annotators, build_population(like, noise / 100, careless / 100, careless_how), truth or None)
 
 
@@ -58,7 +59,7 @@ async def rehearse(
     crowd: Annotated[RehearsalCrowd, Depends(crowd_from_form)],
     now: Now,
 ) -> Response:
-    """Begin a rehearsal, or look at the one that there is; let it go on if the process that led it has died."""
+    """Start a rehearsal, or show the existing one; continue it if the process that led it has died."""
     crowds = get_rehearsals(request)
     crowds.refuse_if_crowds_are_busy()
     async with database.begin() as connection:
@@ -70,14 +71,14 @@ async def rehearse(
 
 @router.get("/rehearsed")
 async def redirect_to_rehearsed_campaign(connection: Transaction, slug: str) -> Response:
-    """From a rehearsal to its campaign."""
+    """Redirect from a rehearsal to its campaign."""
     source = await rehearsal_offer.find_campaign_of_rehearsal(connection, await load_campaign_by_slug(connection, slug))
     return redirect_to(campaign_page_url(source.slug))
 
 
 @router.post("/remove-rehearsal")
 async def post_remove_rehearsal(request: Request, database: Database, slug: str) -> Response:
-    """With all of its answers; what follows is its campaign's page."""
+    """Delete a rehearsal with all of its answers, and redirect to its campaign."""
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
     await get_rehearsals(request).end_crowd(campaign.id)
@@ -99,10 +100,10 @@ async def show_plan(
     at_once: str = str(forecast.DEFAULT_CONCURRENT_ANNOTATORS),
     annotators: str = "",
 ) -> Response:
-    """What the goal of a campaign will cost, once it is asked with whom annotators are `like`.
+    """Show the plan of a campaign, once the form says which crowd its annotators are `like`.
 
-    It is worked out in another process, which ends with the request. Our script is told how far it is, line by line;
-    a browser without it gets a page at the end.
+    Another process computes it, and ends with the request. Our script gets the progress, line by line; a browser
+    without it gets a page at the end.
     """
     async with database.connect() as connection:
         campaign = await summaries.find_campaign_with_progress(connection, slug)
@@ -155,7 +156,7 @@ async def show_plan(
 
 
 def reference_crowds(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
-    """What the form of a campaign's plan offers: the names of those whom annotators can be like, by what it sends."""
+    """Return the crowds that the form of a plan offers: their names, by the value that the form sends."""
     crowd_names = {name: f"published translations, {name.removeprefix('mlqe-')}" for name in POPULATIONS}
     return crowd_names | {
         other.slug: other.name for other in campaigns if other.status != "draft" and other.slug != slug
@@ -163,7 +164,7 @@ def reference_crowds(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
 
 
 def parse_annotator_counts(at_once: str, annotators: str) -> tuple[int, int | None]:
-    """Annotators at a time, and in all if that is said. Raises `Invalid`."""
+    """Parse the numbers of annotators at a time, and in all if it is given. Raises `Invalid`."""
     total = (
         parse_positive_number(annotators, MAX_ANNOTATORS_INPUT, "Annotators in all", ", or be left empty")
         if annotators
@@ -173,16 +174,15 @@ def parse_annotator_counts(at_once: str, annotators: str) -> tuple[int, int | No
 
 
 def parse_positive_number(text: str, maximum: int, title: str, alternative: str = "") -> int:
-    """What somebody says of a field with this title. Raises `Invalid`."""
+    """Parse the value of the form field with this title. Raises `Invalid`."""
     try:
         return TypeAdapter(Annotated[int, Field(ge=1, le=maximum)]).validate_python(text)
     except ValidationError as problem:
-        words = f"“{title}” must be a whole number from 1 to {maximum:,}{alternative}."
-        raise Invalid(words) from problem
+        raise Invalid(f"“{title}” must be a whole number from 1 to {maximum:,}{alternative}.") from problem
 
 
 async def stream_plan_lines(request: Request, job: ReportingJob[Plan]) -> AsyncIterator[str]:
-    """JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
+    """Yield JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
     async with aclosing(watch_job(job)) as reports:
         async for report in reports:
             if isinstance(report, Plan):
@@ -197,7 +197,7 @@ async def stream_plan_lines(request: Request, job: ReportingJob[Plan]) -> AsyncI
 
 
 async def stream_plan_page(request: Request, context: dict[str, Any], job: ReportingJob[Plan]) -> AsyncIterator[bytes]:
-    """One piece, at the end: who leaves before ends the work."""
+    """Yield the page in one piece at the end; closing the connection before stops the computation."""
     try:
         context |= {"plan": await job(lambda _runs: None)}
     except Refusal as problem:

@@ -1,7 +1,7 @@
-"""How many annotators a simulated campaign has in all, and how many HITs each of them may still answer.
+"""Participation: how many annotators a simulated campaign has in all, and how many HITs each may still answer.
 
-A campaign may limit the HITs of one person, and may show no item to anybody twice. Then its people can give so many
-judgments and no more.
+A campaign may limit the HITs of one annotator, and may show no item twice to the same one. Then its annotators can give
+a limited number of judgments.
 """
 
 from dataclasses import dataclass
@@ -14,16 +14,21 @@ from app.inference.ground.arrays import Integers
 from app.inference.observations.tally import Tally
 from app.selection.registry import selection_settings
 
-DEFAULT_ANNOTATORS_IN_TOTAL = 200  # in all, while nobody has answered twice
-MIN_ANNOTATORS_IN_TOTAL = 20  # once somebody has
-MAX_NEW_ANNOTATORS = 5_000  # beside those who have answered: hardly anybody of more would answer twice
+DEFAULT_ANNOTATORS_IN_TOTAL = 200  # while no annotator has answered twice
+MIN_ANNOTATORS_IN_TOTAL = 20  # once an annotator has
+MAX_NEW_ANNOTATORS = 5_000  # in addition to those who have answered; of more, hardly any would answer twice
 MAX_ANNOTATORS_INPUT = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class Participation:
-    """Who may answer. number: how many they are. there: the numbers of those who have answered before, (J,), who come
-    first. may: how many HITs each of all may answer from now on, (number,); None without a limit.
+    """Annotators who may answer.
+
+    Attributes:
+        annotator_count: Number of annotators.
+        known_annotators: Numbers of those who have answered before, (J,); they come first.
+        hits_left: How many HITs each may still answer, (annotator_count,); None without a limit.
+
     """
 
     annotator_count: int
@@ -32,12 +37,14 @@ class Participation:
 
     @property
     def place_by_annotator(self) -> dict[int, int]:
-        """Of those who have answered before, by their numbers."""
+        """Places of the annotators who have answered before, by their numbers."""
         return {number: place for place, number in enumerate(self.known_annotators.tolist())}
 
 
 def hits_done_by_annotator(tally: Tally, items_per_hit: int) -> tuple[Integers, Integers]:
-    """The numbers of the annotators who have answered, (J,) in order, and about how many HITs of n items each, (J,)."""
+    """Return the numbers of the annotators who have answered, (J,) in order, and about how many HITs each answered,
+    (J,).
+    """
     pairs = tally.annotator_item_counts
     annotators, annotator_index = np.unique(pairs.numbers // len(tally.judgments), return_inverse=True)
     return annotators, -(-np.bincount(annotator_index, pairs.counts, len(annotators)).astype(np.intp) // items_per_hit)
@@ -46,8 +53,15 @@ def hits_done_by_annotator(tally: Tally, items_per_hit: int) -> tuple[Integers, 
 def estimate_participation(
     campaign: Any, tally: Tally, annotator_count: int, *, identities_matter: bool
 ) -> Participation:
-    """Who may answer a campaign, of so many annotators in all. by_law: whether it matters who they are; else they are
-    strangers, unless who has answered may answer less than others.
+    """Return who may answer a campaign that has `annotator_count` annotators in all.
+
+    Args:
+        campaign: Settings of the campaign.
+        tally: Its judgments.
+        annotator_count: Number of annotators in all.
+        identities_matter: False if all annotators may be treated as new, unless those who have answered have fewer HITs
+        left than others.
+
     """
     known_annotators, hits_done = hits_done_by_annotator(tally, selection_settings(campaign).items_per_hit)
     hit_limit = campaign.hits_per_annotator
@@ -58,7 +72,7 @@ def estimate_participation(
         return Participation(annotator_count, known_annotators, None)
     hit_quota = np.full(annotator_count, float(hit_limit))
     hit_quota[: len(known_annotators)] = np.maximum(0.0, hit_limit - hits_done)
-    # Of a sample of the items, a person's part of the HITs may be less than one: so many people have one.
+    # In a sample of the items an annotator may have less than one HIT left: then only some annotators have one.
     hits_left = np.diff(np.floor(hit_quota.cumsum() + 1e-6), prepend=0.0).astype(np.intp)
     if identities_matter:
         return Participation(annotator_count, known_annotators, hits_left)
@@ -67,7 +81,7 @@ def estimate_participation(
 
 
 def items_seen_by_place(participation: Participation, tally: Tally) -> dict[int, set[int]]:
-    """The items that each of those who have answered has seen, by their places."""
+    """Return the items that each annotator who has answered has seen, by place."""
     places, items_by_place = participation.place_by_annotator, dict[int, set[int]]()
     annotators, items = (
         np.divmod(tally.annotator_item_counts.numbers, len(tally.judgments))
@@ -81,9 +95,9 @@ def items_seen_by_place(participation: Participation, tally: Tally) -> dict[int,
 
 
 def annotator_total(campaign: Any, tally: Tally, chosen_count: int | None) -> int:
-    """How many annotators a campaign has: as is `said`, or as many as are likely, and enough for its judgments.
+    """Return the number of a campaign's annotators: the chosen one, or a likely one that suffices for its judgments.
 
-    Raises `Invalid` (`too_few_annotators`) where so many cannot give the judgments that it wants.
+    Raises `Invalid` (`too_few_annotators`) if the chosen number cannot give the judgments that the campaign wants.
     """
     hits_done = hits_done_by_annotator(tally, selection_settings(campaign).items_per_hit)[1]
     minimum, reason = minimum_annotators(campaign, tally)
@@ -95,13 +109,13 @@ def annotator_total(campaign: Any, tally: Tally, chosen_count: int | None) -> in
             else max(DEFAULT_ANNOTATORS_IN_TOTAL, chao1_estimate(hits_done)),
         )
     if chosen_count < minimum:
-        message = f"Too few annotators: {reason}. Say {minimum:,} or more in all, or nothing."
+        message = f"Too few annotators: {reason}. Enter {minimum:,} or more in all, or leave the number empty."
         raise Invalid(message, code="too_few_annotators")
     return chosen_count
 
 
 def explain_annotator_total(campaign: Any, tally: Tally, annotator_count: int, chosen_count: int | None) -> str:
-    """Where the number of annotators in all comes from, as a sentence."""
+    """Explain in a sentence where the number of annotators comes from."""
     answered = len(hits_done_by_annotator(tally, selection_settings(campaign).items_per_hit)[0])
     if chosen_count is not None:
         return f"This is for {pluralize(annotator_count, 'annotator')} in all."
@@ -109,12 +123,13 @@ def explain_annotator_total(campaign: Any, tally: Tally, annotator_count: int, c
         f"{answered:,} {'has' if answered == 1 else 'have'} answered so far" if answered else "nobody has answered yet"
     )
     return (
-        f"{pluralize(annotator_count, 'annotator')} in all are supposed; {so_far}. If you know how many come, say it."
+        f"The plan assumes {pluralize(annotator_count, 'annotator')} in all; {so_far}. "
+        "If you know how many will come, enter the number."
     )
 
 
 def minimum_annotators(campaign: Any, tally: Tally) -> tuple[int, str]:
-    """The fewest annotators who can give every item the judgments that it wants, and why no fewer, in words."""
+    """Return the fewest annotators who can give every item the judgments that it wants, and the reason in words."""
     asking = selection_settings(campaign)
     known_annotators, hits_done = hits_done_by_annotator(tally, asking.items_per_hit)
     missing = np.maximum(0, asking.judgments_per_item - tally.judgments)
@@ -124,22 +139,27 @@ def minimum_annotators(campaign: Any, tally: Tally) -> tuple[int, str]:
         bounds.append(
             (
                 annotators_per_item,
-                f"of an item {pluralize(annotators_per_item, 'judgment')} by different people are wanted",
+                f"an item needs {pluralize(annotators_per_item, 'judgment')} by different people",
             )
         )
     if hit_limit := campaign.hits_per_annotator:
         hits = -(-int(missing.sum()) // asking.items_per_hit)
         missing_hits = max(0, hits - int(np.maximum(0, hit_limit - hits_done).sum()))
-        reason = f"{pluralize(hits, 'HIT')} are wanted, and each of them may answer {hit_limit:,}"
+        reason = f"the campaign needs {pluralize(hits, 'more HIT')}, and each annotator may answer {hit_limit:,}"
         bounds.append((len(known_annotators) + -(-missing_hits // hit_limit), reason))
     return max(bounds)
 
 
 def chao1_estimate(hits_done: Integers) -> int:
-    """How many people answer, if those who did answered so many HITs, (J,), by how many did so once and twice (Chao
-    1984, "Nonparametric estimation of the number of classes in a population", in the form without bias): the fewest
-    that are likely, but `FEWEST_PEOPLE` or more. Where each answered once that grows with the square of their number,
-    so `MOST_PEOPLE` more at most.
+    """Estimate how many people answer in all, from how many answered once and twice.
+
+    This is the estimator of Chao (1984, "Nonparametric estimation of the number of classes in a population"), in the
+    form without bias: the fewest that are likely, but at least `MIN_ANNOTATORS_IN_TOTAL`. If all answered once, it
+    grows with the square of their number, so at most `MAX_NEW_ANNOTATORS` are added.
+
+    Args:
+        hits_done: Number of HITs of each annotator who answered, (J,).
+
     """
     once, twice = np.count_nonzero(hits_done == 1), np.count_nonzero(hits_done == 2)
     return max(

@@ -1,8 +1,7 @@
-"""Rehearsals: a made-up crowd answers a copy of a campaign, in this process and beside everything else.
+"""Rehearsals: a simulated crowd answers a copy of a campaign in a background task of this process.
 
-A copy is a campaign like any other but for its mark, `rehearsal_of`: lists leave it out, no person can come in, and it
-can be removed with all its answers. A crowd is led by one process; when that has died, the next that is asked to leads
-it on.
+A copy is a campaign like any other but for its mark, `rehearsal_of`: lists leave it out, people cannot enter it, and it
+can be removed with all its answers. One process leads a crowd; if it dies, the next process that is asked to continues.
 """
 
 import asyncio
@@ -33,15 +32,14 @@ from app.simulation.crowd import has_answers_of_people, load_true_values, simula
 
 log = logging.getLogger(__name__)
 
-MAX_REHEARSALS = 10  # on one installation, so that nobody fills its disk
-MAX_REHEARSAL_ITEMS = 10_000  # of one
-MAX_REHEARSAL_OUTPUTS = 100_000  # of systems, in one
-MAX_REHEARSAL_BYTES = 100_000_000  # of the items, outputs and files of one
-MAX_REHEARSAL_HITS = 2_000  # that a crowd answers
-MAX_CROWDS_PER_PROCESS = 3  # crowds in one process
-CROWD_PAUSE_SECONDS = 0.1  # between two answers of a crowd: slow enough to watch, and it leaves the processor to others
+MAX_REHEARSALS = 10  # per installation, so that copies do not fill its disk
+MAX_REHEARSAL_ITEMS = 10_000
+MAX_REHEARSAL_OUTPUTS = 100_000
+MAX_REHEARSAL_BYTES = 100_000_000  # items, outputs and files of one rehearsal
+MAX_REHEARSAL_HITS = 2_000
+MAX_CROWDS_PER_PROCESS = 3
+CROWD_PAUSE_SECONDS = 0.1  # between two answers of a crowd: slow enough to watch, and other requests get the processor
 
-# What a copy of a campaign takes beside the number of its items.
 LOAD_COPY_SIZE = text("""
     SELECT (SELECT count(*) FROM outputs WHERE campaign_id = :campaign) AS outputs,
            (SELECT coalesce(sum(pg_column_size(shown) + pg_column_size(fields)), 0)
@@ -52,12 +50,11 @@ LOAD_COPY_SIZE = text("""
            + (SELECT coalesce(sum(size), 0) FROM media WHERE campaign_id = :campaign) AS bytes
 """)
 
-# By the row, not by the slug: another process may have put another rehearsal in its place.
+# By the id, not by the slug: another process may have created another rehearsal with the same slug.
 FINISH_REHEARSAL = finish_campaign_statement("rehearsal_of IS NOT NULL")
 
-
-# The process that leads a crowd says so again and again. When it has not for so long, by the database's clock, it has
-# died, and any process may lead the crowd on.
+# The process that leads a crowd renews its lead regularly. If the lead expires, by the database's clock, the process
+# has died, and any process may take over the crowd.
 CROWD_LEAD_SECONDS, LEAD_RENEWAL_SECONDS = 45, 10
 
 TAKE_CROWD_LEAD = text("""
@@ -75,8 +72,14 @@ EXTEND_CROWD_LEAD = text("""
 
 @dataclass(frozen=True)
 class RehearsalCrowd:
-    """How many annotators, what they are like, and the column of the items that those who look believe; None for random
-    values. led_until: until when this process leads it, as it has said last.
+    """The crowd of a rehearsal.
+
+    Attributes:
+        annotators: Number of annotators.
+        population: Distribution of their habits.
+        truth_column: Column of the items with their true values; None for random values.
+        led_until: Until when this process leads the crowd, as of its last renewal.
+
     """
 
     annotators: int
@@ -86,12 +89,12 @@ class RehearsalCrowd:
 
     @property
     def to_json(self) -> str:
-        """Return the crowd as JSON, from which `from_description` makes the same one."""
+        """The crowd as JSON, from which `from_description` makes the same one."""
         return json.dumps({"annotators": self.annotators, "truth_column": self.truth_column} | asdict(self.population))
 
     @classmethod
     def from_description(cls, description: dict[str, Any], led_until: datetime) -> Self:
-        """Return the crowd that `described` describes."""
+        """Return the crowd of a stored description."""
         population_fields = {
             name: value for name, value in description.items() if name not in ("annotators", "truth_column")
         }
@@ -101,12 +104,14 @@ class RehearsalCrowd:
 async def begin_rehearsal(
     connection: AsyncConnection, slug: str, crowd: RehearsalCrowd, *, now: datetime
 ) -> tuple[Row[Any], RehearsalCrowd | None]:
-    """The launched copy of a campaign, and the crowd that this process is to lead to it: the one that it had, where the
-    process that led it has died. None where another process leads it, or it has finished: of two clicks at once the
-    second finds the first's.
+    """Return the launched copy of a campaign, and the crowd that this process is to lead.
+
+    The crowd is the existing one if the process that led it has died. It is None if another process leads it, or the
+    rehearsal has finished: of two simultaneous clicks, the second finds the rehearsal of the first.
 
     Raises `NotFound` (`campaign_not_found`), `Conflict` (`is_a_rehearsal`, `too_large_to_rehearse`,
-    `too_many_rehearsals`, and what keeps a campaign from its launch) and `Invalid` for a truth that cannot be.
+    `too_many_rehearsals`, and what keeps a campaign from its launch) and `Invalid` for a truth column that cannot be
+    used.
     """
     await lifecycle.lock_campaign_creation(connection)
     campaign = await summaries.find_campaign_with_progress(connection, slug)
@@ -118,18 +123,14 @@ async def begin_rehearsal(
     await refuse_unless_rehearsable(connection, campaign)
     copied = await lifecycle.create_copy_of_campaign(connection, slug, now=now, rehearsal=True)
     launched = await lifecycle.apply_transition(connection, copied.slug, "launch", now=now)
-    await load_true_values(
-        connection, launched.id, crowd.truth_column, np.random.default_rng()
-    )  # refused here, if it must be
+    await load_true_values(connection, launched.id, crowd.truth_column, np.random.default_rng())  # raises early
     return launched, await take_crowd_lead(connection, launched, crowd)
 
 
 async def take_crowd_lead(
     connection: AsyncConnection, rehearsal: Row[Any], crowd: RehearsalCrowd
 ) -> RehearsalCrowd | None:
-    """Take the lead of a rehearsal's crowd: of the one that it has, else of this one. None while another process has
-    the lead.
-    """
+    """Take the lead of a rehearsal's crowd, or of this one if it has none; None while another process has the lead."""
     parameters = {"campaign": rehearsal.id, "described": crowd.to_json, "seconds": CROWD_LEAD_SECONDS}
     row = (await connection.execute(TAKE_CROWD_LEAD, parameters)).one_or_none()
     return None if row is None else RehearsalCrowd.from_description(row.described, row.led_until)
@@ -137,7 +138,9 @@ async def take_crowd_lead(
 
 async def refuse_unless_rehearsable(connection: AsyncConnection, campaign: Row[Any]) -> None:
     if campaign.rehearsal_of is not None:
-        raise Conflict(f"“{campaign.name}” is a rehearsal itself. Rehearse its campaign.", code="is_a_rehearsal")
+        raise Conflict(
+            f"“{campaign.name}” is a rehearsal. Rehearse the original campaign instead.", code="is_a_rehearsal"
+        )
     size = (await connection.execute(LOAD_COPY_SIZE, {"campaign": campaign.id})).one()
     if (
         campaign.item_count > MAX_REHEARSAL_ITEMS
@@ -145,39 +148,41 @@ async def refuse_unless_rehearsable(connection: AsyncConnection, campaign: Row[A
         or size.bytes > MAX_REHEARSAL_BYTES
     ):
         raise Conflict(
-            f"“{campaign.name}” is too large: a rehearsal has {MAX_REHEARSAL_ITEMS:,} items, {MAX_REHEARSAL_OUTPUTS:,} outputs of "
-            f"systems and {MAX_REHEARSAL_BYTES // 10**6} MB with all files at most. Rehearse a campaign with some of its items.",
+            f"“{campaign.name}” is too large: a rehearsal has at most {MAX_REHEARSAL_ITEMS:,} items, "
+            f"{MAX_REHEARSAL_OUTPUTS:,} outputs of systems and {MAX_REHEARSAL_BYTES // 10**6} MB with all files. "
+            "Rehearse a campaign with fewer items.",
             code="too_large_to_rehearse",
         )
     count_rehearsals = select(func.count()).select_from(campaigns).where(campaigns.c.rehearsal_of.is_not(None))
     if (await connection.execute(count_rehearsals)).scalar_one() >= MAX_REHEARSALS:
         raise Conflict(
-            f"There are {MAX_REHEARSALS} rehearsals here, which is the most. Remove one from the list of campaigns first.",
+            f"There are already {MAX_REHEARSALS} rehearsals, which is the limit. Remove one from the list of "
+            "campaigns first.",
             code="too_many_rehearsals",
         )
 
 
 async def delete_rehearsal(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """Delete a rehearsal with its items and answers; its row as it was. An answer under way is waited for.
+    """Delete a rehearsal with its items and answers, and return its row. An answer under way is waited for.
 
     Raises `NotFound` (`campaign_not_found`) and `Conflict` (`not_a_rehearsal`, `people_have_answered`).
     """
     campaign = await lifecycle.find_campaign(connection, slug)
     if campaign.rehearsal_of is None:
-        raise Conflict(f"“{campaign.name}” is no rehearsal. Nothing was removed.", code="not_a_rehearsal")
-    if await has_answers_of_people(connection, campaign):  # nobody lets them, and theirs are never deleted
-        raise Conflict(f"“{campaign.name}” holds answers of people, so it stays.", code="people_have_answered")
+        raise Conflict(f"“{campaign.name}” is not a rehearsal. Nothing was removed.", code="not_a_rehearsal")
+    if await has_answers_of_people(connection, campaign):  # people cannot enter; if one did, keep the answers
+        raise Conflict(f"“{campaign.name}” has answers of people, so it was not removed.", code="people_have_answered")
     await lifecycle.erase_campaign(connection, campaign.id)
     await log_change(connection, "campaign.rehearsal_removed", campaign, before={"name": campaign.name})
     return campaign
 
 
 class CrowdLeadLost(Exception):
-    """Another process leads the crowd, since this one did not say for long that it does."""
+    """Another process leads the crowd, since this one did not renew its lead in time."""
 
 
 class RehearsalCrowds:
-    """The crowds that answer in this process, by the row's id of their campaign."""
+    """The crowds that answer in this process, by the id of their campaign's row."""
 
     def __init__(
         self,
@@ -187,7 +192,9 @@ class RehearsalCrowds:
         *,
         pause: float = CROWD_PAUSE_SECONDS,
     ) -> None:
-        """look: is told after each answer, as after one of people."""
+        """Create no crowd yet; `on_answer` is called with the campaign's id after each answer, as after one by a
+        person.
+        """
         self.database = database
         self.clock = clock
         self.on_answer = on_answer
@@ -195,15 +202,16 @@ class RehearsalCrowds:
         self.tasks = KeyedTasks[int]("rehearsals")
 
     def refuse_if_crowds_are_busy(self) -> None:
-        """Raises `Conflict` (`too_many_crowds`)."""
+        """Raise `Conflict` (`too_many_crowds`) if this process leads the most crowds that it may."""
         if len(self.tasks) >= MAX_CROWDS_PER_PROCESS:
             raise Conflict(
-                f"{MAX_CROWDS_PER_PROCESS} made-up crowds are answering now, which is the most at once. Try again in a minute.",
+                f"{MAX_CROWDS_PER_PROCESS} simulated crowds are answering now, which is the limit. Try again in a "
+                "minute.",
                 code="too_many_crowds",
             )
 
     def start(self, campaign: Row[Any], crowd: RehearsalCrowd) -> None:
-        """Let a crowd answer a rehearsal until nothing is left, or somebody removes it."""
+        """Let a crowd answer a rehearsal until no HIT is left, or the rehearsal is removed."""
         self.tasks.start(campaign.id, partial(self.run_crowd, campaign, crowd))
 
     async def run_crowd(self, campaign: Row[Any], crowd: RehearsalCrowd) -> None:
@@ -233,17 +241,17 @@ class RehearsalCrowds:
                 on_answer=after_answer,
             )
         except CrowdLeadLost:
-            log.warning("another process leads the crowd of “%s” now", campaign.name)
+            log.warning("another process now leads the crowd of “%s”", campaign.name)
             return
-        except (Refusal, *DATABASE_ERRORS) as problem:  # also when it was removed through another process
-            log.warning("the crowd of “%s” went away: %s", campaign.name, problem)
+        except (Refusal, *DATABASE_ERRORS) as problem:  # also when another process removed the rehearsal
+            log.warning("the crowd of “%s” ended: %s", campaign.name, problem)
         except BaseException:
             await self.finish_rehearsal(campaign.id)
             raise
         await self.finish_rehearsal(campaign.id)
 
     async def extend_lead(self, campaign_id: int, led_until: datetime) -> datetime:
-        """Say that this process still leads the crowd. Raises `LeadLost` if another one took the lead meanwhile."""
+        """Renew the lead of this process. Raises `CrowdLeadLost` if another process took it meanwhile."""
         key = {"campaign": campaign_id, "led_until": led_until, "seconds": CROWD_LEAD_SECONDS}
         async with self.database.begin() as connection:
             until: datetime | None = (await connection.execute(EXTEND_CROWD_LEAD, key)).scalar_one_or_none()
@@ -252,15 +260,15 @@ class RehearsalCrowds:
         return until
 
     async def finish_rehearsal(self, campaign_id: int) -> None:
-        """Finish a rehearsal whose crowd has gone: whatever ended it, it does not come back."""
+        """Finish a rehearsal after its crowd has ended for any reason: it does not come back."""
         with suppress(*DATABASE_ERRORS):
             async with self.database.begin() as connection:
                 await connection.execute(FINISH_REHEARSAL, {"campaign": campaign_id, "now": self.clock()})
 
     async def end_crowd(self, campaign_id: int) -> None:
-        """Send the crowd of a campaign away, if it answers in this process."""
+        """End the crowd of a campaign, if it answers in this process."""
         await self.tasks.cancel(campaign_id)
 
     async def stop(self) -> None:
-        """Send all crowds away."""
+        """End all crowds."""
         await self.tasks.stop()

@@ -89,7 +89,7 @@ async def test_intervals_are_computed_beside_the_event_loop(engine, monkeypatch)
         threads.append(threading.current_thread())
         return moderate_means(tally)
 
-    monkeypatch.setattr(precision, "moderated", noting)
+    monkeypatch.setattr(precision, "moderate_means", noting)
     monkeypatch.setattr(campaign_list, "INTERVALS_BUDGET_SECONDS", 60)
     await answered(engine, 1, 8)
     await intervals(engine, PrecisionReplay())

@@ -26,7 +26,7 @@ def start(law: Law) -> PosteriorHistory:
 
 
 def same(one, two):
-    pairs = ((one.state, two.state), (one.judgments, two.judgments), (one.early, two.early))
+    pairs = ((one.state, two.state), (one.judgments, two.judgments), (one.early_states, two.early_states))
     return one.answers == two.answers and all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
 
 

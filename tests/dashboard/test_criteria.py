@@ -57,11 +57,11 @@ async def test_figures_are_those_of_the_criterion(engine):
     for number, view in enumerate(await views_of(engine, campaign)):
         state = await state_of(engine, view)
         scores = await stored(engine, "score", number)
-        assert state.picture is not None
-        assert state.picture.score.tolist() == sorted(scores)
+        assert state.heatmap is not None
+        assert state.heatmap.score.tolist() == sorted(scores)
         counts, _ = np.histogram(scores, bins=20, range=(0, 1))
         assert state.figures["histogram"]["counts"] == counts.tolist()
-        assert state.course.state.T.tolist() == await stored(engine, "state", number)
+        assert state.history.state.T.tolist() == await stored(engine, "state", number)
         assert state.figures["words"]["judgments"] == "60 of 600"
 
 
@@ -135,7 +135,7 @@ async def test_an_item_is_shown_by_all_criteria_with_who_said_what_by_each(engin
     _, view = await views_of(engine, campaign)
     state = await state_of(engine, view)
     async with open_snapshot(engine) as connection:
-        page = await load_item_page(connection, view, "v3", state.course, state.intervals)
+        page = await load_item_page(connection, view, "v3", state.history, state.intervals)
     scores = [100 * (await stored(engine, "score", number))[3] for number in (0, 1)]
     assert {name: curve.score for name, curve in page.criteria.items()} == pytest.approx(
         {"adequacy": scores[0], "fluency": scores[1]}

@@ -42,7 +42,7 @@ async def course_of(engine, campaign, courses, *, clock=lambda: 0.0):
     """The newest course; by default no time passes meanwhile, however slow the machine is."""
     async with engine.connect() as connection:
         row = await lifecycle.find_campaign(connection, campaign.slug)
-        return (await courses.newest(connection, row, clock=clock)).past
+        return (await courses.load_newest(connection, row, clock=clock)).state
 
 
 @pytest.mark.parametrize("law", OF_POINTS)
@@ -57,7 +57,7 @@ async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(
         assert list(zip(course.state.T.tolist(), course.judgments, strict=True)) == stored
     fresh = await course_of(engine, campaign, HistoryReplay())
     assert (course.answers, fresh.answers) == (13, 13)
-    assert np.array_equal(course.early, fresh.early, equal_nan=True)
+    assert np.array_equal(course.early_states, fresh.early_states, equal_nan=True)
 
 
 async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_asked_for(engine):
@@ -74,10 +74,10 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
         hits = [AnsweredHit(who, items, [score / 100 for score in scores]) for who, items, scores in rows]
         whole = extend_precision(initial_precision(EASL, 12), hits)
         assert precision.answers == len(rows)
-        assert precision.points() == whole.interval_points()
+        assert precision.interval_points() == whole.interval_points()
         np.testing.assert_array_equal(precision.intervals.interval(), whole.intervals.interval())
     fresh = await course_of(engine, campaign, PrecisionReplay())
-    assert (fresh.answers, fresh.points()) == (13, precision.points())
+    assert (fresh.answers, fresh.interval_points()) == (13, precision.interval_points())
     assert np.isfinite(precision.intervals.standard_error).any()
 
 
@@ -103,10 +103,10 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
         await answer(engine, campaign, 4)
     followers = kind()
     await course_of(engine, first, followers)
-    monkeypatch.setattr(incremental, "MAX_REPLAY_BYTES", 2.5 * followers.settled[criterion_key(first)].past.nbytes)
+    monkeypatch.setattr(incremental, "MAX_REPLAY_BYTES", 2.5 * followers.positions[criterion_key(first)].state.nbytes)
     for campaign in (second, first, third):
         await course_of(engine, campaign, followers)
-    assert list(followers.settled) == [criterion_key(first), criterion_key(third)]
+    assert list(followers.positions) == [criterion_key(first), criterion_key(third)]
 
 
 async def test_items_with_a_prior_of_their_own_start_from_it(engine):
@@ -140,7 +140,7 @@ async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record
     assert (course.answers, precision.answers) == (30, 30)
     assert course.state.T.tolist() == await stored_states(engine)
     anew, again = [await course_of(engine, campaign, followers) for followers in (HistoryReplay(), PrecisionReplay())]
-    assert np.array_equal(course.early, anew.early, equal_nan=True)
+    assert np.array_equal(course.early_states, anew.early_states, equal_nan=True)
     np.testing.assert_array_equal(precision.intervals.interval(), again.intervals.interval())
 
 

@@ -38,7 +38,7 @@ def computed(monkeypatch):
         moments.append(asyncio.get_running_loop().time())
         return await compute(*arguments, **named)
 
-    monkeypatch.setattr(live, "newest_state", counted)
+    monkeypatch.setattr(live, "load_dashboard_state", counted)
     return moments
 
 
@@ -57,22 +57,22 @@ async def first(states):
 
 async def test_a_viewer_gets_the_state_at_once(engine, watching):
     campaign = await running(engine)
-    async with aclosing(watching.states(campaign.slug)) as states:
+    async with aclosing(watching.stream_states(campaign.slug)) as states:
         assert (await first(states)).figures["words"]["hits"] == "0 HITs"
 
 
 async def test_an_answer_reaches_viewers_at_the_next_look_which_is_at_most_a_second_away(engine, watching, monkeypatch):
     begun: list[int] = []
-    look = watching.look
+    look = watching.publish_if_changed
 
     async def counted(*arguments):
         begun.append(1)
         return await look(*arguments)
 
-    monkeypatch.setattr(watching, "look", counted)
+    monkeypatch.setattr(watching, "publish_if_changed", counted)
     campaign = await running(engine)
     me = await annotator(engine, campaign)
-    async with aclosing(watching.states(campaign.slug)) as states:
+    async with aclosing(watching.stream_states(campaign.slug)) as states:
         await first(states)
         await submit(engine, me, await hit_of(engine, me))
         before = len(begun)
@@ -99,7 +99,7 @@ async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(eng
     async with begin_transaction(engine) as connection:
         await submission.submit_answer(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + rows)
-        states = watching.states(campaign.slug)
+        states = watching.stream_states(campaign.slug)
         assert (await first(states)).figures["words"]["hits"] == "250 HITs"
         await asyncio.sleep(2 * live.MIN_COMPUTE_SECONDS)
     async with aclosing(states), asyncio.timeout(20):
@@ -110,12 +110,12 @@ async def test_who_comes_back_gets_only_what_they_have_not_seen(engine, watching
     monkeypatch.setattr(live, "LIVE_HEARTBEAT_SECONDS", 0.3)
     campaign = await running(engine)
     me = await annotator(engine, campaign)
-    async with aclosing(watching.states(campaign.slug)) as states:
+    async with aclosing(watching.stream_states(campaign.slug)) as states:
         seen = (await first(states)).version
-    async with aclosing(watching.states(campaign.slug, seen=seen)) as states:
+    async with aclosing(watching.stream_states(campaign.slug, seen_version=seen)) as states:
         assert await told(states) is None  # nothing new: a heartbeat
     await submit(engine, me, await hit_of(engine, me))
-    async with aclosing(watching.states(campaign.slug, seen=seen)) as states:
+    async with aclosing(watching.stream_states(campaign.slug, seen_version=seen)) as states:
         assert (await first(states)).figures["words"]["hits"] == "1 HIT"
 
 
@@ -125,7 +125,7 @@ async def test_forty_viewers_share_one_computation_per_second(engine, watching, 
     got: Counter[int] = Counter()
 
     async def view(number):
-        async with aclosing(watching.states(campaign.slug)) as states:
+        async with aclosing(watching.stream_states(campaign.slug)) as states:
             async for new in states:
                 got[number] += new is not None
 
@@ -144,7 +144,10 @@ async def test_forty_viewers_share_one_computation_per_second(engine, watching, 
 
 async def test_without_viewers_nothing_is_computed(engine, watching, computed):
     campaign = await running(engine)
-    async with aclosing(watching.states(campaign.slug)) as one, aclosing(watching.states(campaign.slug)) as two:
+    async with (
+        aclosing(watching.stream_states(campaign.slug)) as one,
+        aclosing(watching.stream_states(campaign.slug)) as two,
+    ):
         await first(one)
         await first(two)
         task = watching.broadcasts[campaign.slug, 0].task
@@ -163,7 +166,7 @@ async def test_nothing_is_sent_when_nothing_changed(engine, watching, computed, 
     monkeypatch.setattr(live, "MIN_COMPUTE_SECONDS", 0.1)
     monkeypatch.setattr(live, "LIVE_HEARTBEAT_SECONDS", 0.1)
     campaign = await running(engine)
-    async with aclosing(watching.states(campaign.slug)) as states:
+    async with aclosing(watching.stream_states(campaign.slug)) as states:
         await first(states)
         while len(computed) <= 2:
             assert await told(states) is None
@@ -171,7 +174,7 @@ async def test_nothing_is_sent_when_nothing_changed(engine, watching, computed, 
 
 async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watching, monkeypatch):
     campaign = await running(engine)
-    look = watching.look
+    look = watching.publish_if_changed
     # As SQLAlchemy says it, and as its driver does, which reads the posteriors. No real database fails in each of
     # these ways one look after another.
     failures = [OperationalError("SELECT", {}, OSError("away")), ConnectionDoesNotExistError(), InterfaceError("away")]
@@ -181,21 +184,21 @@ async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watch
             raise failures.pop()
         return await look(*arguments)
 
-    monkeypatch.setattr(watching, "look", failing)
-    async with aclosing(watching.states(campaign.slug)) as states:
+    monkeypatch.setattr(watching, "publish_if_changed", failing)
+    async with aclosing(watching.stream_states(campaign.slug)) as states:
         assert (await first(states)).figures["answered"] is False
     assert not failures
 
 
 async def test_a_campaign_that_is_gone_ends_its_streams(watching):
-    async with aclosing(watching.states("nowhere")) as states:
+    async with aclosing(watching.stream_states("nowhere")) as states:
         with pytest.raises(StopAsyncIteration):
             await first(states)
 
 
 async def test_stopping_ends_streams_and_tasks(engine, watching):
     campaign = await running(engine)
-    async with aclosing(watching.states(campaign.slug)) as states:
+    async with aclosing(watching.stream_states(campaign.slug)) as states:
         await first(states)
         task = watching.broadcasts[campaign.slug, 0].task
         waiting = asyncio.create_task(anext(states))
@@ -219,8 +222,8 @@ async def test_stopping_waits_for_a_look_whose_last_viewer_has_just_left(engine,
             await asyncio.sleep(0.05)
             given_back.set()
 
-    monkeypatch.setattr(watching, "look", slow_look)
-    async with aclosing(watching.states(campaign.slug)) as states:
+    monkeypatch.setattr(watching, "publish_if_changed", slow_look)
+    async with aclosing(watching.stream_states(campaign.slug)) as states:
         viewer = asyncio.create_task(anext(states))
         await looking.wait()
         viewer.cancel()
@@ -231,10 +234,10 @@ async def test_stopping_waits_for_a_look_whose_last_viewer_has_just_left(engine,
 
 async def test_a_page_takes_the_state_its_viewers_share(engine, watching, computed):
     campaign = await running(engine)
-    alone = await watching.state(campaign, now=NOW)
-    async with aclosing(watching.states(campaign.slug)) as states:
+    alone = await watching.load_state(campaign, now=NOW)
+    async with aclosing(watching.stream_states(campaign.slug)) as states:
         shared = await first(states)
-        assert await watching.state(campaign, now=NOW) is shared
+        assert await watching.load_state(campaign, now=NOW) is shared
     assert shared.version == alone.version
     assert len(computed) == 2
 
@@ -244,7 +247,7 @@ async def test_a_signal_ends_the_streams_and_still_reaches_who_handled_it_before
     before = signal.signal(signal.SIGTERM, lambda number, _frame: heard.append(number))
     try:
         ours = signal.getsignal(signal.SIGTERM)
-        with watching.ended_by_signals():
+        with watching.end_streams_on_signals():
             signal.raise_signal(signal.SIGTERM)
             async with asyncio.timeout(60):
                 while not watching.stopping:  # noqa: ASYNC110  (the loop is told by a signal)
@@ -257,7 +260,7 @@ async def test_a_signal_ends_the_streams_and_still_reaches_who_handled_it_before
 
 async def test_a_server_in_another_thread_leaves_signals_alone(watching):
     def inside():
-        with watching.ended_by_signals():
+        with watching.end_streams_on_signals():
             return signal.getsignal(signal.SIGTERM)
 
     assert await asyncio.to_thread(inside) is signal.getsignal(signal.SIGTERM)

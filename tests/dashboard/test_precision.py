@@ -38,7 +38,12 @@ def after(hits):
 
 
 def same(one, two):
-    return (one.answers, one.step, one.typical, one.points()) == (two.answers, two.step, two.typical, two.points())
+    return (one.answers, one.step, one.typical_intervals, one.interval_points()) == (
+        two.answers,
+        two.step,
+        two.typical_intervals,
+        two.interval_points(),
+    )
 
 
 @pytest.mark.parametrize("count", [0, 1, 59, 60, 61, 119, 120, 121, 500])
@@ -50,12 +55,12 @@ def test_the_same_in_any_pieces(count):
     assert same(whole, one_by_one)
     first = extend_precision(initial_precision(EASL, ITEMS), hits[:73], total=count)
     assert same(whole, extend_precision(first, hits[73:]))
-    assert len(whole.typical) <= MAX_CURVE_POINTS
+    assert len(whole.typical_intervals) <= MAX_CURVE_POINTS
 
 
 def test_every_point_is_that_of_the_judgments_until_then():
     hits = hits_of(130)
-    points = after(hits).points()
+    points = after(hits).interval_points()
     assert [answers for answers, _ in points] == [*range(0, 129, 4), 130]
     for answers, value in points:
         told = moderate_means(Tally.empty(ITEMS).add_judgments(*long_form_of_hits(hits[:answers])))
@@ -74,7 +79,7 @@ def test_the_early_course_of_a_large_campaign_is_found_without_looking_at_its_it
         looks.append(1)
         return moderate_means(tally)
 
-    monkeypatch.setattr(precision, "moderated", counting)
+    monkeypatch.setattr(precision, "moderate_means", counting)
     assert extend_precision(initial_precision(EASL, items), hits, total=400).interval_points() == list(
         zip(range(0, 401, 8), told, strict=True)
     )

@@ -55,7 +55,7 @@ async def test_the_page_warns_of_made_up_answers(engine, researcher, campaign):
     made_up = await annotator(engine, campaign, platform="simulation")
     await submit(engine, made_up, await hit_of(engine, made_up))
     page = (await researcher.get(address(campaign))).text
-    assert "easel simulate answered 1 of 1 HIT: made up, not by people." in page
+    assert "easel simulate answered 1 of 1 HIT: simulated, not by people." in page
 
 
 async def test_before_the_first_answer_the_page_offers_the_link_to_share(researcher, campaign):

@@ -50,7 +50,7 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
     assert (words[0], words[2]) == ("unknown yet", "± 12.9 points")
     # Beta(2.5, 2.5) goes from 12.1 to 87.9, which is 2.9 times as much.
     after = await state_of(engine, campaign)
-    told = "Of the posterior intervals, which are 2.9 times as wide, about 100 in 100 hold it."
+    told = "The posterior intervals are 2.9 times as wide; about 100 in 100 hold it."
     assert after.figures["words"]["held"] == told
 
 
@@ -59,7 +59,7 @@ async def test_how_far_off_its_intervals_are_is_said_of_a_law_that_reads_the_ord
     for name, scores in (("me", [40.0] * 5), ("you", [60.0] * 5), ("they", [50.0] * 5)):
         person = await annotator(engine, campaign, name)
         await submit(engine, person, await hit_of(engine, person), scores=scores)
-    assert (await state_of(engine, campaign)).figures["words"]["held"].startswith("Of the posterior intervals, which")
+    assert (await state_of(engine, campaign)).figures["words"]["held"].startswith("The posterior intervals are")
 
 
 async def test_answers_move_counts_scores_and_the_heatmap(engine):
@@ -120,7 +120,7 @@ async def test_made_up_answers_are_marked_beside_those_of_people(engine):
         assert (await state_of(engine, campaign)).figures["words"]["made_up"] == ""
         await submit(engine, person, await hit_of(engine, person))
     words = (await state_of(engine, campaign)).figures["words"]
-    assert words["made_up"] == "easel simulate answered 1 of 2 HITs: made up, not by people."
+    assert words["made_up"] == "easel simulate answered 1 of 2 HITs: simulated, not by people."
 
 
 async def test_the_same_facts_make_the_same_version(engine):
@@ -149,11 +149,11 @@ async def test_many_items_are_drawn_in_groups_without_their_names(engine):
 def test_how_far_off_the_posterior_intervals_are_is_said():
     assert (
         interval_coverage_text(0.62, 0.43)
-        == "Of the posterior intervals, which are 0.4 times as wide, about 62 in 100 hold it."
+        == "The posterior intervals are 0.4 times as wide; about 62 in 100 hold it."
     )
     assert (
         interval_coverage_text(0.95, 1.04)
-        == "Of the posterior intervals, which are about as wide, about 95 in 100 hold it."
+        == "The posterior intervals are about as wide; about 95 in 100 hold it."
     )
     assert interval_coverage_text(np.nan, np.nan) == ""
 

@@ -16,8 +16,9 @@ from app.goals.progress import describe_goal
 from app.inference.online.laws import ONLINE_LAWS
 from app.record.answer_rates import load_recent_hits_per_hour
 from app.simulation import forecast
-from app.simulation.forecast import Plan, PlanRequest, PlanRunner, measurement_caution, plan_campaign_goal
+from app.simulation.forecast import PlanRequest, PlanRunner, measurement_caution, plan_campaign_goal
 from app.simulation.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
+from app.simulation.plan import Plan
 from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit
 from tests.serving.systems import of_systems, table
 

@@ -172,7 +172,7 @@ async def test_what_is_settled_is_told(engine, researcher):
     await answered(engine, campaign, range(4))
     await scan_goal(engine, campaign.id, now=NOW)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
-    assert "8 items are settled, and nobody is asked about them any more" in page
+    assert "8 items are settled, and annotators are no longer asked about them" in page
     assert page.count('class="settled"') == 8
     async with open_snapshot(engine) as connection:
         assert (await find_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 8 * 4 + 2 * 8
