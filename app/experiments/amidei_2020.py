@@ -1,4 +1,4 @@
-"""The paper of Amidei (2020): how consistent annotators are with themselves (Table 2), and what is saved where implied
+"""Experiments of Amidei (2020): annotators' consistency with themselves (Table 2), and what is saved where implied
 pairs need not be asked (section 4).
 """
 
@@ -20,33 +20,33 @@ from app.inference.preferences import transitivity
 from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, replay_implications
 
 ARGUMENT_JUDGMENTS = Path(__file__).resolve().parents[2] / "examples" / "data" / "ukp_convarg1" / "judgments.csv.gz"
+# Table 1: whether the triads of each annotator are transitive.
 PAPER_TRIADS = {
     "A1": (True, True, True),
     "A2": (True, False, True),
     "A3": (False, True, False),
-}  # of Table 1: transitive
+}
 PAPER_KAPPA = {"A1": "1", "A2": ".34", "A3": "−.28"}
-CHANCE_WITH_A_TIE = 7 / 19  # of 27 ways to judge three pairs 8 have no tie, and 6 of the 13 transitive ones
-PAPER_CHANCE, HUNDRED = 0.48, 100  # chance, 13/27, as the paper has it; it cuts off what is behind two decimals
+CHANCE_WITH_A_TIE = 7 / 19  # 8 of the 27 ways to judge three pairs have no tie, and 6 of the 13 transitive ways
+PAPER_CHANCE, HUNDRED = 0.48, 100  # the paper cuts its chance, 13/27, off after two decimals
 TRANSITIVITY_ITEMS = 100
-NOISE_POINTS = (0, 5, 10, 15, 20, 30)  # standard deviation of an answer, in points of a scale on which items lie evenly
-ASKED_ANYWAY_SHARE = 0.1  # the share of implied pairs that is asked all the same
+NOISE_POINTS = (0, 5, 10, 15, 20, 30)  # standard deviation of an answer; items lie evenly on the scale of 100 points
+ASKED_ANYWAY_SHARE = 0.1
 ASKED_FIGURE, WRONG_FIGURE = "asked", "wrong"
 
 
 @dataclass(frozen=True)
 class ImpliedPairsExperiment:
-    """An annotator who is asked all pairs of items in a random order, but not those that are implied."""
+    """An annotator who is asked all pairs of items in a random order, except implied ones."""
 
     seed: int
     name: str = "transitivity"
 
     def settings(self) -> str:
-        """What decides its results, as text."""
         return json.dumps(asdict(self), sort_keys=True)
 
     def run(self, run_number: int) -> list[ArmResult]:
-        """For each noise the share of pairs that is asked, and of those that are not the share that is wrong."""
+        """Return for each noise the share of pairs asked, and the share of wrong ones among the pairs not asked."""
         shares = [
             simulate_implied_pairs(noise / 100, np.random.default_rng([self.seed, run_number]))
             for noise in NOISE_POINTS
@@ -56,7 +56,7 @@ class ImpliedPairsExperiment:
 
 
 def simulate_implied_pairs(noise: float, rng: np.random.Generator) -> tuple[float, float]:
-    """As `Saving.run`, for one noise, as a share of the scale."""
+    """Return the share of pairs asked and the share of wrong implied pairs, for noise as a share of the scale."""
     value, implications = rng.random(TRANSITIVITY_ITEMS), Implications()
     wrong, pairs = [], rng.permutation([*combinations(range(TRANSITIVITY_ITEMS), 2)]).tolist()
     for a, b in pairs:
@@ -69,9 +69,7 @@ def simulate_implied_pairs(noise: float, rng: np.random.Generator) -> tuple[floa
 
 
 def paper_consistency_rows() -> list[list[str]]:
-    """The annotators of the paper's Table 2: as the paper has them, by its shares of two decimals, and as
-    `transitivity.fit` has them.
-    """
+    """Return the annotators of Table 2: the paper's kappa, kappa from its cut-off shares, and `transitivity.fit`."""
     rows: list[tuple[int, int, int, int]] = []
     items = count()
     for annotator, triads in enumerate(PAPER_TRIADS.values()):
@@ -89,13 +87,13 @@ def paper_consistency_rows() -> list[list[str]]:
 
 
 def truncated_kappa(transitive: int, triads: int) -> float:
-    """Kappa by a share that has lost what is behind its second decimal."""
+    """Kappa from a share that is cut off after its second decimal."""
     return float(transitivity.transitivity_kappa(HUNDRED * transitive // triads, HUNDRED, PAPER_CHANCE))
 
 
 def triad_rows_by_ties(result: transitivity.Transitivity) -> list[list[str]]:
-    """Of all annotators' triads, of those without a tie and with one: how many there are, how many are transitive, how
-    many would be by chance, and kappa.
+    """Return rows for all triads, those without a tie and those with one: their number, the share of transitive ones,
+    the share expected by chance, and kappa.
     """
     triads, transitive = int(result.triads.sum()), int(result.transitive.sum())
     triads_without_ties, transitive_without_ties = (
@@ -115,17 +113,17 @@ def triad_rows_by_ties(result: transitivity.Transitivity) -> list[list[str]]:
     return [
         [
             name,
-            f"{many:,}",
-            f"{holds / many:.1%}",
+            f"{count:,}",
+            f"{transitive / count:.1%}",
             f"{chance:.1%}",
-            f"{transitivity.transitivity_kappa(holds, many, chance):.3f}",
+            f"{transitivity.transitivity_kappa(transitive, count, chance):.3f}",
         ]
-        for name, many, holds, chance in kinds
+        for name, count, transitive, chance in kinds
     ]
 
 
 def load_argument_judgments() -> tuple[Integers, Integers, Integers, Integers]:
-    """The judgments of UKPConvArg1: first, second, outcome, annotator, (n,) each."""
+    """Load the judgments of UKPConvArg1: first, second, outcome, annotator, (n,) each."""
     with gzip.open(ARGUMENT_JUDGMENTS, "rt", encoding="utf-8", newline="") as file:
         rows = [
             [int(row[name]) for name in ("first", "second", "outcome", "annotator")] for row in csv.DictReader(file)
@@ -135,7 +133,7 @@ def load_argument_judgments() -> tuple[Integers, Integers, Integers, Integers]:
 
 
 def measure_argument_annotators() -> tuple[transitivity.Transitivity, ImpliedCounts]:
-    """What the annotators of the arguments show: how consistent they are, and how often implied pairs are right."""
+    """Measure how consistent the annotators of the arguments are, and how often implied pairs are right."""
     first, second, outcomes, annotators = load_argument_judgments()
     orders, _ = replay_implications(first.tolist(), second.tolist(), outcomes.tolist(), annotators.tolist())
     counts = sum((order.tally for order in orders.values()), ImpliedCounts())
@@ -143,23 +141,32 @@ def measure_argument_annotators() -> tuple[transitivity.Transitivity, ImpliedCou
 
 
 def run_transitivity_experiment(seed: int, folder: Path, run_experiment: RunExperiment, command: str) -> Path:
-    """Run it, and write the figure, the table and the report; the file of the report."""
+    """Run the experiment, write figure, table and report, and return the file of the report."""
     experiment = ImpliedPairsExperiment(seed)
     results = run_experiment(experiment, "Implied pairs")
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "noise", NOISE_POINTS)
     (asked,), (wrong,) = (figure_by_arm(results, name).values() for name in (ASKED_FIGURE, WRONG_FIGURE))
-    values_by_title = {"pairs that are asked": asked, "of the pairs not asked: wrong": wrong}
+    values_by_title = {"pairs asked": asked, "wrong among pairs not asked": wrong}
     x_title, y_title = "noise of an answer, in points", "share of pairs"
     plot_curves(folder / f"{experiment.name}.svg", NOISE_POINTS, values_by_title, x_title=x_title, y_title=y_title)
     transitivity_result, counts = measure_argument_annotators()
     share, low, high = counts.wrong_share_interval() or (np.nan,) * 3
     path = folder / f"{experiment.name}.md"
     report.write_report(
-        path, "transitivity.md", command=command, seed=seed, runs=len(results), consistency=paper_consistency_rows(),
-        by_ties=triad_rows_by_ties(transitivity_result), items=TRANSITIVITY_ITEMS,
-        anyway=f"{ASKED_ANYWAY_SHARE:.0%}", wrong=f"{share:.3f} ({low:.3f} to {high:.3f})", judged=f"{counts.asked_anyway:,}",
+        path,
+        "transitivity.md",
+        command=command,
+        seed=seed,
+        runs=len(results),
+        consistency=paper_consistency_rows(),
+        by_ties=triad_rows_by_ties(transitivity_result),
+        items=TRANSITIVITY_ITEMS,
+        anyway=f"{ASKED_ANYWAY_SHARE:.0%}",
+        wrong=f"{share:.3f} ({low:.3f} to {high:.3f})",
+        judged=f"{counts.asked_anyway:,}",
         rows=[
-            [str(noise), report.format_mean_with_band(asked[:, k]), report.format_mean_with_band(wrong[:, k])] for k, noise in enumerate(NOISE_POINTS)
+            [str(noise), report.format_mean_with_band(asked[:, k]), report.format_mean_with_band(wrong[:, k])]
+            for k, noise in enumerate(NOISE_POINTS)
         ],
-    )  # fmt: skip
+    )
     return path

@@ -1,7 +1,7 @@
-"""Which arm of an experiment somebody comes to.
+"""Assignment of people to the arms of an experiment.
 
-Each person has a random order of the arms, by a keyed hash of their id, and comes to the first of them that still runs.
-So the arms get about as many people each, nobody changes arms when another one ends, and nothing is stored.
+Each person has a random order of the arms, by a keyed hash of their id, and gets the first of them that still runs. So
+the arms get about equally many people, no person changes arms when another arm ends, and nothing is stored.
 """
 
 import hmac
@@ -23,7 +23,7 @@ FIND_ARMS_BY_LINK = text("""
 
 
 class ArmCandidate(Record):
-    """An arm, the key of its campaign's link, and whether this person has come there before."""
+    """An arm, the key of its campaign's link, and whether this person has visited it before."""
 
     arm: str
     link_key: str
@@ -32,7 +32,7 @@ class ArmCandidate(Record):
 
 
 async def load_arms_by_link(connection: Driver, key: str, platform: str, worker_id: str) -> list[ArmCandidate]:
-    """The arms of an experiment for somebody. Raises `NotFound` (`campaign_not_found`)."""
+    """Load the arms of an experiment for a person. Raises `NotFound` (`campaign_not_found`)."""
     arms = await fetch_rows(
         connection, FIND_ARMS_BY_LINK, {"key": key, "platform": platform, "worker_id": worker_id}, ArmCandidate
     )
@@ -44,7 +44,9 @@ async def load_arms_by_link(connection: Driver, key: str, platform: str, worker_
 
 
 def choose_arm(arms: Sequence[ArmCandidate], key: str, person: str) -> ArmCandidate:
-    """The one where they are already, else the first in their order that runs; if none does, one that is not over."""
+    """Choose the arm that the person has visited, else the first running one in their order, else one that is not
+    finished.
+    """
     known_arms = [arm for arm in arms if arm.known]
     running = [arm for arm in arms if arm.status == "running"]
     not_over = [arm for arm in arms if arm.status != "finished"]
@@ -52,5 +54,5 @@ def choose_arm(arms: Sequence[ArmCandidate], key: str, person: str) -> ArmCandid
 
 
 def arm_order_key(key: str, person: str, arm: str) -> bytes:
-    """Of an arm in somebody's order."""
+    """Return the key that sorts the arms in a person's order."""
     return hmac.new(key.encode(), f"{arm} {person}".encode(), sha256).digest()

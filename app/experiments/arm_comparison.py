@@ -1,4 +1,4 @@
-"""What people answered in the arms of an experiment, compared as the made-up experiment compares them."""
+"""Comparison of the arms of an experiment with people, by the same figures as the simulated experiment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ from app.record.replay import initial_beliefs
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from app.simulation.crowd import load_true_values
 
-TRUTH_COLUMN = "oracle"  # the column of the items
-ResultsByArm = Mapping[str, BandedArmResult]  # by arm
-MIN_PEOPLE_FOR_BANDS = 6  # people in an arm; how often bands hold is measured from there on
+TRUTH_COLUMN = "oracle"
+ResultsByArm = Mapping[str, BandedArmResult]
+MIN_PEOPLE_FOR_BANDS = 6  # people in an arm; the coverage of bands was measured for this number and more
 BASELINE_ARM, IMPROVED_ARM = "DA", "EASL"
 
 COUNT_ARM_ANSWERS = text(f"""
@@ -40,7 +40,7 @@ COUNT_ARM_ANSWERS = text(f"""
     WHERE r.campaign_id = :campaign AND {COUNTING_RESPONSES_CONDITION}
 """)  # noqa: S608  (made of constants)
 
-# Who came by the arms' own links may have answered in several.
+# People who used the arms' own links may have answered in several.
 COUNT_PEOPLE_IN_SEVERAL_ARMS = text("""
     SELECT count(*) FROM (
         SELECT FROM experiment_arms e JOIN annotators a ON a.campaign_id = e.campaign_id
@@ -53,7 +53,16 @@ COUNT_PEOPLE_IN_SEVERAL_ARMS = text("""
 
 @dataclass(frozen=True)
 class AnsweredArm:
-    """An arm, who answered in it and when, and what they answered. names: of the items, (N,)."""
+    """An arm with its answers.
+
+    Attributes:
+        name: Name of the arm.
+        campaign: Its campaign.
+        answered: How many people answered, and when.
+        record: Their HITs.
+        names: Names of the items, (N,).
+
+    """
 
     name: str
     campaign: Row[Any]
@@ -63,13 +72,20 @@ class AnsweredArm:
 
     @property
     def judgments(self) -> float:
-        """An item."""
+        """Judgments per item."""
         return self.record.judgments / len(self.record.truth)
 
 
 @dataclass(frozen=True)
 class AnsweredExperiment:
-    """All that an experiment's record holds. in_several: how many people answered in more than one arm."""
+    """All answers of an experiment.
+
+    Attributes:
+        name: Name of the experiment.
+        arms: Its arms.
+        in_several: Number of people who answered in more than one arm.
+
+    """
 
     name: str
     arms: Sequence[AnsweredArm]
@@ -77,15 +93,15 @@ class AnsweredExperiment:
 
     @property
     def checkpoint_count(self) -> int:
-        """How many judgments an item every arm has."""
+        """Number of judgments per item that every arm has."""
         return min(arm.record.checkpoint_count for arm in self.arms)
 
 
 async def load_answered_experiment(connection: AsyncConnection, experiment: str) -> AnsweredExperiment:
-    """The record of all arms; give it a `snapshot`.
+    """Load the record of all arms. The connection must come from `open_snapshot`.
 
     Raises `NotFound` (`experiment_not_found`), `Conflict` (`not_launched`, `items_differ`), and `Invalid` for items
-    without a truth.
+    without true values.
     """
     arms = [
         await load_answered_arm(connection, row)
@@ -93,7 +109,7 @@ async def load_answered_experiment(connection: AsyncConnection, experiment: str)
     ]
     if any(arm.names != arms[0].names for arm in arms):
         raise Conflict(
-            f"The arms of “{experiment}” do not ask about the same items any more, so they cannot be compared.",
+            f"The arms of “{experiment}” no longer have the same items, so they cannot be compared.",
             code="items_differ",
         )
     people_in_several = await connection.execute(
@@ -103,7 +119,7 @@ async def load_answered_experiment(connection: AsyncConnection, experiment: str)
 
 
 async def load_answered_arm(connection: AsyncConnection, campaign: Row[Any]) -> AnsweredArm:
-    """Raises `Conflict` (`not_launched`) for a draft, of which nothing is believed yet."""
+    """Load the record of an arm. Raises `Conflict` (`not_launched`) for a draft, which has no posteriors yet."""
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Launch all arms first.", code="not_launched")
     truth = await load_true_values(connection, campaign.id, TRUTH_COLUMN, np.random.default_rng())
@@ -118,62 +134,64 @@ async def load_answered_arm(connection: AsyncConnection, campaign: Row[Any]) -> 
 
 
 def write_arm_comparison(experiment: AnsweredExperiment, folder: Path, command: str, *, now: datetime) -> Path:
-    """Write figures, tables and the report; the file of the report."""
-    courses = (
+    """Write figures, tables and the report, and return the file of the report."""
+    results = (
         {arm.name: replay_arm(arm.record, experiment.checkpoint_count) for arm in experiment.arms}
         if experiment.checkpoint_count
         else {}
     )
-    context = draw_comparison(experiment, courses, folder) if courses else {}
+    context = draw_comparison(experiment, results, folder) if results else {}
     path = folder / f"{experiment.name}.md"
     report.write_report(
-        path, "people.md", command=command, now=now, few=MIN_PEOPLE_FOR_BANDS, of=experiment, courses=courses, **context
+        path, "people.md", command=command, now=now, few=MIN_PEOPLE_FOR_BANDS, of=experiment, courses=results, **context
     )
     return path
 
 
-def draw_comparison(experiment: AnsweredExperiment, courses: ResultsByArm, folder: Path) -> dict[str, Any]:
-    """What the page says of the arms' courses; their figures and tables are written."""
-    name, looks, truth = experiment.name, [*range(1, experiment.checkpoint_count + 1)], experiment.arms[0].record.truth
-    bands = {figure: {arm: one.band(figure) for arm, one in courses.items()} for figure in SHOWN_FIGURES}
-    for figure, y_title in report.FIGURE_TITLES if len(looks) > 1 else ():  # one look makes no curve
+def draw_comparison(experiment: AnsweredExperiment, results: ResultsByArm, folder: Path) -> dict[str, Any]:
+    """Write figures and tables of the arms, and return the context of the report's page."""
+    name, truth = experiment.name, experiment.arms[0].record.truth
+    checkpoints = [*range(1, experiment.checkpoint_count + 1)]
+    bands = {figure: {arm: result.band(figure) for arm, result in results.items()} for figure in SHOWN_FIGURES}
+    for figure, y_title in report.FIGURE_TITLES if len(checkpoints) > 1 else ():  # one checkpoint makes no curve
         figures.plot_bands(
-            folder / f"{name}-{figure}.svg", looks, bands[figure], x_title=report.PER_ITEM_AXIS, y_title=y_title
+            folder / f"{name}-{figure}.svg", checkpoints, bands[figure], x_title=report.PER_ITEM_AXIS, y_title=y_title
         )
-    scores_by_title = {"Truth": truth} | {arm: one.score for arm, one in courses.items()}
+    scores_by_title = {"Truth": truth} | {arm: result.score for arm, result in results.items()}
     figures.plot_histograms(
-        folder / f"{name}-histograms.svg", {title: one[None] for title, one in scores_by_title.items()}
+        folder / f"{name}-histograms.svg", {title: scores[None] for title, scores in scores_by_title.items()}
     )
-    write_comparison_tables(experiment, courses, folder)
+    write_comparison_tables(experiment, results, folder)
     names = experiment.arms[0].names
     return {
         "rows": {
-            figure: [[format_band(band, k) for band in of_arms.values()] for k, _ in enumerate(looks)]
-            for figure, of_arms in bands.items()
+            figure: [[format_band(band, k) for band in bands_by_arm.values()] for k, _ in enumerate(checkpoints)]
+            for figure, bands_by_arm in bands.items()
         },
-        "ranges": [(title, report.score_range_texts(one[None])) for title, one in scores_by_title.items()],
+        "ranges": [(title, report.score_range_texts(scores[None])) for title, scores in scores_by_title.items()],
         "some": [
-            [names[k], *(f"{100 * one[k]:.1f}" for one in scores_by_title.values())]
+            [names[k], *(f"{100 * scores[k]:.1f}" for scores in scores_by_title.values())]
             for k in report.evenly_spaced_items(truth)
         ],
-        "gains": easl_gain_rows(courses, looks),
+        "gains": easl_gain_rows(results, checkpoints),
     }
 
 
 def format_band(band: Band, checkpoint: int) -> str:
-    """A figure at a look; with its band, if there is one."""
+    """Format a figure at a checkpoint, with its band if there is one."""
     middle, low, high = (float(line[checkpoint]) for line in band)
     return f"{middle:.3f}" + (f" ({low:.3f} to {high:.3f})" if np.isfinite(low) else "")
 
 
-def easl_gain_rows(courses: ResultsByArm, checkpoints: Sequence[int]) -> list[list[str]]:
-    """At each look by how much EASL is better than direct assessment, and with how many judgments it is as good.
+def easl_gain_rows(results: ResultsByArm, checkpoints: Sequence[int]) -> list[list[str]]:
+    """Return at each checkpoint how much better EASL is than direct assessment, and how many judgments EASL needs to
+    match it.
 
-    Nothing where one of them was deleted.
+    Empty if one of the two arms was deleted.
     """
-    if not {BASELINE_ARM, IMPROVED_ARM} <= courses.keys():
+    if not {BASELINE_ARM, IMPROVED_ARM} <= results.keys():
         return []
-    base, gaining = courses[BASELINE_ARM], courses[IMPROVED_ARM]
+    base, gaining = results[BASELINE_ARM], results[IMPROVED_ARM]
     goals, values = base.figures["spearman"], gaining.figures["spearman"]
     error = np.hypot(base.standard_error_of("spearman"), gaining.standard_error_of("spearman"))
     half_width = band_half_width(error, np.minimum(base.people, gaining.people))
@@ -182,35 +200,36 @@ def easl_gain_rows(courses: ResultsByArm, checkpoints: Sequence[int]) -> list[li
         [
             format_band(better, k),
             format_judgments_to_match(checkpoints, values, float(goals[k])),
-            str(report.PAPER_GAIN.needed.get(look, "")),
+            str(report.PAPER_GAIN.needed.get(judgments, "")),
         ]
-        for k, look in enumerate(checkpoints)
+        for k, judgments in enumerate(checkpoints)
     ]
 
 
 def format_judgments_to_match(checkpoints: Sequence[int], values: Array, goal: float) -> str:
-    """With how many judgments, as far as all arms went."""
+    """Format the number of judgments at which the values reach the goal, as far as all arms went."""
     return report.format_judgment_count(judgments_to_reach(checkpoints, values[None], goal), checkpoints[-1])
 
 
-def write_comparison_tables(experiment: AnsweredExperiment, courses: ResultsByArm, folder: Path) -> None:
-    """A row for each arm and look, and one for each arm and item after the last look."""
+def write_comparison_tables(experiment: AnsweredExperiment, results: ResultsByArm, folder: Path) -> None:
+    """Write one table by arm and checkpoint, and one by arm and item at the last checkpoint."""
     metadata = {"experiment": experiment.name, "campaigns": " ".join(arm.campaign.slug for arm in experiment.arms)}
     checkpoint_rows = [
-        {"arm": arm, "judgments": look + 1} | {name: float(line[look]) for name, line in band_columns(one).items()}
-        for arm, one in courses.items()
-        for look in range(experiment.checkpoint_count)
+        {"arm": arm, "judgments": checkpoint + 1}
+        | {name: float(line[checkpoint]) for name, line in band_columns(result).items()}
+        for arm, result in results.items()
+        for checkpoint in range(experiment.checkpoint_count)
     ]
     item_rows = [
         {"arm": arm.name, "item": item, "truth": float(true), "score": float(score)}
         for arm in experiment.arms
-        for item, true, score in zip(arm.names, arm.record.truth, courses[arm.name].score, strict=True)
+        for item, true, score in zip(arm.names, arm.record.truth, results[arm.name].score, strict=True)
     ]
     write_parquet_rows(folder / f"{experiment.name}.parquet", checkpoint_rows, metadata)
     write_parquet_rows(folder / f"{experiment.name}-scores.parquet", item_rows, metadata)
 
 
 def band_columns(result: BandedArmResult) -> dict[str, Array]:
-    """The columns of an arm: each figure and the ends of its band, (looks,)."""
+    """Return the columns of an arm: each figure and the ends of its band, (checkpoints,)."""
     ends = ("", "_low", "_high")
     return {figure + end: line for figure in SHOWN_FIGURES for end, line in zip(ends, result.band(figure), strict=True)}

@@ -1,4 +1,4 @@
-"""The record of an arm, replayed in order: what its law knew after each judgment an item, and how sure that is."""
+"""Replay of an arm's answers: the scores of its law after each judgment per item, with bands by the jackknife."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,15 @@ SHOWN_FIGURES = ("spearman", "pearson")
 
 @dataclass(frozen=True)
 class ArmRecord:
-    """HITs in the order in which they were answered, and what their law believed before. truth: (N,)."""
+    """HITs of an arm in the order of their answers.
+
+    Attributes:
+        law: Law of the campaign.
+        initial_beliefs: Its beliefs before the first HIT.
+        hits: The HITs.
+        truth: True values, (N,).
+
+    """
 
     law: Law
     initial_beliefs: LawBeliefs
@@ -27,24 +35,30 @@ class ArmRecord:
 
     @property
     def judgments(self) -> int:
-        """Of all items."""
+        """Number of judgments of all items."""
         return sum(len(hit.items) for hit in self.hits)
 
     @property
     def checkpoint_count(self) -> int:
-        """How many judgments an item there are, in full."""
+        """Number of complete rounds of one judgment per item."""
         return self.judgments // len(self.truth)
 
     @property
     def people(self) -> list[int]:
-        """Those who answered."""
+        """Numbers of the annotators who answered."""
         return sorted({hit.annotator for hit in self.hits})
 
 
 @dataclass(frozen=True)
 class BandedArmResult:
-    """How an arm went. figures: by name, after each look, (looks,). without: the same without each person in turn,
-    (P, looks). there: whether they had answered by then, (P, looks). score: of the items after the last look, (N,).
+    """Figures of an arm at L checkpoints, with P people.
+
+    Attributes:
+        figures: Figures by name, (L,).
+        figures_without_person: Figures without each person in turn, (P, L).
+        has_answered: Whether the person had answered by then, (P, L).
+        score: Scores of the items at the last checkpoint, (N,).
+
     """
 
     figures: dict[str, Array]
@@ -54,42 +68,44 @@ class BandedArmResult:
 
     @property
     def people(self) -> Integers:
-        """How many had answered by each look, (looks,)."""
+        """Number of people who had answered by each checkpoint, (L,)."""
         count: Integers = self.has_answered.sum(axis=0)
         return count
 
     def band(self, figure: str) -> Band:
-        """With 95 % for such experiments with other people; ends of NaN where one person alone had answered."""
+        """Return the band that holds 95 % of such experiments with other people; NaN where only one person had
+        answered.
+        """
         whole = self.figures[figure]
         return Band(whole, *correlation_band(whole, self.figures_without_person[figure], self.has_answered))
 
     def standard_error_of(self, figure: str) -> Array:
-        """The standard error of a figure, (looks,)."""
+        """Return the standard error of a figure, (L,)."""
         return jackknife_error(self.figures_without_person[figure], self.has_answered)
 
 
 def replay_arm(record: ArmRecord, checkpoint_count: int) -> BandedArmResult:
-    """Up to so many judgments an item, as many at most as there are."""
+    """Replay an arm up to `checkpoint_count` judgments per item, at most as many as it has."""
     ends = checkpoint_hit_counts(record, checkpoint_count)
     all_scores = list(replay_scores(record, ends))
     figures = partial(figures_by_checkpoint, record.truth)
-    without = [figures(replay_scores(record, ends, excluded_person=person)) for person in record.people]
+    without_person = [figures(replay_scores(record, ends, excluded_person=person)) for person in record.people]
     has_answered = np.array([[first_hit_position(record, person) < end for end in ends] for person in record.people])
     return BandedArmResult(
         figures(all_scores),
-        {name: np.array([one[name] for one in without]) for name in SHOWN_FIGURES},
+        {name: np.array([by_name[name] for by_name in without_person]) for name in SHOWN_FIGURES},
         has_answered,
         all_scores[-1],
     )
 
 
 def first_hit_position(record: ArmRecord, person: int) -> int:
-    """The place of somebody's first HIT."""
+    """Return the position of a person's first HIT."""
     return next(k for k, hit in enumerate(record.hits) if hit.annotator == person)
 
 
 def checkpoint_hit_counts(record: ArmRecord, checkpoint_count: int) -> list[int]:
-    """After how many HITs each of the looks is, which has its judgments then."""
+    """Return after how many HITs each checkpoint has its judgments."""
     cumulative_judgments = np.cumsum([len(hit.items) for hit in record.hits])
     return [
         int(end) + 1
@@ -98,7 +114,7 @@ def checkpoint_hit_counts(record: ArmRecord, checkpoint_count: int) -> list[int]
 
 
 def replay_scores(record: ArmRecord, ends: Sequence[int], excluded_person: int | None = None) -> Iterator[Array]:
-    """Of the items at each look, (N,), with the answers of all, or of all but one."""
+    """Yield the scores of the items at each checkpoint, (N,), from all answers or without those of one person."""
     beliefs = record.initial_beliefs.copy()
     for start, end in pairwise((0, *ends)):
         beliefs.apply_hits([hit for hit in record.hits[start:end] if hit.annotator != excluded_person])
@@ -106,6 +122,6 @@ def replay_scores(record: ArmRecord, ends: Sequence[int], excluded_person: int |
 
 
 def figures_by_checkpoint(truth: Array, scores: Iterator[Array] | Sequence[Array]) -> dict[str, Array]:
-    """By name, (looks,); NaN where all items have one score."""
+    """Return the figures by name, (L,); NaN where all items have the same score."""
     metrics = [correlate_scores(truth, score) for score in scores]
-    return {name: np.array([getattr(one, name) for one in metrics]) for name in SHOWN_FIGURES}
+    return {name: np.array([getattr(metric, name) for metric in metrics]) for name in SHOWN_FIGURES}

@@ -1,4 +1,4 @@
-"""Comparisons of systems that people made, from a file, some of which an experiment draws."""
+"""Comparisons of systems by people, read from a file; runs of an experiment draw from them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,13 +18,21 @@ from app.inference.preferences import bradley_terry
 
 COMPARISON_COLUMNS = ("first", "second", "winner", "judge", "segment")
 TIE_WINNER = "tie"
-MIN_COUNTS = {"systems": 4, "judges": 10}  # of fewer judges there is no tenth
-MIN_BASELINE_COMPARISONS = 100  # comparisons
+MIN_COUNTS = {"systems": 4, "judges": 10}  # a tenth of the judges answers at random
+MIN_BASELINE_COMPARISONS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class ComparisonFile:
-    """names: of systems. baseline: its number. most: comparisons that a run draws, if there are as many."""
+    """Comparisons of systems from a file.
+
+    Attributes:
+        names: Names of the systems.
+        pairs: The comparisons.
+        baseline: Number of the baseline.
+        max_judgments: Most comparisons that a run draws.
+
+    """
 
     names: list[str]
     pairs: JudgedPairs
@@ -32,43 +40,43 @@ class ComparisonFile:
     max_judgments: int
 
     def result_settings(self) -> dict[str, Any]:
-        """What decides the results of a run."""
+        """Return the settings on which the results of a run depend."""
         columns = self.pairs.first, self.pairs.second, self.pairs.judge, self.pairs.segment, self.pairs.outcome
         digest = sha256(np.ascontiguousarray(np.stack(columns)).tobytes()).hexdigest()
         return {"comparisons": digest, "baseline": self.names[self.baseline], "judgments": self.judgments}
 
     @property
     def systems(self) -> int:
-        """How many there are."""
+        """Number of systems."""
         return len(self.names)
 
     @property
     def judges(self) -> int:
-        """How many there are."""
+        """Number of judges."""
         return int(self.pairs.judge.max()) + 1
 
     @cached_property
     def truth(self) -> Array:
-        """What comes nearest to it: Bradley-Terry scores by all comparisons as they are, (systems,)."""
+        """Best estimate of the truth: Bradley-Terry scores from all comparisons as they are, (systems,)."""
         pairs = self.pairs
         return bradley_terry.fit(pairs.first, pairs.second, pairs.outcome, n_items=self.systems).score
 
     @cached_property
     def baseline_rows(self) -> Integers:
-        """Which comparisons are with the baseline."""
+        """Rows of the comparisons with the baseline."""
         return np.flatnonzero((self.pairs.first == self.baseline) | (self.pairs.second == self.baseline))
 
     @property
     def judgments(self) -> int:
-        """How many comparisons each method is shown in a run."""
+        """Number of comparisons that each method gets in a run."""
         return min(self.max_judgments, len(self.baseline_rows))
 
     def draw_judges(self, rng: np.random.Generator) -> "FileJudges":
-        """Who is careless in one run."""
+        """Draw for one run which judges are careless."""
         return FileJudges(self, rng)
 
     def advice_for(self, system: int) -> BaselineAdvice:
-        """What all comparisons say of a system as the baseline."""
+        """Return advice on a system as the baseline, from all comparisons."""
         return baseline_advice(graded_response_columns(self.pairs, system)[3])
 
 
@@ -76,21 +84,23 @@ class FileJudges:
     """The judges of a file in one run."""
 
     def __init__(self, source: ComparisonFile, rng: np.random.Generator) -> None:
-        self.of, self.rng = source, rng
+        self.source, self.rng = source, rng
         self.place = rng.permutation(source.judges) / source.judges
 
     def draw_comparisons(self, baseline: int | None, share: float) -> JudgedPairs:
-        """Comparisons drawn from the file, with its baseline or any; a share of the judges answers at random."""
-        rows = np.arange(len(self.of.pairs.first)) if baseline is None else self.of.baseline_rows
-        drawn = self.of.pairs.select_rows(self.rng.choice(rows, self.of.judgments, replace=False))
+        """Draw comparisons from the file, with the baseline or any; a share of the judges answers at random."""
+        rows = np.arange(len(self.source.pairs.first)) if baseline is None else self.source.baseline_rows
+        drawn = self.source.pairs.select_rows(self.rng.choice(rows, self.source.judgments, replace=False))
         return drawn.randomise_judges(self.place, share, self.rng)
 
 
 def load_comparison_file(path: Path, baseline: str | None, max_judgments: int) -> ComparisonFile:
-    """The comparisons of a table. Columns: first and second, two systems; winner, one of the two or `tie`; judge;
-    segment. Without a baseline it is the system that is compared most, of equal ones the first by name.
+    """Load the comparisons of a table.
 
-    Raises as `columns_of`, and `Invalid` (`same_system`, `not_a_winner`, `too_few_systems`, `too_few_judges`,
+    Columns: first and second, two systems; winner, one of the two or `tie`; judge; segment. Without a given baseline it
+    is the system that is compared most often, among equals the first by name.
+
+    Raises as `read_table_columns`, and `Invalid` (`same_system`, `not_a_winner`, `too_few_systems`, `too_few_judges`,
     `no_such_system`, `too_few_comparisons`, `not_compared`).
     """
     rows = list(read_comparisons(path))
@@ -101,7 +111,7 @@ def load_comparison_file(path: Path, baseline: str | None, max_judgments: int) -
     outcome = np.array([(row["winner"] == row["first"]) * 1 - (row["winner"] == row["second"]) for row in rows])
     first, second = number.reshape(2, -1)
     if baseline is not None and baseline not in systems:
-        raise Invalid(f"{path} has no system “{baseline}”, but {join_names(systems)}.", code="no_such_system")
+        raise Invalid(f"{path} has no system “{baseline}”. Choose one of {join_names(systems)}.", code="no_such_system")
     chosen = int(np.bincount(number).argmax()) if baseline is None else systems.index(baseline)
     source = ComparisonFile(systems, JudgedPairs(first, second, judge, segment, outcome), chosen, max_judgments)
     refuse_poor_baseline(source)
@@ -109,7 +119,7 @@ def load_comparison_file(path: Path, baseline: str | None, max_judgments: int) -
 
 
 def read_comparisons(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a table, each of two systems of which the winner is one, or none."""
+    """Yield the rows of a table, each with two systems and the winner or `tie`."""
     for row in read_table_columns(path, COMPARISON_COLUMNS):
         values = row.values
         first, second, winner = (shorten_echo(values[name]) for name in ("first", "second", "winner"))
@@ -123,25 +133,27 @@ def read_comparisons(path: Path) -> Iterator[dict[str, str]]:
 
 
 def number_names(path: Path, kind: str, values: Sequence[str]) -> tuple[list[str], Integers]:
-    """The different values in order, and the number of each."""
+    """Return the different values in order, and the number of each."""
     names = sorted({*values})
     if len(names) < MIN_COUNTS.get(kind, 1):
-        words = f"{path} has {len(names)} {kind}, and {MIN_COUNTS[kind]} are the fewest."
-        raise Invalid(words, code=f"too_few_{kind}")
+        problem = f"{path} has {len(names)} {kind}; at least {MIN_COUNTS[kind]} are needed."
+        raise Invalid(problem, code=f"too_few_{kind}")
     number = {name: k for k, name in enumerate(names)}
     return names, np.array([number[value] for value in values], np.intp)
 
 
 def refuse_poor_baseline(source: ComparisonFile) -> None:
-    """Whether every system was compared with it, and it with them often enough."""
+    """Raise `Invalid` unless every system was compared with the baseline, and it was compared often enough."""
     name, count = source.names[source.baseline], len(source.baseline_rows)
     if count < MIN_BASELINE_COMPARISONS:
-        words = f"“{shorten_echo(name)}” is compared {count} times; of a baseline {MIN_BASELINE_COMPARISONS} are the fewest."
-        raise Invalid(words, code="too_few_comparisons")
+        problem = f"“{shorten_echo(name)}” is compared {count} times"
+        raise Invalid(
+            f"{problem}; a baseline needs at least {MIN_BASELINE_COMPARISONS} comparisons.", code="too_few_comparisons"
+        )
     opponents = {
         *source.pairs.first[source.baseline_rows].tolist(),
         *source.pairs.second[source.baseline_rows].tolist(),
     }
     if missing := [other for k, other in enumerate(source.names) if k not in opponents]:
-        words = f"“{shorten_echo(missing[0])}” is never compared with the baseline “{shorten_echo(name)}”"
-        raise Invalid(f"{words}; leave it out, or name another with --baseline.", code="not_compared")
+        problem = f"“{shorten_echo(missing[0])}” is never compared with the baseline “{shorten_echo(name)}”"
+        raise Invalid(f"{problem}. Leave it out, or choose another baseline with --baseline.", code="not_compared")

@@ -1,4 +1,4 @@
-"""Figures of experiments as SVG, drawn by Matplotlib: the same picture for the same values, to the byte."""
+"""Figures of experiments as SVG, drawn by Matplotlib: the same values give the same picture, to the byte."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ import numpy as np
 
 from app.inference.ground.arrays import Array
 
-RUN_BAND_PERCENTILES = 2.5, 97.5  # per cent of the runs
+RUN_BAND_PERCENTILES = 2.5, 97.5
 HISTOGRAM_BINS = 5  # as in the paper
-SMALL_FIGURE_INCHES, WIDE_FIGURE_INCHES = (6.4, 4.0), (9.6, 2.8)  # inches
-# Told from each other without colours, too.
+SMALL_FIGURE_INCHES, WIDE_FIGURE_INCHES = (6.4, 4.0), (9.6, 2.8)
+# The dashes distinguish the lines without colours, too.
 LINE_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#5b6166", "linestyle": (0, (2, 2))},
     {"color": "#86510a", "linestyle": (0, (6, 2))},
@@ -21,7 +21,7 @@ LINE_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#a3195b", "linestyle": (0, (1, 1))},
 )
 FIGURE_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",  # words stay words
+    "svg.fonttype": "none",  # keep text as text, not as paths
     "svg.hashsalt": "easel",
     "font.family": "sans-serif",
     "font.size": 10,
@@ -38,7 +38,7 @@ FIGURE_STYLE: dict[Any, Any] = {
 def open_figure(
     path: Path, panels: int = 1, size: tuple[float, float] = SMALL_FIGURE_INCHES
 ) -> Iterator[tuple[Any, Any]]:
-    """A figure and its axes side by side; it is written at the end."""
+    """Open a figure with axes side by side, and write it at the end."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -49,7 +49,7 @@ def open_figure(
 
 
 class Band(NamedTuple):
-    """A figure after each look and the ends of its band, (looks,) each; ends of NaN where nobody can tell."""
+    """A figure at L checkpoints with the ends of its band, (L,) each; ends are NaN where they are unknown."""
 
     middle: Array
     low: Array
@@ -59,10 +59,10 @@ class Band(NamedTuple):
 def plot_curves(
     path: Path, checkpoints: Sequence[int], values: Mapping[str, Array], *, x_title: str, y_title: str
 ) -> None:
-    """Of each arm, by its title, the mean of runs, (runs, looks), with the band in which most of them lie."""
+    """Plot for each arm, by title, the mean of its runs, (runs, L), with a band that holds 95 % of them."""
     band_by_title = {
-        title: Band(those.mean(axis=0), *np.percentile(those, RUN_BAND_PERCENTILES, axis=0))
-        for title, those in values.items()
+        title: Band(by_run.mean(axis=0), *np.percentile(by_run, RUN_BAND_PERCENTILES, axis=0))
+        for title, by_run in values.items()
     }
     plot_bands(path, checkpoints, band_by_title, x_title=x_title, y_title=y_title)
 
@@ -70,7 +70,7 @@ def plot_curves(
 def plot_bands(
     path: Path, checkpoints: Sequence[int], values: Mapping[str, Band], *, x_title: str, y_title: str
 ) -> None:
-    """Of each arm, by its title, a figure with its band."""
+    """Plot for each arm, by title, a figure with its band."""
     with open_figure(path) as (_, axes):
         for (title, band), style in zip(values.items(), LINE_STYLES, strict=False):
             axes.fill_between(checkpoints, band.low, band.high, color=style["color"], alpha=0.12, linewidth=0)
@@ -80,11 +80,11 @@ def plot_bands(
 
 
 def plot_histograms(path: Path, scores: Mapping[str, Array]) -> None:
-    """How many items lie in each fifth of the scale, in the mean of runs: by title, (runs, N) each."""
+    """Plot how many items lie in each fifth of the scale, averaged over runs, (runs, N), by title."""
     ends = np.linspace(0, 1, HISTOGRAM_BINS + 1)
     with open_figure(path, len(scores), WIDE_FIGURE_INCHES) as (_, axes):
         for panel, (title, values) in zip(axes, scores.items(), strict=True):
-            counts = np.array([np.histogram(np.clip(one, 0, 1), ends)[0] for one in values]).mean(axis=0)
+            counts = np.array([np.histogram(np.clip(run, 0, 1), ends)[0] for run in values]).mean(axis=0)
             panel.bar(
                 100 * ends[:-1], counts, width=100 / HISTOGRAM_BINS, align="edge", color="#0b5d66", edgecolor="#ffffff"
             )
@@ -94,7 +94,7 @@ def plot_histograms(path: Path, scores: Mapping[str, Array]) -> None:
 
 
 def plot_bars(path: Path, shares: Mapping[str, Array], *, x_title: str, y_title: str) -> None:
-    """Of classes 1 to K the shares by several ways of counting, side by side: by title, (K,) each."""
+    """Plot the shares of classes 1 to K by several ways of counting, (K,) each, side by side by title."""
     width = 0.8 / len(shares)
     with open_figure(path) as (_, axes):
         for k, ((title, values), style) in enumerate(zip(shares.items(), reversed(LINE_STYLES[:4]), strict=False)):
@@ -106,7 +106,7 @@ def plot_bars(path: Path, shares: Mapping[str, Array], *, x_title: str, y_title:
 
 
 def plot_heatmaps(path: Path, qualities: Mapping[str, Array], top: float) -> None:
-    """The match quality of all pairs of items in the order of the truth, (N, N), by title; colours end at `top`."""
+    """Plot the match quality of all pairs of items, ordered by the truth, (N, N), by title; colours end at `top`."""
     with open_figure(path, len(qualities), WIDE_FIGURE_INCHES) as (figure, axes):
         for panel, (title, quality) in zip(axes, qualities.items(), strict=True):
             panel.imshow(quality, cmap="viridis", vmin=0, vmax=top, origin="lower", interpolation="none")

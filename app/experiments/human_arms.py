@@ -1,4 +1,4 @@
-"""The experiment of Sakaguchi & Van Durme (2018), section 5.1, with people: its arms are campaigns on the verbs."""
+"""The experiment of Sakaguchi & Van Durme (2018), section 5.1, with people: its arms are campaigns about verbs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_question
 from app.errors import Invalid
 
-MAX_EXPERIMENT_NAME_CHARS = 200  # characters of a name
+MAX_EXPERIMENT_NAME_CHARS = 200
 RECALL_INSTRUCTIONS = "Think of everything you read, hear and say."
 
-# In what each arm differs from the others. From the usual prior on the score of `easl` is the mean of what was said.
+# Settings in which the arms differ. From the default prior on, the score of `easl` is the mean of the answers.
 HUMAN_ARMS: dict[str, dict[str, Any]] = {
     "DA": {
         "design": "rating",
@@ -33,7 +33,10 @@ HUMAN_ARMS: dict[str, dict[str, Any]] = {
         "items_per_hit": 5,
         "update_law": "ra",
         "rule": "easl",
-        "instructions": f"{RECALL_INSTRUCTIONS} Compare the verbs with each other; those that are used as often may share a place.",
+        "instructions": (
+            f"{RECALL_INSTRUCTIONS} Compare the verbs with each other; verbs that are used equally often may share a "
+            "place."
+        ),
     },
     "EASL": {"design": "slider", "items_per_hit": 5, "update_law": "easl", "rule": "easl"},
 }
@@ -41,8 +44,13 @@ HUMAN_ARMS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class ExperimentRequest:
-    """The name of an experiment, and how much is asked in each arm. judgments_per_annotator: the most that one person
-    gives, in HITs of as many items as the arm shows; None for no limit.
+    """A new experiment.
+
+    Attributes:
+        name: Name of the experiment.
+        judgments_per_item: Judgments of each item in each arm.
+        judgments_per_annotator: Most judgments of one person, in HITs as large as the arm shows; None for no limit.
+
     """
 
     name: str
@@ -52,7 +60,14 @@ class ExperimentRequest:
 
 @dataclass(frozen=True)
 class CreatedExperiment:
-    """An experiment as it was set up. name: what commands call it. campaigns: by arm."""
+    """An experiment that was created.
+
+    Attributes:
+        name: Name for commands.
+        link_key: Key of its link.
+        campaigns: Campaigns by arm.
+
+    """
 
     name: str
     link_key: str
@@ -62,13 +77,13 @@ class CreatedExperiment:
 async def create_experiment(
     connection: AsyncConnection, wanted: ExperimentRequest, *, launch: bool, now: datetime
 ) -> CreatedExperiment:
-    """Make a campaign for each arm, launched or as drafts, and the link that leads to any of them.
+    """Create a campaign for each arm, launched or as drafts, and the link that leads to any of them.
 
     Raises `Invalid` (`experiment_name`) and `Conflict` (`experiment_exists`).
     """
     if not 0 < len(wanted.name.strip()) <= MAX_EXPERIMENT_NAME_CHARS:
         raise Invalid(
-            f"An experiment has a name of 1 to {MAX_EXPERIMENT_NAME_CHARS} characters.", code="experiment_name"
+            f"The name of an experiment must have 1 to {MAX_EXPERIMENT_NAME_CHARS} characters.", code="experiment_name"
         )
     name = lifecycle.slugify_campaign_name(wanted.name)
     await experiment_arms.refuse_existing_experiment(connection, name)
@@ -82,7 +97,7 @@ async def create_experiment(
 async def create_arm_campaign(
     connection: AsyncConnection, arm: str, request: ExperimentRequest, *, launch: bool, now: datetime
 ) -> Row[Any]:
-    """The campaign of an arm, with the verbs."""
+    """Create the campaign of an arm, with the verbs."""
     draft = await lifecycle.create_draft_campaign(connection, arm_campaign_settings(arm, request), now=now)
     with DEMO_ITEMS_FILE.open("rb") as file:
         await items.import_items(
@@ -92,7 +107,7 @@ async def create_arm_campaign(
 
 
 def arm_campaign_settings(arm: str, request: ExperimentRequest) -> CampaignSettings:
-    """The question that comes with Easel, asked in the arm’s way."""
+    """Return the settings of the demo question, changed as the arm needs."""
     max_judgments = request.judgments_per_annotator
     changes = {
         "name": f"{request.name} ({arm})",

@@ -1,4 +1,4 @@
-"""Tables that an experiment takes its material from."""
+"""Tables with the material of an experiment."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,14 @@ MAX_TABLE_MB = 64
 
 
 def read_table_columns(path: Path, columns: Sequence[str]) -> Iterator[uploads.UploadedRow]:
-    """The rows of a table, CSV, TSV or JSONL, which has these columns: a text in each, without space around it.
+    """Yield the rows of a CSV, TSV or JSONL table with these columns: a text in each, stripped of white space.
 
-    Raises as `upload.read`, and `Invalid` (`column_missing`, `value_missing`).
+    Raises as `uploads.read_table`, and `Invalid` (`column_missing`, `value_missing`).
     """
     table = uploads.read_table(io.BytesIO(path.read_bytes()), path.name, max_mb=MAX_TABLE_MB)
     if missing := [name for name in columns if name not in table.columns]:
-        raise Invalid(f"{path} has no column “{missing[0]}”, but {join_names(table.columns)}.", code="column_missing")
+        message = f"{path} has no column “{missing[0]}”. Its columns are {join_names(table.columns)}."
+        raise Invalid(message, code="column_missing")
     for row in table.rows:
         values = {name: uploads.format_cell(row.values.get(name)).strip() for name in columns}
         if missing := [name for name, value in values.items() if not value]:
@@ -28,7 +29,7 @@ def read_table_columns(path: Path, columns: Sequence[str]) -> Iterator[uploads.U
 
 
 def share_between_ends(row: uploads.UploadedRow, column: str, low: float, high: float) -> float:
-    """A value as a share of the way between two ends.
+    """Return a value as a share of the way between two ends.
 
     Raises `Invalid` (`not_two_ends`, `not_a_value`).
     """

@@ -1,4 +1,4 @@
-"""Comparisons of systems by judges, and the scores that methods give systems by them."""
+"""Comparisons of systems by judges, and the scores that several methods compute from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,22 +26,33 @@ class JudgedPairs:
     outcome: Integers
 
     def select_rows(self, rows: Integers) -> "JudgedPairs":
-        """Some of them."""
+        """Return some of the comparisons."""
         columns = self.first, self.second, self.judge, self.segment, self.outcome
         return JudgedPairs(*(column[rows] for column in columns))
 
     def randomise_judges(self, place: Array, share: float, rng: np.random.Generator) -> "JudgedPairs":
-        """The same, but that a share of the judges gives each answer equally often: those whose place is below it.
-        place: (judges,), from 0 to 1.
+        """Return the comparisons with random answers by a share of the judges.
+
+        Args:
+            place: Random places of the judges, (judges,), from 0 to 1; judges below `share` give each answer equally
+                often.
+            share: Share of these judges, 0 to 1.
+            rng: Source of randomness.
+
         """
-        careless, answers = place[self.judge] < share, rng.integers(-1, 2, size=len(self.outcome))
-        outcome = np.where(careless, answers, self.outcome)
+        is_careless, random_outcomes = place[self.judge] < share, rng.integers(-1, 2, size=len(self.outcome))
+        outcome = np.where(is_careless, random_outcomes, self.outcome)
         return JudgedPairs(self.first, self.second, self.judge, self.segment, outcome)
 
 
 class ScoringMethod(NamedTuple):
-    """How systems are scored. fit: of comparisons, a baseline and the number of systems; of_baseline: whether it is
-    shown comparisons with the baseline alone.
+    """A method that scores systems.
+
+    Attributes:
+        title: Title in reports.
+        fit: Computes scores from comparisons, a baseline and the number of systems.
+        uses_baseline_only: True if the method gets only comparisons with the baseline.
+
     """
 
     title: str
@@ -50,13 +61,13 @@ class ScoringMethod(NamedTuple):
 
 
 def graded_response_columns(pairs: JudgedPairs, baseline: int) -> tuple[Integers, Integers, Integers, Integers]:
-    """System, judge, segment and outcome of the comparisons with a baseline, as `graded_response.fit` reads them."""
+    """Return system, judge, segment and outcome of the comparisons with a baseline, for `graded_response.fit`."""
     rows, items, outcomes = select_baseline_judgments(baseline, pairs.first, pairs.second, pairs.outcome)
     return items, pairs.judge[rows], pairs.segment[rows], outcomes
 
 
 def score_graded_response(pairs: JudgedPairs, baseline: int, systems: int) -> Array:
-    """(systems,), by the comparisons with a baseline, which itself gets no score."""
+    """Return scores, (systems,), from the comparisons with a baseline, which itself gets no score."""
     return graded_response.fit(*graded_response_columns(pairs, baseline), n_items=systems, with_errors=False).score
 
 
@@ -69,7 +80,7 @@ def score_expected_wins(pairs: JudgedPairs, _baseline: int, systems: int) -> Arr
 
 
 def score_trueskill(comparisons: JudgedPairs, _baseline: int, systems: int) -> Array:
-    """By TrueSkill, which learns of one comparison after another."""
+    """Return TrueSkill scores; TrueSkill learns from one comparison after another."""
     beliefs = trueskill.LAW.initial_beliefs(
         [np.full(systems, number) for number in trueskill.TRUESKILL_DEFAULT_PRIOR], LawParameters()
     )
@@ -99,7 +110,7 @@ SCORING_METHODS = {
 
 
 def agreement_with_truth(truth: Array, score: Array, baseline: int) -> dict[str, float]:
-    """On the systems other than the baseline; both (systems,)."""
+    """Return the agreement of scores with the truth, (systems,) each, for the systems other than the baseline."""
     others = np.arange(len(truth)) != baseline
     metrics = correlate_scores(truth[others], score[others])
     return {"pearson": metrics.pearson, "ndcg": metrics.ndcg}

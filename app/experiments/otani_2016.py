@@ -1,7 +1,7 @@
-"""The experiments of Otani et al. (2016): how methods for comparisons of systems bear judges who answer at random
+"""Experiments of Otani et al. (2016): how robust methods that compare systems are to judges who answer at random
 (section 6.4), and which system is a good baseline (section 6.3).
 
-Made-up judgments are from a model that is none of those compared: Thurstone's, with segments and ties.
+Simulated judgments come from a model that is none of those compared: Thurstone's, with segments and ties.
 """
 
 import json
@@ -32,7 +32,7 @@ from app.experiments.runs import ArmResult, RunExperiment, RunResults, figure_by
 from app.inference.ground.arrays import Array
 from app.inference.observations.baseline import BaselineAdvice, baseline_advice
 
-RANDOM_JUDGE_PERCENTS = (0, 10, 20, 30, 40, 50)  # per cent of the judges
+RANDOM_JUDGE_PERCENTS = (0, 10, 20, 30, 40, 50)
 EXTREME_PERCENTS = (0, 50)
 ALIKE_SEGMENT_SD = 0.3  # standard deviation of a system's outputs where they are alike
 BASELINE_STEP = 2  # every second system is tried as a baseline
@@ -53,9 +53,18 @@ AGREEMENT_FIGURES = {"pearson": "Pearson with the truth", "ndcg": "nDCG"}
 
 @dataclass(frozen=True)
 class SimulatedJudging:
-    """How systems are compared. judgments: of a run. tie: how near two outputs must seem for a tie. segment_sd: how far
-    a single output lies from its system; noise: of a judge, and log_noise_sd how much judges differ in it. All on the
-    scale on which systems have a standard deviation of 1.
+    """Settings of simulated comparisons, on a scale on which systems have a standard deviation of 1.
+
+    Attributes:
+        systems: Number of systems.
+        judges: Number of judges.
+        segments: Number of segments.
+        judgments: Number of judgments in a run.
+        tie: Largest perceived difference between two outputs that is a tie.
+        segment_sd: Standard deviation of a system's outputs.
+        noise: Median noise of the judges.
+        log_noise_sd: Standard deviation of the logarithm of their noise.
+
     """
 
     systems: int = 17
@@ -68,38 +77,37 @@ class SimulatedJudging:
     log_noise_sd: float = 0.5
 
     def result_settings(self) -> dict[str, Any]:
-        """What decides the results of a run."""
         return asdict(self)
 
     @property
     def baseline(self) -> int:
-        """In the middle."""
+        """System in the middle."""
         return self.systems // 2
 
     def draw_judges(self, rng: np.random.Generator) -> "SimulatedJudges":
-        """The judges and the outputs of one run."""
+        """Draw the judges and the outputs of one run."""
         return SimulatedJudges(self, rng)
 
     @property
     def truth(self) -> Array:
-        """(systems,), from the best down."""
+        """True scores, (systems,), from the best down."""
         even = np.linspace(1, -1, self.systems)
         spread: Array = even / even.std()
         return spread
 
 
 class SimulatedJudges:
-    """The judges and the outputs of one run."""
+    """Judges and outputs of one run."""
 
     def __init__(self, judging: SimulatedJudging, rng: np.random.Generator) -> None:
-        self.of, self.rng = judging, rng
+        self.judging, self.rng = judging, rng
         self.noise = judging.noise * np.exp(judging.log_noise_sd * rng.standard_normal(judging.judges))
         self.output = judging.truth + judging.segment_sd * rng.standard_normal((judging.segments, judging.systems))
         self.place = rng.permutation(judging.judges) / judging.judges
 
     def draw_comparisons(self, baseline: int | None, share: float) -> JudgedPairs:
-        """Random comparisons, all with the baseline if there is one; a share of the judges answers at random."""
-        judging, rng = self.of, self.rng
+        """Draw random comparisons, all with the baseline if there is one; a share of the judges answers at random."""
+        judging, rng = self.judging, self.rng
         size = judging.judgments
         first = rng.integers(judging.systems, size=size) if baseline is None else np.full(size, baseline)
         second = (first + rng.integers(1, judging.systems, size=size)) % judging.systems
@@ -115,30 +123,30 @@ class RunJudges(Protocol):
     """Judges of one run."""
 
     def draw_comparisons(self, baseline: int | None, share: float) -> JudgedPairs:
-        """Comparisons with a baseline, or any; a share of the judges answers at random."""
+        """Draw comparisons with a baseline, or any; a share of the judges answers at random."""
 
 
 class ComparisonSource(Protocol):
-    """Where comparisons come from: made up, or drawn from a file."""
+    """Source of comparisons: simulated, or drawn from a file."""
 
     def result_settings(self) -> dict[str, Any]:
-        """What decides the results of a run."""
+        """Return the settings on which the results of a run depend."""
 
     @property
     def truth(self) -> Array:
-        """(systems,)."""
+        """True scores, (systems,)."""
 
     @property
     def baseline(self) -> int:
-        """The number of a system."""
+        """Number of the baseline."""
 
     def draw_judges(self, rng: np.random.Generator) -> RunJudges:
-        """The judges of one run."""
+        """Draw the judges of one run."""
 
 
 @dataclass(frozen=True)
 class RandomJudgesExperiment:
-    """Every method, by how many judges answer at random."""
+    """Agreement of every method with the truth, by the share of judges who answer at random."""
 
     source: ComparisonSource
     seed: int
@@ -147,7 +155,6 @@ class RandomJudgesExperiment:
     name: str = "random-judges"
 
     def settings(self) -> str:
-        """What decides its results, as text."""
         settings = {
             "of": self.source.result_settings(),
             "seed": self.seed,
@@ -157,7 +164,7 @@ class RandomJudgesExperiment:
         return json.dumps(settings, sort_keys=True)
 
     def run(self, run_number: int) -> list[ArmResult]:
-        """The same judges turn careless as their share grows."""
+        """Run all methods; the same judges become careless as their share grows."""
         return [
             ArmResult(
                 arm, collect_figures([self.agreement_at_share(method, share, run_number) for share in self.shares]), []
@@ -174,18 +181,18 @@ class RandomJudgesExperiment:
 
 @dataclass(frozen=True)
 class BaselineExperiment:
-    """The graded response model, by which system is the baseline, from the best to the worst."""
+    """The graded response model by the choice of the baseline, from the best system to the worst."""
 
-    of: SimulatedJudging
+    judging: SimulatedJudging
     seed: int
     name: str = "baselines"
 
     def settings(self) -> str:
-        """What decides its results, as text."""
-        return json.dumps(asdict(self), sort_keys=True)
+        settings = {"of": asdict(self.judging), "seed": self.seed, "name": self.name}
+        return json.dumps(settings, sort_keys=True)
 
     def run(self, run_number: int) -> list[ArmResult]:
-        """One crowd, whom every baseline is shown to anew."""
+        """Run all baselines with the same crowd."""
         return [
             ArmResult(
                 GRADED_METHOD,
@@ -198,15 +205,15 @@ class BaselineExperiment:
 
     @property
     def tried_baselines(self) -> range:
-        """The systems that are baselines."""
-        return range(0, self.of.systems, BASELINE_STEP)
+        """Systems that are tried as baselines."""
+        return range(0, self.judging.systems, BASELINE_STEP)
 
     def agreement_with_baseline(self, baseline: int, run_number: int) -> dict[str, float]:
-        pairs = self.of.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
+        pairs = self.judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
         advice = baseline_advice(graded_response_columns(pairs, baseline)[3])
         counts = {"won": advice.won, "tied": advice.tied, "lost": advice.lost}
-        score = score_graded_response(pairs, baseline, self.of.systems)
-        return counts | agreement_with_truth(self.of.truth, score, baseline)
+        score = score_graded_response(pairs, baseline, self.judging.systems)
+        return counts | agreement_with_truth(self.judging.truth, score, baseline)
 
 
 def collect_figures(rows: list[dict[str, float]]) -> dict[str, list[float]]:
@@ -216,7 +223,7 @@ def collect_figures(rows: list[dict[str, float]]) -> dict[str, list[float]]:
 def run_judge_experiments(
     source: SimulatedJudging | ComparisonFile, seed: int, folder: Path, run_experiment: RunExperiment, command: str
 ) -> Path:
-    """Run it, and write figures, tables and the report; the file of the report."""
+    """Run the experiments, write figures, tables and the report, and return the file of the report."""
     experiment = RandomJudgesExperiment(source, seed)
     results = run_experiment(experiment, "Judges who answer at random")
     write_figure_table(
@@ -233,18 +240,25 @@ def run_judge_experiments(
         )
     )
     report.write_report(
-        path, page, of=source, command=command, seed=seed, runs=len(results), shares=RANDOM_JUDGE_PERCENTS, told=draw_robustness(results, folder),
+        path,
+        page,
+        of=source,
+        command=command,
+        seed=seed,
+        runs=len(results),
+        shares=RANDOM_JUDGE_PERCENTS,
+        told=draw_robustness(results, folder),
         **context,
-    )  # fmt: skip
+    )
     return path
 
 
 def draw_robustness(results: RunResults, folder: Path) -> list[dict[str, Any]]:
-    """What judges at random cost every method; its figures are written."""
+    """Draw what random judges cost each method, and return the rows of the tables."""
     figures = []
     for name, words in AGREEMENT_FIGURES.items():
         values = figure_by_arm(results, name)
-        values_by_title = {SCORING_METHODS[arm].title: those for arm, those in values.items()}
+        values_by_title = {SCORING_METHODS[arm].title: by_run for arm, by_run in values.items()}
         plot_curves(
             folder / f"random-judges-{name}.svg",
             RANDOM_JUDGE_PERCENTS,
@@ -253,15 +267,15 @@ def draw_robustness(results: RunResults, folder: Path) -> list[dict[str, Any]]:
             y_title=words,
         )
         rows = [
-            [title_with_loss(SCORING_METHODS[arm].title, those), *map(format_mean_with_band, those.T)]
-            for arm, those in values.items()
+            [title_with_loss(SCORING_METHODS[arm].title, by_run), *map(format_mean_with_band, by_run.T)]
+            for arm, by_run in values.items()
         ]
         figures.append({"name": name, "words": words, "rows": rows, "paper": paper_robustness_rows(name)})
     return figures
 
 
 def compare_baselines(experiment: BaselineExperiment, folder: Path, run_experiment: RunExperiment) -> dict[str, Any]:
-    """How good the scores are by which system is the baseline, and what is said of it; the figure is written."""
+    """Draw how good scores are by the choice of the baseline, and return the rows with the advice on each."""
     results, places = run_experiment(experiment, "Baselines"), [baseline + 1 for baseline in experiment.tried_baselines]
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "baseline", places)
     values_by_title = {words: figure_by_arm(results, name)[GRADED_METHOD] for name, words in AGREEMENT_FIGURES.items()}
@@ -274,7 +288,7 @@ def compare_baselines(experiment: BaselineExperiment, folder: Path, run_experime
         rows.append(
             [
                 str(place),
-                *(format_mean_with_band(those[:, k]) for those in values_by_title.values()),
+                *(format_mean_with_band(by_run[:, k]) for by_run in values_by_title.values()),
                 *format_advice(advice),
             ]
         )
@@ -284,7 +298,7 @@ def compare_baselines(experiment: BaselineExperiment, folder: Path, run_experime
 def compare_alike_outputs(
     judging: SimulatedJudging, seed: int, folder: Path, run_experiment: RunExperiment
 ) -> dict[str, Any]:
-    """What half of the judges at random cost where outputs of a system are alike."""
+    """Return what 50 % random judges cost each method if the outputs of a system are alike."""
     experiment = RandomJudgesExperiment(
         replace(judging, segment_sd=ALIKE_SEGMENT_SD), seed, shares=EXTREME_PERCENTS, name="alike-outputs"
     )
@@ -292,17 +306,17 @@ def compare_alike_outputs(
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "careless", EXTREME_PERCENTS)
     values = figure_by_arm(results, "pearson")
     rows = [
-        [SCORING_METHODS[arm].title, *map(format_mean_with_band, those.T), format_loss(those)]
-        for arm, those in values.items()
+        [SCORING_METHODS[arm].title, *map(format_mean_with_band, by_run.T), format_loss(by_run)]
+        for arm, by_run in values.items()
     ]
     return {"alike": ALIKE_SEGMENT_SD, "of_alike": rows}
 
 
 def baseline_advice_rows(source: ComparisonFile) -> list[list[str]]:
-    """What is said of each system of a file as the baseline, from the one that wins most down."""
+    """Return the advice on each system of a file as the baseline, sorted by its share of wins."""
     advice_and_names = sorted(
         ((source.advice_for(k), name) for k, name in enumerate(source.names)),
-        key=lambda one: -np.nan_to_num(one[0].share_won),
+        key=lambda advice_and_name: -np.nan_to_num(advice_and_name[0].share_won),
     )
     return [[name, *format_advice(advice)] for advice, name in advice_and_names]
 
@@ -312,7 +326,7 @@ def format_advice(advice: BaselineAdvice) -> tuple[str, str]:
 
 
 def title_with_loss(title: str, values: Array) -> str:
-    """An arm, and what half of the judges at random cost it in the mean of runs."""
+    """Return the title of an arm with its mean loss at 50 % random judges."""
     return f"{title} (loses {format_loss(values)})"
 
 
@@ -321,9 +335,9 @@ def format_loss(values: Array) -> str:
 
 
 def paper_robustness_rows(figure: str) -> list[list[str]]:
-    """The rows of the paper's Table 1."""
+    """Return the rows of the paper's Table 1."""
     rows_by_method = PAPER_ROBUSTNESS[figure]
     return [
-        [f"{SCORING_METHODS[arm].title} (loses {row[0] - row[-1]:.3f})", *(f"{one:.3f}" for one in row)]
+        [f"{SCORING_METHODS[arm].title} (loses {row[0] - row[-1]:.3f})", *(f"{value:.3f}" for value in row)]
         for arm, row in rows_by_method.items()
     ]

@@ -1,4 +1,4 @@
-"""The link of an experiment with people: it leads to a campaign, and stores nothing."""
+"""The link of an experiment with people: it redirects to the campaign of an arm, and stores nothing."""
 
 import secrets
 
@@ -19,10 +19,11 @@ router = APIRouter(include_in_schema=False)
 async def redirect_to_arm(
     request: Request, platform_name: str, link_key: str, connection: ServingConnection
 ) -> RedirectResponse:
-    """To the campaign of one arm, with all that the platform says. Who has no id there may come to any of them."""
+    """Redirect to the campaign of one arm with the platform's parameters. A visitor without an id gets a random arm."""
     platform = PLATFORMS[platform_name]
     if platform.has_personal_links:
-        raise NotFound("People with links of their own come by those of a campaign.", code="campaign_not_found")
+        message = "Personal links belong to a campaign, not to an experiment. Use the link of a campaign."
+        raise NotFound(message, code="campaign_not_found")
     arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
     worker_id = arrival.worker_id if arrival else secrets.token_hex(16)
     arms = await load_arms_by_link(connection, link_key, platform.name, worker_id)

@@ -1,4 +1,4 @@
-"""The experiment of Passonneau & Carpenter (2014): the senses of four words, by Dawid-Skene and by votes."""
+"""The experiment of Passonneau & Carpenter (2014): senses of four words, by Dawid-Skene and by votes."""
 
 import csv
 from collections.abc import Sequence
@@ -20,40 +20,39 @@ WORD_SENSE_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "data" / 
 SENSE_WORDS = ("add-v", "ask-v", "date-n", "help-v")
 START_ACCURACY = 0.7  # on the diagonal of every response matrix
 SURE_POSTERIOR, LIKELY_POSTERIOR = 0.99, 0.75
-MAX_SENSES = 9  # of a word
+MAX_SENSES = 9
 LABELS_TITLE, MAJORITY_TITLE, MODEL_TITLE, MODEL_FROM_VOTES_TITLE = (
     "labels",
     "majority of a sentence",
     "Dawid-Skene",
     "Dawid-Skene, from votes",
 )
-AGREEMENT_DRAWS, AGREEMENT_SEED = 1000, 2014  # of intervals of agreement
+AGREEMENT_DRAWS, AGREEMENT_SEED = 1000, 2014
+# Alpha of trained annotators in the paper, which gives none for “ask”.
 TRAINED_ALPHA = {
     "add-v": "0.55",
     "date-n": "0.47",
     "help-v": "0.26",
-}  # alpha of trained annotators; of ask the text has none
-# Mean accuracy of annotators by sense, from 1, as far as the text has it.
+}
+# Mean accuracy of annotators by sense, from 1, as far as the paper gives it.
 PAPER_ACCURACY = {
     "add-v": {1: 0.90, 2: 0.79, 6: 0.29, 7: 0.19},
     "help-v": {1: 0.73, 4: 0.64, 5: 0.11, 7: 0.11, 9: 0.11},
 }
 
 NO_DIFFERENCE = "They do not."
-SMOOTHING_REASON = (
-    "Posteriors below that hang on how much is smoothed, and the paper says no more of it than “very weak”."
-)
+SMOOTHING_REASON = "Lower posteriors depend on the smoothing, and the paper only calls it “very weak”."
 SENSE_NUMBERS_REASON = (
-    "What the paper says of 6 and 7 is found of 5 and 6 here: it seems to count the senses otherwise there."
+    "The paper’s values for 6 and 7 are found for 5 and 6 here: it seems to number the senses differently there."
 )
 UNUSED_SENSES_REASON = (
-    "They do not, but it is no finding: no sentence has these senses, and of nine unknown answers each has a ninth."
+    "They do not, but this means nothing: no sentence has these senses, so each of nine senses gets a ninth."
 )
 
 
 @dataclass(frozen=True)
 class SenseLabels:
-    """Of a word: (n,) each, from 0."""
+    """Labels of a word: (n,) each, from 0."""
 
     items: Integers
     annotators: Integers
@@ -62,8 +61,15 @@ class SenseLabels:
 
 @dataclass(frozen=True)
 class SenseWord:
-    """A word of I sentences and K senses. votes: (I, K). found: the fit from a start at which annotators are right
-    seven times of ten; from_votes: that from the shares of votes.
+    """A word of I sentences and K senses, with two fits of Dawid-Skene.
+
+    Attributes:
+        name: The word.
+        labels: Its labels.
+        votes: Votes for each sense, (I, K).
+        fit_from_accuracy: Fit that starts from annotators who are right seven times out of ten.
+        fit_from_votes: Fit that starts from the shares of votes.
+
     """
 
     name: str
@@ -74,44 +80,44 @@ class SenseWord:
 
     @property
     def label_shares(self) -> Array:
-        """The prevalence of each sense as the share of labels, (K,)."""
+        """Prevalence of each sense as the share of labels, (K,)."""
         total = self.votes.sum(axis=0)
         return np.asarray(total / total.sum())
 
     @cached_property
     def majority_shares(self) -> Array:
-        """As that of sentences with most votes for it, shared where votes tie, (K,)."""
+        """Prevalence of each sense as the share of sentences with most votes for it, shared where votes tie, (K,)."""
         most = self.votes == self.votes.max(axis=1, keepdims=True)
         return np.asarray((most / most.sum(axis=1, keepdims=True)).mean(axis=0))
 
     @property
     def model_prevalence(self) -> Array:
-        """By Dawid-Skene, (K,)."""
+        """Prevalence of each sense by Dawid-Skene, (K,)."""
         return self.fit_from_accuracy.prevalence
 
     @property
     def share_against_majority(self) -> float:
-        """The share of sentences whose most probable sense is not the one with most votes."""
+        """Share of sentences whose most probable sense is not the one with most votes."""
         return share_of_different_senses(self.fit_from_accuracy.posterior, self.votes)
 
     @property
     def accuracy(self) -> Array:
-        """How often annotators are right about a sentence of each sense, in the mean of annotators, (K,)."""
+        """Mean accuracy of annotators on sentences of each sense, (K,)."""
         return np.asarray(np.nanmean(self.fit_from_accuracy.class_accuracy, axis=0))
 
 
 def share_of_different_senses(table: Array, other: Array) -> float:
-    """The share of sentences that two tables, (I, K), give different senses."""
+    """Share of sentences to which two tables, (I, K), give different senses."""
     return float((table.argmax(axis=1) != other.argmax(axis=1)).mean())
 
 
 def share_of_sure_sentences(fit: DawidSkeneResult, min_posterior: float = SURE_POSTERIOR) -> float:
-    """The share of sentences one of whose senses has such a posterior."""
+    """Share of sentences with a sense whose posterior is at least `min_posterior`."""
     return float((fit.posterior.max(axis=1) >= min_posterior).mean())
 
 
 def load_sense_labels(name: str) -> SenseLabels:
-    """As annotators gave them: a row for each item, a column for each annotator."""
+    """Load the labels of a word from a table with a row for each item and a column for each annotator."""
     with (WORD_SENSE_FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     labels = [(k, j, int(cell) - 1) for k, (_, *cells) in enumerate(rows) for j, cell in enumerate(cells) if cell]
@@ -120,7 +126,7 @@ def load_sense_labels(name: str) -> SenseLabels:
 
 
 def fit_sense_word(name: str) -> SenseWord:
-    """Its labels, with both fits."""
+    """Load the labels of a word, and fit Dawid-Skene from both starts."""
     labels = load_sense_labels(name)
     columns = labels.items, labels.annotators, labels.senses
     fit_from_accuracy, fit_from_votes = dawid_skene.fit(*columns, start=START_ACCURACY), dawid_skene.fit(*columns)
@@ -130,20 +136,20 @@ def fit_sense_word(name: str) -> SenseWord:
 
 
 def run_word_sense_experiment(folder: Path, command: str) -> Path:
-    """Fit the words, and write figures, a table and the report; the file of the report."""
+    """Fit the words, write figures, a table and the report, and return the file of the report."""
     words = [fit_sense_word(name) for name in SENSE_WORDS]
     rows = [
-        {"word": one.name, "by": how, "sense": k, "prevalence": share}
-        for one in words
-        for how, shares in prevalences_by_title(one).items()
+        {"word": word.name, "by": method, "sense": k, "prevalence": share}
+        for word in words
+        for method, shares in prevalences_by_title(word).items()
         for k, share in enumerate(shares.tolist(), start=1)
     ]
     write_parquet_rows(folder / "word-senses.parquet", rows, {})
-    for one in words:
+    for word in words:
         plot_bars(
-            folder / f"word-senses-{one.name}.svg",
-            prevalences_by_title(one),
-            x_title=f"sense of {one.name}",
+            folder / f"word-senses-{word.name}.svg",
+            prevalences_by_title(word),
+            x_title=f"sense of {word.name}",
             y_title="prevalence",
         )
     path = folder / "word-senses.md"
@@ -151,19 +157,19 @@ def run_word_sense_experiment(folder: Path, command: str) -> Path:
         path,
         "senses.md",
         command=command,
-        words=[(one.name, f"word-senses-{one.name}.svg") for one in words],
-        rows=[sense_word_row(one) for one in words],
-        starts=[start_comparison_row(one) for one in words],
+        words=[(word.name, f"word-senses-{word.name}.svg") for word in words],
+        rows=[sense_word_row(word) for word in words],
+        starts=[start_comparison_row(word) for word in words],
         senses=range(1, MAX_SENSES + 1),
-        accuracies=pad_sense_rows([row for one in words for row in accuracy_rows(one)]),
-        agreements=[agreement_row(one) for one in words],
-        compared=paper_comparison_rows({one.name: one for one in words}),
+        accuracies=pad_sense_rows([row for word in words for row in accuracy_rows(word)]),
+        agreements=[agreement_row(word) for word in words],
+        compared=paper_comparison_rows({word.name: word for word in words}),
     )
     return path
 
 
 def prevalences_by_title(word: SenseWord) -> dict[str, Array]:
-    """Its prevalences."""
+    """Return the prevalences of a word's senses, by method."""
     return {
         LABELS_TITLE: word.label_shares,
         MAJORITY_TITLE: word.majority_shares,
@@ -176,14 +182,22 @@ def sense_word_row(word: SenseWord) -> list[str]:
     accuracies = np.nanpercentile(word.fit_from_accuracy.accuracy, (0, 50, 100))  # the lowest, the median, the highest
     uninformative = int(np.sum(word.fit_from_accuracy.mutual_information < 0.1))
     return [
-        word.name, f"{len(word.votes):,}", f"{len(word.labels.items):,}", str(len(word.fit_from_accuracy.accuracy)),
-        f"{word.label_shares[0]:.3f}", f"{word.majority_shares[0]:.3f}", f"{word.model_prevalence[0]:.3f}", f"{share_of_sure_sentences(word.fit_from_accuracy):.3f}",
-        f"{word.share_against_majority:.3f}", " / ".join(f"{share:.2f}" for share in accuracies), str(uninformative),
-    ]  # fmt: skip
+        word.name,
+        f"{len(word.votes):,}",
+        f"{len(word.labels.items):,}",
+        str(len(word.fit_from_accuracy.accuracy)),
+        f"{word.label_shares[0]:.3f}",
+        f"{word.majority_shares[0]:.3f}",
+        f"{word.model_prevalence[0]:.3f}",
+        f"{share_of_sure_sentences(word.fit_from_accuracy):.3f}",
+        f"{word.share_against_majority:.3f}",
+        " / ".join(f"{share:.2f}" for share in accuracies),
+        str(uninformative),
+    ]
 
 
 def start_comparison_row(word: SenseWord) -> list[str]:
-    """Where the fit ends by where it starts."""
+    """Return where the fit ends, by where it starts."""
     fits = word.fit_from_accuracy, word.fit_from_votes
     cells = [
         *(f"{fit.prevalence[0]:.3f}" for fit in fits),
@@ -198,21 +212,21 @@ def start_comparison_row(word: SenseWord) -> list[str]:
 
 
 def accuracy_rows(word: SenseWord) -> list[list[str]]:
-    """By sense, here and in the paper; with the number of sentences."""
+    """Return accuracies by sense, here and in the paper, with the number of sentences."""
     paper_accuracy, sentences = PAPER_ACCURACY.get(word.name, {}), word.fit_from_accuracy.posterior.sum(axis=0)
     rows = [
         [
             f"{word.name}, in the paper",
             *(format_two_decimals(paper_accuracy.get(k)) for k in range(1, len(sentences) + 1)),
         ],
-        [f"{word.name}, here", *(f"{right:.2f}" for right in word.accuracy)],
-        [f"{word.name}, sentences here", *(f"{many:.0f}" for many in sentences)],
+        [f"{word.name}, here", *(f"{accuracy:.2f}" for accuracy in word.accuracy)],
+        [f"{word.name}, sentences here", *(f"{count:.0f}" for count in sentences)],
     ]
     return rows if paper_accuracy else rows[1:]
 
 
 def pad_sense_rows(rows: Sequence[list[str]]) -> list[list[str]]:
-    """With empty cells for senses that a word does not have."""
+    """Add empty cells for senses that a word does not have."""
     return [row + [""] * (MAX_SENSES + 1 - len(row)) for row in rows]
 
 
@@ -221,7 +235,7 @@ def format_two_decimals(number: float | None) -> str:
 
 
 def agreement_row(word: SenseWord) -> list[str]:
-    """How far the annotators of a word agree, and how far the model's prevalences are from those by majority."""
+    """Return the agreement of a word's annotators, and how far the model's prevalences are from those by majority."""
     columns = word.labels.items, word.labels.annotators, word.labels.senses
     rng = np.random.default_rng(AGREEMENT_SEED)
     alpha = krippendorff.fit(*columns, draws=AGREEMENT_DRAWS, rng=rng)
@@ -229,14 +243,18 @@ def agreement_row(word: SenseWord) -> list[str]:
     kappa = label_agreement.cohens_kappa(*columns, draws=1, rng=rng)
     moved = np.abs(word.model_prevalence - word.majority_shares).sum() / 2
     return [
-        word.name, TRAINED_ALPHA.get(word.name, "not in the text"), f"{alpha.value:.3f} ({alpha.low:.3f} to {alpha.high:.3f})",
-        f"{kappa.value:.3f}", f"{same_label.value:.3f} ({same_label.low:.3f} to {same_label.high:.3f})", f"{moved:.3f}",
+        word.name,
+        TRAINED_ALPHA.get(word.name, "not in the text"),
+        f"{alpha.value:.3f} ({alpha.low:.3f} to {alpha.high:.3f})",
+        f"{kappa.value:.3f}",
+        f"{same_label.value:.3f} ({same_label.low:.3f} to {same_label.high:.3f})",
+        f"{moved:.3f}",
         f"{share_of_sure_sentences(word.fit_from_accuracy):.3f}",
-    ]  # fmt: skip
+    ]
 
 
 def paper_comparison_rows(words: dict[str, SenseWord]) -> Sequence[Sequence[str]]:
-    """What the paper says, what is found here, and why they differ."""
+    """Return figures of the paper, the same figures here, and why they differ."""
     add, date, helped = (words[name] for name in ("add-v", "date-n", "help-v"))
     likely = share_of_sure_sentences(helped.fit_from_accuracy, LIKELY_POSTERIOR) - share_of_sure_sentences(
         helped.fit_from_accuracy

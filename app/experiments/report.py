@@ -1,6 +1,6 @@
-"""What experiments found, as figures and as a page: one folder to look at, and to give away.
+"""Reports of experiments: figures and a page in one folder.
 
-How any page is written and a figure of runs is told; the rest is of experiments with items on a scale.
+`write_report` and the `format_...` functions serve all experiments; the rest is for experiments with items on a scale.
 """
 
 import platform
@@ -32,8 +32,8 @@ from app.inference.ground.arrays import Array
 from app.selection.match_quality import match_quality_matrix
 
 PER_ITEM_AXIS = "judgments an item"
-DRAWN_ITERATIONS = 0, 3, 6, 9  # whose match quality is drawn, as in Figure 8
-ITEMS_IN_TABLE = 10  # items, as in Table 1
+DRAWN_ITERATIONS = 0, 3, 6, 9  # as in Figure 8
+ITEMS_IN_TABLE = 10  # as in Table 1
 FIGURE_TITLES = (("spearman", "Spearman with the truth"), ("pearson", "Pearson with the truth"))
 GOAL_FIGURES = (
     ("best", "Share of the true best tenth that is found", (DA_ARM, EASL_ARM, BEST_ARM, AWARE_ARM, "best-aware")),
@@ -43,7 +43,7 @@ GOAL_FIGURES = (
 
 @dataclass(frozen=True)
 class ReportPart:
-    """One experiment of a report: under which title, with which words, and what its runs found."""
+    """One experiment of a report, with its title, its introduction and the results of its runs."""
 
     title: str
     introduction: str
@@ -53,7 +53,13 @@ class ReportPart:
 
 @dataclass(frozen=True)
 class PaperGain:
-    """What the paper says of its gain. needed: judgments by direct assessment, and by EASL, that are as good."""
+    """Gain that the paper reports.
+
+    Attributes:
+        needed: Judgments by EASL that are as good as those by direct assessment, by the number of the latter.
+        section: Sections of the paper.
+
+    """
 
     needed: Mapping[int, int]
     section: str
@@ -63,7 +69,7 @@ PAPER_GAIN = PaperGain({3: 2, 6: 4}, "sections 5.1 and 5.2")
 
 
 def write_report(path: Path, template: str, **context: Any) -> None:
-    """A page by its template, with what made it: told, with the machine and the version."""
+    """Write a page by its template, with the machine and the versions that made it."""
     versions = {"version": version("easel"), "python": platform.python_version(), "numpy": np.__version__}
     text = english_environment.get_template(f"experiments/{template}").render(
         machine=platform.machine(), **versions, **context
@@ -72,7 +78,7 @@ def write_report(path: Path, template: str, **context: Any) -> None:
 
 
 def render_part(folder: Path, part: ReportPart) -> dict[str, Any]:
-    """What the page says of a part; its figures are written."""
+    """Draw the figures of a part, and return the context of its page."""
     figure_files = []
     for name, words in FIGURE_TITLES:
         file, values = f"{part.experiment.name}-{name}.svg", figure_by_arm(part.results, name)
@@ -99,30 +105,30 @@ def render_part(folder: Path, part: ReportPart) -> dict[str, Any]:
 
 
 def checkpoint_rows(values: Sequence[Array]) -> list[list[str]]:
-    """After each look, of each arm's figures, (runs, looks): the mean, and between which 95 % of the runs lie."""
-    return [[format_mean_with_band(one[:, k]) for one in values] for k in range(len(ITEM_CHECKPOINTS))]
+    """Return at each checkpoint the mean of each arm's figures, (runs, L), and the band that holds 95 % of the runs."""
+    return [[format_mean_with_band(by_run[:, k]) for by_run in values] for k in range(len(ITEM_CHECKPOINTS))]
 
 
 def format_mean_with_band(values: Array) -> str:
-    """Of runs, (runs,)."""
+    """Format the mean of runs, (runs,), with the band that holds 95 % of them."""
     low, high = np.percentile(values, figures.RUN_BAND_PERCENTILES)
     return f"{values.mean():.3f} ({low:.3f} to {high:.3f})"
 
 
 def format_judgments_to_match_da(values: Mapping[str, Array], arm: str, judgments: int) -> str:
-    """With how many judgments an arm is as good as direct assessment with so many."""
+    """Format how many judgments an arm needs to match direct assessment with `judgments` judgments per item."""
     needed = judgments_to_match_arm(ITEM_CHECKPOINTS, values[arm], values[DA_ARM][:, judgments - 1])
-    middle, low, high = (format_judgment_count(one, ITEM_CHECKPOINTS[-1]) for one in needed)
+    middle, low, high = (format_judgment_count(count, ITEM_CHECKPOINTS[-1]) for count in needed)
     return f"{middle} ({low} to {high})"
 
 
 def format_judgment_count(judgments: float, last_checkpoint: int, decimals: int = 1) -> str:
-    """So many, in words, as far as anybody looked. last: judgments at the last look."""
+    """Format a number of judgments; if it is infinite, "more than" the judgments at the last checkpoint."""
     return f"{judgments:.{decimals}f}" if np.isfinite(judgments) else f"more than {last_checkpoint}"
 
 
 def draw_goal_figures(folder: Path, part: ReportPart) -> list[dict[str, Any]]:
-    """What is found where a campaign is for something else than the whole scale."""
+    """Draw the figures for campaigns with another goal than the whole scale, and return contexts of their sections."""
     sections = []
     for name, words, arms in GOAL_FIGURES:
         file, values = f"{part.experiment.name}-{name}.svg", figure_by_arm(part.results, name)
@@ -146,7 +152,7 @@ def draw_goal_figures(folder: Path, part: ReportPart) -> list[dict[str, Any]]:
 
 
 def draw_distributions(folder: Path, part: ReportPart) -> dict[str, Any]:
-    """Where scores lie after the last look: as histograms of the truth and of some arms, and of all arms in words."""
+    """Draw histograms of the truth and of some arms at the last checkpoint; return them with the ranges of all arms."""
     scores, truth = final_scores_by_arm(part.results), np.array([part.experiment.truth])
     file = f"{part.experiment.name}-histograms.svg"
     scores_by_title = {arm.title: scores[arm.name] for arm in SCALE_ARMS if arm.name in {DA_ARM, "ra", EASL_ARM}}
@@ -156,24 +162,25 @@ def draw_distributions(folder: Path, part: ReportPart) -> dict[str, Any]:
 
 
 def score_range_texts(scores: Array) -> tuple[str, str, str]:
-    """The lowest and the highest score of N items, and the standard deviation; in the mean of runs, (runs, N)."""
-    low, high, spread = (one.mean() for one in (scores.min(axis=1), scores.max(axis=1), scores.std(axis=1)))
+    """Return lowest and highest score and the standard deviation of N items, averaged over runs, (runs, N)."""
+    low, high, spread = (by_run.mean() for by_run in (scores.min(axis=1), scores.max(axis=1), scores.std(axis=1)))
     return f"{100 * low:.0f}", f"{100 * high:.0f}", f"{100 * spread:.0f}"
 
 
 def draw_match_quality(folder: Path, part: ReportPart) -> str:
-    """The file of match qualities of EASL in the first run, items in the order of the truth."""
+    """Draw match qualities of EASL in the first run, items ordered by the truth; return the name of the file."""
     arm = next(arm for arm in SCALE_ARMS if arm.name == EASL_ARM)
     order = np.argsort(part.experiment.truth, kind="stable")
-    states = [(mine.score[order], mine.variance[order]) for mine in part.experiment.simulate_rounds(arm, 0)]
+    rounds = part.experiment.simulate_rounds(arm, 0)
+    states = [(campaign.score[order], campaign.variance[order]) for campaign in rounds]
     qualities = {f"iteration {k}": match_quality_matrix(*states[k], SCALE_GAMMA) for k in DRAWN_ITERATIONS}
     file = f"{part.experiment.name}-match-quality.svg"
-    figures.plot_heatmaps(folder / file, qualities, max(float(one.max()) for one in qualities.values()))
+    figures.plot_heatmaps(folder / file, qualities, max(float(quality.max()) for quality in qualities.values()))
     return file
 
 
 def example_item_rows(part: ReportPart, names: Sequence[str]) -> list[list[str]]:
-    """Ten items from the highest to the lowest, evenly in the order of the truth: name, truth, and the arms' scores."""
+    """Return ten items, evenly spaced from the highest to the lowest truth: name, truth, and the arms' scores."""
     truth, scores = np.array(part.experiment.truth), final_scores_by_arm(part.results)
     return [
         [names[k], f"{100 * truth[k]:.1f}", *(format_score_points(scores[arm.name][:, k]) for arm in SCALE_ARMS)]
@@ -182,7 +189,7 @@ def example_item_rows(part: ReportPart, names: Sequence[str]) -> list[list[str]]
 
 
 def evenly_spaced_items(truth: Array) -> list[int]:
-    """The numbers of so many items as a table shows, from the highest to the lowest, evenly in their order; (N,)."""
+    """Return the numbers of `ITEMS_IN_TABLE` items, evenly spaced from the highest to the lowest truth, (N,)."""
     order = np.argsort(-truth, kind="stable")
     chosen: list[int] = order[
         np.linspace(0, len(order) - 1, min(ITEMS_IN_TABLE, len(order))).round().astype(int)
@@ -191,13 +198,13 @@ def evenly_spaced_items(truth: Array) -> list[int]:
 
 
 def format_score_points(scores: Array) -> str:
-    """Of one item, (runs,)."""
+    """Format the scores of one item, (runs,), in points."""
     low, high = np.percentile(100 * scores, figures.RUN_BAND_PERCENTILES)
     return f"{100 * scores.mean():.1f} ({low:.0f} to {high:.0f})"
 
 
 def context_effect_rows(parts: Sequence[ReportPart]) -> list[list[str]]:
-    """With how many judgments EASL is as good as direct assessment with those of the paper, by context effect."""
+    """Return by context effect how many judgments EASL needs to match direct assessment with those of the paper."""
     cells = []
     for part in parts:
         spearman = figure_by_arm(part.results, "spearman")

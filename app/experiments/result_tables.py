@@ -1,4 +1,4 @@
-"""What the runs of experiments found as tables, for other programs: Parquet."""
+"""Results of runs as Parquet tables, for other programs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,14 +11,14 @@ ExperimentResults = Sequence[tuple[Experiment, RunResults]]
 def write_run_tables(
     folder: Path, name: str, results: ExperimentResults, checkpoints: Sequence[int], items: Sequence[str]
 ) -> None:
-    """Of figures, and of scores: a row for each experiment, run, arm and item after the last look."""
+    """Write the figures, and the scores with a row for each experiment, run, arm and item at the last checkpoint."""
     write_figure_table(folder / f"{name}.parquet", results, "judgments", checkpoints)
     scores = [
-        {"experiment": experiment.name, "run": k, "arm": one.arm, "item": item, "score": score}
+        {"experiment": experiment.name, "run": k, "arm": result.arm, "item": item, "score": score}
         for experiment, runs in results
         for k, run in enumerate(runs)
-        for one in run
-        for item, score in zip(items, one.scores, strict=True)
+        for result in run
+        for item, score in zip(items, result.scores, strict=True)
     ]
     write_parquet_rows(folder / f"{name}-scores.parquet", scores, settings_by_experiment(results))
 
@@ -26,25 +26,26 @@ def write_run_tables(
 def write_figure_table(
     path: Path, results: ExperimentResults, checkpoint_column: str, checkpoints: Sequence[int]
 ) -> None:
-    """A row for each experiment, run, arm and look. The settings of the experiments are in the file's metadata."""
+    """Write a row for each experiment, run, arm and checkpoint. The file's metadata hold the settings of the
+    experiments.
+    """
     figures = [
-        {"experiment": experiment.name, "run": k, "arm": one.arm, checkpoint_column: look}
-        | {figure: values[at] for figure, values in one.figures.items()}
+        {"experiment": experiment.name, "run": k, "arm": result.arm, checkpoint_column: checkpoint}
+        | {figure: values[index] for figure, values in result.figures.items()}
         for experiment, runs in results
         for k, run in enumerate(runs)
-        for one in run
-        for at, look in enumerate(checkpoints)
+        for result in run
+        for index, checkpoint in enumerate(checkpoints)
     ]
     write_parquet_rows(path, figures, settings_by_experiment(results))
 
 
 def settings_by_experiment(results: ExperimentResults) -> dict[str, str]:
-    """Of each experiment, by its name."""
     return {experiment.name: experiment.settings() for experiment, _ in results}
 
 
 def write_parquet_rows(path: Path, rows: Sequence[Mapping[str, object]], metadata: Mapping[str, str]) -> None:
-    """Rows of the same keys."""
+    """Write rows that all have the same keys."""
     from pyarrow import Table, parquet
 
     parquet.write_table(Table.from_pylist([*rows]).replace_schema_metadata({**metadata}), path)

@@ -1,7 +1,7 @@
-"""Runs of an experiment, in as many processes as there are cores: each decided by its number alone.
+"""Runs of an experiment in one process per core; each run depends on its number alone.
 
-So a run is the same on any machine and in whatever order runs are done. What a run found is one line of a file: whoever
-stops and comes back goes on with the runs that are not there.
+So a run is the same on any machine and in any order. The result of a run is one line of a file, so an interrupted
+experiment continues with the missing runs.
 """
 
 import json
@@ -24,7 +24,14 @@ JUDGMENT_RESAMPLES = 500
 
 @dataclass(frozen=True)
 class ArmResult:
-    """How an arm went in one run. figures: by their names, after each look. scores: of items after the last, (N,)."""
+    """Result of an arm in one run.
+
+    Attributes:
+        arm: Name of the arm.
+        figures: Figures by name, at each checkpoint.
+        scores: Scores of the items at the last checkpoint, (N,).
+
+    """
 
     arm: str
     figures: dict[str, list[float]]
@@ -32,21 +39,21 @@ class ArmResult:
 
 
 class Experiment(Protocol):
-    """What can be run again and again."""
+    """An experiment that can be run repeatedly."""
 
     @property
     def name(self) -> str:
-        """Of the file of its results."""
+        """Name of the file with its results."""
 
     def settings(self) -> str:
-        """What decides its results, as text."""
+        """Return the settings on which the results depend, as text."""
 
     def run(self, run_number: int) -> list[ArmResult]:
-        """How every arm went in one run."""
+        """Return the results of every arm in one run."""
 
 
 def run_missing(experiment: Experiment, folder: Path, count: int) -> Iterator[int]:
-    """Do what is missing of so many runs, and say after each how many are there; `found` reads what they found.
+    """Do the missing runs out of `count`, and yield how many are done; `load_runs` reads their results.
 
     Raises `Conflict` (`other_experiment`) where the folder has results of other settings.
     """
@@ -59,32 +66,35 @@ def run_missing(experiment: Experiment, folder: Path, count: int) -> Iterator[in
             file.write(experiment.settings() + "\n")
         waiting = {pool.submit(experiment.run, k): k for k in missing}
         for completed, future in enumerate(as_completed(waiting), start=count - len(missing) + 1):
-            line = {"run": waiting[future], "found": [asdict(course) for course in future.result()]}
+            line = {"run": waiting[future], "found": [asdict(arm_result) for arm_result in future.result()]}
             file.write(json.dumps(line) + "\n")
             file.flush()
             yield completed
 
 
 def make_process_pool() -> Executor:
-    """As many as there are cores, with a thread each: of more threads than cores OpenBLAS has most wait."""
+    """Make a pool of one process per core, each with one thread: with more threads than cores, most OpenBLAS threads
+    wait.
+    """
     environ["OPENBLAS_NUM_THREADS"] = "1"
     return ProcessPoolExecutor(cpu_count(), get_context("spawn"))
 
 
 def load_runs(experiment: Experiment, folder: Path, count: int) -> list[list[ArmResult]]:
-    """How each of the first so many runs went, in their order."""
+    """Return the results of the first `count` runs, in their order."""
     lines = {line["run"]: line["found"] for line in read_run_lines(experiment, folder / f"{experiment.name}.jsonl")}
-    return [[ArmResult(**one) for one in lines[k]] for k in range(count)]
+    return [[ArmResult(**fields) for fields in lines[k]] for k in range(count)]
 
 
 def read_run_lines(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
-    """The runs in a file; the last line of one that was interrupted may be cut off, and is left out."""
+    """Yield the runs in a file; skip the last line of an interrupted file if it is cut off."""
     if not path.exists():
         return
     settings, *lines = path.read_text(encoding="utf-8").split("\n")
     if settings != experiment.settings():
         raise Conflict(
-            f"{path} has results of other settings. Nothing was changed. Name another folder.", code="other_experiment"
+            f"{path} has results of other settings. Nothing was changed. Choose another folder.",
+            code="other_experiment",
         )
     for line in lines:
         with suppress(json.JSONDecodeError):
@@ -92,24 +102,28 @@ def read_run_lines(experiment: Experiment, path: Path) -> Iterator[dict[str, Any
 
 
 RunResults = Sequence[Sequence[ArmResult]]
-RunExperiment = Callable[[Experiment, str], RunResults]  # of an experiment, with a label for people
+RunExperiment = Callable[[Experiment, str], RunResults]  # takes an experiment and its label on the screen
 
 
 def figure_by_arm(results: RunResults, figure: str) -> dict[str, Array]:
-    """Of each arm a figure, (runs, looks)."""
-    arms = [course.arm for course in results[0]]
-    return {arm: np.array([one.figures[figure] for run in results for one in run if one.arm == arm]) for arm in arms}
+    """Return a figure of each arm, (runs, L)."""
+    arms = [result.arm for result in results[0]]
+    return {
+        arm: np.array([result.figures[figure] for run in results for result in run if result.arm == arm])
+        for arm in arms
+    }
 
 
 def final_scores_by_arm(results: RunResults) -> dict[str, Array]:
-    """Of each arm the scores of items after the last look, (runs, N)."""
-    arms = [course.arm for course in results[0]]
-    return {arm: np.array([one.scores for run in results for one in run if one.arm == arm]) for arm in arms}
+    """Return the scores of items at the last checkpoint by arm, (runs, N)."""
+    arms = [result.arm for result in results[0]]
+    return {arm: np.array([result.scores for run in results for result in run if result.arm == arm]) for arm in arms}
 
 
 def judgments_to_reach(checkpoints: Sequence[int], values: Array, goal: float) -> float:
-    """With how many judgments the mean of runs, (runs, looks), meets a goal, on a line between two looks; infinite
-    where it never does, and the first look's where it does from the first on.
+    """Return how many judgments the mean of runs, (runs, L), needs to reach a goal, interpolated between checkpoints.
+
+    Infinite if it never does, and the first checkpoint's if it does from the first on.
     """
     return _interpolate_judgments(checkpoints, values.mean(axis=0), goal)
 
@@ -120,13 +134,14 @@ def _interpolate_judgments(checkpoints: Sequence[int], mean: Array, goal: float)
 
 
 def judgments_to_match_arm(checkpoints: Sequence[int], values: Array, goal: Array) -> tuple[float, float, float]:
-    """With how many judgments an arm, (runs, looks), is as good in the mean as another one at one look, (runs,); and
-    between which numbers that lies in 95 % of resampled runs.
+    """Return how many judgments an arm, (runs, L), needs to match another arm's figure, (runs,), in the mean.
+
+    The other two numbers are the ends of the range of 95 % of resampled runs.
     """
     resampled = np.random.default_rng(len(values)).integers(len(values), size=(JUDGMENT_RESAMPLES, len(values)))
     needed = [
-        _interpolate_judgments(checkpoints, *one)
-        for one in zip(values[resampled].mean(axis=1), goal[resampled].mean(axis=1), strict=True)
+        _interpolate_judgments(checkpoints, *means)
+        for means in zip(values[resampled].mean(axis=1), goal[resampled].mean(axis=1), strict=True)
     ]
     low, high = np.percentile(needed, (2.5, 97.5), method="nearest")
     return judgments_to_reach(checkpoints, values, goal.mean()), float(low), float(high)

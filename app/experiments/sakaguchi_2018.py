@@ -1,5 +1,5 @@
-"""The experiments of Sakaguchi & Van Durme (2018), sections 5.1 and 5.2: 150 items on a scale, asked about by several
-arms, with and without a context effect.
+"""Experiments of Sakaguchi & Van Durme (2018), sections 5.1 and 5.2: several arms ask about 150 items on a scale, with
+and without a context effect.
 """
 
 import csv
@@ -27,15 +27,24 @@ from app.experiments.simulated_arms import (
 )
 from app.simulation.annotators import Population
 
-CONTEXT_EFFECTS = 0.0, 0.25, 0.5, 0.75, 1.0  # by what share the noise falls
+CONTEXT_EFFECTS = 0.0, 0.25, 0.5, 0.75, 1.0  # relative fall of the noise
 MAX_STATEMENTS = 150
-MIN_SCALE_ITEMS = 10  # items, of which one is the best tenth
+MIN_SCALE_ITEMS = 10  # so that the best tenth has an item
 
 
 @dataclass(frozen=True)
 class ScaleMaterial:
-    """Items on a scale. name: of files. item: what one is called. names, truth: of each item, (N,); truth from 0 to 1.
-    compared: of the paper's figures their number, what the paper says, a key of `HERE`, and why it differs.
+    """Items on a scale.
+
+    Attributes:
+        name: Name of the files.
+        title: Title of the report.
+        description: Description of the items.
+        item_noun: Noun for an item.
+        names: Names of the items, (N,).
+        truth: True values, (N,), from 0 to 1.
+        paper_comparisons: Figure of the paper, its finding, a key of `RESULT_TEXTS`, and why the result here differs.
+
     """
 
     name: str
@@ -47,7 +56,7 @@ class ScaleMaterial:
     paper_comparisons: tuple[tuple[str, str, str, str], ...]
 
 
-def run_scale_experiments(
+def run_scale_experiments(  # noqa: PLR0917
     material: ScaleMaterial,
     population: Population,
     context: float,
@@ -56,7 +65,7 @@ def run_scale_experiments(
     run_experiment: RunExperiment,
     command: str,
 ) -> Path:
-    """Run every part, and write figures, tables and the report; the file of the report."""
+    """Run every part, write figures, tables and the report, and return the file of the report."""
     parts = [
         run_report_part(
             ScaleExperiment(f"{material.name}-context-{effect:g}", material.truth, population, effect, seed, arms),
@@ -115,7 +124,7 @@ def run_report_part(experiment: ScaleExperiment, introduction: str, run_experime
 
 
 def final_spearman_text(part: ReportPart) -> str:
-    """Spearman of the paper's three arms, in the mean of runs."""
+    """Return Spearman of the paper's three arms, averaged over runs."""
     spearman = figure_by_arm(part.results, "spearman")
     return ", ".join(
         f"{arm.title} {spearman[arm.name][:, -1].mean():.2f}" for arm in SCALE_ARMS if arm.name in PAPER_ARMS
@@ -123,14 +132,14 @@ def final_spearman_text(part: ReportPart) -> str:
 
 
 def score_ranges_text(part: ReportPart) -> str:
-    """Between which scores items lie, in the mean of runs."""
+    """Return the ranges of scores, averaged over runs."""
     scores = final_scores_by_arm(part.results)
     ends = [(arm.title, *report.score_range_texts(scores[arm.name])) for arm in SCALE_ARMS if arm.name in PAPER_ARMS]
     return ", ".join(f"{title} {low} to {high}" for title, low, high, _ in ends)
 
 
 def judgments_saved_text(part: ReportPart) -> str:
-    """With how many judgments EASL is as good as direct assessment with those of the paper."""
+    """Return how many judgments EASL needs to match direct assessment with those of the paper."""
     spearman = figure_by_arm(part.results, "spearman")
     return ", ".join(
         f"{judgments} by {report.format_judgments_to_match_da(spearman, EASL_ARM, judgments)}"
@@ -148,7 +157,7 @@ RESULT_TEXTS: Mapping[str, Callable[[ReportPart], str]] = {
 
 
 def lexical_frequency_material() -> ScaleMaterial:
-    """The verbs of the demo campaign."""
+    """Return the verbs of the demo campaign."""
     with DEMO_ITEMS_FILE.open(encoding="utf-8", newline="") as file:
         rows = [(row["verb"], float(row["oracle"])) for row in csv.DictReader(file)]
     names, truth = zip(*rows, strict=True)
@@ -158,7 +167,7 @@ def lexical_frequency_material() -> ScaleMaterial:
 
 
 def political_spectrum_material(rows: Sequence[tuple[str, float]] | None, seed: int) -> ScaleMaterial:
-    """Statements with values from 0 to 1, of which 150 at random take part; without any, made-up ones."""
+    """Return a random 150 of the statements with values from 0 to 1, or simulated ones if there are none."""
     rng = np.random.default_rng(seed)
     about = STATEMENTS_TEXT
     if rows is None:
@@ -181,55 +190,52 @@ def political_spectrum_material(rows: Sequence[tuple[str, float]] | None, seed: 
 def load_scale_values(
     path: Path, text_column: str, value_column: str, ends: tuple[float, float]
 ) -> list[tuple[str, float]]:
-    """The items of a table and their values between the ends, as 0 to 1.
+    """Load the items of a table and their values between the ends, as 0 to 1.
 
-    Raises as `columns_of` and `between`, and `Invalid` (`too_few_items`).
+    Raises as `read_table_columns` and `share_between_ends`, and `Invalid` (`too_few_items`).
     """
     rows = [
         (str(row.values[text_column]), share_between_ends(row, value_column, *ends))
         for row in read_table_columns(path, (text_column, value_column))
     ]
     if len(rows) < MIN_SCALE_ITEMS:
-        raise Invalid(f"{path} has {len(rows)} items; {MIN_SCALE_ITEMS} are the fewest.", code="too_few_items")
+        raise Invalid(f"{path} has {len(rows)} items; at least {MIN_SCALE_ITEMS} are needed.", code="too_few_items")
     return rows
 
 
 METHOD_TEXT = (
-    " HITs of 5, each by one of 30 made-up annotators; every arm asks the same people anew. Direct assessment asks "
-    "about all items as often, in a random order; RA, TrueSkill and EASL choose by Algorithm 1 and learn by their own "
-    "law; “aware of annotators” asks as direct assessment does and learns who can be relied on."
+    " HITs of 5, each by one of 30 simulated annotators, the same in every arm. Direct assessment asks about all items "
+    "equally often, in a random order; RA, TrueSkill and EASL select by Algorithm 1 and learn by their own law; “aware "
+    "of annotators” asks as direct assessment does and learns which annotators are reliable."
 )
 VERBS_TEXT = (
-    "150 verbs, whose true values are their logarithmic frequencies in film subtitles. It answers to section 5.1 of "
+    "150 verbs, whose true values are their logarithmic frequencies in film subtitles. This repeats section 5.1 of "
     "Sakaguchi & Van Durme (2018), whose verbs and answers were not published."
 )
 STATEMENTS_TEXT = (
-    "Political statements from a file, whose true values are what the file says of them. It answers to section 5.2 of "
-    "Sakaguchi & Van Durme (2018)."
+    "Political statements with their true values from a file. This repeats section 5.2 of Sakaguchi & Van Durme (2018)."
 )
 SIMULATED_STATEMENTS_TEXT = (
-    "150 made-up statements, whose true values lie anywhere on the scale: a stand-in for those of Bamman & Smith "
-    "(2015), which `--items FILE` takes. It answers to section 5.2 of Sakaguchi & Van Durme (2018)."
+    "150 simulated statements with random true values: a stand-in for the statements of Bamman & Smith (2015), which "
+    "you can give with `--items FILE`. This repeats section 5.2 of Sakaguchi & Van Durme (2018)."
 )
 WITHOUT_CONTEXT_TEXT = (
-    "Annotators answer the same whatever stands beside an item: what is gained here comes from choosing items, and "
-    "from knowing annotators, alone."
+    "Annotators answer the same whatever else a HIT shows: all gains here come from selecting items and from knowing "
+    "annotators."
 )
 WITH_CONTEXT_TEXT = (
-    "Annotators err less where a similar item stands beside, which is what match quality brings together: what is "
-    "gained here beyond the part above comes from that."
+    "Annotators err less where the HIT shows a similar item, and match quality brings similar items together: gains "
+    "beyond the part above come from that."
 )
-SMALL_GAIN_REASON = (
-    "What choosing items by Algorithm 1 gains is small here, and a context effect adds little: see above."
-)
+SMALL_GAIN_REASON = "Selecting items by Algorithm 1 gains little here, and a context effect adds little: see above."
 DIAGONAL_COMPARISON = ("8", "items on the diagonal come to have the highest match quality", "diagonal", "It does not.")
 NARROW_RANGE_REASON = (
-    "RA learns who stands above whom, not how far from the ends. How narrow its range is depends on how many items are "
-    "alike, on errors, and on how many comparisons there are."
+    "RA learns the order of items, not their distance from the ends. How narrow its range is depends on the number of "
+    "similar items, on errors, and on the number of comparisons."
 )
 SIMULATED_VERBS_REASON = (
-    "Made-up annotators see the true value and err at random, so enough of them find it. People know a verb from what "
-    "they have heard and read, which is not this corpus."
+    "Simulated annotators see the true value and err at random, so enough of them find it. People know a verb from "
+    "their own reading and hearing, not from this corpus."
 )
 PAPER_RANGES_TEXT = (
     "where the truth goes from 0 to 100, direct assessment goes from 7.1 to 91.7, RA from 29.9 to 75.8, EASL from 7.4 "
@@ -244,7 +250,7 @@ VERB_COMPARISONS = (
 )  # fmt: skip
 STATEMENT_COMPARISONS = (
     ("9", "Spearman after 10 judgments above .9 with all methods", "at the end",
-     "The annotators here are made-up, and the statements others."),
+     "The annotators here are simulated, and the statements differ."),
     ("9", "direct assessment with 6 judgments is matched by EASL with 4", "gained", SMALL_GAIN_REASON),
     ("10 and Table 1", PAPER_RANGES_TEXT, "ranges", NARROW_RANGE_REASON),
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The experiment of Sakaguchi & Van Durme (2018), section 5.3: systems ranked by how adequate translations are.
+"""The experiment of Sakaguchi & Van Durme (2018), section 5.3: ranking systems by the adequacy of their translations.
 
-What is asked about is an output, one of a system for a segment; what is to be known is the order of the systems.
+Annotators judge outputs, each of one system for one segment; the result is an order of the systems.
 """
 
 import json
@@ -31,7 +31,7 @@ from app.simulation.annotators import HabitAnnotators, Habits, Population
 from app.simulation.campaign import SimulatedCampaign
 
 SYSTEM_ANNOTATORS, OUTPUTS_PER_HIT, SYSTEM_GAMMA = 30, 5, 0.1
-SYSTEM_CHECKPOINTS = tuple(range(50, 1001, 50))  # judgments a system
+SYSTEM_CHECKPOINTS = tuple(range(50, 1001, 50))  # judgments per system
 PER_SYSTEM_AXIS = "judgments a system"
 SYSTEM_DA_ARM, IN_TURN_ARM = "da", "together"
 SYSTEM_ARM_TITLES = {
@@ -40,13 +40,21 @@ SYSTEM_ARM_TITLES = {
     "easl": "EASL",
     "systems": "Asked for the order of systems",
 }
-MIN_SYSTEMS_AND_SEGMENTS = 3  # systems, and segments
+MIN_SYSTEMS_AND_SEGMENTS = 3
 
 
 @dataclass(frozen=True)
 class SimulatedOutputs:
-    """How good outputs are. best, worst: of the systems, evenly between. segment_sd: how much harder some segments are
-    for all; output_sd: how far a single output lies from its system's others; shares of the scale.
+    """Simulated quality of outputs, as shares of the scale.
+
+    Attributes:
+        systems: Number of systems.
+        segments: Number of segments.
+        best: Mean quality of the best system.
+        worst: Mean quality of the worst system; the others lie evenly between.
+        segment_sd: Standard deviation of the difficulty of segments, the same for all systems.
+        output_sd: Standard deviation of a system's outputs.
+
     """
 
     systems: int = 10
@@ -57,21 +65,29 @@ class SimulatedOutputs:
     output_sd: float = 0.15
 
     def sample_quality(self, rng: np.random.Generator) -> Array:
-        """(segments, systems), 0 to 1."""
+        """Draw the quality of outputs, (segments, systems), 0 to 1."""
         means = np.linspace(self.best, self.worst, self.systems)
-        harder = self.segment_sd * rng.standard_normal((self.segments, 1))
-        return np.clip(means + harder + self.output_sd * rng.standard_normal((self.segments, self.systems)), 0.0, 1.0)
+        ease = self.segment_sd * rng.standard_normal((self.segments, 1))
+        return np.clip(means + ease + self.output_sd * rng.standard_normal((self.segments, self.systems)), 0.0, 1.0)
 
 
 def simulate_outputs(seed: int) -> tuple[list[str], Array]:
-    """As `outputs_of`."""
+    """Return names of systems and the quality of their outputs, as `load_output_scores` does."""
     outputs = SimulatedOutputs()
     return [f"system {k + 1}" for k in range(outputs.systems)], outputs.sample_quality(np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, eq=False)
 class SystemsExperiment:
-    """name: of the file of its results. quality: of outputs, (S, K) of S segments and K systems, 0 to 1."""
+    """Ranking of systems by their outputs.
+
+    Attributes:
+        name: Name of the file with its results.
+        quality: Quality of outputs, (S, K) for S segments and K systems, 0 to 1.
+        population: Distribution of annotators' habits.
+        seed: Seed of the runs.
+
+    """
 
     name: str
     quality: Array
@@ -79,19 +95,18 @@ class SystemsExperiment:
     seed: int
 
     def settings(self) -> str:
-        """What decides its results, as text."""
         outputs = sha256(np.ascontiguousarray(self.quality).tobytes()).hexdigest()
         settings = {"outputs": outputs, "population": asdict(self.population), "seed": self.seed}
         return json.dumps(settings, sort_keys=True)
 
     @cached_property
     def truth(self) -> Array:
-        """How good each system is, (K,)."""
+        """Mean quality of each system, (K,)."""
         mean: Array = self.quality.mean(axis=0)
         return mean
 
     def run(self, run_number: int) -> list[ArmResult]:
-        """How every arm went in one run: one crowd, whom every arm asks anew."""
+        """Return the results of every arm in one run, all with the same crowd."""
         crowd = self.population.draw_habits(SYSTEM_ANNOTATORS, np.random.default_rng([self.seed, run_number]))
         scoring_by_arm: dict[str, Callable[[Sequence[Habits], np.random.Generator], Iterator[Array]]] = {
             SYSTEM_DA_ARM: self.score_direct_assessment,
@@ -100,8 +115,8 @@ class SystemsExperiment:
             "systems": lambda people, rng: self.score_by_rule("systems", people, rng),
         }
         return [
-            self.measure_arm(arm, way(crowd, np.random.default_rng([self.seed, run_number, 1])))
-            for arm, way in scoring_by_arm.items()
+            self.measure_arm(arm, scoring(crowd, np.random.default_rng([self.seed, run_number, 1])))
+            for arm, scoring in scoring_by_arm.items()
         ]
 
     def measure_arm(self, arm: str, scores: Iterator[Array]) -> ArmResult:
@@ -112,7 +127,7 @@ class SystemsExperiment:
         return ArmResult(arm, figures, score_history[-1].round(4).tolist())
 
     def score_direct_assessment(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
-        """Outputs at random, none twice before all were there, and the mean of the scores of each system."""
+        """Score random outputs, none twice before all were scored, and yield the mean score of each system."""
         segments, systems = self.quality.shape
         annotators = HabitAnnotators(people, self.quality.ravel())
         total, count = np.zeros(systems), np.zeros(systems)
@@ -125,12 +140,12 @@ class SystemsExperiment:
 
     @staticmethod
     def shuffled_hits(size: int, rng: np.random.Generator) -> Iterator[Any]:
-        """HITs of numbers, all of them in a random order, again and again."""
+        """Yield HITs of numbers, all of them in a random order, repeatedly."""
         while True:
             yield from rng.permutation(size)[: size - size % OUTPUTS_PER_HIT].reshape(-1, OUTPUTS_PER_HIT)
 
     def score_in_turn(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
-        """Each system as often as the others, in random company, learned by EASL."""
+        """Ask about each system equally often, in random company, and yield scores by EASL."""
         annotators, campaign = SegmentAnnotators(people, self.quality, rng), self.make_campaign("easl", rng)
         for judgments in SYSTEM_CHECKPOINTS:
             while len(campaign.hits) * OUTPUTS_PER_HIT < judgments * len(self.truth):
@@ -138,7 +153,7 @@ class SystemsExperiment:
             yield campaign.score
 
     def score_by_rule(self, rule: str, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
-        """What a rule chooses, learned by EASL."""
+        """Ask as a rule selects, and yield scores by EASL."""
         annotators, campaign = SegmentAnnotators(people, self.quality, rng), self.make_campaign(rule, rng)
         hits = campaign.generate_hits(annotators)
         for judgments in SYSTEM_CHECKPOINTS:
@@ -155,30 +170,31 @@ class SystemsExperiment:
 
 
 class SegmentAnnotators:
-    """People who see outputs of one segment in a HIT, one that was used as little as any; they are asked by systems."""
+    """Annotators who score systems by their outputs of one segment per HIT, always one of the least used segments."""
 
     def __init__(self, people: Sequence[Habits], quality: Array, rng: np.random.Generator) -> None:
-        """quality: (S, K)."""
+        """Take the quality of outputs, (S, K)."""
         self.outputs, self.systems = HabitAnnotators(people, quality.ravel()), quality.shape[1]
         self.order, self.hits = rng.permutation(len(quality)), 0
 
     @property
     def number(self) -> int:
-        """How many there are."""
         return self.outputs.number
 
     def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
-        """Their scores of the outputs of these systems, (n,)."""
+        """Return the scores of these systems' outputs, (n,)."""
         segment = int(self.order[self.hits % len(self.order)])
         self.hits += 1
         return self.outputs.answer(annotator, [segment * self.systems + system for system in items], rng)
 
 
 def load_output_scores(path: Path, ends: tuple[float, float]) -> tuple[list[str], Array]:
-    """The systems of a table of outputs, and how good each is, (S, K); of segments for which all systems have one.
-    Columns: system, segment, score, as a number between the ends; of several scores of an output the mean.
+    """Load the systems of a table, and the quality of their outputs, (S, K), for segments in which every system has
+    one.
 
-    Raises as `columns_of` and `between`, and `Invalid` (`too_few_outputs`).
+    Columns: system, segment, score, as a number between the ends. Several scores of an output are averaged.
+
+    Raises as `read_table_columns` and `share_between_ends`, and `Invalid` (`too_few_outputs`).
     """
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for row in read_table_columns(path, ("system", "segment", "score")):
@@ -188,7 +204,7 @@ def load_output_scores(path: Path, ends: tuple[float, float]) -> tuple[list[str]
     complete = [segment for segment in segments if all((segment, system) in scores for system in systems)]
     if len(systems) < MIN_SYSTEMS_AND_SEGMENTS or len(complete) < MIN_SYSTEMS_AND_SEGMENTS:
         problem = f"{path} has {len(complete)} segments for which each of {len(systems)} systems has an output"
-        raise Invalid(f"{problem}; {MIN_SYSTEMS_AND_SEGMENTS} of both are the fewest.", code="too_few_outputs")
+        raise Invalid(f"{problem}; at least {MIN_SYSTEMS_AND_SEGMENTS} of both are needed.", code="too_few_outputs")
     return systems, np.array([[np.mean(scores[segment, system]) for system in systems] for segment in complete])
 
 
@@ -196,13 +212,13 @@ def run_systems_experiment(  # noqa: PLR0917
     names: Sequence[str], experiment: SystemsExperiment, folder: Path, run_experiment: RunExperiment, about: str,
     command: str,
 ) -> Path:  # fmt: skip
-    """Run it, and write figures, tables and the report; the file of the report."""
+    """Run the experiment, write figures, tables and the report, and return the file of the report."""
     results = run_experiment(experiment, "Systems")
     write_run_tables(folder, experiment.name, [(experiment, results)], SYSTEM_CHECKPOINTS, names)
     rows_by_figure = {}
     for figure in ("spearman", "pearson"):
         values = figure_by_arm(results, figure)
-        values_by_title = {SYSTEM_ARM_TITLES[arm]: those for arm, those in values.items()}
+        values_by_title = {SYSTEM_ARM_TITLES[arm]: by_run for arm, by_run in values.items()}
         y_title = f"{figure.capitalize()} with the true order" if figure == "spearman" else "Pearson with the truth"
         plot_curves(
             folder / f"{experiment.name}-{figure}.svg",
@@ -212,7 +228,7 @@ def run_systems_experiment(  # noqa: PLR0917
             y_title=y_title,
         )
         rows_by_figure[figure] = [
-            [report.format_mean_with_band(those[:, k]) for those in values.values()]
+            [report.format_mean_with_band(by_run[:, k]) for by_run in values.values()]
             for k in range(len(SYSTEM_CHECKPOINTS))
         ]
     path = folder / f"{experiment.name}.md"
@@ -234,20 +250,20 @@ def run_systems_experiment(  # noqa: PLR0917
 
 
 def judgments_needed_rows(results: RunResults) -> list[tuple[int, list[str]]]:
-    """With how many judgments a system each arm is as good as direct assessment with so many."""
+    """Return how many judgments per system each arm needs to match direct assessment."""
     values = figure_by_arm(results, "spearman")
-    others = [those for arm, those in values.items() if arm != SYSTEM_DA_ARM]
+    other_arms = [by_run for arm, by_run in values.items() if arm != SYSTEM_DA_ARM]
     return [
         (
             judgments,
             [
                 format_judgments_with_band(
-                    judgments_to_match_arm(SYSTEM_CHECKPOINTS, those, values[SYSTEM_DA_ARM][:, look])
+                    judgments_to_match_arm(SYSTEM_CHECKPOINTS, by_run, values[SYSTEM_DA_ARM][:, checkpoint])
                 )
-                for those in others
+                for by_run in other_arms
             ],
         )
-        for look, judgments in enumerate(SYSTEM_CHECKPOINTS)
+        for checkpoint, judgments in enumerate(SYSTEM_CHECKPOINTS)
         if judgments in TABLE_CHECKPOINTS
     ]
 
@@ -256,17 +272,16 @@ TABLE_CHECKPOINTS = (100, 200, 400, 600, 800, 1000)
 
 
 def format_judgments_with_band(judgments: tuple[float, float, float]) -> str:
-    """In words, as far as anybody looked."""
-    middle, low, high = (report.format_judgment_count(one, SYSTEM_CHECKPOINTS[-1], decimals=0) for one in judgments)
+    middle, low, high = (report.format_judgment_count(count, SYSTEM_CHECKPOINTS[-1], decimals=0) for count in judgments)
     return f"{middle} ({low} to {high})"
 
 
 SIMULATED_OUTPUTS_TEXT = (
-    "10 made-up systems with translations of 1,500 segments: in the mean from 57 to 75 points good, evenly between; "
-    "some segments are harder than others for all systems (standard deviation 15 points), and an output lies as far "
-    "from its system’s others. It answers to section 5.3 of Sakaguchi & Van Durme (2018)."
+    "10 simulated systems with translations of 1,500 segments: their mean quality goes evenly from 57 to 75 points; "
+    "segments differ in difficulty for all systems (standard deviation 15 points), and the outputs of a system differ "
+    "as much. This repeats section 5.3 of Sakaguchi & Van Durme (2018)."
 )
 FILE_OUTPUTS_TEXT = (
-    "Systems and outputs from a file, which says how good each output is. It answers to section 5.3 of Sakaguchi & Van "
+    "Systems and outputs from a file with the quality of each output. This repeats section 5.3 of Sakaguchi & Van "
     "Durme (2018)."
 )

@@ -1,4 +1,4 @@
-"""Arms that ask and learn in their own way about the same items: what a run of made-up annotators finds of each."""
+"""Arms of an experiment that ask simulated annotators about the same items, each with its own rule and law."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,22 @@ from app.simulation.annotators import HabitAnnotators, Population, SimulatedAnno
 from app.simulation.campaign import SimulatedCampaign
 
 SCALE_ANNOTATORS, SCALE_ITEMS_PER_HIT, SCALE_ROUNDS, SCALE_GAMMA = 30, 5, 10, 0.1
-BEST_SHARE = 0.1  # the share of items that are the best
+BEST_SHARE = 0.1
 EVEN_ORDER = "evenly"  # no rule: all items in turn, in a random order
-ITEM_CHECKPOINTS = tuple(range(1, SCALE_ROUNDS + 1))  # judgments an item
+ITEM_CHECKPOINTS = tuple(range(1, SCALE_ROUNDS + 1))  # judgments per item
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A way of asking and learning. rule: a key of `RULES`, or `EVENLY`. law: a key of `ONLINE`."""
+    """A way of asking and learning.
+
+    Attributes:
+        name: Name of the arm.
+        title: Title in reports.
+        rule: A key of `SELECTION_RULES`, or `EVEN_ORDER`.
+        law: A key of `ONLINE_LAWS`.
+
+    """
 
     name: str
     title: str
@@ -55,8 +63,16 @@ def arm_names(arms: Sequence[Arm]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ScaleExperiment:
-    """Items on a scale. name: of the file of its results. truth: (N,), 0 to 1. context: the share by which annotators'
-    noise falls where the same value stands beside. arms: the names of those of `EVERY` that take part.
+    """An experiment with items on a scale.
+
+    Attributes:
+        name: Name of the file with its results.
+        truth: True values, (N,), 0 to 1.
+        population: Distribution of annotators' habits.
+        context: Relative fall of annotators' noise where the HIT shows another item of the same value.
+        seed: Seed of the runs.
+        arms: Names of the participating arms.
+
     """
 
     name: str
@@ -67,11 +83,10 @@ class ScaleExperiment:
     arms: tuple[str, ...] = arm_names(ALL_SCALE_ARMS)
 
     def settings(self) -> str:
-        """What decides its results, as text."""
         return json.dumps(asdict(self), sort_keys=True)
 
     def run(self, run_number: int) -> list[ArmResult]:
-        """How every arm went in one run: one crowd, whom every arm asks anew."""
+        """Return the results of every arm in one run, all with the same crowd."""
         return [
             measure_arm(arm.name, self.simulate_rounds(arm, run_number), np.array(self.truth))
             for arm in self.participating_arms
@@ -79,11 +94,11 @@ class ScaleExperiment:
 
     @property
     def participating_arms(self) -> list[Arm]:
-        """In the order of `EVERY`."""
+        """Arms that take part, in the order of `ALL_SCALE_ARMS`."""
         return [arm for arm in ALL_SCALE_ARMS if arm.name in self.arms]
 
     def simulate_rounds(self, arm: Arm, run_number: int) -> Iterator[SimulatedCampaign]:
-        """The campaign of an arm in one run, as `in_rounds` has it."""
+        """Yield the campaign of an arm in one run, as `simulate_arm_rounds` does."""
         crowd = replace(self.population, context=self.context)
         people = HabitAnnotators(
             crowd.draw_habits(SCALE_ANNOTATORS, np.random.default_rng([self.seed, run_number])), self.truth
@@ -94,7 +109,15 @@ class ScaleExperiment:
 def simulate_arm_rounds(
     arm: Arm, people: SimulatedAnnotators, truth: Array, seed: Sequence[int]
 ) -> Iterator[SimulatedCampaign]:
-    """A campaign as it begins, and after each round, which gives items one judgment on average. truth: (N,)."""
+    """Yield a campaign at its start, and after each round of one judgment per item on average.
+
+    Args:
+        arm: The arm.
+        people: The annotators.
+        truth: True values, (N,).
+        seed: Seed of the campaign.
+
+    """
     size, rule = len(truth), SELECTION_RULES["easl" if arm.rule == EVEN_ORDER else arm.rule]
     settings = SelectionSettings(
         judgments_per_item=10**6,
@@ -109,7 +132,7 @@ def simulate_arm_rounds(
     yield campaign
     hits = campaign.generate_hits(people)
     for judgments in ITEM_CHECKPOINTS:
-        if arm.rule == EVEN_ORDER or judgments == 1:  # every rule begins with a look at each item
+        if arm.rule == EVEN_ORDER or judgments == 1:  # every rule begins with one judgment of each item
             campaign.judge_each_item_once(people)
         else:
             while len(campaign.hits) * SCALE_ITEMS_PER_HIT < judgments * size:
@@ -118,21 +141,29 @@ def simulate_arm_rounds(
 
 
 def count_best_items_of(size: int) -> int:
-    """Of so many items."""
+    """Return how many of `size` items are the best."""
     return max(1, round(BEST_SHARE * size))
 
 
 def measure_arm(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
-    """What is found after each round but the beginning. truth: (N,)."""
+    """Return the figures after each round, without the start.
+
+    Args:
+        arm: Name of the arm.
+        campaigns: The campaign at its start and after each round.
+        truth: True values, (N,).
+
+    """
     next(campaigns)
-    scores = [mine.score for mine in campaigns]
+    scores = [campaign.score for campaign in campaigns]
     figures = {name: [figure(score, truth) for score in scores] for name, figure in ARM_FIGURES.items()}
     return ArmResult(arm, figures, scores[-1].round(4).tolist())
 
 
 def share_of_best_found(score: Array, truth: Array) -> float:
-    """The share of the truly best items that is among those of the highest scores, (N,) each; of those of the same
-    score at the end of these in the mean of all orders.
+    """Share of the truly best items among those of the highest scores, (N,) each.
+
+    Items that tie at the end of these count with their mean over all orders.
     """
     best = count_best_items_of(len(truth))
     is_best = np.isin(np.arange(len(truth)), np.argsort(-truth, kind="stable")[:best])
@@ -142,7 +173,7 @@ def share_of_best_found(score: Array, truth: Array) -> float:
 
 
 def share_on_right_side(score: Array, truth: Array) -> float:
-    """The share of items on the right side of the median of the truth; (N,) each."""
+    """Share of items on the right side of the median of the truth; (N,) each."""
     middle = np.median(truth)
     return float(((score > middle) == (truth > middle)).mean())
 

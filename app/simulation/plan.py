@@ -19,7 +19,7 @@ CURVE_LEFT, CURVE_RIGHT, CURVE_TOP, CURVE_BOTTOM = 64, 616, 16, 232  # ends of t
 
 @dataclass(frozen=True)
 class Plan:
-    """What the goal of a campaign will cost.
+    """Forecast cost of a campaign's goal, with the sentences and the curve that describe it.
 
     Attributes:
         goal: The goal in words.

@@ -148,13 +148,9 @@ async def test_many_items_are_drawn_in_groups_without_their_names(engine):
 
 def test_how_far_off_the_posterior_intervals_are_is_said():
     assert (
-        interval_coverage_text(0.62, 0.43)
-        == "The posterior intervals are 0.4 times as wide; about 62 in 100 hold it."
+        interval_coverage_text(0.62, 0.43) == "The posterior intervals are 0.4 times as wide; about 62 in 100 hold it."
     )
-    assert (
-        interval_coverage_text(0.95, 1.04)
-        == "The posterior intervals are about as wide; about 95 in 100 hold it."
-    )
+    assert interval_coverage_text(0.95, 1.04) == "The posterior intervals are about as wide; about 95 in 100 hold it."
     assert interval_coverage_text(np.nan, np.nan) == ""
 
 

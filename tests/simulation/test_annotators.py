@@ -63,7 +63,7 @@ def test_rounding_is_as_frequent_as_said():
     ],
 )
 def test_noise_changes_with_what_was_done_and_with_what_stands_beside(habits, done, times):
-    assert habits.sees(MIDDLE, done, rng()).std() == pytest.approx(0.1 * times, rel=0.05)
+    assert habits.perceive_values(MIDDLE, done, rng()).std() == pytest.approx(0.1 * times, rel=0.05)
 
 
 def test_nearness_by_hand():
@@ -103,7 +103,7 @@ def test_each_kind_of_carelessness_is_its_own():
     done=st.integers(0, 500),
 )
 def test_whatever_the_habits_an_answer_is_on_the_steps_of_the_slider(habits, truth, done):
-    said = habits.says(np.array(truth), done, rng())
+    said = habits.score_items(np.array(truth), done, rng())
     assert said.shape == (len(truth),)
     assert ((said >= 0) & (said <= 1)).all()
     assert said * 100 == pytest.approx(np.round(said * 100))

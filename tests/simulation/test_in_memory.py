@@ -28,11 +28,11 @@ def begun(rule="easl", law="easl", seed=1, wanted=4):
 @pytest.mark.parametrize("rule", OF_SCALES)
 def test_what_it_knows_is_what_its_law_makes_of_all_answers(rule, law):
     campaign, people = begun(rule, law)
-    hits = list(campaign.answered_by(people))
-    replayed = campaign.law.begin(
+    hits = list(campaign.generate_hits(people))
+    replayed = campaign.law.initial_beliefs(
         [np.full(ITEMS, number) for number in campaign.law.family.default_prior], LawParameters()
     )
-    replayed.take(hits)
+    replayed.apply_hits(hits)
     assert campaign.beliefs.state.tolist() == replayed.state.tolist()
     assert campaign.index.score.tolist() == campaign.score.tolist()
     assert campaign.index.variance.tolist() == campaign.variance.tolist()
@@ -40,7 +40,7 @@ def test_what_it_knows_is_what_its_law_makes_of_all_answers(rule, law):
 
 def test_it_asks_until_every_item_has_the_judgments_it_wants():
     campaign, people = begun()
-    hits = list(campaign.answered_by(people))
+    hits = list(campaign.generate_hits(people))
     assert campaign.judgments.tolist() == [4] * ITEMS
     assert np.bincount([item for hit in hits for item in hit.items]).tolist() == [4] * ITEMS
 
@@ -48,26 +48,26 @@ def test_it_asks_until_every_item_has_the_judgments_it_wants():
 def test_released_items_are_asked_about_no_more_until_they_are_taken_back():
     campaign, people = begun(rule="scores", wanted=30)
     some = np.arange(ITEMS) < 15
-    campaign.release(some)
-    hits = list(islice(campaign.answered_by(people), 20))
+    campaign.release_items(some)
+    hits = list(islice(campaign.generate_hits(people), 20))
     assert {item for hit in hits for item in hit.items} == {*range(15, ITEMS)}
     before = campaign.judgments[15:].tolist()
-    campaign.release(~some)
-    campaign.release(~some)
-    assert {item for hit in islice(campaign.answered_by(people), 20) for item in hit.items} == {*range(15)}
-    campaign.release(some & ~some)
+    campaign.release_items(~some)
+    campaign.release_items(~some)
+    assert {item for hit in islice(campaign.generate_hits(people), 20) for item in hit.items} == {*range(15)}
+    campaign.release_items(some & ~some)
     assert campaign.judgments[15:].tolist() == before
 
 
 def test_who_has_seen_all_that_is_asked_comes_again_when_more_is():
     campaign, people = begun(rule="scores", wanted=30)
-    campaign.again = False
+    campaign.repeats_items = False
     few = np.arange(ITEMS) >= 3
-    campaign.release(few)
-    hits = campaign.answered_by(people)
+    campaign.release_items(few)
+    hits = campaign.generate_hits(people)
     # All six see the three items; before the last of them is done, the others are asked about once more.
     assert {item for hit in islice(hits, 5) for item in hit.items} == {0, 1, 2}
-    campaign.release(~few)
+    campaign.release_items(~few)
     later = list(hits)
     assert {hit.annotator for hit in later} == {*range(6)}
     assert {item for hit in later for item in hit.items} == {*range(3, ITEMS)}
@@ -76,11 +76,11 @@ def test_who_has_seen_all_that_is_asked_comes_again_when_more_is():
 def test_nobody_sees_an_item_twice_while_there_are_others():
     campaign, people = begun(wanted=30)
     seen: dict[int, set[int]] = {}
-    for hit in islice(campaign.answered_by(people), 30):
+    for hit in islice(campaign.generate_hits(people), 30):
         before = seen.setdefault(hit.annotator, set())
         assert len(before) > ITEMS - 3 or not before & {*hit.items}
         before.update(hit.items)
 
 
 def test_the_same_seed_asks_the_same():
-    assert list(begun()[0].answered_by(begun()[1])) == list(begun()[0].answered_by(begun()[1]))
+    assert list(begun()[0].generate_hits(begun()[1])) == list(begun()[0].generate_hits(begun()[1]))

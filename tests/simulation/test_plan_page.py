@@ -39,7 +39,7 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators=")).text
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
-    assert "200 annotators in all are supposed; nobody has answered yet." in page
+    assert "The plan assumes 200 annotators in all; nobody has answered yet." in page
     assert "What will it cost?" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
 
 
@@ -65,7 +65,7 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
 async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch):
     campaign = await running(engine, items=8, **GOAL)
     there = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
-    monkeypatch.setattr(forecast, "forecast", lambda *_known, **_asked: there)
+    monkeypatch.setattr(forecast, "forecast_goal", lambda *_known, **_asked: there)
     found = await plan_campaign_goal(engine, campaign.slug, now=NOW)
     assert (found.needed_text, found.annotators_note, found.caution) == ("The goal is reached.", "", "")
 
@@ -80,7 +80,9 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     )
     *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
     assert json.loads(last)["error"]["code"] == "too_few_annotators"
-    assert "5 HITs are wanted, and each of them may answer 2. Say 3 or more in all, or nothing." in last
+    assert (
+        "needs 5 more HITs, and each annotator may answer 2. Enter 3 or more in all, or leave the number empty." in last
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segment
     assert found.run_out_warning.startswith(
         "In 1 of 1 simulated campaign the 4 annotators have answered all that they may"
     )
-    with pytest.raises(Refusal, match="100 HITs are wanted, and each of them may answer 25"):
+    with pytest.raises(Refusal, match="needs 100 more HITs, and each annotator may answer 25"):
         await plan_campaign_goal(engine, campaign.slug, annotators=3, runs=1, now=NOW)
 
 
@@ -124,7 +126,7 @@ async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engin
         begun.append(asked["priors"].T.tolist())
         return forecast_goal(*known, **asked)
 
-    monkeypatch.setattr(forecast, "forecast", noted)
+    monkeypatch.setattr(forecast, "forecast_goal", noted)
     await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
     await execute(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
     await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
@@ -145,7 +147,7 @@ async def test_items_that_left_the_pool_are_not_planned(engine):
         await execute(engine, f"UPDATE posteriors SET unjudged = 2 WHERE subject < {gone}")
         assert (await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)).judgments_wanted == wanted
     await execute(engine, "UPDATE posteriors SET unjudged = 2")
-    with pytest.raises(Refusal, match="No item of “Verbs” is left") as refused:
+    with pytest.raises(Refusal, match="“Verbs” has no item left") as refused:
         await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
     assert refused.value.code == "no_items"
 
@@ -169,10 +171,10 @@ async def test_a_campaign_with_a_goal_has_it_as_a_tab_also_once_it_is_finished(e
 async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(engine, researcher):
     campaign = await running(engine, items=40, launched=False, update_law="easl-aware", **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
-    assert "which takes about 10 seconds, and up to 50 seconds" in page
+    assert "takes about 10 seconds, and up to 50 seconds" in page
     large = await running(engine, items=300, launched=False, update_law="easl-aware", **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{large.slug}/plan")).text
-    assert f"This page waits 3 minutes at most; “easel plan {large.slug}” takes the time that it needs." in page
+    assert f"This page waits at most 3 minutes; “easel plan {large.slug}” takes the time that it needs." in page
     earlier = await running(engine, items=8, **GOAL)
     with pytest.raises(Refusal) as refused:
         await plan_campaign_goal(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
@@ -194,13 +196,13 @@ async def test_a_campaign_that_ended_without_its_goal_leads_to_how_many_judgment
 async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_takes(engine, researcher):
     campaign = await running(engine, items=8, launched=False, **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
-    assert "20 campaigns with all items are simulated, which takes about 5 seconds" in page
+    assert "Simulating 20 campaigns with all items takes about 5 seconds" in page
     assert "Annotators at a time" in page
     assert "Chance that the goal is reached" not in page
 
 
 @pytest.mark.parametrize(
-    ("each", "said"), [(2, "ends at 2 judgments of each item, which are 16 more, and will hardly have"), (60, "")]
+    ("each", "said"), [(2, "ends at 2 judgments of each item, after 16 more, and will hardly have"), (60, "")]
 )
 async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
     campaign = await running(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
@@ -210,7 +212,7 @@ async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, s
     some = replace(
         found, judgments_wanted=16, forecast=replace(found.forecast, judgments_needed=np.array([5.0, 10.0, 20.0]))
     )
-    assert "which are 16 more, and may not have reached its goal by then." in some.ends_before_warning
+    assert "after 16 more, and may not have reached its goal by then." in some.ends_before_warning
     assert (
         "as many as it asks for, and has not reached its goal. Ask" in replace(some, judgments=16).ends_before_warning
     )
@@ -250,7 +252,7 @@ async def test_an_earlier_campaign_that_tells_too_little_is_said_to(engine, rese
     address = f"/admin/campaigns/{campaign.slug}/plan?like={earlier.slug}"
     *_, last = (await researcher.get(address, headers=FETCHED)).text.splitlines()
     assert json.loads(last)["error"]["code"] == "too_few_judgments"
-    assert "tells too little" in (await researcher.get(address)).text
+    assert "has too few judgments" in (await researcher.get(address)).text
 
 
 async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn(engine):

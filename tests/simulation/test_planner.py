@@ -77,7 +77,7 @@ def is_reached(mine, there, known):
 def evidence_of(hits, law="easl"):
     items = [item for hit in hits for item in hit.items]
     who = [hit.annotator for hit in hits for _ in hit.items]
-    return nothing(ITEMS, law).after(items, who, [value for hit in hits for value in hit.values])
+    return nothing(ITEMS, law).add_judgments(items, who, [value for hit in hits for value in hit.values])
 
 
 def nothing(items, law="easl"):
@@ -253,7 +253,7 @@ def test_a_sample_of_the_items_has_its_share_of_the_hits_that_annotators_may_ans
 def test_who_has_answered_may_answer_less_and_sees_no_item_again_where_the_campaign_says_so():
     known, _ = realised(campaign("intervals", judgments_per_item=10**6, goal_width=50), 2, 1)
     begin = prepare_forecast(campaign("intervals", repeat_items=False, hits_per_annotator=2), known, PEOPLE, 30)
-    judged = np.divmod(known.tally.pairs.numbers, ITEMS)
+    judged = np.divmod(known.tally.annotator_item_counts.numbers, ITEMS)
     for place, number in enumerate(begin.participation.known_annotators.tolist()):
         assert begin.seen_items[place] == set(judged[1][judged[0] == number].tolist())
     assert begin.participation.hits_left is not None

@@ -139,7 +139,7 @@ async def test_what_is_no_rehearsal_or_holds_answers_of_people_is_not_removed(en
 
 async def test_what_would_fill_the_disk_or_cannot_be_launched_is_refused(engine, monkeypatch):
     campaign = await running(engine, launched=False)
-    for limit in ("MOST_ITEMS", "MOST_BYTES"):
+    for limit in ("MAX_REHEARSAL_ITEMS", "MAX_REHEARSAL_BYTES"):
         with monkeypatch.context() as patch:
             patch.setattr(rehearsals, limit, 11)
             assert await code_of(begun(engine, campaign)) == "too_large_to_rehearse"
@@ -176,7 +176,7 @@ async def test_a_process_has_few_crowds_and_sends_them_away_when_it_stops(engine
     crowds.start(copy, CROWD)
     await until(engine, "SELECT count(*) > 2 FROM responses")
     monkeypatch.setattr(rehearsals, "MAX_CROWDS_PER_PROCESS", 1)
-    with pytest.raises(Refusal, match="the most at once"):
+    with pytest.raises(Refusal, match="which is the limit"):
         crowds.refuse_if_crowds_are_busy()
     await crowds.stop()
     assert (await lifecycle_row(engine, copy.slug)).status == "finished"
@@ -325,7 +325,7 @@ async def test_a_crowd_is_like_real_people_if_asked_for(engine, researcher):
     said = {"annotators": "3", "careless": "100", "careless_how": "straight_line", "like": "mlqe-ro-en"}
     unknown = await researcher.post(address, data=said | {"like": "nobody"})
     assert unknown.status_code == 422
-    assert "No annotators are called “nobody”" in unknown.text
+    assert "There is no crowd “nobody”" in unknown.text
     assert (await researcher.post(address, data=said)).status_code == 303
 
 

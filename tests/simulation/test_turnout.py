@@ -68,8 +68,8 @@ def test_a_draft_supposes_a_round_number_until_somebody_comes_back(often, suppos
     [
         ({}, {}, 1, ""),
         ({}, {1: 2, 2: 2, 3: 1}, 3, "3 have answered"),
-        ({"hits_per_annotator": 1, "judgments_per_item": 150}, {}, 300, "300 HITs are wanted, and each of them may"),
-        ({"hits_per_annotator": 3}, {1: 2, 2: 2, 3: 1}, 4, "7 HITs are wanted, and each of them may answer 3"),
+        ({"hits_per_annotator": 1, "judgments_per_item": 150}, {}, 300, "300 more HITs, and each annotator may"),
+        ({"hits_per_annotator": 3}, {1: 2, 2: 2, 3: 1}, 4, "7 more HITs, and each annotator may answer 3"),
         ({"repeat_items": False, "judgments_per_item": 250}, {}, 250, "250 judgments by different people"),
         ({"repeat_items": False}, {1: 4, 2: 2}, 5, "5 judgments by different people"),
     ],
@@ -88,5 +88,5 @@ def test_it_says_where_the_number_comes_from():
     mine, tally = campaign(), answered({1: 1})
     assert explain_annotator_total(mine, tally, 30, 30) == "This is for 30 annotators in all."
     assert explain_annotator_total(mine, tally, 200, None).startswith(
-        "200 annotators in all are supposed; 1 has answered so far."
+        "The plan assumes 200 annotators in all; 1 has answered so far."
     )
