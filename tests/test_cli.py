@@ -296,7 +296,7 @@ def test_what_a_goal_will_cost_is_said(easel, running):
     assert goal == "Goal: Intervals of 95 % of items are ±25 points or less."
     assert needed.startswith("About ")
     assert "HIT" in needed
-    assert supposed.startswith("200 annotators in all are supposed")
+    assert supposed.startswith("The plan assumes 200 annotators in all")
     assert "This is for 30 annotators in all." in easel("plan", running, "--runs", 2, "--annotators", 30).output
     assert easel("plan", running, "--annotators", 0).exit_code == 2
     assert easel("plan", running, "--like", "nobody").exit_code == 1
