@@ -1,1 +1,8 @@
-"""During a campaign: which HIT an annotator gets, how long it is held, and what becomes of the answer."""
+"""HITs of a running campaign: which one an annotator gets, how long it is held, and how the answer is stored.
+
+Open `leases.py` first: `find_next_hit` returns a `NextHit`, which holds a HIT to answer or the reason why there is
+none. `draw_hit.py` and `iteration_schedule.py` choose the items, `lease_sql.py` reserves them, `submission.py` stores
+an answer and `undo.py` replaces one. `AssignmentState` (`assignment.py`) is the row that all of them read, and
+`PosteriorCache` (`campaign_index.py`) keeps posteriors in this process. `pages.py` and `api.py` serve people and
+programs.
+"""

@@ -1,4 +1,4 @@
-"""API: the next HIT for an annotator whom the program names, and the answer to it."""
+"""API: the next HIT of an annotator that the program names, and the answer to it."""
 
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -63,13 +63,13 @@ AnnotatorName = Annotated[
 async def admit_program_connection(
     request: Request, token: guards.BearerToken, connection: ServingConnection, now: Now
 ) -> Driver:
-    """The connection of a program that may come in: one per request, also for finding out whether it may."""
+    """Return the request's connection after the program's token was accepted on it."""
     await guards.admit_program(connection, request, token, now=now)
     return connection
 
 
 async def load_program_hit(request: Request, token: guards.BearerToken) -> program_annotators.ProgramHit:
-    """The HIT at this address, for a program whose token is good; that is said first, whatever the address is."""
+    """Return the HIT at this address. A bad token is refused first, whether the HIT exists or not."""
     hit_id = parse_row_id(request.path_params["hit_id"])
     async with request.app.state.serving_connections.borrow() as connection:
         now = await get_now()
@@ -82,7 +82,7 @@ LoadedProgramHit = Annotated[program_annotators.ProgramHit, Depends(load_program
 
 
 async def borrow_connection_for_hit(request: Request, hit: LoadedProgramHit) -> AsyncIterator[Driver]:
-    """A connection for the HIT's campaign, which only the HIT names."""
+    """Yield a connection for the campaign of the HIT. The address names no campaign."""
     async with request.app.state.serving_connections.borrow(hit.campaign_id) as connection:
         yield connection
 
@@ -108,30 +108,30 @@ class HitCriterionSchema(BaseModel):
 
     @classmethod
     def from_criterion(cls, criterion: CriterionForm) -> Self:
-        """As a page has it."""
-        criterion_view, labels = criterion.campaign, ("question", "low_label", "middle_label", "high_label")
-        texts = {label: getattr(criterion_view, label) for label in labels}
-        return cls(name=criterion_view.criterion_name, values=ValueSchema.from_design(criterion.design), **texts)
+        view, labels = criterion.campaign, ("question", "low_label", "middle_label", "high_label")
+        texts = {label: getattr(view, label) for label in labels}
+        return cls(name=view.criterion_name, values=ValueSchema.from_design(criterion.design), **texts)
 
 
 class HitSchema(BaseModel):
     id: int
     items: list[HitItemSchema] = Field(description="In the order to show them in, which is random.")
-    source: str | None = Field(description="What the items are outputs for, where they are outputs of systems.")
-    reference: str | None = Field(description="An example of a good output, likewise.")
-    values: ValueSchema = Field(description="What is asked of each item; of several criteria, by the first.")
+    source: str | None = Field(description="The source text, if the items are outputs of systems.")
+    reference: str | None = Field(description="An example of a good output, if the items are outputs of systems.")
+    values: ValueSchema = Field(description="The values to give for each item; with several criteria, for the first.")
     criteria: list[HitCriterionSchema] = Field(
-        description="Where each item is judged by several criteria: these, in the order to ask this annotator in."
+        description="The criteria, in the order to ask this annotator; empty if the campaign has only one question."
     )
     reasons: list[str] | None = Field(
-        description="Why an item cannot be judged: those to choose from, none where none is asked for; null where the campaign does not let annotators say so."
+        description="Reasons to choose from if an item cannot be judged; empty if no reason is asked for; null if the "
+        "campaign wants a value for every item."
     )
     comment_on: RemarkTarget = Field(description="What the annotator may comment on.")
-    flag_on: RemarkTarget = Field(description="Of what the annotator may say that something is wrong with it.")
+    flag_on: RemarkTarget = Field(description="What the annotator may flag as wrong.")
     flag_reasons: list[str] | None = Field(
-        description="What can be wrong: the reasons to choose from, none where none is asked for; null where nothing can be flagged."
+        description="Reasons to choose from for a flag; empty if no reason is asked for; null if flags are off."
     )
-    expires_at: datetime = Field(description="Until then the items are held for this annotator.")
+    expires_at: datetime = Field(description="The items are held for this annotator until this time.")
 
 
 class NextHitSchema(BaseModel):
@@ -139,7 +139,7 @@ class NextHitSchema(BaseModel):
 
     hit: HitSchema | None
     reason: leases.NoHitReason | None = Field(
-        description="Why there is no HIT. After `wait` and `paused` ask again later; after the others do not."
+        description="Why there is no HIT. After `wait` and `paused`, ask again later; after other reasons, stop."
     )
 
 
@@ -154,7 +154,7 @@ async def request_next_hit(
     slug: str,
     request_body: AnnotatorRequest,
 ) -> NextHitSchema:
-    """The HIT this annotator holds, else a new one. Asking again before answering gives the same HIT."""
+    """Return the HIT that this annotator holds, else a new one. A repeated request before the answer gets the same."""
     assignment_query, cache = (
         program_annotators.assignment_query_by_name(slug, request_body.annotator),
         request.app.state.posterior_cache,
@@ -172,14 +172,14 @@ async def request_next_hit(
         return NextHitSchema(hit=None, reason=next_hit.reason)
     pairs = zip(next_hit.hit.ids, next_hit.hit.texts, strict=True)
     items = [HitItemSchema(id=external_id, text=text) for external_id, text in pairs]
-    assignment, above = next_hit.assignment, next_hit.hit.source_and_reference or SourceAndReference()
+    assignment, source_and_reference = next_hit.assignment, next_hit.hit.source_and_reference or SourceAndReference()
     criteria = criterion_forms(assignment, assignment.annotator_id) if assignment.criteria else []
     hit_schema = HitSchema(
         id=next_hit.hit.id,
         items=items,
-        **above._asdict(),
+        **source_and_reference._asdict(),
         values=ValueSchema.from_design(design_of(criterion_view(assignment, 0))),
-        criteria=[HitCriterionSchema.from_criterion(one) for one in criteria],
+        criteria=[HitCriterionSchema.from_criterion(criterion) for criterion in criteria],
         reasons=assignment.unjudged_reasons if assignment.cannot_be_judged else None,
         comment_on=assignment.comment_on,
         flag_on=assignment.flag_on,
@@ -190,8 +190,8 @@ async def request_next_hit(
 
 
 class ConsentRequest(AnnotatorRequest):
-    version: int = Field(ge=0, le=MAX_COUNT, description="Of the text that was shown.")
-    agreed: bool = Field(description="Whether they agree. Who does not gets no HIT.")
+    version: int = Field(ge=0, le=MAX_COUNT, description="Version of the text that was shown.")
+    agreed: bool = Field(description="True if the annotator agrees. An annotator who does not agree gets no HIT.")
 
 
 class ConsentSchema(BaseModel):
@@ -208,8 +208,8 @@ class ConsentSchema(BaseModel):
 async def store_consent(
     connection: Annotated[Driver, Depends(admit_program_connection)], now: Now, slug: str, request_body: ConsentRequest
 ) -> ConsentSchema:
-    """Store what a person whom the program asked said to the campaign's consent. Sending it again changes nothing; the
-    reply says what is stored.
+    """Store an annotator's answer to the campaign's consent text. A repeated request changes nothing; the reply has the
+    stored answer.
     """
     assignment = await program_annotators.find_or_create_program_assignment(
         connection, slug, request_body.annotator, now=now
@@ -228,16 +228,16 @@ TouchCount = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 
 class TouchSchema(InputModel):
-    """How one score came about, as far as the program knows."""
+    """Telemetry of one score, as far as the program knows it."""
 
-    first_touch_ms: TouchCount | None = Field(default=None, description="After the HIT was shown.")
+    first_touch_ms: TouchCount | None = Field(default=None, description="Time after the HIT was shown, in ms.")
     changes: TouchCount | None = None
     input_kind: InputKind | None = None
 
 
-# A length also makes Pydantic look whether a text is one that UTF-8 can say.
+# The length limit also makes Pydantic reject text that UTF-8 cannot encode.
 ItemId = Annotated[str, StringConstraints(max_length=MAX_PLATFORM_ID_CHARACTERS)]
-# Strict: a number in JSON. A text would be read as Python reads one, with `1_0` and digits of other scripts.
+# Strict: only JSON numbers. Python would also parse texts such as `1_0` and digits of other scripts.
 Score = Annotated[float, Field(ge=0, le=MAX_POINTS, allow_inf_nan=False, strict=True)]
 
 
@@ -251,10 +251,12 @@ CriterionNameText = Annotated[str, StringConstraints(max_length=80)]
 
 
 def telemetry_kind(telemetry: object) -> str:
-    """What telemetry is by. Where nothing says so, as in `{"x": {}}`, it may be by either."""
-    touches = telemetry.values() if isinstance(telemetry, dict) else [None]
-    nested = all(isinstance(told, dict) and all(isinstance(one, dict) for one in told.values()) for told in touches)
-    return "criteria" if nested else "items"
+    """Return "criteria" if telemetry is nested by criterion, else "items". `{"x": {}}` fits both: "criteria" then."""
+    entries = telemetry.values() if isinstance(telemetry, dict) else [None]
+    is_nested = all(
+        isinstance(entry, dict) and all(isinstance(value, dict) for value in entry.values()) for entry in entries
+    )
+    return "criteria" if is_nested else "items"
 
 
 Comment = Annotated[
@@ -272,32 +274,38 @@ class ResponseRequest(InputModel):
     annotator: AnnotatorName
     scores: dict[ItemId, Score | None] | list[Score | None] | None = Field(
         default=None,
-        description="Where points are asked for, from 0 to 100 for every item: by item id, or in the HIT's order. Null for an item that cannot be judged.",
+        description="Points from 0 to 100 for every item, if the campaign asks for points: by item id, or in the HIT's "
+        "order. Null for an item that cannot be judged.",
     )
     values: ResponseValues | dict[CriterionNameText, ResponseValues] | None = Field(
         default=None,
-        description="In the place of `scores`, whatever the way of asking: what the HIT's `values` say. Where they have `classes`, a number is that of a class and a text its label, also a label of digits. Where the HIT has `criteria`, such values by the name of each.",
+        description="Instead of `scores`, for every design: values as the HIT's `values` describe them. If these have "
+        "`classes`, give the number of a class, or its label as a text (also a label of digits). If the HIT has "
+        "`criteria`, give such values by the name of each criterion.",
     )
     reasons: dict[ItemId, Annotated[str, StringConstraints(max_length=80)]] = Field(
         default_factory=dict,
-        description="By item id, why it cannot be judged: one of the HIT's `reasons` for each item without a value.",
+        description="Reasons why items cannot be judged, by item id: one of the HIT's `reasons` for each item without "
+        "a value.",
     )
-    comment: Comment = Field(default="", description="On the HIT, where `comment_on` says HIT or both.")
+    comment: Comment = Field(default="", description="Comment on the HIT, if `comment_on` is HIT or both.")
     comments: dict[ItemId, Comment] = Field(
-        default_factory=dict, description="By item id, where `comment_on` says items or both."
+        default_factory=dict, description="Comments by item id, if `comment_on` is items or both."
     )
-    flag: FlagReasonText | None = Field(default=None, description="What is wrong with the HIT, as in `flags`.")
+    flag: FlagReasonText | None = Field(default=None, description="Problem with the HIT, in the form of `flags`.")
     flags: dict[ItemId, FlagReasonText] = Field(
         default_factory=dict,
-        description="By item id, what is wrong with it: one of the HIT's `flag_reasons`, or an empty text where there are none.",
+        description="Problems by item id: one of the HIT's `flag_reasons`, or an empty text if it has none.",
     )
     telemetry: Telemetry = Field(
-        default_factory=dict, description="By item id; where the HIT has `criteria`, such by the name of each."
+        default_factory=dict,
+        description="Telemetry by item id; if the HIT has `criteria`, by criterion name and then by item id.",
     )
     viewport: Annotated[str, StringConstraints(max_length=40)] | None = None
     replaces: Annotated[int, Field(ge=1, le=MAX_ROW_ID)] | None = Field(
         default=None,
-        description="To change the answer that this annotator gave last: its `seq`. Both stay in the record, and once that is acted on this one counts.",
+        description="`seq` of this annotator's last answer, to change it. Both answers stay in the record; only the "
+        "new one counts once the change is processed.",
     )
 
     @model_validator(mode="after")
@@ -305,19 +313,22 @@ class ResponseRequest(InputModel):
         if (self.scores is None) == (self.values is None):
             raise PydanticCustomError("missing", "Give either scores or values")
         wrong_type = TouchSchema if self.has_criteria else dict
-        if any(told and isinstance(told, wrong_type) for told in self.telemetry.values()):
+        if any(entry and isinstance(entry, wrong_type) for entry in self.telemetry.values()):
             raise PydanticCustomError("telemetry", "Name criteria in both values and telemetry, or in neither")
         return self
 
     @property
     def has_criteria(self) -> bool:
-        """Whether it names criteria."""
+        """True if the values are given by criterion name."""
         values = self.values.values() if isinstance(self.values, dict) else ()
-        return any(isinstance(said, dict | list) for said in values)
+        return any(isinstance(value, dict | list) for value in values)
 
     def answers_by_criterion(self) -> Mapping[str, tuple[ResponseValues, Touches]]:
-        """What is said by each criterion, by its name; by one without a name where none are named. Raises `Invalid`
-        (`criterion_unknown`).
+        """Return values and telemetry by criterion name, under the name "" if the request names no criteria.
+
+        Raises:
+            Invalid: `criterion_unknown`, if telemetry names a criterion that has no values.
+
         """
         touches: Any = self.telemetry
         values: Any = self.values if self.scores is None else self.scores
@@ -326,17 +337,18 @@ class ResponseRequest(InputModel):
         names = list(values)
         if unknown := touches.keys() - values.keys():
             raise Invalid(
-                f"Telemetry names “{shorten_echo(min(unknown))}”, and values only {join_names(names)}. Nothing was stored.",
+                f"The telemetry has a criterion “{shorten_echo(min(unknown))}”, but the values have only "
+                f"{join_names(names)}. Nothing was stored.",
                 code="criterion_unknown",
                 criteria=shorten_names(names),
             )
-        return {name: (said, touches.get(name, {})) for name, said in values.items()}
+        return {name: (criterion_values, touches.get(name, {})) for name, criterion_values in values.items()}
 
 
 class ReceiptSchema(BaseModel):
     hit: int
     seq: int = Field(description="The response's number; a replay applies responses in this order.")
-    repeated: bool = Field(description="There was an answer already, and this one changed nothing.")
+    repeated: bool = Field(description="True if the HIT already had an answer, so this request changed nothing.")
 
 
 @router.post(
@@ -344,9 +356,11 @@ class ReceiptSchema(BaseModel):
     responses=document_refusals(
         {
             404: "`hit_not_found`",
-            409: "`answer_final`: what `replaces` names is not the last answer, or can be changed no more; `answer_changed_often`: it was changed 20 times",
-            410: "`lease_expired`: others have answered meanwhile",
-            422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`, `criteria_missing`, `criterion_unknown`, `judged_in_part`, `remark_not_offered`",
+            409: "`answer_final`: `replaces` is not the last answer, or that answer can no longer be changed; "
+            "`answer_changed_often`: the answer was changed 20 times",
+            410: "`lease_expired`: other annotators have answered meanwhile",
+            422: "`invalid`, `scores_missing`, `scores_unknown`, `class_unknown`, `reason_missing`, `reason_unknown`, "
+            "`criteria_missing`, `criterion_unknown`, `judged_in_part`, `remark_not_offered`",
         }
     ),
 )
@@ -359,7 +373,9 @@ async def post_response(
     hit_id: RowId,
     response: ResponseRequest,
 ) -> ReceiptSchema:
-    """Answer a HIT. Response and posteriors are stored together before this returns; sending it again is safe."""
+    """Store the answer to a HIT. Response and posteriors are stored together before this returns; a repeated request is
+    safe.
+    """
     program_annotators.check_hit_annotator(hit, hit_id, response.annotator)
     answers = {
         name: build_program_answer(hit, values, touches, response)
@@ -381,7 +397,12 @@ def build_program_answer(
     telemetry: Mapping[str, TouchSchema],
     response: ResponseRequest,
 ) -> Answer:
-    """What is said by one criterion, or by the one question. Raises what `outside` does."""
+    """Return the answer by one criterion, or to the only question.
+
+    Raises:
+        Invalid: `scores_unknown`, `reason_unknown`.
+
+    """
     touches = {
         number: Touch(**touch.model_dump())
         for number, touch in program_annotators.key_by_item_number(hit, telemetry).items()
@@ -394,7 +415,7 @@ def build_program_answer(
 
 
 def build_program_remarks(hit: program_annotators.ProgramHit, response: ResponseRequest) -> dict[str, Remark]:
-    """What is said beside the values, by what it is about. Raises `Invalid` (`scores_unknown`)."""
+    """Return comments and flags by item number, or `WHOLE_HIT`. Raises `Invalid` (`scores_unknown`)."""
     comments, flags = (
         program_annotators.key_by_item_number(hit, response.comments),
         program_annotators.key_by_item_number(hit, response.flags),

@@ -1,6 +1,6 @@
-"""Where an assignment stands: its annotator, their campaign, the HIT it holds, and what others hold and answered.
+"""State of an assignment: its annotator, its campaign, the HIT it holds, and what the annotator holds and answered.
 
-A HIT is open as long as the database's clock says so: the machines that serve need not agree on the time.
+The database's clock decides whether a HIT is open, so the clocks of server machines may differ.
 """
 
 from collections.abc import Mapping
@@ -20,38 +20,36 @@ from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import NotFound
 from app.record.changes import POSTERIOR_CHANGE_COLUMNS, posterior_changes_sql
 
-# Of the database, when it got the statement: in one that is sent after a wait for a lock, the time after the wait.
+# The database's time when it received the statement. In a statement sent after a wait for a lock: the time after it.
 DATABASE_TIME = "statement_timestamp()"
 
 HIT_IS_OPEN = f"h.closed_at IS NULL AND h.expires_at > {DATABASE_TIME}"
 
-# For whoever goes through all of a campaign that are open. Nobody else may use the index that this is for.
+# Open HITs of a whole campaign. Phrased so that only these queries match the partial index `hits_open_idx`.
 HIT_IS_OPEN_IN_INDEX = f"{HIT_IS_OPEN} AND h.leader IS NOT NULL"
 
-# Platforms whose assignments are one HIT each. Elsewhere one may go on in another visit with the HIT of an earlier one.
-IS_ONE_HIT_PLATFORM = (
-    f"""platform = ANY('{{{",".join(name for name, it in PLATFORMS.items() if it.one_hit_per_assignment)}}}')"""
-)
+# SQL: the platform's assignments are one HIT each. On other platforms a later visit may continue an earlier one's HIT.
+ONE_HIT_PLATFORM_NAMES = ",".join(name for name, platform in PLATFORMS.items() if platform.one_hit_per_assignment)
+IS_ONE_HIT_PLATFORM = f"platform = ANY('{{{ONE_HIT_PLATFORM_NAMES}}}')"
 
-# The HIT is for :assignment to answer.
+# SQL: :assignment may answer the HIT h.
 HIT_BELONGS_TO_ASSIGNMENT = f"""
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
             WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = h.annotator_id
             AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}))"""  # noqa: S608  (constants)
 
-# One of each answered HIT, however often it was changed.
+# SQL: true of exactly one response per answered HIT, however often the answer was changed.
 IS_FIRST_RESPONSE = "r.replaces IS NULL"
 
-# The HIT is answered. Asked by EXISTS, PostgreSQL may go through all of the campaign's responses.
+# SQL: the HIT h is answered. No EXISTS: with it PostgreSQL may scan all responses of the campaign.
 HIT_IS_ANSWERED = f"""
     (SELECT true FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id AND {IS_FIRST_RESPONSE})"""  # noqa: S608  (constants)
 
-# The HIT is open or answered.
 HIT_IS_OPEN_OR_ANSWERED = (
     f"({HIT_IS_OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"  # noqa: S608  (made of constants)
 )
 
-NEEDS_OPEN_HITS = "mine.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
+NEEDS_OPEN_HITS = "held_hit.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
 
 
 CHANGES_QUERY_COLUMNS = {
@@ -85,12 +83,13 @@ UNJUDGED_ITEMS_SQL = f"""
 
 HELD_SEGMENTS_SQL = f"""
     CASE WHEN c.segment_count > 0 AND {NEEDS_OPEN_HITS} THEN
-        ARRAY(SELECT segment FROM hits h WHERE h.campaign_id = c.id AND h.segment IS NOT NULL AND {HIT_IS_OPEN_IN_INDEX})
+        ARRAY(SELECT segment FROM hits h
+              WHERE h.campaign_id = c.id AND h.segment IS NOT NULL AND {HIT_IS_OPEN_IN_INDEX})
     END"""  # noqa: S608  (constants)
 
 
 class ServedCampaign(IndexSettings):
-    """What annotators' pages and the serving of HITs ask of a campaign's row."""
+    """Columns of a campaign that annotators' pages and the serving of HITs read."""
 
     link_key: str
     status: str
@@ -144,14 +143,19 @@ SERVED_CAMPAIGN_COLUMNS = f"{row_columns_sql(IndexSettings, 'c')}, {row_columns_
 
 
 class AssignmentState(ServedCampaign, ChangesAndOpenHits):
-    """Where an assignment stands in its campaign.
+    """State of an assignment in its campaign.
 
-    seen, held_elsewhere: the items that its annotator was asked about, or holds in other assignments; where the items
-    are systems, which many HITs show, the segments. not_judged: where items may be shown again, those that they could
-    not judge, and those of which their answer says nothing since they could not judge an item that every HIT shows; the
-    segments of which they could not judge an output. hit_...: of the HIT that it holds, None if it holds none.
-    ..._elsewhere: of the annotator's other assignments. admitted: whether they have passed all steps before the work.
-    held_back: whether they get no further HIT.
+    Columns that begin with `hit_`, `draft` and `expires_at` describe the HIT that it holds; they are None if it holds
+    none. Columns that end in `_elsewhere` describe the annotator's other assignments.
+
+    Attributes:
+        seen: Items that the annotator was asked about; if the items are systems, which many HITs show, the segments.
+        held_elsewhere: Items (or segments) that the annotator holds in other assignments.
+        not_judged: If items may be shown again, those without evidence from this annotator: they could not judge the
+            item, or an item that every HIT shows. For systems: segments with an output that they could not judge.
+        admitted: True if the annotator has passed all steps before the work.
+        held_back: True if the annotator gets no further HIT.
+
     """
 
     assignment_id: int
@@ -184,10 +188,16 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
 
 
 def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
-    """The statement that tells where the assignment stands of which `condition` holds.
+    """Return the statement that selects the `AssignmentState` that satisfies `condition`.
 
-    What others hold is only for who gets a new HIT, by `streaming`, from a process that does not remember it.
-    more: for campaigns that `ask_more`. Most do not, and what nobody reads takes time even so.
+    It reads what open HITs hold only if this annotator needs a new HIT by `streaming` and this process does not
+    remember it.
+
+    Args:
+        condition: SQL on the campaign c, the assignment s and the annotator a.
+        extended: Also read segments and unjudged items (see `needs_extended_query`). Most campaigns need neither, and
+            reading them takes time.
+
     """
     extended_columns = {"segments": "c.segment_count", "asked": "c.asked_criterion"} if extended else {}
     changes_sql = posterior_changes_sql(**CHANGES_QUERY_COLUMNS, **extended_columns)
@@ -196,30 +206,34 @@ def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
            a.platform, a.{IS_ONE_HIT_PLATFORM} AS one_hit,
            a.admitted >= c.visit_version AS admitted,
            a.barred IS NOT NULL AS held_back,
-           (SELECT count(*) FROM responses r WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE})
-           AS hits_answered,
+           (SELECT count(*) FROM responses r
+            WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE}) AS hits_answered,
            EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.assignment_id = s.id AND {HIT_IS_ANSWERED})
            AS answered_here,
            elsewhere.open_elsewhere, elsewhere.held_elsewhere,
            EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.annotator_id = a.id
                    AND h.assignment_id IS DISTINCT FROM s.id AND h.closed_at IS NULL) AS begun_elsewhere,
-           {SEEN_ITEMS_OR_SEGMENTS_SQL if extended else SEEN_ITEMS_SQL} AS seen, {UNJUDGED_ITEMS_SQL if extended else "CAST(NULL AS int[])"} AS not_judged,
+           {SEEN_ITEMS_OR_SEGMENTS_SQL if extended else SEEN_ITEMS_SQL} AS seen,
+           {UNJUDGED_ITEMS_SQL if extended else "CAST(NULL AS int[])"} AS not_judged,
            CASE WHEN {NEEDS_OPEN_HITS} THEN
-               ARRAY(SELECT item FROM hits h, unnest(h.items) AS item WHERE h.campaign_id = c.id AND {HIT_IS_OPEN_IN_INDEX})
+               ARRAY(SELECT item FROM hits h, unnest(h.items) AS item
+                     WHERE h.campaign_id = c.id AND {HIT_IS_OPEN_IN_INDEX})
            END AS held,
            CASE WHEN {NEEDS_OPEN_HITS} THEN
                ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {HIT_IS_OPEN_IN_INDEX})
            END AS leading,
            {HELD_SEGMENTS_SQL if extended else "CAST(NULL AS int[])"} AS held_segments,
-           mine.id AS hit_id, mine.items AS hit_items, mine.draft, mine.expires_at,
-           mine.expires_at > {DATABASE_TIME} AS hit_is_open, mine.iteration AS hit_iteration, mine.ordinal AS hit_ordinal,
-           mine.segment AS hit_segment, mine.shown_as AS hit_shown_as, mine.untouched_by IS NOT NULL AS hit_untouched,
+           held_hit.id AS hit_id, held_hit.items AS hit_items, held_hit.draft, held_hit.expires_at,
+           held_hit.expires_at > {DATABASE_TIME} AS hit_is_open,
+           held_hit.iteration AS hit_iteration, held_hit.ordinal AS hit_ordinal, held_hit.segment AS hit_segment,
+           held_hit.shown_as AS hit_shown_as, held_hit.untouched_by IS NOT NULL AS hit_untouched,
            untouched.here AS untouched_here, untouched.everywhere AS untouched_everywhere, copy.since,
-           {", ".join(f"news.{name}" for name in POSTERIOR_CHANGE_COLUMNS)}
+           {", ".join(f"changes.{name}" for name in POSTERIOR_CHANGE_COLUMNS)}
     FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     JOIN campaigns c ON c.id = s.campaign_id
-    LEFT JOIN hits mine ON mine.campaign_id = s.campaign_id AND mine.assignment_id = s.id AND mine.closed_at IS NULL
+    LEFT JOIN hits held_hit
+        ON held_hit.campaign_id = s.campaign_id AND held_hit.assignment_id = s.id AND held_hit.closed_at IS NULL
     LEFT JOIN LATERAL (
         SELECT count(DISTINCT h.id) AS open_elsewhere, coalesce(array_agg(coalesce(h.segment, item)), '{{}}')
                AS held_elsewhere
@@ -231,8 +245,9 @@ def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE h.untouched_by = CAST(:visitor AS bytea)) AS here, count(*) AS everywhere
         FROM hits h WHERE h.campaign_id = c.id AND h.untouched_by IS NOT NULL AND {HIT_IS_OPEN}
-    ) AS untouched ON CAST(:visitor AS bytea) IS NOT NULL AND (mine.id IS NULL OR mine.expires_at <= {DATABASE_TIME})
-    LEFT JOIN LATERAL ({changes_sql}) AS news ON true
+    ) AS untouched
+        ON CAST(:visitor AS bytea) IS NOT NULL AND (held_hit.id IS NULL OR held_hit.expires_at <= {DATABASE_TIME})
+    LEFT JOIN LATERAL ({changes_sql}) AS changes ON true
     WHERE {condition}
     """)  # noqa: S608  (made of constants)
 
@@ -246,10 +261,15 @@ SELECT_EXTENDED_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDIT
 
 @dataclass(frozen=True)
 class AssignmentQuery:
-    """Which assignment: the statement that tells where it stands, that for a campaign that asks more, and what these
-    need to find it. campaign: its id or slug.
+    """Query for one assignment: the statement, its extended variant, and their parameters.
 
-    `visitor`: from where they come, when nobody vouches for them.
+    Attributes:
+        campaign: Id or slug of the campaign.
+        statement: Statement for most campaigns.
+        extended_statement: Statement for campaigns that satisfy `needs_extended_query`.
+        parameters: Parameters of both statements.
+        visitor: Origin of the request, if no platform vouches for the annotator.
+
     """
 
     campaign: int | str
@@ -272,11 +292,17 @@ def assignment_query_by_id(assignment: AssignmentId, visitor: Visitor | None = N
 async def load_assignment(
     connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, refresh: bool = False
 ) -> AssignmentState:
-    """The assignment with its annotator, campaign, unclosed HIT, and what the copy of its posteriors does not know yet.
+    """Return the state of the assignment, and apply to the cache the posteriors that changed since its last read.
 
-    anew: with what others hold, whatever is remembered of that.
+    Args:
+        connection: Connection of the request.
+        cache: Posteriors of this process.
+        query: The assignment to load.
+        refresh: Read what open HITs hold, even if this process remembers it.
 
-    Raises `NotFound` (`assignment_not_found`).
+    Raises:
+        NotFound: `assignment_not_found`.
+
     """
     visitor = query.visitor.address_hash if query.visitor else None
     parameters = {**query.parameters, **cache.watermark_parameters(query.campaign, refresh=refresh), "visitor": visitor}

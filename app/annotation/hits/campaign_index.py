@@ -1,7 +1,8 @@
-"""Each process's copy of a campaign's posteriors, brought up to date from the database before it is used.
+"""In-process copy of a campaign's posteriors, updated from the database before each use.
 
-The copy decides what to ask and what a dashboard draws, nothing else: it may be stale, never wrong. `record.news` finds
-what other processes wrote. What open HITs hold stays with the copy for a second, where there are many (`open_hits`).
+The copy only decides what to ask and what a dashboard draws: it may be stale, never wrong. `record.changes` finds what
+other processes wrote. If a campaign has many open HITs, the items that they hold stay cached for a second
+(`open_hits`).
 """
 
 import asyncio
@@ -43,7 +44,7 @@ SELECT_DECIDING_POSTERIORS = f"""
 """  # noqa: S608  (made of constants)
 
 
-# All numbers of all items, one after another: of each item, as many as there are classes.
+# The label counts of all items in one column: for each item as many rows as there are classes.
 SELECT_ALL_LABELS = f"""
     SELECT number FROM posteriors p, unnest(p.state) WITH ORDINALITY AS counted (number, place)
     WHERE {present_posteriors_condition("$1")} ORDER BY p.subject, place
@@ -51,7 +52,7 @@ SELECT_ALL_LABELS = f"""
 
 
 class LoadPosition(Record):
-    """Up to where a campaign is read that is read now, and the number of its last response and of its segments."""
+    """Position of this read: revision, releases, watermark, last response number and segment count."""
 
     revision: int
     releases: int
@@ -62,7 +63,7 @@ class LoadPosition(Record):
 
 
 class IndexSettings(Record):
-    """What a campaign's row says of how it asks."""
+    """Settings of a campaign that its index of items depends on."""
 
     id: int
     releases: int
@@ -81,15 +82,16 @@ class IndexSettings(Record):
 
 
 def needs_extended_query(campaign: Any) -> bool:
-    """Whether serving a campaign asks for more than its items' posteriors and who saw which: of systems the segments,
-    what annotators could not judge, several criteria. Fixed at its launch.
+    """Return whether serving needs the extended query (segments, unjudged items or several criteria).
+
+    The launch fixes this for a campaign.
     """
     unjudged = campaign.cannot_be_judged and campaign.repeat_items
     return bool(campaign.segment_count or unjudged or campaign.asked_criterion != 0)
 
 
 class ChangesAndOpenHits(PosteriorChanges):
-    """News that come with a request, if `since` tells of a copy, and what open HITs hold, if that was asked."""
+    """Changes since the watermark `since`, if this process has a copy, and what open HITs hold, if it was queried."""
 
     id: int
     judgments_per_item: int
@@ -110,7 +112,7 @@ class PendingLease(NamedTuple):
 
 @dataclass
 class OwnAnswerHistory:
-    """What follows from an annotator's answers, of which so many are read, up to this number."""
+    """Pairs that an annotator's answers imply, how many of these answers were read, and the number of the last one."""
 
     implied_pairs: ImpliedPairFilter
     answer_count: int = 0
@@ -119,12 +121,21 @@ class OwnAnswerHistory:
 
 @dataclass
 class CampaignIndex:
-    """One campaign's posteriors in this process, how many judgments each item wants, of which revision they are and
-    after how many releases of settled items, and up to which watermark of which run of the server they were read; where
-    its items are systems, their outputs; what its open HITs hold; and what annotators' own answers imply, where that
-    matters, that of who asked last at the end.
+    """Posteriors of one campaign in this process.
 
-    Answers may be lost when a server stops, if its operator has not let it wait for its disk.
+    Attributes:
+        index: Posteriors, as the campaign's rule draws from them.
+        rng: Source of all random choices of this process for this campaign.
+        wanted_judgments: Judgments that each item needs.
+        revision: Revision of the posteriors.
+        releases: Number of releases of settled items in that revision.
+        watermark: Position in the database up to which posteriors were read.
+        server_started: Start of the database server run that the watermark belongs to. A server whose operator does
+            not let it wait for its disk may lose answers when it stops, so a copy of an earlier run is dropped.
+        segments: Outputs, if the items are systems.
+        open_hits: Items of open HITs, as last read.
+        own_answers: Implied pairs by annotator id, least recently used first.
+
     """
 
     index: Index
@@ -139,16 +150,14 @@ class CampaignIndex:
     own_answers: dict[int, OwnAnswerHistory] = field(default_factory=dict)
 
     def merge_changes(self, changes: PosteriorChanges) -> None:
-        """What `changes` found. Between releases of a revision judgments only grow, so rows with fewer are older.
+        """Update the copy with `changes`. Between releases judgment counts only grow, so rows with fewer are older.
 
         Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark, so
-        a little is read again next time.
+        the next read repeats a few rows.
         """
         columns = (changes.new_numbers, changes.new_scores, changes.new_variances, changes.new_judgments)
-        if (changes.revision, changes.releases) != (
-            self.revision,
-            self.releases,
-        ):  # it was asked before this copy was read
+        # The request may have queried its changes before this copy was read.
+        if (changes.revision, changes.releases) != (self.revision, self.releases):
             return
         newer = sorted(  # so that a draw depends on what has changed, not on how PostgreSQL found it
             row
@@ -164,10 +173,16 @@ class CampaignIndex:
 
 @dataclass
 class PosteriorCache:
-    """The copies of this process, one per campaign, loaded at first use, and what it is about to lease.
+    """Campaign indexes of this process, loaded at first use, and the leases that it is about to make.
 
-    former: of an earlier revision, for whoever comes while the first who noticed loads the present one.
-    asking_more: the campaigns that `ask_more`, as they are known: by id, or by slug.
+    Attributes:
+        indexes: Current copies by campaign id, in the order in which they were loaded.
+        previous_indexes: Copies of the previous revision, for requests that arrive while the current one is loading.
+        extended_campaigns: Ids and slugs of the campaigns that satisfy `needs_extended_query`.
+        reserved_leases: HITs that requests of this process are about to lease.
+        load_lock: Held while an index is loading.
+        clock: Monotonic clock, in seconds.
+
     """
 
     indexes: dict[int, CampaignIndex] = field(default_factory=dict)
@@ -175,17 +190,16 @@ class PosteriorCache:
     extended_campaigns: set[int | str] = field(default_factory=set)
     reserved_leases: list[PendingLease] = field(default_factory=list)
     load_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    clock: Callable[[], float] = time.monotonic  # in seconds
+    clock: Callable[[], float] = time.monotonic
 
     def pending_leases(self, campaign_id: int) -> list[PendingLease]:
-        """The HITs of a campaign that this process is about to lease."""
         return [lease for lease in self.reserved_leases if lease.campaign_id == campaign_id]
 
     @contextmanager
     def reserve_items(
         self, campaign_id: int, leader: int, items: list[int], segment: int | None = None
     ) -> Iterator[None]:
-        """Meanwhile other requests of this process keep off these items."""
+        """Keep other requests of this process away from these items while the context is open."""
         proposal = PendingLease(campaign_id, leader, items, segment)
         self.reserved_leases.append(proposal)
         try:
@@ -194,8 +208,10 @@ class PosteriorCache:
             self.reserved_leases.remove(proposal)
 
     def index_if_loaded(self, campaign_id: int, items: Iterable[int] = ()) -> CampaignIndex | None:
-        """The copy that can be drawn from at once: while another revision is loaded, that of the one before, if it
-        knows these items. Systems and segments may have joined.
+        """Return the copy that can be drawn from at once, or None if it must be loaded first.
+
+        While another request loads a new revision, this is the copy of the previous one, if that has all of `items`.
+        It is not used if items are systems: systems and segments may have joined.
         """
         campaign_index, previous_index = self.indexes.get(campaign_id), self.previous_indexes.get(campaign_id)
         if (
@@ -208,7 +224,7 @@ class PosteriorCache:
         return campaign_index
 
     async def load_current_index(self, connection: Driver, campaign: IndexSettings | Row[Any]) -> CampaignIndex:
-        """The campaign's copy as of now. `campaign` has been launched."""
+        """Return the copy of a launched campaign, with all changes up to now."""
         campaign_index = self.indexes.get(campaign.id)
         if campaign_index is None:
             async with self.load_lock:
@@ -231,12 +247,14 @@ class PosteriorCache:
         campaign_index: CampaignIndex,
         changes: PosteriorChanges,
     ) -> bool:
-        """Whether a copy is of another run of the server, of an earlier revision, or of a time when other items were
-        settled or fewer judgments were wanted; then it is dropped.
+        """Drop the copy if it is stale, and return whether it is.
+
+        It is stale if it belongs to another run of the server, an earlier revision, or a time when other items were
+        settled or fewer judgments were wanted.
         """
         same_run = campaign_index.server_started == changes.server_started
-        as_new = campaign_index.revision >= changes.revision and campaign_index.releases >= changes.releases
-        if same_run and as_new and campaign_index.wanted_judgments >= campaign.judgments_per_item:
+        is_current = campaign_index.revision >= changes.revision and campaign_index.releases >= changes.releases
+        if same_run and is_current and campaign_index.wanted_judgments >= campaign.judgments_per_item:
             return False
         if self.indexes.get(campaign.id) is campaign_index:
             del self.indexes[campaign.id]
@@ -245,14 +263,15 @@ class PosteriorCache:
         return True
 
     def apply_changes(self, row: ChangesAndOpenHits) -> None:
-        """What a row says that holds `changes` since the watermark that this process sent, if it had one."""
+        """Apply the changes in `row`, which was queried since this process's watermark, if it had one."""
         campaign_index = self.indexes.get(row.id)
         if campaign_index is not None and row.since is not None and not self.drop_if_stale(row, campaign_index, row):
             campaign_index.merge_changes(row)
 
     def current_open_hits(self, row: ChangesAndOpenHits, campaign_index: CampaignIndex) -> OpenHits:
-        """What open HITs hold: as the row says, or, if it was not asked, as is remembered; of a copy that was made
-        meanwhile nothing is, and the lease finds out.
+        """Return what open HITs hold: from the row if it was queried, else as remembered.
+
+        A copy that was loaded meanwhile remembers nothing; then only the lease finds out that items are taken.
         """
         if row.held is not None:
             campaign_index.open_hits = OpenHits(
@@ -265,18 +284,20 @@ class PosteriorCache:
         return campaign_index.open_hits or OpenHits((), (), campaign_index.index, read_at=self.clock())
 
     def watermark_parameters(self, campaign: int | str, *, refresh: bool = False) -> dict[str, list[Any]]:
-        """Up to where the copy of a campaign was read, and whether it remembers what open HITs hold, as parameters; of
-        all copies where the campaign is known by its slug.
+        """Return query parameters: the watermark of the campaign's copy, and whether it remembers its open HITs.
 
-        anew: have that read in any case.
+        Args:
+            campaign: Id of the campaign, or its slug. For a slug the parameters describe all copies.
+            refresh: Read what open HITs hold, even if it is remembered.
+
         """
         campaign_ids = [*self.indexes] if isinstance(campaign, str) else [campaign] * (campaign in self.indexes)
-        indexes, now = [self.indexes[of] for of in campaign_ids], self.clock()
+        indexes, now = [self.indexes[campaign_id] for campaign_id in campaign_ids], self.clock()
         return {
             "copied": campaign_ids,
-            "watermarks": [copy.watermark for copy in indexes],
+            "watermarks": [index.watermark for index in indexes],
             "remembered": [
-                not refresh and copy.open_hits is not None and copy.open_hits.is_fresh(now) for copy in indexes
+                not refresh and index.open_hits is not None and index.open_hits.is_fresh(now) for index in indexes
             ],
         }
 
@@ -287,12 +308,12 @@ class PosteriorCache:
             campaign_index.open_hits.add_hit(leader, items, campaign_index.index, segment)
 
     def cache_index(self, campaign_id: int, campaign_index: CampaignIndex) -> None:
-        """In the place of the copy that was loaded first, if there are too many: most likely that campaign is over.
+        """Keep a copy. If there are too many, drop the one that was loaded first: most likely its campaign is over.
 
-        If not, whoever is at work on the old copy goes on with it, and the next one loads a new copy.
+        If it is not over, running requests continue with the dropped copy, and the next request loads a new one.
         """
         self.indexes[campaign_id] = campaign_index
-        self.previous_indexes.clear()  # nobody else is loading
+        self.previous_indexes.clear()  # no other request is loading: the caller holds the lock
         if len(self.indexes) > MAX_CAMPAIGN_INDEXES:
             del self.indexes[next(iter(self.indexes))]
 

@@ -1,4 +1,4 @@
-"""Checks in the HITs of annotators: when, which, and how they stand among the items."""
+"""Checks (gold and attention items) in HITs: when to show them, which ones, and where among the items."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +16,9 @@ from app.quality.checks import CheckItem
 async def checks_for_next_hit(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache
 ) -> Sequence[CheckItem]:
-    """The checks that this annotator's next HIT shows: mostly none. Programs show none: they know their items by name.
+    """Return the checks for this annotator's next HIT, usually none. Programs get none: they know their items by name.
 
-    It is a matter of chance alone, so no number of HITs tells when the next one comes.
+    Only chance decides, so annotators cannot predict the next check from the number of their HITs.
     """
     campaign_index = cache.index_if_loaded(assignment.id) or await cache.load_current_index(connection, assignment)
     if (
@@ -30,15 +30,17 @@ async def checks_for_next_hit(
 
 
 def count_check_slots(assignment: AssignmentState, next_checks: Sequence[CheckItem]) -> int:
-    """How many places of a HIT's items these take; none where they are a HIT of their own."""
+    """Return how many of a HIT's item places the checks take; 0 if they are a HIT of their own."""
     return len(next_checks) if len(next_checks) < assignment.items_per_hit else 0
 
 
 def insert_checks(
     assignment: AssignmentState, cache: PosteriorCache, proposal: HitProposal, next_checks: Sequence[CheckItem]
 ) -> HitProposal | None:
-    """The proposal with checks at random places, or in its place a HIT of checks; as it is where the campaign has too
-    few items to lend them numbers. None where another revision has come meanwhile: it must be asked afresh.
+    """Return the proposal with checks at random places, or a HIT of checks instead of it.
+
+    A proposal without room for checks is returned unchanged: the campaign has too few items to lend them numbers.
+    The result is None if another revision has come meanwhile; then the caller must draw again.
     """
     campaign_index, numbers = cache.index_if_loaded(assignment.id), [check.number for check in next_checks]
     if campaign_index is None:
@@ -65,7 +67,7 @@ def items_with_checks(
     placed_checks: Sequence[PlacedCheck],
     checks_by_number: Mapping[int, CheckItem],
 ) -> tuple[list[int], list[str], list[str]]:
-    """Numbers, ids and texts of all that a HIT shows, as presented."""
+    """Return numbers, ids and texts of all items and checks of a HIT, as presented."""
     return (
         presented_numbers(items, placed_checks),
         presented_sequence(

@@ -1,4 +1,4 @@
-"""How a visit ends: what came of it, and how whoever came returns."""
+"""End of a visit: its outcome, and how the annotator returns to the platform."""
 
 from datetime import datetime
 
@@ -16,16 +16,16 @@ SELECT_RETURN_SETTINGS = text(f"SELECT {', '.join(RETURN_SETTING_NAMES)} FROM ca
 
 
 def can_leave(assignment: AssignmentState) -> bool:
-    """Whether somebody may end their visit after any HIT; without a limit nothing else may ever end it."""
+    """Return whether the annotator may end the visit after any HIT. Without a limit on HITs nothing else may end it."""
     return assignment.leave_early or (
         PLATFORMS[assignment.platform].has_return_page and not assignment.hits_per_annotator
     )
 
 
 async def end_visit(connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime) -> NextHit:
-    """An annotator says that they are done: others may have the HIT they held, and they may still come back to it.
+    """End the visit: other annotators may get the held HIT, and this one may still come back to it.
 
-    Where they may not say so, or are held, it is as if they had asked for a HIT: nobody gets a code by asking.
+    If leaving is not allowed or the annotator is held, treat it as a request for a HIT, so no completion code leaks.
     """
     assignment = await load_assignment(connection, cache, query)
     if assignment.held_back or not can_leave(assignment):
@@ -34,7 +34,7 @@ async def end_visit(connection: Driver, cache: PosteriorCache, query: Assignment
 
 
 def visit_outcome(next_hit: NextHit) -> VisitOutcome | None:
-    """How a visit ended; None while it goes on, and where somebody left before they had answered anything."""
+    """Return how the visit ended; None while it goes on, and if the annotator left before any answer."""
     if next_hit.reason == "held":
         return "failed_checks"
     if not next_hit.is_finished:
@@ -45,7 +45,7 @@ def visit_outcome(next_hit: NextHit) -> VisitOutcome | None:
 
 
 async def load_completion(connection: Driver, next_hit: NextHit) -> Completion | None:
-    """How whoever has ended their visit returns; None where there is nothing to hand in, or the visit goes on."""
+    """Return the way back after the visit; None if there is nothing to hand in, or the visit goes on."""
     outcome = visit_outcome(next_hit)
     return None if outcome is None else await load_completion_for_outcome(connection, next_hit.assignment, outcome)
 
@@ -53,7 +53,6 @@ async def load_completion(connection: Driver, next_hit: NextHit) -> Completion |
 async def load_completion_for_outcome(
     connection: Driver, assignment: AssignmentState, outcome: VisitOutcome
 ) -> Completion:
-    """How whoever stands there returns after such an end."""
     return_settings = await fetch_first_row(connection, SELECT_RETURN_SETTINGS, {"campaign": assignment.id}, Record)
     assert return_settings is not None  # noqa: S101  (the assignment was found in this campaign)
     return PLATFORMS[assignment.platform].build_completion(assignment.arrival, dict(return_settings), outcome)

@@ -1,4 +1,4 @@
-"""What was entered so far in a HIT, so that a reload shows it again."""
+"""Drafts: the values entered so far in a HIT, so that a reload shows them again."""
 
 import json
 from typing import Any
@@ -10,32 +10,33 @@ from app.annotation.hits.lease_sql import HeldHitLimits, LeaseLimits, renew_leas
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, fetch_first_row, row_columns_sql
 
-# The first touch makes a short lease a whole one.
+# The first touch extends a short lease to a full one.
 SAVE_DRAFT = text(f"""
     UPDATE hits h SET draft = CAST(:draft AS jsonb), untouched_by = NULL,
         expires_at = CASE WHEN h.untouched_by IS NULL OR h.expires_at <= {DATABASE_TIME} THEN h.expires_at
                           ELSE {DATABASE_TIME} + make_interval(mins => c.lease_minutes) END
     FROM campaigns c, hits before, annotators owner
-    WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL AND c.id = h.campaign_id
-      AND before.campaign_id = h.campaign_id AND before.id = h.id
+    WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL
+      AND c.id = h.campaign_id AND before.campaign_id = h.campaign_id AND before.id = h.id
       AND owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
-    RETURNING c.id, {row_columns_sql(LeaseLimits, "c")}, h.annotator_id, h.assignment_id, owner.{IS_ONE_HIT_PLATFORM} AS one_hit,
-              h.id AS hit_id, h.items AS hit_items, h.iteration AS hit_iteration, h.ordinal AS hit_ordinal,
-              h.segment AS hit_segment, before.untouched_by IS NOT NULL AND h.expires_at <= {DATABASE_TIME} AS touched_late
+    RETURNING c.id, {row_columns_sql(LeaseLimits, "c")}, h.annotator_id, h.assignment_id,
+              owner.{IS_ONE_HIT_PLATFORM} AS one_hit, h.id AS hit_id, h.items AS hit_items,
+              h.iteration AS hit_iteration, h.ordinal AS hit_ordinal, h.segment AS hit_segment,
+              before.untouched_by IS NOT NULL AND h.expires_at <= {DATABASE_TIME} AS touched_late
 """)  # noqa: S608  (made of constants)
 
 
 class HitWithDraft(HeldHitLimits):
-    """A HIT of which a draft was kept, and whether its lease had run out before it was first touched."""
+    """A HIT whose draft was stored, and whether its lease had run out before the first touch."""
 
     touched_late: bool
 
 
 async def save_draft(connection: Driver, assignment: AssignmentId, hit_id: int, draft: dict[str, Any]) -> bool:
-    """Keep what was entered so far; False when the HIT is not this annotator's or is closed.
+    """Store the draft of a HIT; return False if the HIT is not this annotator's or is closed.
 
-    Somebody is at work, so the lease is a whole one from the first draft on, also when it has just run out and nobody
-    needs its items. `connection` is in no transaction.
+    A draft shows that the annotator is at work, so the first one extends the lease to its full length, even if it has
+    just run out and no other annotator needs its items. `connection` must not be in a transaction.
     """
     parameters = {**assignment.parameters, "hit": hit_id, "draft": json.dumps(draft)}
     hit = await fetch_first_row(connection, SAVE_DRAFT, parameters, HitWithDraft)

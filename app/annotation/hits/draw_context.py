@@ -1,8 +1,7 @@
-"""What a draw must know besides scores, for campaigns that ask by it: the labels of items, and what the annotator's own
-answers imply.
+"""Inputs of a draw besides scores, for rules that need them: label counts, and pairs that own answers imply.
 
-What is new is read, nothing else: items that were answered, and answers of one annotator. As the copy of the
-posteriors, it decides what to ask, nothing else: it may be stale, never wrong.
+Only new data is read: items that were answered since, and new answers of this annotator. Like the copy of the
+posteriors, these inputs only decide what to ask: they may be stale, never wrong.
 """
 
 import asyncio
@@ -21,8 +20,8 @@ from app.record.responses import COUNTING_RESPONSES_CONDITION, Response
 from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.label_rules import LabelIndex
 
-MAX_HISTORY_BYTES = 100_000_000  # in a copy; of who was asked longest ago, the answers are read again
-MAX_ANSWERS_ON_EVENT_LOOP = 200  # answers; more are followed in a thread
+MAX_HISTORY_BYTES = 100_000_000  # of all annotators of a campaign; the least recently used histories are dropped
+MAX_ANSWERS_ON_EVENT_LOOP = 200  # more answers are processed in a thread
 
 SELECT_ITEM_LABELS = text(f"""
     SELECT p.subject AS number, p.state AS labels FROM posteriors p
@@ -36,14 +35,14 @@ SELECT_OWN_ANSWERS = text(f"""
 
 
 class ItemLabels(Record):
-    """An item's posterior, which counts labels."""
+    """Label counts of an item, which are its posterior."""
 
     number: int
     labels: list[float]
 
 
 class OwnAnswer(Record):
-    """One of an annotator's answers, and whether no decision leaves it out."""
+    """An answer of the annotator, and whether it counts (no decision leaves it out)."""
 
     seq: int
     hit_items: list[int]
@@ -52,7 +51,7 @@ class OwnAnswer(Record):
 
 
 async def load_item_labels(connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex) -> None:
-    """What labels items have by now, where the rule reads them."""
+    """Update the index with the present label counts, if the rule reads them."""
     index = campaign_index.index
     if isinstance(index, LabelIndex) and index.items_with_unread_labels:
         rows = await fetch_rows(
@@ -67,7 +66,7 @@ async def load_item_labels(connection: Driver, assignment: AssignmentState, camp
 async def implied_pairs_filter(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
 ) -> ImpliedPairFilter | None:
-    """The pairs that this annotator is not asked; None where all may be asked, whatever is implied."""
+    """Return the filter of pairs that this annotator's answers imply; None if implied pairs are asked as well."""
     if assignment.implied_asked_percent is None:
         return None
     own_answers = campaign_index.own_answers.pop(assignment.annotator_id, None) or empty_own_history(assignment)
@@ -80,7 +79,6 @@ async def implied_pairs_filter(
 
 
 def empty_own_history(assignment: AssignmentState) -> OwnAnswerHistory:
-    """Before the first answer."""
     return OwnAnswerHistory(
         ImpliedPairFilter(
             Implications(), assignment.seed, assignment.annotator_id, assignment.implied_asked_percent or 0
@@ -89,8 +87,9 @@ def empty_own_history(assignment: AssignmentState) -> OwnAnswerHistory:
 
 
 async def read_new_answers(connection: Driver, assignment: AssignmentState, own_answers: OwnAnswerHistory) -> bool:
-    """Read on. False if an answer was missed: it was written after one with a higher number, by somebody who answers in
-    two places at once.
+    """Read new answers into the history. Return False if one was missed.
+
+    An annotator who answers in two places at once may store an answer after one with a higher number.
     """
     parameters = {"campaign": assignment.id, "annotator": assignment.annotator_id, "after": own_answers.last_seq}
     rows = await fetch_rows(connection, SELECT_OWN_ANSWERS, parameters, OwnAnswer)
@@ -102,7 +101,7 @@ async def read_new_answers(connection: Driver, assignment: AssignmentState, own_
 
 
 def add_own_answers(own_answers: OwnAnswerHistory, rows: Sequence[OwnAnswer], design: Design) -> None:
-    """Of answers that another request has read meanwhile, none counts twice."""
+    """Add answers to the history, except those that another request has added meanwhile."""
     for row in rows:
         if row.seq > own_answers.last_seq:
             own_answers.last_seq, own_answers.answer_count = row.seq, own_answers.answer_count + 1
@@ -114,10 +113,10 @@ def add_own_answers(own_answers: OwnAnswerHistory, rows: Sequence[OwnAnswer], de
 
 
 def cache_own_answers(campaign_index: CampaignIndex, annotator_id: int, own_answers: OwnAnswerHistory) -> None:
-    """As the one that was asked for last."""
+    """Store the history as the most recently used one, and drop the oldest ones if they take too much memory."""
     campaign_index.own_answers[annotator_id] = own_answers
     bytes_left = MAX_HISTORY_BYTES - sum(
-        one.implied_pairs.implications.nbytes for one in campaign_index.own_answers.values()
+        history.implied_pairs.implications.nbytes for history in campaign_index.own_answers.values()
     )
     while bytes_left < 0 and len(campaign_index.own_answers) > 1:
         bytes_left += campaign_index.own_answers.pop(

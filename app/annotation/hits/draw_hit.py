@@ -1,4 +1,4 @@
-"""What to ask next: a draw from the newest posteriors (`streaming`) or a place in a plan (`iterations`)."""
+"""Choice of the next HIT: a draw from the newest posteriors (`streaming`) or a place in a plan (`iterations`)."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -20,7 +20,16 @@ from app.selection.rule import Draw, PairFilter, union_for_reading
 async def propose_hit(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime, check_count: int = 0
 ) -> HitProposal | None:
-    """What to ask this annotator next; None when there is nothing right now. places: so many that checks take."""
+    """Return the items to ask this annotator next; None if there are none right now.
+
+    Args:
+        connection: Connection of the request.
+        assignment: State of the annotator's assignment.
+        cache: Posteriors of this process.
+        now: Time of the request.
+        check_count: Item places that checks take.
+
+    """
     campaign_index = cache.index_if_loaded(
         assignment.id, chain(assignment.held or (), assignment.seen)
     ) or await cache.load_current_index(connection, assignment)
@@ -43,11 +52,11 @@ def draw_streaming_hit(
     pair_filter: PairFilter | None,
     check_count: int = 0,
 ) -> HitProposal | None:
-    """One draw of the campaign's rule on the newest posteriors."""
+    """Draw a HIT by the campaign's rule from the newest posteriors; None if nothing can be asked right now."""
     open_hits = cache.current_open_hits(assignment, campaign_index)
     if open_hits.nothing_left:
         return None
-    # What this process is about to lease to others counts as leased: they would only lose the race for it.
+    # Items that this process is about to lease count as leased: a second request would only lose the race for them.
     leases_pending = cache.pending_leases(assignment.id)
     full_items = open_hits.full_items_after(
         chain.from_iterable(lease.items for lease in leases_pending), campaign_index.index
@@ -97,11 +106,11 @@ def draw_systems_hit(
     segments_seen: set[int],
     rng: np.random.Generator,
 ) -> HitProposal | None:
-    """Systems as the campaign's rule draws them, and a segment for them that this annotator has not `had`.
+    """Draw systems by the campaign's rule, and a segment that this annotator has not seen.
 
-    A leader whose outputs say nothing beside others' is passed over.
+    A leader is skipped if no segment distinguishes its outputs from those of other systems.
     """
-    assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
+    assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
     exhausted_systems, skipped_leaders = (
         campaign_index.segments.systems_without_fresh_segment(segments_seen),
         set[int](),
@@ -152,13 +161,14 @@ def choose_segment(
     segments_seen: set[int],
     rng: np.random.Generator,
 ) -> tuple[list[int], int] | None:
-    """The systems of a HIT in the order in which they are shown, and its segment; None if there is none that says
-    something. Where drawn systems have no output for it, others that have one stand in for them; where their outputs
-    are the same, others whose are not.
+    """Return the systems of a HIT in presentation order, and its segment; None if no segment is informative.
+
+    Drawn systems without an output for the segment are replaced by others that have one, and systems with the same
+    output by others with a different one.
     """
-    assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
-    always_shown, asking = assignment.always_shown, selection_settings(assignment)
-    min_systems, systems = asking.min_items + len(always_shown), [*draw.items, *always_shown]
+    assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
+    always_shown, settings = assignment.always_shown, selection_settings(assignment)
+    min_systems, systems = settings.min_items + len(always_shown), [*draw.items, *always_shown]
     segment = campaign_index.segments.pick_segment(
         systems,
         [draw.leader, *always_shown],
@@ -179,7 +189,7 @@ def choose_segment(
     drawn: Draw | None = draw
     if len(present_systems) < len(draw.items):
         drawn = campaign_index.index.draw(
-            asking.items_per_hit,
+            settings.items_per_hit,
             seen=absent_systems,
             full=full_items,
             leading=set(),
@@ -213,12 +223,13 @@ def draw_distinct_outputs(
     segments_seen: set[int],
     rng: np.random.Generator,
 ) -> tuple[list[int], int] | None:
-    """The same of systems no two of which have the same output for the segment; None only if no HIT with this leader
-    says something.
+    """Return systems with pairwise different outputs in presentation order, and their segment.
+
+    The result is None only if no HIT with this leader is informative.
     """
-    assert campaign_index.segments is not None  # noqa: S101  (this is asked where items are systems)
-    asking, required_systems = selection_settings(assignment), [leader, *assignment.always_shown]
-    min_systems = asking.min_items + len(assignment.always_shown)
+    assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
+    settings, required_systems = selection_settings(assignment), [leader, *assignment.always_shown]
+    min_systems = settings.min_items + len(assignment.always_shown)
     others = [item for item in campaign_index.index.open_items() if item != leader and item not in full_items]
     segment = campaign_index.segments.pick_segment(
         [*required_systems, *others],
@@ -229,7 +240,7 @@ def draw_distinct_outputs(
         open_hits=leases_by_segment,
         wanted_different=min_systems,
         possible=campaign_index.segments.comparable_segments(
-            required_systems, others, max_others=asking.items_per_hit - 1, min_outputs=min_systems
+            required_systems, others, max_others=settings.items_per_hit - 1, min_outputs=min_systems
         ),
         rng=rng,
     )
@@ -239,7 +250,7 @@ def draw_distinct_outputs(
         segment
     ) | campaign_index.segments.systems_with_same_output(segment, required_systems, rng.permutation(others).tolist())
     drawn = campaign_index.index.draw(
-        asking.items_per_hit,
+        settings.items_per_hit,
         seen=excluded_systems,
         full=full_items,
         leading=set(),

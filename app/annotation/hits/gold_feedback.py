@@ -1,5 +1,6 @@
-"""What people read of a gold item after their answer, where the campaign says so: what was expected, what they said."""
+"""Feedback on gold items after an answer, if the campaign shows it: the expected answer and the annotator's own."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ SELECT_ANSWERED_GOLD = text("""
 
 
 class AnsweredGold(Record):
-    """A gold item with what an annotator said of it."""
+    """A gold item and the annotator's value for it."""
 
     shown: str
     expected: dict[str, Any]
@@ -31,8 +32,14 @@ class AnsweredGold(Record):
 
 
 class GoldFeedback(NamedTuple):
-    """The gold items of a HIT as they are drawn; of each what was said, in words, None where it cannot be judged, and
-    what was expected; of their order, where one was, the positions as they were said.
+    """Gold items of an answered HIT, with the annotator's answers and the expected ones.
+
+    Attributes:
+        items: The gold items, rendered.
+        answer_texts: The annotator's value of each item, in words; None if it could not be judged.
+        feedback: The expected answer of each item, or of their order.
+        answered_order: Positions of the items in the annotator's order, if an order was expected.
+
     """
 
     items: RenderedItems
@@ -42,12 +49,11 @@ class GoldFeedback(NamedTuple):
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether all is as expected."""
-        return all(one.met for one in self.feedback)
+        return all(item_feedback.met for item_feedback in self.feedback)
 
 
 async def load_gold_feedback(connection: Driver, campaign: ServedCampaign, hit_id: int | None) -> GoldFeedback | None:
-    """What is to be read after the answer to a HIT; None where there is nothing."""
+    """Return the feedback on the gold items of an answered HIT; None if there is none."""
     if hit_id is None or not (campaign.gold_feedback and campaign.has_checks):
         return None
     rows = await fetch_rows(connection, SELECT_ANSWERED_GOLD, {"campaign": campaign.id, "hit": hit_id}, AnsweredGold)
@@ -58,7 +64,7 @@ async def load_gold_feedback(connection: Driver, campaign: ServedCampaign, hit_i
     items = await render_campaign_items(
         connection, campaign, range(len(rows)), [row.shown for row in rows], SourceAndReference()
     )
-    judged_values = [None if value != value else value for value in values]  # noqa: PLR0124  (NaN)
+    judged_values = [None if math.isnan(value) else value for value in values]
     if feedbacks[-1].kind == "order":
         return GoldFeedback(items, (), feedbacks, answered_order(design, judged_values, feedbacks[-1]))
     return GoldFeedback(items, [practice_value_text(design, value) for value in judged_values], feedbacks)

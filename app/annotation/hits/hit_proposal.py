@@ -1,4 +1,4 @@
-"""What is proposed to be asked of an annotator, and what they have seen of it."""
+"""Proposal of a HIT for an annotator, and the items that this annotator has seen or holds."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,20 @@ from app.selection.segments import distinct_items
 
 @dataclass(frozen=True)
 class HitProposal:
-    """Items for one HIT; whether they are still free is for the lease to find out. reason, probability: as `Draw` has
-    them.
+    """Items for one HIT. Only the lease finds out whether they are still free.
+
+    Attributes:
+        leader: Item that the rule chose first; None for a HIT of checks.
+        items: Items in presentation order.
+        reason: Reason for the leader, as in `Draw`.
+        probability: Probability of the leader, as in `Draw`.
+        iteration: Iteration of the plan that the HIT is from; None for streaming.
+        ordinal: Place in that plan.
+        shared_leader: True if the leader already leads an open HIT, because every candidate does.
+        segment: Segment of the outputs, if the items are systems.
+        shown_as: For each item the one under which its output is shown; None if each is shown under its own number.
+        checks: Checks among the items.
+
     """
 
     leader: int | None
@@ -22,31 +34,33 @@ class HitProposal:
     probability: float | None
     iteration: int | None = None
     ordinal: int | None = None
-    shared_leader: bool = False  # drawn although it leads an open HIT, because every candidate does
-    segment: int | None = None  # where the items are systems, that of the outputs that are shown
-    shown_as: list[int] | None = None  # of each item the one under which its output is shown; None: its own
+    shared_leader: bool = False
+    segment: int | None = None
+    shown_as: list[int] | None = None
     checks: Sequence[PlacedCheck] = ()
 
     @property
     def visible_items(self) -> list[int]:
-        """The items of which something is shown: of those with the same output the first."""
+        """Items that the page shows: only the first of several with the same output."""
         return distinct_items(self.items, self.shown_as)
 
 
 def seen_or_held_items(assignment: AssignmentState) -> set[int]:
-    """The items that this annotator has scored, or holds in another visit; where items are systems, the segments."""
+    """Return the items (for systems: segments) that this annotator has scored, or holds in another visit."""
     return {*assignment.seen, *assignment.held_elsewhere}
 
 
 def items_never_repeated(assignment: AssignmentState) -> Collection[int]:
-    """The items that this annotator is not asked about again, whatever is left: where items are shown again, those that
-    they could not judge. So nobody is asked for ever about these; where items are systems, the segments.
+    """Return the items (for systems: segments) that this annotator is never asked about again.
+
+    If items may be shown again, these are the ones that the annotator could not judge. This keeps an annotator from
+    being asked about them forever.
     """
     return (assignment.not_judged or ()) if assignment.repeat_items else assignment.seen
 
 
 def presentation_order(assignment: AssignmentState, drawn_items: list[int], rng: np.random.Generator) -> list[int]:
-    """All items of a HIT in the random order in which they are shown."""
+    """Return all items of a HIT, including those that every HIT shows, in random order."""
     return (
         rng.permutation([*drawn_items, *assignment.always_shown]).tolist() if assignment.always_shown else drawn_items
     )
