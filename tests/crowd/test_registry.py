@@ -87,7 +87,7 @@ def test_its_link_as_a_researcher_copies_it_names_nobody(platform):
 @ALL
 def test_people_return_to_an_address_to_which_the_page_may_lead(platform):
     known = arrival_of(platform, somebody(platform))
-    completion = platform.complete(
+    completion = platform.build_completion(
         known.details if known else {}, dict.fromkeys(RETURN_SETTING_NAMES, "C0DE"), "completed"
     )
     assert (completion == Completion()) is (not platform.has_page)
@@ -109,7 +109,7 @@ def test_ways_back_are_optional_and_a_launch_leaves_them_open(name):
 def test_who_has_not_done_the_work_gets_no_code_of_those_who_have(platform, outcome):
     known = arrival_of(platform, somebody(platform))
     chosen = dict.fromkeys(RETURN_SETTING_NAMES) | {"prolific_completion_code": "D0NE", "return_completed": "D0NE"}
-    assert "D0NE" not in str(platform.complete(known.details if known else {}, chosen, outcome))
+    assert "D0NE" not in str(platform.build_completion(known.details if known else {}, chosen, outcome))
 
 
 def test_anybody_can_start_by_the_public_link():
@@ -128,6 +128,6 @@ def test_no_result_file_is_of_two_platforms():
 @PAGES
 async def test_an_address_without_ids_shows_a_page_and_stores_nothing(app, client, platform):
     campaign = await running(app.state.database)
-    reply = await client.get(platform.address(campaign.link_key))
+    reply = await client.get(platform.entry_path(campaign.link_key))
     assert reply.status_code == (422 if refusal_of(platform, {}) else 200)
     assert await value(app.state.database, "SELECT count(*) FROM annotators") == 0

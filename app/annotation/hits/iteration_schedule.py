@@ -1,4 +1,4 @@
-"""Places in the plan of an iteration: found for an annotator, and planned when nothing is left of the one before."""
+"""HITs of the selection `iterations`: free places in the plan of the current iteration, and the plan of the next."""
 
 import asyncio
 import json
@@ -27,13 +27,13 @@ from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.registry import selection_rule, selection_settings
 from app.selection.rule import Draw
 
-REPLACED_LEADER_REASON = "leader_is_gone", None  # of a place in a plan: whoever was to lead it is wanted no more
+REPLACED_LEADER_REASON = "leader_is_gone", None  # reason and probability: the planned leader needs no more judgments
 PLANNED_ITEM_IS_OPEN = is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")
 
-# A place in the plan is free when no open lease and no answer has it. Items that reached the wanted number through late
-# answers, or left the pool, are dropped from it, and a place without others is over. First come places that this
-# process is not about to lease to others; of these the ones without an item that this annotator has scored, then those
-# with some, and last those that have nothing but items that they are not asked about again.
+# A place in the plan is free if no open lease and no answer has it. Its items that reached the wanted number through
+# late answers, or left the pool, are dropped; a place without any other item is over. Places that this process is not
+# about to lease come first. Among them, places without an item that this annotator has scored come first, then places
+# with some, and last places where every item is one that this annotator is never asked about again.
 SELECT_FREE_PLACE = text(f"""
     SELECT plan.ordinal, plan.leader, plan.drawn_because, plan.leader_probability,
            ARRAY(SELECT i FROM unnest(plan.items) WITH ORDINALITY AS u (i, place)
@@ -44,18 +44,20 @@ SELECT_FREE_PLACE = text(f"""
         SELECT 1 FROM hits h
         WHERE h.campaign_id = plan.campaign_id AND h.iteration = plan.iteration AND h.ordinal = plan.ordinal
         AND {HIT_IS_OPEN_OR_ANSWERED})
-    AND EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(plan.items) AND {PLANNED_ITEM_IS_OPEN}
-                OFFSET 0)  -- so that it is asked of each place, and its items are found by the index
+    AND EXISTS (SELECT 1 FROM posteriors p
+                WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(plan.items) AND {PLANNED_ITEM_IS_OPEN}
+                OFFSET 0)  -- keeps PostgreSQL from turning this into a join: each place finds its items by the index
     ORDER BY plan.leader = ANY(CAST(:leases_pending AS int[])), plan.items <@ CAST(:not_judged AS int[]),
              plan.items && CAST(:seen AS int[]), plan.items <@ CAST(:seen AS int[]), plan.ordinal LIMIT 1
 """)  # noqa: S608  (made of constants)
 
-# The open HITs that an iteration waits for: not for those that have been held for three times as long as its answers,
-# and those of the one before, took. Whoever holds one of these can still answer it.
+# The open HITs that an iteration waits for: all but those held for more than three times the median time that answers
+# of this iteration and the one before took. Annotators can still answer these.
 COUNT_AWAITED_HITS = text(f"""
     WITH answered AS (
         SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY h.closed_at - h.issued_at) AS took
-        FROM hits h WHERE h.campaign_id = :campaign AND h.iteration IN (:iteration, :iteration - 1) AND {HIT_IS_ANSWERED}
+        FROM hits h
+        WHERE h.campaign_id = :campaign AND h.iteration IN (:iteration, :iteration - 1) AND {HIT_IS_ANSWERED}
     )
     SELECT count(*) AS hits FROM hits h, answered
     WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {HIT_IS_OPEN}
@@ -63,7 +65,7 @@ COUNT_AWAITED_HITS = text(f"""
 """)  # noqa: S608  (made of constants)
 
 SELECT_ITEMS_OF_OPEN_HITS = text(
-    f"SELECT unnest(h.items) AS item FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX}"
+    f"SELECT unnest(h.items) AS item FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX}"  # noqa: S608  (made of constants)
 )
 
 SELECT_ITEMS_OF_FREE_PLACES = text(f"""
@@ -87,7 +89,7 @@ SET_ITERATION = text("UPDATE campaigns SET iteration = :iteration WHERE id = :ca
 
 
 class FreePlaceRow(Record):
-    """A place of the plan, and which of its items still want a judgment."""
+    """A place of the plan, and its items that still need judgments."""
 
     ordinal: int
     leader: int
@@ -97,19 +99,19 @@ class FreePlaceRow(Record):
 
 
 class AwaitedHitCount(Record):
-    """How many HITs an iteration waits for."""
+    """Number of open HITs that an iteration waits for."""
 
     hits: int
 
 
 class CountedItem(Record):
-    """An item, once for each HIT that counts on it."""
+    """An item of an open HIT or a free place; one row for each of these."""
 
     item: int
 
 
 class CurrentIteration(Record):
-    """The newest iteration that is planned, -1 before the first."""
+    """Number of the newest planned iteration, -1 before the first."""
 
     iteration: int
 
@@ -122,7 +124,7 @@ async def propose_planned_hit(
     *,
     now: datetime,
 ) -> HitProposal | None:
-    """A free place of the current iteration; plans the next iteration when there is nothing to wait for in this one."""
+    """Return a free place of the current iteration. Plan the next iteration if this one waits for no HIT."""
     iteration = assignment.iteration
     if iteration >= 0:
         proposal, finished = await find_free_place(connection, assignment, campaign_index, iteration, cache, now=now)
@@ -133,9 +135,8 @@ async def propose_planned_hit(
         current = row.iteration
         if current == iteration:
             current += 1
-            campaign_index = await cache.load_current_index(
-                connection, assignment
-            )  # once more: it is the last answers that this plan is for
+            # Loaded again: the plan must use the answers that completed the previous iteration.
+            campaign_index = await cache.load_current_index(connection, assignment)
             if not await store_iteration_plan(connection, assignment, campaign_index, current):
                 return None
     proposal, _ = await find_free_place(connection, assignment, campaign_index, current, cache, now=now)
@@ -151,7 +152,7 @@ async def find_free_place(
     *,
     now: datetime,
 ) -> tuple[HitProposal | None, bool]:
-    """The free place that suits this annotator best, and whether all there is to wait for has been answered."""
+    """Return the free place that suits this annotator best, and whether the iteration waits for no HIT."""
     parameters = {
         "campaign": assignment.id,
         "iteration": iteration,
@@ -190,7 +191,7 @@ async def add_companions(
     items: list[int],
     parameters: Mapping[str, Any],
 ) -> list[int]:
-    """What is left of a place, with companions that neither an open HIT nor another free place counts on."""
+    """Return the remaining items of a place, filled up with items that no open HIT and no other free place needs."""
     reserved_items = [
         *await fetch_rows(connection, SELECT_ITEMS_OF_OPEN_HITS, parameters, CountedItem),
         *await fetch_rows(connection, SELECT_ITEMS_OF_FREE_PLACES, parameters, CountedItem),
@@ -212,9 +213,9 @@ async def add_companions(
 async def store_iteration_plan(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, iteration: int
 ) -> bool:
-    """Draw and store all HITs of an iteration; False when nothing is wanted beyond what is held.
+    """Draw and store all HITs of an iteration. Return False if open HITs hold everything that is still needed.
 
-    The campaign's row is locked.
+    The caller must hold the lock on the campaign's row.
     """
     index = campaign_index.index
     judgments = index.judgments.copy()
@@ -247,7 +248,7 @@ def draw_iteration_hits(
     judgments: npt.NDArray[np.int64],
     iteration: int,
 ) -> list[Draw]:
-    """The HITs of one iteration; the seed and the iteration decide every random choice."""
+    """Return the HITs of one iteration. The seed and the iteration's number decide every random choice."""
     rng = np.random.default_rng([assignment.seed, iteration])
     return selection_rule(assignment).plan_iteration(
         score, variance, judgments, selection_settings(assignment), iteration=iteration, rng=rng

@@ -1,4 +1,4 @@
-"""What someone sees before they are an annotator: the campaign and a few of its items, for looking only."""
+"""Campaign and sample items for the welcome and preview pages, which store nothing."""
 
 from sqlalchemy import text
 
@@ -8,17 +8,17 @@ from app.designs.content import RenderedItems, SourceAndReference
 from app.errors import NotFound
 from app.media.render_items import render_campaign_items
 
-# A rehearsal is not for people: it is removed with all of its answers.
+# People cannot open a rehearsal: it is removed later, with all of its answers.
 SELECT_CAMPAIGN_BY_LINK = text(f"""
-    SELECT {SERVED_CAMPAIGN_COLUMNS}, coalesce(open_platforms, open_link AND passphrase = '') AS platforms_open FROM campaigns c
-    WHERE link_key = :link_key AND rehearsal_of IS NULL
+    SELECT {SERVED_CAMPAIGN_COLUMNS}, coalesce(open_platforms, open_link AND passphrase = '') AS platforms_open
+    FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL
 """)  # noqa: S608  (made of constants)
 SELECT_SAMPLE_ITEMS = text("""
     SELECT number, shown FROM items WHERE campaign_id = :campaign
     ORDER BY number = ANY(CAST(:always AS int[])) DESC, number LIMIT :number
 """)
 
-# Of systems the outputs for their first segment, each once, with what stands above them.
+# Outputs of systems for the first segment, each distinct one once, with source and reference.
 SELECT_SAMPLE_OUTPUTS = text("""
     SELECT min(o.item) AS number, min(o.shown) AS shown, s.source, s.reference
     FROM outputs o JOIN segments s ON s.campaign_id = o.campaign_id AND s.number = o.segment
@@ -29,25 +29,25 @@ SELECT_SAMPLE_OUTPUTS = text("""
 
 
 class LinkedCampaign(ServedCampaign):
-    """A campaign by its link, and whether new people may come by those of platforms."""
+    """A campaign found by its link key, and whether the links for platforms admit new people."""
 
     platforms_open: bool
 
 
 class SampleItem(Record):
-    """An item and its text."""
+    """Number and text of an item, with source and reference if it is an output."""
 
     number: int
     shown: str
 
     @property
     def source_and_reference(self) -> SourceAndReference | None:
-        """What stands above outputs; None above other items."""
+        """Texts shown above outputs; None for other items."""
         return SourceAndReference(self["source"], self["reference"]) if "source" in self else None
 
 
 async def load_campaign_by_link(connection: Driver, link_key: str) -> LinkedCampaign:
-    """The campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
+    """Return the campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
     row = await fetch_first_row(connection, SELECT_CAMPAIGN_BY_LINK, {"link_key": link_key}, LinkedCampaign)
     if row is None:
         raise NotFound(
@@ -58,7 +58,7 @@ async def load_campaign_by_link(connection: Driver, link_key: str) -> LinkedCamp
 
 
 async def load_sample_items(connection: Driver, campaign: ServedCampaign) -> RenderedItems:
-    """The first items, as many as a HIT has: the same for everyone, so a preview stores nothing."""
+    """Return the first items, as many as a HIT has. They are the same for all visitors, so a preview stores nothing."""
     parameters = {"campaign": campaign.id, "number": campaign.items_per_hit, "always": campaign.always_shown}
     statement = SELECT_SAMPLE_OUTPUTS if campaign.segment_count else SELECT_SAMPLE_ITEMS
     rows = await fetch_rows(connection, statement, parameters, SampleItem)

@@ -1,19 +1,19 @@
-"""Taking items for a HIT while others do the same.
+"""SQL that leases the items of a HIT while concurrent requests do the same.
 
-The races, and who decides them:
-- two requests of one assignment: a unique index allows one unclosed HIT; the loser reads the winner's;
-- two HITs that would put an item over the wanted judgments, show one person an item twice, or share a leader by
-  accident: the posterior rows are locked in number order, then open leases are counted in a second statement, whose
-  snapshot is newer than the locks;
-- two visits of one person that would give them more HITs than one person may have, or two answers of one assignment
-  that is one HIT: the person's row is locked first;
-- a lease and an answer whose law looks at other items again: both lock what the campaign has learned first, because
-  posteriors are then locked out of order;
-- an iteration that several requests find finished: the campaign's row is locked, the first plans the next one;
-- a lease and a new revision of the posteriors: the right to store is taken first, so the revision stays until the end.
+Races, and how each is decided:
+- Two requests of one assignment: a unique index allows one unclosed HIT; the loser reads the winner's.
+- Two HITs that would put an item over the wanted judgments, show one person an item twice, or share a leader by
+  accident: the posterior rows are locked in number order, then a second statement, whose snapshot is newer than the
+  locks, counts open leases.
+- Two visits of one person that would exceed the HITs per annotator, or two answers of an assignment that is one HIT:
+  the annotator's row is locked first.
+- A lease and an answer whose law updates other items again: both first lock the law's state of the campaign, because
+  posteriors are then locked out of order.
+- Several requests that find an iteration finished: the campaign's row is locked, and the first plans the next one.
+- A lease and a new revision of the posteriors: the right to store is taken first, so the revision stays until the end.
 
-Whether a lease is open is for the database's clock to say, after the locks: the machines that serve need not agree on
-the time, and a wait counts.
+The database's clock, read after the locks, decides whether a lease is open: the clocks of server machines may differ,
+and time spent waiting counts.
 """
 
 import re
@@ -41,17 +41,17 @@ SELECT_SHOWN_ITEMS = """
     FROM items, array_position(CAST(:items AS int[]), number) AS place
     WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))"""
 
-# The same of outputs for :segment, with what stands above them; :shown are those of the HIT's items that are shown.
+# The same for outputs for :segment, with source and reference; :shown are the items of the HIT that the page shows.
 SELECT_SHOWN_OUTPUTS = """
-    SELECT told.ids, told.texts, s.source, s.reference FROM segments s, LATERAL (
+    SELECT shown.ids, shown.texts, s.source, s.reference FROM segments s, LATERAL (
         SELECT array_agg(i.external_id ORDER BY place) AS ids, array_agg(o.shown ORDER BY place) AS texts
         FROM items i JOIN outputs o ON o.campaign_id = :campaign AND o.segment = s.number AND o.item = i.number,
              array_position(CAST(:shown AS int[]), i.number) AS place
         WHERE i.campaign_id = :campaign AND i.number = ANY(CAST(:shown AS int[]))
-    ) AS told
+    ) AS shown
     WHERE s.campaign_id = :campaign AND s.number = CAST(:segment AS int)"""
 
-# :capped are the items of a HIT but those that every HIT shows, which nobody counts or waits for.
+# :capped are the items of a HIT that have a limit on judgments: all but those that every HIT shows.
 LOCK_POSTERIORS_SQL = f"""
     SELECT p.subject FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:capped AS int[]))
     ORDER BY p.subject FOR NO KEY UPDATE OF p"""  # noqa: S608  (made of constants)
@@ -63,12 +63,14 @@ LOCK_ANNOTATOR_SQL = """
 
 
 def every_capped_item_sql(condition: str) -> str:
-    """SQL: whether a condition holds of every item, p, with its open leases but :hit, held.leases, and whether it leads
-    one, held.leading.
+    """Return SQL that is true if `condition` holds for every item of :capped.
 
-    Who holds an item is asked in the words of the index on items, and of no other, so that what it costs does not grow
-    with what else is open. It grows with what was closed since the last VACUUM, though; so all open HITs are gone
-    through where they are known to be few, :few_open.
+    The condition may read the item's posterior p, the number of its open leases except :hit as `held.leases`, and
+    whether it leads one of them as `held.leading`.
+
+    The lookup of leases is phrased so that it matches the index on items and no other: then its cost does not grow with
+    the number of open HITs. It does grow with the number closed since the last VACUUM, so if open HITs are known to be
+    few (:few_open), all of them are read instead.
     """
     return f"""
     NOT EXISTS (
@@ -92,20 +94,20 @@ def every_capped_item_sql(condition: str) -> str:
 
 WANTED_MINUS_LEASES = ":wanted - coalesce(held.leases, 0)"
 
-# Every item has room for a judgment beyond those taken and those that are held: enough for a late answer, which is
-# there already.
+# Every item has room for one more judgment besides those stored and those held. This suffices for a late answer.
 HAS_ROOM_IN_EVERY_ITEM = every_capped_item_sql(f"p.judgments < {WANTED_MINUS_LEASES}")
 
-# It is also in the pool, so that somebody may be asked about it.
+# Every item is also in the pool, so annotators may be asked about it.
 ITEM_IS_OPEN_BEYOND_LEASES = is_open_sql("p", judgments_wanted=WANTED_MINUS_LEASES, unjudged_limit=":people")
 EVERY_ITEM_IS_OPEN = every_capped_item_sql(ITEM_IS_OPEN_BEYOND_LEASES)
 
-# And the leader, which is one of these, leads no other.
+# The leader also leads no other open HIT.
 EVERY_ITEM_AND_LEADER_IS_OPEN = every_capped_item_sql(f"""
-    {ITEM_IS_OPEN_BEYOND_LEASES} AND (:shared_leader OR p.subject <> CAST(:leader AS int) OR held.leading IS NOT TRUE)""")
+    {ITEM_IS_OPEN_BEYOND_LEASES}
+    AND (:shared_leader OR p.subject <> CAST(:leader AS int) OR held.leading IS NOT TRUE)""")
 
-# This annotator has no other HIT with one of the items, where nobody is to see an item twice (where the items are
-# systems: a segment), and fewer other HITs than one person may have. An assignment that is one HIT has no other.
+# The annotator has no other HIT with one of the items (for systems: the segment), unless items may be repeated, and
+# fewer other HITs than the limit per annotator. An assignment that is one HIT has no other.
 ANNOTATOR_MAY_HOLD_HIT = f"""
     (:repeat_items OR NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.annotator_id = CAST(:annotator AS bigint)
@@ -138,11 +140,11 @@ INSERT_LEASE = f"""
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 
-# The checks of a HIT that was just leased, each with its place, its number and that under which it stands.
+# The checks of a HIT that was just leased, each with its place, its number and the number under which it is shown.
 INSERT_HIT_CHECKS = """
     INSERT INTO hit_checks (campaign_id, hit_id, place, check_number, number)
-    SELECT :campaign, leased, (one -> 0)::int, (one -> 1)::int, (one -> 2)::int
-    FROM jsonb_array_elements(:checks) AS one"""
+    SELECT :campaign, leased, (placed -> 0)::int, (placed -> 1)::int, (placed -> 2)::int
+    FROM jsonb_array_elements(:checks) AS placed"""
 
 LEASE_PARAMETER_TYPES = {
     "campaign": "bigint",
@@ -173,15 +175,15 @@ LEASE_PARAMETER_TYPES = {
 
 
 def to_function_sql(sql: str) -> str:
-    """With the parameters of a function in the place of a statement's, and its own reading of the clock.
+    """Return `sql` with the parameters and the clock of the lease function instead of those of a statement.
 
-    So each condition stands once, for leases, renewals and late answers, and its plan can be looked at.
+    Each condition is defined once for leases, renewals and late answers, and can be EXPLAINed on its own.
     """
     return re.sub(r"(?<!:):(\w+)", r"its_\1", sql.replace(DATABASE_TIME, "time_after_locks"))
 
 
-# Locks and lease are two statements, the second with a snapshot newer than the locks, in one round trip. Every
-# connection makes this function for itself when it first needs it, so it is always the one that this code means.
+# Locks and lease are two statements in one round trip; the second has a snapshot newer than the locks. Every connection
+# creates this function when it first needs it, so it always matches this version of the code.
 CREATE_LEASE_FUNCTION = f"""
     CREATE OR REPLACE FUNCTION pg_temp.lease(
         {", ".join(f"its_{name} {kind}" for name, kind in LEASE_PARAMETER_TYPES.items())},
@@ -203,14 +205,15 @@ CREATE_LEASE_FUNCTION = f"""
     END $$
 """
 
-CONNECTIONS_WITH_LEASE_FUNCTION: WeakSet[Driver] = WeakSet()  # connections that have the function
+CONNECTIONS_WITH_LEASE_FUNCTION: WeakSet[Driver] = WeakSet()
 
 
 def lock_and_lease_sql(shown_sql: str) -> TextClause:
-    """The lease, with what is shown of it."""
+    """Return the statement that leases a HIT and selects the columns of `shown_sql`."""
     return text(f"""
     SELECT leased.id, leased.expires_at, shown.*
-    FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_PARAMETER_TYPES)}) AS leased (id, expires_at), ({shown_sql}) AS shown
+    FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_PARAMETER_TYPES)}) AS leased (id, expires_at),
+         ({shown_sql}) AS shown
     WHERE leased.id IS NOT NULL
 """)  # noqa: S608  (made of constants of this module)
 
@@ -233,14 +236,14 @@ RENEW_LEASE = text(f"""
 
 
 class ShownItems(Record):
-    """The researcher's ids of a HIT's items, and their texts, as presented; of outputs also what stands above them."""
+    """Researcher's ids and texts of a HIT's items as presented, with source and reference if they are outputs."""
 
     ids: list[str]
     texts: list[str]
 
     @property
     def source_and_reference(self) -> SourceAndReference | None:
-        """What stands above outputs; None above other items."""
+        """Texts shown above outputs; None for other items."""
         return SourceAndReference(self["source"], self["reference"]) if "source" in self else None
 
 
@@ -252,13 +255,13 @@ class LeasedHit(ShownItems):
 
 
 class RenewedLease(Record):
-    """Until when a HIT is held."""
+    """New end of a lease."""
 
     expires_at: datetime
 
 
 class LeaseLimits(Record):
-    """What a campaign allows."""
+    """Limits of a campaign on leases."""
 
     repeat_items: bool
     hits_per_annotator: int | None
@@ -269,7 +272,7 @@ class LeaseLimits(Record):
 
 
 class HeldHitLimits(LeaseLimits):
-    """A HIT, whose it is, and what its campaign, `id`, allows."""
+    """A HIT, its annotator and assignment, and the limits of its campaign `id`."""
 
     id: int
     annotator_id: int
@@ -285,9 +288,9 @@ class HeldHitLimits(LeaseLimits):
 async def lease_hit(
     connection: Driver, assignment: AssignmentState, proposal: HitProposal, visitor: Visitor | None, *, now: datetime
 ) -> LeasedHit | None:
-    """A new HIT of the proposed items; None when another request took some first.
+    """Lease the proposed items as a new HIT; return None if another request took some of them first.
 
-    `connection` is in no transaction: a rollback would take back the function, and nobody would know.
+    `connection` must not be in a transaction: a rollback would drop the lease function, and later calls would miss it.
     """
     parameters = {
         "leader": proposal.leader,
@@ -317,9 +320,9 @@ async def lease_hit(
 async def renew_lease(
     connection: Driver, assignment: AssignmentState | HeldHitLimits, visitor: Visitor | None
 ) -> datetime | None:
-    """The new `expires_at` of an expired lease, None if somebody has needed its items meanwhile.
+    """Renew an expired lease and return its new end; None if another annotator has needed its items meanwhile.
 
-    It may then share its leader with a newer HIT: what this annotator has entered is worth more than another leader.
+    The HIT may then share its leader with a newer one: values that were entered are worth more than a distinct leader.
     """
     parameters = {
         "hit": assignment.hit_id,
@@ -338,14 +341,14 @@ async def renew_lease(
 
 
 def capped_items(assignment: AssignmentState | HeldHitLimits, items: Sequence[int]) -> list[int]:
-    """Of the items of a HIT those that want only so many judgments."""
+    """Return the items of a HIT that have a limit on judgments, which items of every HIT do not."""
     return [item for item in items if item not in assignment.always_shown]
 
 
 def lease_parameters(assignment: AssignmentState | HeldHitLimits, visitor: Visitor | None = None) -> dict[str, Any]:
-    """Whose HIT of which campaign it is to be, and what that campaign allows, as parameters.
+    """Return parameters for the annotator of a lease, and the limits of the campaign.
 
-    `visitor`: when it is somebody whose first touch is waited for. Their lease is short.
+    With a `visitor`, whose first touch is still to come, the lease is short.
     """
     minutes = assignment.lease_minutes
     return {
@@ -362,13 +365,13 @@ def lease_parameters(assignment: AssignmentState | HeldHitLimits, visitor: Visit
 
 
 async def lock_revision(connection: Driver, parameters: Mapping[str, Any]) -> None:
-    """The right to store in the present revision, and what the campaign's law keeps."""
+    """Lock the right to store in the present revision, and the state of the campaign's law."""
     await execute_statement(connection, law_storage.SHARE_STORE_LOCK, parameters)
     await execute_statement(connection, law_storage.LOCK_LAW_STATE, parameters)
 
 
 async def lock_annotator_and_posteriors(connection: Driver, parameters: Mapping[str, Any]) -> None:
-    """The annotator only where their HITs are counted."""
+    """Lock the posteriors of :capped items, and before them the annotator's row if their HITs are counted."""
     if parameters["hits_per_annotator"] is not None or parameters["one_hit"]:
         await execute_statement(connection, LOCK_ANNOTATOR_ROW, parameters)
     await execute_statement(connection, LOCK_HIT_POSTERIORS, parameters)

@@ -1,6 +1,6 @@
-"""Which HIT an annotator holds: the one they have, the one they had, or a new one.
+"""The HIT that an annotator gets: the one they hold, one from an earlier visit, or a new one.
 
-A HIT is a lease on its items. `races` decides who gets what when several ask at once.
+A HIT is a lease on its items. `lease_sql` decides between concurrent requests for the same items.
 """
 
 from collections import Counter
@@ -65,11 +65,19 @@ NoHitReason = Literal[
 
 @dataclass(frozen=True)
 class HitOnPage:
-    """A HIT as an annotator sees it: items in presentation order, by number, by the researcher's id and as text, and
-    what was entered before.
+    """A HIT as an annotator sees it.
 
-    segment: where the items are systems, the one whose outputs are shown, each once; `above` is what stands above them.
-    own: the items without the checks among them.
+    Attributes:
+        id: Id of the HIT.
+        items: Numbers of items and checks, in presentation order.
+        ids: The researcher's ids, in the same order.
+        texts: Texts, in the same order.
+        draft: Values entered so far.
+        expires_at: End of the lease.
+        segment: Segment of the outputs, each shown once, if the items are systems.
+        source_and_reference: Texts shown above the outputs, if the items are systems.
+        items_without_checks: Numbers of the items alone.
+
     """
 
     id: int
@@ -85,13 +93,12 @@ class HitOnPage:
 
 @dataclass(frozen=True)
 class NextHit:
-    """Where an assignment stands: a HIT to answer, or the reason why there is none.
+    """A HIT to answer, or the reason why there is none, with the state of the assignment.
 
     Reasons: `not_open` (draft), `paused`, `all_done`, `limit` (HITs per annotator), `assignment_done` (the platform's
-    assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold what is left),
-    `crowded` (too many hold HITs that they have not touched), `stopped` (the annotator said that they are done),
-    `visit` (a step is to be passed before the work), `held` (the annotator gets no more; whoever runs the campaign may
-    let them go on).
+    assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold the remaining items),
+    `crowded` (too many people hold HITs that they have not touched), `stopped` (the annotator ended the visit), `visit`
+    (an onboarding step is open), `held` (the annotator gets no more HITs unless the campaign owner releases them).
     """
 
     assignment: AssignmentState
@@ -100,19 +107,20 @@ class NextHit:
 
     @property
     def should_check_goal(self) -> bool:
-        """Whether the campaign may have ended, or ask about more items, once its goal is looked at: answers ask for
-        that, but a server that was killed has not come to it, the goal may be another one since, and a campaign that
-        ends as somebody asks for a HIT may have missed it.
+        """True if a check of the campaign's goal may end the campaign or make it ask about more items.
+
+        Answers already request this check. They may have missed it: the server was killed before it, the goal was
+        changed since, or the campaign ended during a request for a HIT.
         """
         return self.reason in {"seen_all", "wait", "all_done"}
 
     @property
     def is_finished(self) -> bool:
-        """Whether this annotator can return to where they came from."""
+        """True if this annotator can return to the platform."""
         return self.reason in ("all_done", "limit", "assignment_done", "held", "seen_all", "stopped")
 
 
-# An item has the wanted judgments although a lease holds it: an import brought them, or a clock went back.
+# SQL: an item has all wanted judgments although a lease holds it. An import brought them, or a clock went back.
 HAS_FULLY_JUDGED_ITEM = f"""
     EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:capped AS int[]))
             AND p.judgments >= :wanted)"""  # noqa: S608  (made of constants)
@@ -124,7 +132,8 @@ SELECT_HELD_ITEMS, SELECT_HELD_OUTPUTS = (
 
 CLOSE_HELD_HIT = text(f"""
     UPDATE hits SET closed_at = :now, untouched_by = NULL
-    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND (expires_at <= {DATABASE_TIME} OR {HAS_FULLY_JUDGED_ITEM})
+    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
+      AND (expires_at <= {DATABASE_TIME} OR {HAS_FULLY_JUDGED_ITEM})
 """)  # noqa: S608  (made of constants)
 
 TAKE_OVER_HIT = text("""
@@ -147,10 +156,11 @@ COMPLETE_ASSIGNMENT = text("""
 
 SELECT_OPEN_ITEMS = text(f"""
     SELECT p.subject AS number FROM posteriors p
-    WHERE {PRESENT_POSTERIORS_CONDITION} AND {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")} AND p.subject <> ALL(CAST(:always AS int[]))
+    WHERE {PRESENT_POSTERIORS_CONDITION} AND {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")}
+      AND p.subject <> ALL(CAST(:always AS int[]))
 """)  # noqa: S608  (made of constants)
 
-# What is left are systems that cannot be compared. Others may have joined since, in another revision.
+# For campaigns whose remaining systems cannot be compared. In another revision, further systems may have joined.
 FINISH_INCOMPARABLE = finish_campaign_statement("revision = :revision")
 
 SELECT_ANY_OPEN_HIT = text(f"""
@@ -159,34 +169,38 @@ SELECT_ANY_OPEN_HIT = text(f"""
 
 
 class HeldHitItems(ShownItems):
-    """What is shown of the items of a HIT, and whether one of them has the wanted judgments already."""
+    """Ids and texts of the items of a HIT, and whether one of them already has all wanted judgments."""
 
     overtaken: bool
 
 
 class ItemNumber(Record):
-    """An item."""
+    """Number of an item."""
 
     number: int
 
 
 async def find_next_hit(connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime) -> NextHit:
-    """The HIT this assignment holds, else a new lease, else the reason why there is none.
+    """Return the HIT that this assignment holds, else a new one, else the reason why there is none.
 
-    `connection` is in no transaction: every step commits what it does. `now` is what is noted as the time; how long a
-    HIT is held is for the database's clock to say.
+    Args:
+        connection: In no transaction: every step commits.
+        cache: Posteriors of this process.
+        query: The assignment.
+        now: Time to store. The database's clock decides how long a HIT is held.
+
     """
     for attempt in range(MAX_LEASE_ATTEMPTS):
-        found_hit = await try_next_hit(connection, cache, query, now=now, refresh=attempt > 0)
-        if found_hit is not None:
-            return found_hit
+        next_hit = await try_next_hit(connection, cache, query, now=now, refresh=attempt > 0)
+        if next_hit is not None:
+            return next_hit
     return NextHit(await load_assignment(connection, cache, query), reason="wait")
 
 
 async def try_next_hit(
     connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime, refresh: bool = False
 ) -> NextHit | None:
-    """One try of `next_hit`; None when it must be asked afresh, `anew`: not by what is remembered of open HITs."""
+    """Try once to find the next HIT; return None if the caller must try again with `refresh`."""
     assignment = await load_assignment(connection, cache, query, refresh=refresh)
     if assignment.held_back or not assignment.admitted:
         if refusal := await refuse_or_admit(connection, assignment, now=now):
@@ -205,7 +219,7 @@ async def try_next_hit(
 async def lease_new_hit(
     connection: Driver, cache: PosteriorCache, assignment: AssignmentState, visitor: Visitor | None, *, now: datetime
 ) -> NextHit | None:
-    """A HIT for somebody who holds none, or why there is none; None as `hold_or_lease` has it."""
+    """Lease a HIT to an annotator who holds none, or return why there is none; None as in `try_next_hit`."""
     checks = (
         () if not assignment.has_checks else await check_placement.checks_for_next_hit(connection, assignment, cache)
     )
@@ -221,7 +235,7 @@ async def lease_new_hit(
         proposal = check_placement.insert_checks(assignment, cache, proposal, checks)
         if proposal is None:
             return None
-    if proposal.leader is None:  # all are checks, which nobody else waits for
+    if proposal.leader is None:  # a HIT of checks, which reserves no items
         return await lease_proposal(connection, assignment, proposal, visitor, now=now, checks=checks)
     with cache.reserve_items(assignment.id, proposal.leader, proposal.items, proposal.segment):
         leased_hit = await lease_proposal(connection, assignment, proposal, visitor, now=now, checks=checks)
@@ -231,7 +245,7 @@ async def lease_new_hit(
 
 
 async def refuse_or_admit(connection: Driver, assignment: AssignmentState, *, now: datetime) -> NextHit | None:
-    """Whether somebody is barred, or has a step to pass before the work; who has none is let in until that changes."""
+    """Return why the annotator gets no HIT (blocked, or an onboarding step is open), or None after admitting them."""
     if assignment.held_back:
         return await release_lease(connection, assignment, closed_reason(assignment) or "held", now=now)
     if reason := closed_reason(assignment):
@@ -241,14 +255,14 @@ async def refuse_or_admit(connection: Driver, assignment: AssignmentState, *, no
 
 
 def used_cached_open_hits(assignment: AssignmentState) -> bool:
-    """Whether what open HITs hold was not read for this request."""
+    """Return whether the draw used remembered open HITs instead of reading them for this request."""
     return assignment.selection == "streaming" and assignment.held is None
 
 
 def should_retry_fresh(assignment: AssignmentState, proposal: HitProposal | None, check_count: int) -> bool:
-    """Whether there may be more to ask than this, if others have given HITs back or answered them.
+    """Return whether a fresh read of open HITs may allow a better HIT than this small or shared one.
 
-    Of who has to wait, nobody reads that: many wait at a time, and all of them look again soon.
+    We do not refresh for annotators who have to wait: there may be many of them, and each polls again soon.
     """
     return proposal is not None and (
         len(proposal.items) + check_count < assignment.items_per_hit or proposal.shared_leader
@@ -256,8 +270,8 @@ def should_retry_fresh(assignment: AssignmentState, proposal: HitProposal | None
 
 
 async def take_over_hit(connection: Driver, assignment: AssignmentState) -> None:
-    """Let this visit have the HIT that the same person left open in another one, with what they entered there."""
-    # Another request of this visit may have got a HIT meanwhile: it has one then, and goes on with that.
+    """Move the HIT that the same person left open in another visit to this one, with its draft."""
+    # Another request of this visit may have got a HIT meanwhile. Then the visit continues with that one.
     with suppress(UniqueViolationError):
         parameters = {
             "campaign": assignment.id,
@@ -270,13 +284,13 @@ async def take_over_hit(connection: Driver, assignment: AssignmentState) -> None
 async def release_lease(
     connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
 ) -> NextHit:
-    """No HIT: what was held, perhaps since the moment in which that was decided, others may have."""
+    """End the lease of the held HIT, so that other annotators may get its items, and return the refusal."""
     await execute_statement(connection, END_LEASE, {"campaign": assignment.id, "hit": assignment.hit_id})
     return await refuse_hit(connection, assignment, reason, now=now)
 
 
 def closed_reason(assignment: AssignmentState) -> NoHitReason | None:
-    """The reason why this assignment gets no HIT whatever is left to ask, or None."""
+    """Return the reason why this assignment gets no HIT even if items are left, or None."""
     if assignment.one_hit and assignment.answered_here:
         return "assignment_done"
     if assignment.held_back:
@@ -291,7 +305,10 @@ def closed_reason(assignment: AssignmentState) -> NoHitReason | None:
 
 
 def crowded_reason(assignment: AssignmentState, visitor: Visitor | None) -> NoHitReason | None:
-    """Whether too many HITs lie with people who have touched nothing. Requests at one instant can each add one more."""
+    """Return "crowded" if too many HITs are held by people who have not touched them, else None.
+
+    Concurrent requests can each exceed the limit by one.
+    """
     if visitor is None or (assignment.hit_id is not None and not assignment.hit_untouched):
         return None
     limits = visitor.limits
@@ -305,9 +322,9 @@ def crowded_reason(assignment: AssignmentState, visitor: Visitor | None) -> NoHi
 async def resume_held_hit(
     connection: Driver, assignment: AssignmentState, visitor: Visitor | None, *, now: datetime
 ) -> NextHit | None:
-    """The HIT that this assignment has already, with what was entered so far, for as long as its items can be had.
+    """Return the HIT that this assignment already has, with its draft, as long as its items are available.
 
-    None when it was given up. What may be had instead is asked afresh: a late answer may have changed that.
+    Close it and return None if they are not. The caller then tries again: a late answer may have changed what is open.
     """
     items = distinct_items(assignment.hit_items, assignment.hit_shown_as)
     parameters = {
@@ -330,7 +347,7 @@ async def resume_held_hit(
     if expires_at is None or row.overtaken:
         await execute_statement(connection, CLOSE_HELD_HIT, parameters)
         return None
-    assert assignment.hit_id is not None  # noqa: S101  (this is asked of whoever has a HIT)
+    assert assignment.hit_id is not None  # noqa: S101  (the caller checked)
     page_items = items, row.ids, row.texts
     if assignment.has_checks:
         page_items = check_placement.items_with_checks(
@@ -354,7 +371,7 @@ async def lease_proposal(
     now: datetime,
     checks: Sequence[CheckItem] = (),
 ) -> NextHit | None:
-    """A new HIT of the proposed items, or None when another request took some of them first. checks: those in it."""
+    """Lease the proposal with its checks, or return None if another request took some of its items first."""
     row = await lease_hit(connection, assignment, proposal, visitor, now=now)
     if row is None:
         return None
@@ -372,7 +389,7 @@ async def lease_proposal(
 
 
 def is_last_hit(cache: PosteriorCache, next_hit: NextHit) -> bool:
-    """Whether this annotator gets no HIT after the one they have, as far as this process knows."""
+    """Return whether this annotator gets no HIT after the present one, as far as this process knows."""
     assignment, campaign_index = next_hit.assignment, cache.indexes.get(next_hit.assignment.id)
     if assignment.one_hit or assignment.hits_answered + 1 == assignment.hits_per_annotator:
         return True
@@ -384,25 +401,19 @@ def is_last_hit(cache: PosteriorCache, next_hit: NextHit) -> bool:
 def has_items_left(
     assignment: AssignmentState, campaign_index: CampaignIndex, items: Collection[int], segment: int | None = None
 ) -> bool:
-    """Whether anything can be asked of this annotator, or will be once these items (of a segment) are answered."""
+    """Return whether this annotator can get another HIT once these items (of a segment) are answered."""
     if campaign_index.segments is not None:
         segments_seen = {*assignment.seen} if segment is None else {*assignment.seen, segment}
-        full_items, rng = (
-            campaign_index.index.full_items(Counter(items)),
-            np.random.default_rng(0),
-        )  # of a draw that nobody gets to see
-        return (
-            draw_systems_hit(
-                assignment,
-                campaign_index,
-                full_items=full_items,
-                leading_items=set(),
-                leases_by_segment={},
-                segments_seen=segments_seen,
-                rng=rng,
-            )
-            is not None
+        trial_draw = draw_systems_hit(
+            assignment,
+            campaign_index,
+            full_items=campaign_index.index.full_items(Counter(items)),
+            leading_items=set(),
+            leases_by_segment={},
+            segments_seen=segments_seen,
+            rng=np.random.default_rng(0),  # not the campaign's: this draw is never shown
         )
+        return trial_draw is not None
     return campaign_index.index.has_items_after(
         items, seen=assignment.seen, barred=assignment.not_judged or (), allow_seen=assignment.repeat_items
     )
@@ -422,7 +433,7 @@ async def refuse_hit(connection: Driver, assignment: AssignmentState, reason: No
 async def find_no_hit_reason(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime
 ) -> NoHitReason:
-    """`all_done` (and the campaign is closed), `seen_all`, or `wait`."""
+    """Return `seen_all`, `wait`, or `all_done` after finishing the campaign."""
     campaign_index = cache.indexes.get(assignment.id)
     is_all_implied = campaign_index is not None and has_only_implied_pairs(assignment, campaign_index)
     if (
@@ -431,7 +442,7 @@ async def find_no_hit_reason(
         and not is_all_implied
         and has_items_left(assignment, campaign_index, ())
     ):
-        return "wait"  # the copy is as new as `here` is: no need to ask which of perhaps many items are wanted
+        return "wait"  # the cached index is as new as `assignment`, so the database need not list all open items
     parameters = {
         "campaign": assignment.id,
         "wanted": assignment.judgments_per_item,
@@ -461,16 +472,13 @@ async def find_no_systems_reason(
     open_systems: Collection[int],
     parameters: Mapping[str, Any],
 ) -> NoHitReason:
-    """The same where items are systems: it is also over when those that are `wanted` cannot be compared."""
-    if (
-        campaign_index is None
-        or campaign_index.segments is None
-        or max(open_systems) >= campaign_index.segments.systems
-    ):  # others have just joined
+    """As `find_no_hit_reason`, for systems: the campaign also ends if its open systems cannot be compared."""
+    segments = campaign_index.segments if campaign_index is not None else None
+    if segments is None or max(open_systems) >= segments.systems:  # further systems have just joined
         return "wait"
-    asking, always_shown = selection_settings(assignment), assignment.always_shown
-    if campaign_index.segments.can_compare(
-        open_systems, always_shown, n=asking.items_per_hit, min_outputs=asking.min_items + len(always_shown)
+    settings, always_shown = selection_settings(assignment), assignment.always_shown
+    if segments.can_compare(
+        open_systems, always_shown, n=settings.items_per_hit, min_outputs=settings.min_items + len(always_shown)
     ):
         return "seen_all"
     await execute_statement(connection, FINISH_INCOMPARABLE, parameters)
@@ -478,7 +486,7 @@ async def find_no_systems_reason(
 
 
 def has_only_implied_pairs(assignment: AssignmentState, campaign_index: CampaignIndex) -> bool:
-    """Whether this annotator's answers tell of all pairs of items that are still wanted."""
+    """Return whether this annotator's answers imply all pairs of items that still need judgments."""
     own_answers = campaign_index.own_answers.get(assignment.annotator_id)
     return own_answers is not None and own_answers.implied_pairs.exhausted_leaders.union(
         items_never_repeated(assignment)
@@ -486,7 +494,7 @@ def has_only_implied_pairs(assignment: AssignmentState, campaign_index: Campaign
 
 
 async def is_plan_stuck(connection: Driver, assignment: AssignmentState) -> bool:
-    """Whether only other annotators than this one can go on with a plan, and none of them is at work."""
+    """Return whether only other annotators could continue the plan, and none of them holds a HIT."""
     if assignment.selection != "iterations":
         return False
     return await fetch_first_row(connection, SELECT_ANY_OPEN_HIT, {"campaign": assignment.id}, Record) is None

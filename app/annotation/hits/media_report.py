@@ -1,4 +1,4 @@
-"""What an item shows and somebody cannot open: noted once for each person, so that the researcher sees how many."""
+"""Reports of media that annotators cannot open, one per person and item, so that the researcher can count them."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ STORE_MEDIA_REPORT = text(f"""
 """)  # noqa: S608  (made of constants)
 
 
-# A check stands in a HIT under the number of an item that the HIT does not show.
+# A HIT shows a check under the number of an item that is not in the HIT.
 STORE_CHECK_MEDIA_REPORT = text(f"""
     INSERT INTO check_reports (campaign_id, check_number, annotator_id, reported_at)
     SELECT h.campaign_id, k.check_number, h.annotator_id, :now
@@ -29,8 +29,15 @@ STORE_CHECK_MEDIA_REPORT = text(f"""
 async def store_media_report(
     connection: Driver, assignment: AssignmentId, hit_id: int, item: int, *, now: datetime
 ) -> None:
-    """Note that somebody cannot open an item, or a gold or attention item, in a HIT of theirs; of any other nothing is
-    noted. item: the number under which it stands in the HIT.
+    """Store that the annotator cannot open an item or a check of their HIT. Reports on other HITs are ignored.
+
+    Args:
+        connection: Connection of the request.
+        assignment: The annotator's assignment.
+        hit_id: Id of the HIT.
+        item: Number under which the HIT shows the item or check.
+        now: Time of the report.
+
     """
     key = {**assignment.parameters, "hit": hit_id, "item": item, "now": now}
     await execute_statement(connection, STORE_MEDIA_REPORT, key)

@@ -1,8 +1,8 @@
-"""What the open HITs of a campaign hold, as a process read it last.
+"""Items that the open HITs of a campaign hold, as this process last read them.
 
-The more HITs are open, the longer it takes to read. So where there are many, what was read serves for a second, with
-what this process leases meanwhile. It decides what to ask, nothing else: every lease is checked in the database. Who
-loses one, or would get less than a whole HIT by what is remembered, has it read anew.
+Reading takes longer the more HITs are open. If there are many, the last read serves for a second, together with the
+leases that this process makes meanwhile. It only decides what to ask: the database checks every lease. A request that
+loses a race, or would get less than a full HIT, reads the open HITs again.
 """
 
 from collections import Counter
@@ -10,16 +10,22 @@ from collections.abc import Iterable, Sequence
 
 from app.selection.rule import Index, union_for_reading
 
-MANY_OPEN_HITS = 200  # of fewer, what they hold is read for every draw
+MANY_OPEN_HITS = 200  # with fewer, their items are read for every draw
 MAX_OPEN_HITS_AGE_SECONDS = 1.0
 
 
 class OpenHits:
-    """leading: the items that lead one. leases: how many hold an item. full: the items that no other one may hold.
-    segments: how many show a segment, where the items are systems. nothing_left: whether a draw found nothing that
-    anybody could be asked.
+    """Open HITs of a campaign, counted by item and segment.
 
-    read_at: in seconds, by the process's clock.
+    Attributes:
+        many: True if the HITs are too many to read them for every draw.
+        leading: Items that lead an open HIT.
+        leases: Number of open HITs by item.
+        segments: Number of open HITs by segment, if the items are systems.
+        full: Items that no further HIT may hold.
+        nothing_left: True if a draw found no HIT for any annotator.
+        read_at: Time of the read, in seconds of the process's clock.
+
     """
 
     def __init__(
@@ -40,11 +46,11 @@ class OpenHits:
         self.read_at = read_at
 
     def is_fresh(self, now: float) -> bool:
-        """Whether this need not be read anew."""
+        """Return whether a draw may use this instead of a new read."""
         return self.many and now < self.read_at + MAX_OPEN_HITS_AGE_SECONDS
 
     def add_hit(self, leader: int, items: Iterable[int], index: Index, segment: int | None = None) -> None:
-        """One more HIT was leased."""
+        """Count a HIT that was just leased."""
         self.full |= self._newly_full_items(items, index)
         self.leases.update(items)
         self.leading.add(leader)
@@ -52,7 +58,7 @@ class OpenHits:
             self.segments[segment] += 1
 
     def full_items_after(self, items: Iterable[int], index: Index) -> set[int]:
-        """The items that are full once these are leased, too; to be read only."""
+        """Return the items that are full once `items` are leased as well. Callers must not change the set."""
         return union_for_reading(self.full, self._newly_full_items(items, index))
 
     def _newly_full_items(self, items: Iterable[int], index: Index) -> set[int]:

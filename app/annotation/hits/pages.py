@@ -1,7 +1,7 @@
-"""The annotator's address: `/link/KEY`, `/prolific/KEY`, `/mturk/KEY`.
+"""Annotators' page at `/link/KEY`, `/prolific/KEY`, `/mturk/KEY`, ....
 
-GET shows the HIT (or why there is none), POST takes an answer and shows the next one, PUT keeps a draft. One address
-per campaign and platform does it all, so framing can be allowed on one address alone, and no cookie is needed.
+GET shows the HIT (or why there is none), POST stores an answer and shows the next one, PUT stores a draft. A campaign
+has one address per platform for all of this, so framing can be allowed for that address alone, and no cookie is needed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ router = APIRouter(include_in_schema=False)
 
 
 class PlatformNameConvertor(StringConvertor):
-    """Part of an address: a platform that has a page. So no other address looks like these, and they can come first."""
+    """Path segment that names a platform with a page. No other address matches, so these routes can come first."""
 
     regex = "|".join(platform.name for platform in platforms_with_pages())
 
@@ -67,16 +67,24 @@ class PlatformNameConvertor(StringConvertor):
 register_url_convertor("platform", PlatformNameConvertor())
 ANNOTATOR_PATH = "/{platform_name:platform}/{link_key}"
 
-# After which the page of someone who waits looks again, by the reason why there is no HIT.
+# Seconds after which the page of a waiting annotator polls again, by the reason why there is no HIT.
 POLL_SECONDS: dict[leases.NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
-MAX_DRAFT_CHARACTERS = 20_000  # characters; ten items with their scores, touches and comments need less
+MAX_DRAFT_CHARACTERS = 20_000  # ten items with their scores, touches and comments need less
 
 
 @dataclass(frozen=True)
 class PageState:
-    """What a page says besides the work: the receipt of an answer, or why it was refused, or that something that does
-    not load was reported, and what was entered. replaces: the number of the answer that is being changed. of_hit: the
-    one whose gold items may be told of. leaving: they said that they are done.
+    """Content of the page besides the HIT.
+
+    Attributes:
+        receipt: Receipt of the answer that was just stored.
+        notice: Refusal of the answer that was just sent.
+        reported: True if the annotator has just reported media that do not load.
+        form: Values to fill into the form.
+        replaces: Number of the answer that the annotator is changing.
+        answered_hit_id: HIT whose gold items may get feedback.
+        is_leaving: True if the annotator has just ended the visit.
+
     """
 
     receipt: submission.AnswerReceipt | None = None
@@ -88,12 +96,12 @@ class PageState:
     is_leaving: bool = False
 
 
-# A length also makes Pydantic look whether a text is one that UTF-8 can say.
+# The length limit also makes Pydantic reject text that UTF-8 cannot encode.
 ShortText = Annotated[str, StringConstraints(max_length=1000)]
 
 
 class DraftRequest(InputModel):
-    """What was entered so far, by item number: score, first_touch_ms, changes, input_kind."""
+    """Values entered so far, by item number: score, first_touch_ms, changes, input_kind."""
 
     token: ShortText
     hit: Annotated[int, Field(ge=0, le=MAX_ROW_ID)]
@@ -101,8 +109,12 @@ class DraftRequest(InputModel):
 
 
 def parse_hit_id(raw: str | None) -> int:
-    """The HIT a form answers. Raises `Invalid` (`hit_missing`), and `NotFound` (`hit_not_found`) for what no HIT's id
-    looks like.
+    """Return the id of the HIT that a form answers.
+
+    Raises:
+        Invalid: `hit_missing`.
+        NotFound: `hit_not_found`, if the text cannot be the id of a HIT.
+
     """
     if not raw:
         raise Invalid("This answer does not say which HIT it belongs to. Nothing was stored.", code="hit_missing")
@@ -117,12 +129,15 @@ def get_worker_tokens(request: Request) -> WorkerTokens:
 
 
 async def read_token(request: Request, connection: Driver, token: str, platform: str, link_key: str) -> WorkerToken:
-    """Return the content of a token. Whether it is older than its assignment is for `refuse_old_token` to check.
+    """Return the content of a token. `refuse_old_token` checks whether it is older than its assignment.
 
-    Raises what `WorkerTokens.read` raises, and `Gone` (`token_expired`).
+    Raises:
+        Gone: `token_expired`.
+        Invalid: `token_invalid`.
+
     """
     worker_token = get_worker_tokens(request).read_token(token, platform, link_key)
-    if worker_token.assignment.arrived_at is None:  # an earlier version issued it, and `ARRIVED_THEN` cannot tell
+    if worker_token.assignment.arrived_at is None:  # an earlier version issued it, so `ARRIVED_THEN` cannot check it
         await check_token_age(connection, worker_token)
     return worker_token
 
@@ -136,7 +151,7 @@ def request_visitor(request: Request) -> Visitor:
 async def show_annotator_page(
     request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
 ) -> HTMLResponse:
-    """The HIT of whoever arrives; a welcome or a preview, which lease and store nothing, when that is not known yet."""
+    """Show the HIT of the arriving annotator, or a welcome or preview, which stores nothing, if none is known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
         worker_token = await read_token(request, connection, token, platform.name, link_key)
@@ -163,7 +178,7 @@ async def show_annotator_page(
 async def post_annotator_form(
     request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
 ) -> Response:
-    """A visitor starts, an annotator answers and the reply shows the next HIT, or they say they are done."""
+    """Start a visit, or store what the annotator sent and show the next HIT."""
     platform = PLATFORMS[platform_name]
     form = form_texts_by_name(await request.form())
     if platform.has_start_button and "token" not in form:
@@ -175,7 +190,7 @@ async def post_annotator_form(
 async def take_form(
     request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
 ) -> Response:
-    """Store what an annotator sent, and show what is next. For an old token nothing is stored."""
+    """Store what an annotator sent, and show the next page. Nothing is stored for an old token."""
     assignment = token.assignment
     if "step" in form:
         return await submit_step_form(request, connection, assignment, form, now=now)
@@ -191,7 +206,7 @@ async def take_form(
 async def submit_answer_form(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> HTMLResponse:
-    """Store what was entered, and show what is next."""
+    """Store the answer and show the next HIT, or show the refusal with the values that were entered."""
     try:
         receipt = await store_answer_form(request, connection, assignment, form, now=now)
         page_state = PageState(receipt=receipt, answered_hit_id=None if "replaces" in form else receipt.hit_id)
@@ -209,7 +224,7 @@ async def submit_answer_form(
 async def report_media(
     request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
 ) -> Response:
-    """Note that an annotator cannot open what an item shows; they go on with what they entered."""
+    """Store a report of media that do not load, and show the same HIT with the values entered so far."""
     assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
     item = item_number_by_name(form["broken"], await load_shown_numbers(connection, assignment, hit))
     if item is not None:
@@ -230,7 +245,7 @@ async def show_welcome_or_refusal(
     *,
     now: datetime,
 ) -> HTMLResponse:
-    """The welcome for somebody who is nobody yet, or what keeps them from it. said: a passphrase."""
+    """Show the welcome page to a new visitor, or the refusal of their passphrase."""
     campaign_settings = await visit_progress.load_visited_campaign(connection, link_key)
     try:
         await passphrase.check_passphrase(
@@ -247,7 +262,7 @@ async def show_welcome_or_refusal(
 def render_refusal(
     request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, passphrase_text: str | None
 ) -> HTMLResponse:
-    """The page that asks for the passphrase, or says that the link is closed. Who has begun is offered to go on."""
+    """Return the page that asks for the passphrase or says that the link is closed. It lets earlier visitors resume."""
     choose_request_language(request, campaign)
     context = {"campaign": campaign, "platform": platform, "refusal": refusal}
     context |= {"token_hours": request.app.state.settings.worker_token_hours, "said": passphrase_text or ""}
@@ -258,7 +273,7 @@ def render_refusal(
 async def render_welcome(
     request: Request, platform: Platform, campaign: ServedCampaign, connection: Driver, **more: str | None
 ) -> HTMLResponse:
-    """What it is, for who is nobody yet; a preview, where people come from a platform."""
+    """Return the welcome page for a new visitor; on a platform, this is the preview."""
     items = await load_sample_items(connection, campaign)
     allow_external_media(request, campaign)
     choose_request_language(request, campaign)
@@ -279,8 +294,9 @@ async def render_welcome(
 async def start_visit(
     request: Request, platform: Platform, link_key: str, connection: Driver, form: Mapping[str, str], *, now: datetime
 ) -> Response:
-    """Make a visitor an annotator, whose personal address then survives a reload and a bookmark. Who has said the
-    passphrase alone is welcomed first.
+    """Make a visitor an annotator and redirect to their own address, which survives a reload and a bookmark.
+
+    A visitor who has only entered the passphrase sees the welcome page first.
     """
     passphrase_text = form.get("passphrase")
     if "enter" in form:
@@ -305,7 +321,7 @@ async def start_visit(
 async def submit_step_form(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> Response:
-    """What somebody did before the work; then their address shows what is next, also after a reload."""
+    """Store the result of an onboarding step and redirect, so that a reload shows the next page and sends nothing."""
     try:
         await visit_progress.store_step_result(
             connection, await visit_progress.load_visit(connection, assignment), form["step"], form, now=now
@@ -323,11 +339,9 @@ async def submit_step_form(
 async def store_answer_form(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> submission.AnswerReceipt:
-    """Store what the form holds; committed when this returns."""
-    submitted, hit_id = (
-        Form(form, source="page" if is_script_request(request) else "form"),
-        parse_hit_id(form.get("hit")),
-    )
+    """Store the answer of a form; it is committed when this returns."""
+    submitted = Form(form, source="page" if is_script_request(request) else "form")
+    hit_id = parse_hit_id(form.get("hit"))
     if "replaces" in form:
         receipt = await undo.replace_answer(
             connection, assignment, hit_id, parse_hit_id(form["replaces"]), submitted, now=now
@@ -346,7 +360,7 @@ async def store_draft(
     connection: ServingConnection,
     draft: Annotated[DraftRequest, Body()],
 ) -> None:
-    """Keep what was entered so far, so that a reload shows it again."""
+    """Store the values entered so far, so that a reload shows them again."""
     token = await read_token(request, connection, draft.token, platform_name, link_key)
     too_large = len(str(draft.entries)) > MAX_DRAFT_CHARACTERS
     if too_large or not await drafts.save_draft(connection, token.assignment, draft.hit, draft.entries):
@@ -386,11 +400,11 @@ async def show_last_answer(
     *,
     now: datetime,
 ) -> HTMLResponse:
-    """What somebody answered last, to be changed; the HIT that they hold stays theirs."""
+    """Show the annotator's last answer so that they can change it; they keep the HIT that they hold."""
     try:
         reopened = await undo.reopen_last_answer(connection, assignment, now=now)
-    except Conflict as final:
-        return await show_next_hit(request, connection, assignment, PageState(notice=final), now=now)
+    except Conflict as conflict:
+        return await show_next_hit(request, connection, assignment, PageState(notice=conflict), now=now)
     assignment_state = await load_assignment(
         connection, request.app.state.posterior_cache, assignment_query_by_id(assignment)
     )
@@ -404,11 +418,11 @@ async def show_last_answer(
 async def render_step(
     request: Request, connection: Driver, campaign: AssignmentState, page_state: PageState
 ) -> HTMLResponse:
-    """The step that somebody is to pass before the work. campaign: where they stand in it."""
+    """Return the page of the onboarding step that the annotator must pass before the work."""
     platform = PLATFORMS[campaign.platform]
     assignment = AssignmentId(campaign.id, campaign.assignment_id, campaign.arrived_at)
     visit = await visit_progress.load_visit(connection, assignment)
-    step = visit.next_step or VISIT_STEPS[0]  # passed in another tab by now: what is sent then is not needed
+    step = visit.next_step or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
     allow_external_media(request, campaign)
     choose_request_language(request, campaign)
     instructions, consent = await convert_markdown_texts(
@@ -438,7 +452,7 @@ async def render_step(
 
 
 async def draw_step_items(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> RenderedItems:
-    """The items that a step shows by their texts, or an example of those of the campaign."""
+    """Return the items with these texts, or sample items of the campaign if there are none."""
     if texts is None:
         return await load_sample_items(connection, campaign)
     return await render_campaign_items(connection, campaign, range(len(texts)), texts, SourceAndReference())
@@ -451,12 +465,10 @@ async def render_next_hit(
     page_state: PageState,
     items: RenderedItems | None = None,
 ) -> HTMLResponse:
-    """The page (or, for our script, the part of it that changes) with the HIT or the reason why there is none."""
+    """Return the page with the HIT, or the reason why there is none; for our script, the part that changes."""
     assignment_state = next_hit.assignment
-    platform, assignment = (
-        PLATFORMS[assignment_state.platform],
-        AssignmentId(assignment_state.id, assignment_state.assignment_id, assignment_state.arrived_at),
-    )
+    platform = PLATFORMS[assignment_state.platform]
+    assignment = AssignmentId(assignment_state.id, assignment_state.assignment_id, assignment_state.arrived_at)
     if next_hit.hit is not None:
         page_state = replace(page_state, form=form_by_position(page_state.form, next_hit.hit.items))
     allow_external_media(request, assignment_state)

@@ -1,4 +1,4 @@
-"""HITs for annotators whom a researcher's program names, with items by the researcher's own ids."""
+"""HITs for annotators that a researcher's program names, with items by the researcher's ids."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -28,10 +28,11 @@ ASSIGNMENT_BY_NAME_CONDITION = (
 SELECT_ASSIGNMENT_BY_NAME = select_assignment_sql(ASSIGNMENT_BY_NAME_CONDITION, extended=False)
 SELECT_EXTENDED_ASSIGNMENT_BY_NAME = select_assignment_sql(ASSIGNMENT_BY_NAME_CONDITION, extended=True)
 
-# A rehearsal is not for people, nor for whom they let answer.
+# Programs cannot answer a rehearsal: its annotators are simulated.
 SELECT_PROGRAM_CAMPAIGN_ID = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS NULL")
 
-# Whose token it is, and the HIT that the program answers, in one round trip. It alone finds a HIT without its campaign.
+# The user of the token and the HIT that the program answers, in one round trip. No other statement finds a HIT without
+# its campaign.
 SELECT_PROGRAM_HIT = text("""
     SELECT t.id AS token_id, t.user_id, t.last_used_at, t.scopes, t.campaign_id AS only_campaign, u.role,
            m.role AS member, t.campaign_id IS NULL OR t.campaign_id IS NOT DISTINCT FROM h.campaign_id AS reaches,
@@ -48,7 +49,10 @@ SELECT_PROGRAM_HIT = text("""
 
 
 class ProgramHit(TokenUse):
-    """A HIT, if there is one with this number, and by which name the program knows its annotator, if it does."""
+    """Use of a token for a HIT, if there is one with this number; `worker_id` is the program's name of the annotator.
+
+    It is None if no program named the annotator.
+    """
 
     worker_id: str | None
     campaign_id: int
@@ -59,13 +63,13 @@ class ProgramHit(TokenUse):
 
     @property
     def item_numbers_by_id(self) -> dict[str, int]:
-        """The numbers of the items that the program was given, in their order, by the researcher's ids."""
+        """Numbers of the items that the program got, in their order, by the researcher's ids."""
         ids = dict(zip(self.hit_items, self.ids, strict=True))
         return {ids[item]: item for item in distinct_items(self.hit_items, self.shown_as)}
 
 
 def assignment_query_by_name(slug: str, annotator_name: str) -> AssignmentQuery:
-    """The one assignment of an annotator of a program."""
+    """Return the query for the one assignment of a program's annotator."""
     parameters = {"slug": slug, "platform": API_PLATFORM_NAME, "annotator": annotator_name}
     return AssignmentQuery(slug, SELECT_ASSIGNMENT_BY_NAME, SELECT_EXTENDED_ASSIGNMENT_BY_NAME, parameters)
 
@@ -73,7 +77,12 @@ def assignment_query_by_name(slug: str, annotator_name: str) -> AssignmentQuery:
 async def find_or_create_program_assignment(
     connection: Driver, slug: str, annotator_name: str, *, now: datetime
 ) -> AssignmentId:
-    """That assignment, new at the first arrival. Raises `NotFound` (`campaign_not_found`)."""
+    """Return the assignment of a program's annotator, created at the first request.
+
+    Raises:
+        NotFound: `campaign_not_found`.
+
+    """
     campaign = await fetch_first_row(connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug}, IdRow)
     if campaign is None:
         raise campaign_not_found(slug)
@@ -83,11 +92,11 @@ async def find_or_create_program_assignment(
 
 
 async def consent_needed_error(connection: Driver, assignment: AssignmentState) -> Conflict:
-    """Why an annotator of a program gets no HIT: of all steps before the work, they have this one alone."""
+    """Return the refusal for a program's annotator without consent, the only onboarding step for such annotators."""
     visit = await visit_progress.load_visit(connection, AssignmentId(assignment.id, assignment.assignment_id))
     return Conflict(
         "This person has not agreed to the campaign's consent, so there is no HIT for them. Show them the text, then "
-        "send what they say.",
+        "send their answer.",
         code="consent_needed",
         version=visit.visit_version,
         markdown=visit.settings.consent,
@@ -97,7 +106,7 @@ async def consent_needed_error(connection: Driver, assignment: AssignmentState) 
 async def load_hit_for_token(
     connection: Driver, token: str, hit_id: int | None, address: str, *, now: datetime
 ) -> ProgramHit:
-    """The HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
+    """Return the HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
     key = {"token_hash": secret_digest(token), "hit": hit_id, "platform": API_PLATFORM_NAME}
     return await admit_token_use(
         connection, await fetch_first_row(connection, SELECT_PROGRAM_HIT, key, ProgramHit), address, now=now
@@ -105,7 +114,7 @@ async def load_hit_for_token(
 
 
 def check_hit_annotator(hit: ProgramHit, hit_id: int, annotator_name: str) -> None:
-    """Raises `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API, from such a program."""
+    """Raise `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API, in a visible campaign."""
     if hit.worker_id != annotator_name or not hit.access.can_see_campaign:
         raise NotFound(
             f"There is no HIT {hit_id} of the annotator “{shorten_echo(annotator_name)}”. Nothing was stored.",
@@ -114,14 +123,17 @@ def check_hit_annotator(hit: ProgramHit, hit_id: int, annotator_name: str) -> No
 
 
 def values_by_number(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]) -> dict[int, T]:
-    """Values by item number, from values by id or in the order of the HIT.
+    """Return values by item number, from values by id or in the order of the HIT. Missing ids are refused later.
 
-    Raises `Invalid` (`scores_unknown`) for other items or another number of scores; missing ids are found later.
+    Raises:
+        Invalid: `scores_unknown`, for items that are not in the HIT, or a wrong number of scores.
+
     """
     if not isinstance(values, Mapping):
         if len(values) != len(hit.item_numbers_by_id):
             raise Invalid(
-                f"This HIT has {len(hit.item_numbers_by_id)} items, and the answer {len(values)} scores. Nothing was stored.",
+                f"This HIT has {len(hit.item_numbers_by_id)} items, but the answer has {len(values)} scores. "
+                "Nothing was stored.",
                 code="scores_unknown",
             )
         return dict(zip(hit.item_numbers_by_id.values(), values, strict=True))
@@ -129,15 +141,18 @@ def values_by_number(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]) -> 
 
 
 def reasons_by_number(hit: ProgramHit, reasons: Mapping[str, str], unjudged_numbers: Collection[int]) -> dict[int, str]:
-    """Of the items without a value, by number, the reason; empty where none is given.
+    """Return the reason of each item without a value, by item number; empty if the program gave none.
 
-    Raises `Invalid` (`reason_unknown`) for another item's, and what `by_number` raises.
+    Raises:
+        Invalid: `reason_unknown`, for a reason of an item with a value; `scores_unknown`.
+
     """
     given_reasons = key_by_item_number(hit, reasons)
     if others := given_reasons.keys() - set(unjudged_numbers):
         item_id = shorten_echo(hit.ids[hit.hit_items.index(min(others))])
         raise Invalid(
-            f"“{item_id}” has a reason why it cannot be judged, and its value is not null. Nothing was stored.",
+            f"“{item_id}” has a reason why it cannot be judged, but also a value. Set the value to null or remove the "
+            "reason. Nothing was stored.",
             code="reason_unknown",
             item=item_id,
         )
@@ -145,7 +160,7 @@ def reasons_by_number(hit: ProgramHit, reasons: Mapping[str, str], unjudged_numb
 
 
 def key_by_item_number(hit: ProgramHit, values_by_id: Mapping[str, T]) -> dict[int, T]:
-    """Values by item number, from values by id. Raises `Invalid` (`scores_unknown`)."""
+    """Return values by item number, from values by id. Raises `Invalid` (`scores_unknown`)."""
     numbers = hit.item_numbers_by_id
     unknown = [external_id for external_id in values_by_id if external_id not in numbers]
     if unknown:

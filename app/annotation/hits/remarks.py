@@ -1,5 +1,6 @@
-"""What an annotator says beside an answer: taken as far as the campaign asks for it, and told to whoever runs it. Who
-says nothing costs no statement.
+"""Comments and flags of annotators: stored as far as the campaign asks for them, with alerts for the campaign owner.
+
+An answer without remarks needs no extra statement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +34,8 @@ from app.selection.segments import spread_to_same_outputs
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
-# Of the items that an answer flags, those that are flagged by so many people; and that they flagged HITs, if it does.
-# One person counts once, unless they are excluded or took it back.
+# The items that an answer flags, and HITs in general if it flags its HIT, as far as at least `flag_people` annotators
+# flagged them. Each annotator counts once, unless they are excluded or withdrew the answer.
 SELECT_FLAGGED_ITEMS = text(f"""
     SELECT said.about, r.segment, {REMARK_SUBJECT_ID} || coalesce(' for ' || s.external_id, '') AS item, others.people,
            others.reasons
@@ -57,7 +58,7 @@ SELECT_FLAGGED_ITEMS = text(f"""
 
 
 class OfferedRemarks(Record):
-    """What a campaign lets its annotators say."""
+    """Remarks that a campaign lets its annotators make."""
 
     comment_on: RemarkTarget
     flag_on: RemarkTarget
@@ -65,7 +66,7 @@ class OfferedRemarks(Record):
 
 
 class FlaggedItem(Record):
-    """An item that so many people flagged, how the researcher calls it, and what they chose; or HITs."""
+    """An item by the researcher's id (None: HITs in general), how many people flagged it, and their reasons."""
 
     about: str
     segment: int | None
@@ -80,9 +81,13 @@ SELECT_OFFERED_REMARKS = text(f"SELECT {row_columns_sql(OfferedRemarks, 'c')} FR
 async def filter_offered_remarks(
     connection: Driver, campaign_id: int, answer: Answer, placed_checks: Sequence[PlacedCheck]
 ) -> Answer:
-    """The answer with what the campaign asks for of its remarks; those on checks under the number of the check.
+    """Return the answer with those remarks that the campaign asks for; remarks on checks get the check's number.
 
-    Raises `Invalid` for others, from programs alone: somebody's page may be older than the settings.
+    Other remarks are dropped without a refusal, since an annotator's page may be older than the settings.
+
+    Raises:
+        Invalid: A program sent a remark that the campaign does not ask for.
+
     """
     if not answer.remarks:
         return answer
@@ -91,7 +96,7 @@ async def filter_offered_remarks(
     )
     if answer.source == API_PLATFORM.name:
         refuse_unoffered_remarks(offered_remarks, answer.remarks)
-    stored_names = {str(one.shown_number): f"{CHECK_REMARK_PREFIX}{one.check_number}" for one in placed_checks}
+    stored_names = {str(check.shown_number): f"{CHECK_REMARK_PREFIX}{check.check_number}" for check in placed_checks}
     accepted_remarks = keep_offered_remarks(offered_remarks, answer.remarks)
     return replace(
         answer, remarks={stored_names.get(about, about): remark for about, remark in accepted_remarks.items()}
@@ -99,7 +104,7 @@ async def filter_offered_remarks(
 
 
 def copy_remarks_to_shared_outputs(remarks: Mapping[str, Remark], hit: Any) -> dict[str, Remark]:
-    """What was said of outputs that several systems have in common, for each of these."""
+    """Return remarks with those on an output copied to every system that has the same output."""
     hit_remark = {WHOLE_HIT: remarks[WHOLE_HIT]} if WHOLE_HIT in remarks else {}
     return hit_remark | spread_to_same_outputs(remarks, map(str, hit.hit_items), map(str, hit.shown_as))
 
@@ -107,18 +112,20 @@ def copy_remarks_to_shared_outputs(remarks: Mapping[str, Remark], hit: Any) -> d
 def remarks_by_page_name(
     stored: Mapping[str, T], placed_checks: Sequence[PlacedCheck], names: Mapping[int, ItemName]
 ) -> dict[str, T]:
-    """Return stored remarks by the names that items and checks have on the page. names: by item number."""
+    """Return stored remarks by the names that items and checks have on the page. `names` are by item number."""
     page_names = {str(item): str(name) for item, name in names.items()}
-    page_names |= {f"{CHECK_REMARK_PREFIX}{one.check_number}": str(names[one.shown_number]) for one in placed_checks}
+    page_names |= {
+        f"{CHECK_REMARK_PREFIX}{check.check_number}": str(names[check.shown_number]) for check in placed_checks
+    }
     page_names[WHOLE_HIT] = WHOLE_HIT
-    return {page_names[about]: told for about, told in stored.items() if about in page_names}
+    return {page_names[about]: remark for about, remark in stored.items() if about in page_names}
 
 
 async def alert_flagged_items(connection: Driver, campaign_id: int, seq: int) -> None:
-    """Raise an alert for each item that an answer flags, by its number, as the last of so many people; for HITs, which
-    are different for everybody, once for all of them.
+    """Raise an alert for each item that reaches the campaign's number of flags with this answer.
 
-    The posteriors of its items are locked, so of two people at once the second one sees the first.
+    HITs differ between annotators, so all flagged HITs of a campaign share one alert. The caller holds locks on the
+    posteriors of the items, so the second of two concurrent answers sees the first.
     """
     for flagged_item in await fetch_rows(
         connection, SELECT_FLAGGED_ITEMS, {"campaign": campaign_id, "seq": seq}, FlaggedItem
@@ -131,7 +138,7 @@ async def alert_flagged_items(connection: Driver, campaign_id: int, seq: int) ->
 
 
 def flag_occasion(flagged: FlaggedItem) -> str:
-    """What makes an alert one of its own."""
+    """Return the key that makes this alert distinct: one per item and segment, and one for all HITs."""
     if flagged.about == WHOLE_HIT:
         return "HITs"
     return f"item {flagged.about}" + (f" of segment {flagged.segment}" if flagged.segment is not None else "")

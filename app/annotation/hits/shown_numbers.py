@@ -1,4 +1,4 @@
-"""The numbers of the items of a HIT in the order of its page, which knows them by position alone."""
+"""Item numbers of a HIT in the order of its page, which knows items only by position."""
 
 from sqlalchemy import text
 
@@ -10,19 +10,20 @@ from app.quality.check_positions import presented_numbers
 from app.selection.segments import distinct_items
 
 SELECT_HIT_ITEMS = text(f"""
-    SELECT h.items AS hit_items, h.shown_as FROM hits h WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT}
+    SELECT h.items AS hit_items, h.shown_as FROM hits h
+    WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT}
 """)  # noqa: S608  (made of constants)
 
 
 class HitItemsRow(Record):
-    """The items of a HIT, and which of them stands for each where outputs are the same."""
+    """Items of a HIT, and for each the item under which its output is shown (see `HitProposal.shown_as`)."""
 
     hit_items: list[int]
     shown_as: list[int] | None
 
 
 async def load_shown_numbers(connection: Driver, assignment: AssignmentId, hit_id: int) -> list[int]:
-    """Return the numbers under which a HIT of this assignment shows items and checks; none of another's HIT."""
+    """Return the numbers under which a HIT of this assignment shows items and checks; empty for other HITs."""
     row = await fetch_first_row(connection, SELECT_HIT_ITEMS, {**assignment.parameters, "hit": hit_id}, HitItemsRow)
     if row is None:
         return []

@@ -1,10 +1,10 @@
-"""An answer and the posteriors it changes: stored together or not at all.
+"""Storage of an answer together with the posteriors that it changes, in one transaction.
 
-Locks are taken in one order everywhere: the right to store (which a new revision of the posteriors takes away for a
-moment), what the law keeps of the whole campaign (a row that not every law has), the HIT's row, its annotator's (where
-their HITs are counted), then the posterior rows by item number. So two answers that share items, two posts of one HIT,
-and a lease that is renewed meanwhile wait for each other instead of deadlocking. Of several criteria the posteriors by
-the first are locked first: whoever changes those by another holds these.
+Locks are always taken in the same order: the right to store (which a new revision of the posteriors blocks for a
+moment), the law's state of the campaign (a row that not every law has), the HIT's row, the annotator's row (if their
+HITs are counted), then the posterior rows by item number. So two answers that share items, two posts of one HIT, and a
+concurrent renewal of a lease wait for each other instead of deadlocking. With several criteria the posteriors by the
+first one are locked first, and their locks also protect the posteriors by the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,10 +55,10 @@ from app.selection.segments import distinct_items, spread_to_same_outputs, value
 
 
 def close_hit_sql(condition: str) -> str:
-    """Close the HIT if `condition` holds and read its posteriors, locked; ORDER BY is applied before the locks.
+    """Return SQL that closes the HIT if `condition` holds, locks its posteriors in item order and reads them.
 
-    The subselects make the item numbers known before the join, so that it uses the index whatever the statistics say.
-    What is read here may be of an earlier revision, if it waited for the switch to another one: STORE looks again.
+    The subselects make the item numbers known before the join, so that it uses the index whatever the statistics are.
+    If the statement waited for a switch of revisions, it may read the earlier one; STORE_RESPONSE checks this again.
     """
     return f"""
     WITH turn AS MATERIALIZED ({law_storage.SHARE_STORE_LOCK.text}), known AS MATERIALIZED (
@@ -87,8 +87,8 @@ def close_hit_sql(condition: str) -> str:
     """  # noqa: S608  (made of constants)
 
 
-# First post wins: only one can find the lease open, by the clock as it is when nobody else has the HIT's row any more.
-# The annotator may have gone on with the HIT in another visit; it counts for the visit that answers.
+# The first post wins: only one can find the lease open, by the clock at the time when it gets the lock on the HIT's
+# row. The annotator may have continued the HIT in another visit; it counts for the visit that answers.
 CLOSE_HIT = text(
     close_hit_sql(f"{HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL AND h.expires_at > clock_timestamp()")
 )
@@ -98,7 +98,8 @@ LOCK_EXPIRED_HIT = text(f"""
     SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, c.judgments_per_item AS wanted,
            ARRAY(SELECT item FROM unnest(h.items) AS item WHERE item <> ALL(c.always_shown)) AS capped,
            h.segment, c.repeat_items, c.hits_per_annotator, c.status,
-           (SELECT {IS_ONE_HIT_PLATFORM} FROM annotators o WHERE o.campaign_id = h.campaign_id AND o.id = h.annotator_id) AS one_hit
+           (SELECT {IS_ONE_HIT_PLATFORM} FROM annotators o
+            WHERE o.campaign_id = h.campaign_id AND o.id = h.annotator_id) AS one_hit
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} FOR NO KEY UPDATE OF h
 """)  # noqa: S608  (made of constants)
@@ -109,8 +110,8 @@ SELECT_FIRST_RESPONSE = text(f"""
     SELECT r.seq FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = :hit AND {IS_FIRST_RESPONSE}
 """)  # noqa: S608  (made of constants)
 
-# All locks are held when this is sent, so the revision stays. A lease that ended in the wait for them is no lease any
-# more, and what was read of an earlier revision leads to nothing.
+# All locks are held when this is sent, so the revision stays. Nothing is stored if the lease ended while the
+# transaction waited for locks, or if it read an earlier revision.
 STORE_RESPONSE = text(f"""
     WITH response AS (
         INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
@@ -129,10 +130,9 @@ STORE_RESPONSE = text(f"""
 
 
 class ClosedHit(Record):
-    """A HIT that was closed, its campaign, and the locked posteriors of its items by the first criterion, in the order
-    of `numbers`.
+    """A HIT that was just closed, with its campaign and the locked posteriors of its items by the first criterion.
 
-    left_out: whether its annotator is.
+    `states` and `judgments` are in the order of `numbers`. `left_out` is true if the annotator is excluded.
     """
 
     hit_items: list[int]
@@ -163,7 +163,7 @@ class ClosedHit(Record):
 
     @property
     def has_fully_judged_item(self) -> bool:
-        """Whether an item has the wanted judgments already."""
+        """True if an item already has all wanted judgments."""
         judgment_counts = zip(self.numbers, self.judgments, strict=True)
         return any(
             count >= self.judgments_per_item and item not in self.always_shown for item, count in judgment_counts
@@ -171,34 +171,34 @@ class ClosedHit(Record):
 
 
 class ExpiredHit(Record):
-    """A HIT whose lease is over, its campaign's limits by the names of parameters, and whether it is open."""
+    """A HIT whose lease is over, the campaign's status, and its limits under the names of query parameters."""
 
     status: str
 
 
 class StoredResponse(Record):
-    """The number of a response, None if it was not stored; whether all items it changed have the wanted judgments."""
+    """Number of a response, None if it was not stored, and whether all of its items have all wanted judgments."""
 
     seq: int | None
     all_reached: bool | None
 
 
 class LockedPosterior(Record):
-    """A posterior of an item that nobody else can change."""
+    """Posterior of an item, locked by this transaction."""
 
     subject: int
     state: list[float]
 
 
 class ResponseSeq(Record):
-    """The number of a response that is there."""
+    """Number of a stored response."""
 
     seq: int
 
 
 @dataclass(frozen=True)
 class AnswerReceipt:
-    """What we owe the annotator: the answer's number, and whether it had been there already."""
+    """Receipt of an answer: its number, and whether the HIT had an answer already."""
 
     hit_id: int
     seq: int
@@ -206,18 +206,28 @@ class AnswerReceipt:
 
 
 class LeaseExpired(Exception):
-    """The lease of the HIT that is answered is over; perhaps the answer can be taken all the same."""
+    """The lease of the answered HIT is over. The answer may still be acceptable as a late one."""
 
 
 async def submit_answer(
     connection: Driver, assignment: AssignmentId, hit_id: int, submitted: Submission, *, now: datetime
 ) -> AnswerReceipt:
-    """Close the lease, store the answer, update the n posteriors; committed when this returns.
+    """Close the lease, store the answer and update the posteriors; all is committed when this returns.
 
-    An answer to a HIT that has one already changes nothing and gets the first one's receipt. Raises `NotFound`
-    (`hit_not_found`), `Gone` (`lease_expired`: others needed the items meanwhile, or this annotator may answer no
-    more), `Invalid` (what the design refuses).
-    `now` is what is noted as the time; whether the lease is over is for the database's clock to say.
+    An answer to a HIT that already has one changes nothing and gets the receipt of the first answer.
+
+    Args:
+        connection: Connection of the request, in no transaction.
+        assignment: The annotator's assignment.
+        hit_id: Id of the HIT.
+        submitted: The answer, or a form with one.
+        now: Time to store. The database's clock decides whether the lease is over.
+
+    Raises:
+        NotFound: `hit_not_found`.
+        Gone: `lease_expired`: other annotators needed the items meanwhile, or this one may answer no more HITs.
+        Invalid: The design refuses the answer.
+
     """
     key = {**assignment.parameters, "hit": hit_id, "now": now}
     try:
@@ -228,7 +238,10 @@ async def submit_answer(
 
 
 async def retry_submission(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
-    """Once more in time, now that no other revision can come between: it may have been that. Then late."""
+    """Try again to store the answer, first as one in time, then as a late one.
+
+    The first attempt may have failed only because of a new revision, which the lock on the revision now prevents.
+    """
     with suppress(LeaseExpired):
         async with connection.transaction():
             await lock_revision(connection, key)
@@ -238,7 +251,12 @@ async def retry_submission(connection: Driver, key: dict[str, Any], submitted: S
 
 
 async def submit_before_expiry(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
-    """Raises `LeaseEnded` also when the lease ended while this waited for others' locks."""
+    """Store the answer to a HIT whose lease is open.
+
+    Raises:
+        LeaseExpired: The lease is over; it may have ended while this transaction waited for locks.
+
+    """
     hit = await fetch_first_row(connection, CLOSE_HIT, key, ClosedHit)
     if hit is None:
         raise LeaseExpired
@@ -248,9 +266,9 @@ async def submit_before_expiry(connection: Driver, key: dict[str, Any], submitte
 
 
 async def submit_after_expiry(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
-    """Store the answer to a HIT whose lease is over if nobody else has needed its items, nor its annotator others.
+    """Store a late answer if no other annotator has needed the items and this one has not reached their limit.
 
-    The locks are those of a renewal, so that the two wait for each other.
+    It takes the same locks as a renewal of the lease, so that the two wait for each other.
     """
     await lock_revision(connection, key)
     hit = await fetch_first_row(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
@@ -284,17 +302,21 @@ async def store_submitted_answer(
     *,
     held_until: datetime | None = None,
 ) -> AnswerReceipt:
-    """Write the response to a HIT that was closed, and the posteriors that follow from it.
+    """Store the response to a HIT that was just closed, and the updated posteriors.
 
-    Raises `LeaseEnded` when it is after `held_until`.
+    Raises:
+        LeaseExpired: It is after `held_until`, or the posteriors that were read belong to an earlier revision.
+
     """
     placed_checks = await checks.load_placed_checks(connection, hit.campaign_id, key["hit"]) if hit.has_checks else []
     submitted_items, shown_values = split_checks(hit, submitted, placed_checks) if placed_checks else (submitted, [])
     parsed_answers = parse_hit_answers(hit, submitted_items)
-    answers = [one for one, _ in parsed_answers]
+    answers = [criterion_answer for criterion_answer, _ in parsed_answers]
     answer = await remarks.filter_offered_remarks(connection, hit.campaign_id, answers[0], placed_checks)
-    values = [value for _, row in parsed_answers for value in row]
-    responses = [Response.from_stored(0, hit.annotator_id, hit.hit_items, row) for _, row in parsed_answers]
+    values = [value for _, item_values in parsed_answers for value in item_values]
+    responses = [
+        Response.from_stored(0, hit.annotator_id, hit.hit_items, item_values) for _, item_values in parsed_answers
+    ]
     parameters = {
         "campaign": hit.campaign_id,
         "hit": key["hit"],
@@ -325,33 +347,30 @@ async def store_submitted_answer(
 
 
 def split_checks(hit: Any, submitted: Submission, placed_checks: Sequence[PlacedCheck]) -> tuple[Answer, list[float]]:
-    """What was said of a HIT's items alone, and the values of all that it showed, checks among them.
-
-    Raises `Invalid`.
-    """
+    """Return the answer on a HIT's items alone, and the values of all items and checks as shown. Raises `Invalid`."""
     (part,) = split_submission(submitted, hit)
     answer, values = parse_criterion_answer(hit, part, presented_numbers(hit.hit_items, placed_checks))
     items = {*hit.hit_items}
     item_values = {number: value for number, value in answer.values.items() if number in items}
     unjudged_items = {number: reason for number, reason in answer.unjudged.items() if number in items}
     check_reasons = {
-        one.check_number: answer.unjudged[one.shown_number]
-        for one in placed_checks
-        if one.shown_number in answer.unjudged
+        check.check_number: answer.unjudged[check.shown_number]
+        for check in placed_checks
+        if check.shown_number in answer.unjudged
     }
     return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons), values
 
 
 def parse_hit_answers(hit: Any, submitted: Submission) -> list[tuple[Answer, list[float]]]:
-    """By each of the campaign's criteria the answer, and the values of the HIT's items. Raises `Invalid`."""
+    """Return the answer and the values of the HIT's items, by each of the campaign's criteria. Raises `Invalid`."""
     parts = zip(criterion_views(hit), split_submission(submitted, hit), strict=True)
-    if isinstance(submitted, Answer) and not hit.hit_items:  # all that it shows are checks
+    if isinstance(submitted, Answer) and not hit.hit_items:  # a HIT of checks
         return [(submitted, [])]
     return [parse_answer_by_view(view, part) for view, part in parts]
 
 
 def parse_answer_by_view(hit: Any, submitted: Answer | Form) -> tuple[Answer, list[float]]:
-    """By the criterion that the HIT is read by."""
+    """Return the answer and the values of the HIT's items, for one criterion (`hit` is the view of that criterion)."""
     shown = distinct_items(hit.hit_items, hit.shown_as)
     answer, values = parse_criterion_answer(hit, submitted, shown)
     shown_values = dict(zip(shown, values, strict=True))
@@ -362,39 +381,42 @@ def parse_answer_by_view(hit: Any, submitted: Answer | Form) -> tuple[Answer, li
 
 
 async def update_first_criterion(connection: Driver, hit: ClosedHit, response: Response) -> dict[str, Any]:
-    """What one answer makes of posteriors by the first criterion, as the parameters of `store.UPDATE`. What its law
-    keeps is stored.
+    """Store the law's state and return the posteriors by the first criterion, as parameters of `UPDATE_POSTERIORS`.
 
-    The answers of annotators who are left out change nothing. Raises `LeaseEnded` where there is another revision by
-    now: what there was of the earlier one may be gone.
+    An answer of an excluded annotator changes nothing.
+
+    Raises:
+        LeaseExpired: There is a new revision, so posteriors of the earlier one may be gone.
+
     """
     first_view = criterion_view(hit, 0)
     revision, law = Revision(hit.campaign_id, hit.revision), law_of(first_view)
     if len(hit.numbers) < len(hit.hit_items) or (law.layout and not await is_current_revision(connection, revision)):
         raise LeaseExpired
-    law_state = LawRunner(connection, revision, law, dict(zip(hit.numbers, hit.states, strict=True)))
+    law_runner = LawRunner(connection, revision, law, dict(zip(hit.numbers, hit.states, strict=True)))
     if not hit.left_out:
-        await law_state.apply_hits(law_hits(first_view, [response]), law_parameters(first_view))
-    return await law_state.save()
+        await law_runner.apply_hits(law_hits(first_view, [response]), law_parameters(first_view))
+    return await law_runner.save()
 
 
 async def update_other_criteria(connection: Driver, hit: ClosedHit, responses: Sequence[Response]) -> None:
-    """What an answer that was stored makes of posteriors by the criteria after the first."""
+    """Update the posteriors by the criteria after the first, for an answer that was just stored."""
     if hit.left_out:
         return
-    for criterion_view, response in list(zip(criterion_views(hit), responses, strict=True))[1:]:
-        revision = Revision(hit.campaign_id, hit.revision, criterion_number(criterion_view))
+    for view, response in list(zip(criterion_views(hit), responses, strict=True))[1:]:
+        revision = Revision(hit.campaign_id, hit.revision, criterion_number(view))
         rows = await fetch_rows(
             connection, LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": hit.numbers}, LockedPosterior
         )
-        law_state = LawRunner(connection, revision, law_of(criterion_view), {row.subject: row.state for row in rows})
-        await law_state.apply_hits(law_hits(criterion_view, [response]), law_parameters(criterion_view))
-        await execute_statement(connection, UPDATE_POSTERIORS, await law_state.save())
+        law_runner = LawRunner(connection, revision, law_of(view), {row.subject: row.state for row in rows})
+        await law_runner.apply_hits(law_hits(view, [response]), law_parameters(view))
+        await execute_statement(connection, UPDATE_POSTERIORS, await law_runner.save())
 
 
 async def record_unjudged_items(connection: Driver, hit: ClosedHit, seq: int, items: list[int]) -> bool:
-    """Count that the annotator could not judge these items; whether one of them now leaves the pool. Whoever could not
-    judge an output said nothing of its system.
+    """Count that the annotator could not judge these items, and return whether one of them now leaves the pool.
+
+    An annotator who could not judge an output gives no evidence about its system.
     """
     if hit.left_out or hit.segment is not None:
         return False
@@ -402,5 +424,5 @@ async def record_unjudged_items(connection: Driver, hit: ClosedHit, seq: int, it
 
 
 async def is_current_revision(connection: Driver, revision: Revision) -> bool:
-    """Whether a revision is that of its campaign; it stays so as long as the right to store is shared."""
+    """Return whether the revision is its campaign's present one. It stays so while the right to store is shared."""
     return await fetch_first_row(connection, SELECT_IF_CURRENT_REVISION, revision.sql_parameters, Record) is not None

@@ -1,9 +1,8 @@
-"""An annotator changes the answer that they gave last, until they have answered the next HIT.
+"""Change of an annotator's last answer, possible until they answer the next HIT.
 
-Nothing is taken out of the record: the new answer names the one that it replaces, and a decision withdraws that. Which
-of the two counts, the revision of the posteriors says: before it knows the decision the old one, then the new one. So
-no item has a judgment more or less meanwhile, nobody's limit is touched, and whoever thinks better of it has lost
-nothing.
+The record keeps both answers: the new one names the one that it replaces, and a decision withdraws that one. The
+revision of the posteriors determines which of the two counts: the old one until a revision includes the decision, then
+the new one. So the number of judgments per item and the annotator's limit do not change meanwhile.
 """
 
 import math
@@ -43,13 +42,13 @@ from app.quality.check_positions import PlacedCheck
 from app.record.revisions import INSERT_DECISION, LOCK_CAMPAIGN_FOR_DECISION
 from app.selection.segments import distinct_items
 
-MAX_ANSWER_CHANGES = 20  # of one answer: each is kept for good
+MAX_ANSWER_CHANGES = 20  # per answer, because the record keeps every one
 WITHDRAWAL_REASON, WITHDRAWAL_ACTOR = "changed it", "the annotator"
-ANSWERABLE_STATUSES = ("running", "paused")  # answers are still taken
+ANSWERABLE_STATUSES = ("running", "paused")  # of campaigns that accept answers
 
 
 class AnswerFormatColumns(Record):
-    """What decides how an answer of a campaign reads."""
+    """Columns of a campaign that determine the format of an answer."""
 
     design: str
     design_settings: dict[str, Any]
@@ -62,7 +61,7 @@ class AnswerFormatColumns(Record):
 
 
 class LastAnswer(AnswerFormatColumns):
-    """The newest answer of an annotator, its HIT and its campaign, and how often it was changed."""
+    """Newest answer of an annotator, with its HIT and campaign, and the number of changes so far."""
 
     id: int
     annotator_id: int
@@ -71,15 +70,15 @@ class LastAnswer(AnswerFormatColumns):
     segment: int | None
     shown_as: list[int] | None
     seq: int
-    said: list[float]
-    beside: dict[str, Any] | None
+    answer_values: list[float]
+    extra: dict[str, Any] | None
     changes: int
 
 
-# None is found of who gets no more HITs, nor of an answer that came from elsewhere, or that a researcher left out.
+# No row if the annotator is blocked, the answer was imported, or a researcher excluded it.
 SELECT_LAST_ANSWER = text(f"""
-    SELECT c.id, {row_columns_sql(AnswerFormatColumns, "c")}, a.id AS annotator_id, h.id AS hit_id, h.items AS hit_items, h.segment,
-           h.shown_as, r.seq, r.values AS said, r.extra AS beside,
+    SELECT c.id, {row_columns_sql(AnswerFormatColumns, "c")}, a.id AS annotator_id, h.id AS hit_id,
+           h.items AS hit_items, h.segment, h.shown_as, r.seq, r.values AS answer_values, r.extra,
            (SELECT count(*) - 1 FROM responses o WHERE o.campaign_id = r.campaign_id AND o.hit_id = r.hit_id) AS changes
     FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
@@ -89,16 +88,14 @@ SELECT_LAST_ANSWER = text(f"""
     JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id
     WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = (
         SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)
-    AND c.undo AND c.status IN {ANSWERABLE_STATUSES} AND a.barred IS NULL AND NOT a.{IS_ONE_HIT_PLATFORM} AND r.source <> 'import'
-    AND 'exclude' <> coalesce((
+    AND c.undo AND c.status IN {ANSWERABLE_STATUSES} AND a.barred IS NULL AND NOT a.{IS_ONE_HIT_PLATFORM}
+    AND r.source <> 'import' AND 'exclude' <> coalesce((
         SELECT d.kind FROM decisions d WHERE d.campaign_id = c.id AND d.response_seq = r.seq
         ORDER BY d.seq DESC LIMIT 1), '')
 """)  # noqa: S608  (made of constants)
 
-SELECT_SHOWN_BY_KIND = {
-    False: text(SELECT_SHOWN_ITEMS),
-    True: text(SELECT_SHOWN_OUTPUTS),
-}  # by whether it shows outputs of systems
+# Statement that selects what a HIT shows; True: the HIT shows outputs of systems.
+SELECT_SHOWN_BY_KIND = {False: text(SELECT_SHOWN_ITEMS), True: text(SELECT_SHOWN_OUTPUTS)}
 
 SELECT_HIT_OWNER = text(f"""
     SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit AND annotator_id = (
@@ -118,7 +115,7 @@ STORE_REPLACEMENT = text("""
     RETURNING seq
 """)
 
-# Asked again under the campaign's lock, as it was when nobody can leave it out any more.
+# Checked again under the campaign's lock, when researchers can no longer exclude the answer.
 SELECT_ANSWER_EXCLUSION = text("""
     SELECT 1 FROM (
         SELECT kind FROM decisions WHERE campaign_id = :campaign AND response_seq = :replaces ORDER BY seq DESC LIMIT 1
@@ -133,7 +130,7 @@ SELECT_CHECK_VALUES = text("""
 
 @dataclass(frozen=True)
 class ReopenedAnswer:
-    """An answered HIT as it was shown, the number of its answer, and the fields of the form as they were filled in."""
+    """An answered HIT as it was shown, the number of its answer, and the form as the annotator filled it in."""
 
     hit: HitOnPage
     seq: int
@@ -141,27 +138,30 @@ class ReopenedAnswer:
 
 
 class CheckValueRow(Record):
-    """What was said of a check, by its number."""
+    """Number of a check and its value in the answer."""
 
     check_number: int
     value: float
 
 
 class CampaignStatusRow(Record):
-    """Of a campaign."""
+    """Status of a campaign."""
 
     status: str
 
 
 class HitOwnerRow(Record):
-    """Whose it is."""
+    """Annotator of a HIT."""
 
     annotator: int
 
 
 async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, now: datetime) -> ReopenedAnswer:
-    """What an annotator answered last, to be looked at and changed. Raises `Conflict` (`answer_final`,
-    `answer_changed_often`).
+    """Return the annotator's last answer so that they can change it.
+
+    Raises:
+        Conflict: `answer_final`, `answer_changed_often`.
+
     """
     last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, assignment.parameters, LastAnswer)
     if last_answer is None:
@@ -191,13 +191,12 @@ async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, no
             for row in await fetch_rows(connection, SELECT_CHECK_VALUES, parameters, CheckValueRow)
         }
         page_items = check_placement.items_with_checks(*page_items, placed_checks, checks_by_number)
-        check_values = {one.shown_number: values_by_check[one.check_number] for one in placed_checks}
+        check_values = {check.shown_number: values_by_check[check.check_number] for check in placed_checks}
     hit = HitOnPage(last_answer.hit_id, *page_items, {}, now, last_answer.segment, shown_items.source_and_reference)
     names = {item: ItemName(position) for position, item in enumerate(hit.items)}
-    remark_fields = remark_form_fields(
-        remarks.remarks_by_page_name((last_answer.beside or {}).get(REMARKS, {}), placed_checks, names)
-    )
-    unjudged_form = unjudged_form_fields(last_answer.beside or {}, placed_checks, names)
+    extra = last_answer.extra or {}
+    remark_fields = remark_form_fields(remarks.remarks_by_page_name(extra.get(REMARKS, {}), placed_checks, names))
+    unjudged_form = unjudged_form_fields(extra, placed_checks, names)
     return ReopenedAnswer(
         hit,
         last_answer.seq,
@@ -216,35 +215,34 @@ def answer_form_fields(
     """Return the fields of the form as they were when the answer was sent.
 
     Args:
-        last: The answer.
-        names: The names of all that the page shows, in its order, by item number.
-        of_checks: The values of the checks among them, by the number under which each is shown.
+        last_answer: The answer.
+        names: Names of all items and checks on the page, in its order, by item number.
+        check_values: Values of the checks, by the number under which each is shown.
 
     """
     fields: dict[str, str] = {}
     count = len(last_answer.hit_items)
-    for number, criterion_view in enumerate(criterion_views(last_answer)):
-        row = dict(zip(last_answer.hit_items, last_answer.said[number * count : (number + 1) * count], strict=True)) | {
-            **check_values
+    for number, view in enumerate(criterion_views(last_answer)):
+        criterion_values = last_answer.answer_values[number * count : (number + 1) * count]
+        shown_values = dict(zip(last_answer.hit_items, criterion_values, strict=True)) | {**check_values}
+        values: dict[int, float] = {
+            names[item]: shown_values[item] for item in names if not math.isnan(shown_values[item])
         }
-        values: dict[int, float] = {names[item]: row[item] for item in names if not math.isnan(row[item])}
-        criterion_fields = design_of(criterion_view).form_fields(values)
-        fields.update(
-            {f"{criterion_field_prefix(criterion_view)}{name}": value for name, value in criterion_fields.items()}
-        )
+        criterion_fields = design_of(view).form_fields(values)
+        fields.update({f"{criterion_field_prefix(view)}{name}": value for name, value in criterion_fields.items()})
     return fields
 
 
 def unjudged_form_fields(
     extra_json: Mapping[str, Any], placed_checks: Sequence[PlacedCheck], names: Mapping[int, ItemName]
 ) -> dict[str, str]:
-    """Return the fields that say what cannot be judged, of items and of the checks among them."""
+    """Return the form fields of the items and checks that the annotator could not judge."""
     item_reasons, check_reasons = extra_json.get(UNJUDGED_KEY, {}), extra_json.get(UNJUDGED_CHECKS_KEY, {})
     reasons = {int(item): reason for item, reason in item_reasons.items()}
     reasons |= {
-        one.shown_number: check_reasons[str(one.check_number)]
-        for one in placed_checks
-        if str(one.check_number) in check_reasons
+        check.shown_number: check_reasons[str(check.check_number)]
+        for check in placed_checks
+        if str(check.check_number) in check_reasons
     }
     return {
         f"{UNJUDGED_PREFIX}{names[item]}": reason or UNJUDGED_WITHOUT_REASON
@@ -262,15 +260,26 @@ async def replace_answer(
     *,
     now: datetime,
 ) -> AnswerReceipt:
-    """Store what was sent in the place of an answer, by its number, to a HIT; committed when this returns. Posteriors
-    follow with `revisions.revise`.
+    """Store an answer that replaces an earlier one; it is committed when this returns. The next revision updates the
+    posteriors.
 
-    Sent again, it changes nothing and gets the first one's receipt. Raises `NotFound` (`hit_not_found`), `Conflict`
-    (`answer_final`, `answer_changed_often`) and `Invalid`, as `submission.submit` does. Of checks what was said first
-    counts on.
+    A repeated request changes nothing and gets the receipt of the first. The values of checks in the first answer still
+    count. Locks are taken in the same order as for an answer, so that the new number is higher than those of all stored
+    answers to its items; the campaign's row is locked last.
 
-    Locks are taken in the order of an answer, so that its number is higher than that of each other one to its items
-    that is there already; the campaign's row comes last.
+    Args:
+        connection: Connection of the request, in no transaction.
+        assignment: The annotator's assignment.
+        hit_id: Id of the HIT.
+        replaced_seq: Number of the earlier answer.
+        submitted: The new answer, or a form with it.
+        now: Time to store.
+
+    Raises:
+        NotFound: `hit_not_found`.
+        Conflict: `answer_final`, `answer_changed_often`.
+        Invalid: The design refuses the answer, as in `submit_answer`.
+
     """
     key = {**assignment.parameters, "hit": hit_id, "replaces": replaced_seq, "now": now}
     async with connection.transaction():
@@ -307,20 +316,21 @@ async def store_replacement(
     submitted: Submission,
     placed_checks: Sequence[PlacedCheck],
 ) -> int:
-    """The number of the new response. Raises `Invalid`."""
+    """Store the new response and return its number. Raises `Invalid`."""
     parsed_answers = parse_hit_answers(last_answer, submitted)
     first = await remarks.filter_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
     answers = [first, *(answer for answer, _ in parsed_answers[1:])]
-    response = response_parameters(last_answer, answers, [value for _, row in parsed_answers for value in row])
+    values = [value for _, item_values in parsed_answers for value in item_values]
+    response = response_parameters(last_answer, answers, values)
     stored = await fetch_first_row(connection, STORE_REPLACEMENT, {**key, **response}, ResponseSeq)
-    assert stored is not None  # noqa: S101  (it is returned, or this raises)
+    assert stored is not None  # noqa: S101  (INSERT returns a row or raises)
     if first.remarks:
         await remarks.alert_flagged_items(connection, last_answer.id, stored.seq)
     return stored.seq
 
 
 async def withdraw_replaced_answer(connection: Driver, key: Mapping[str, Any]) -> None:
-    """Decide that the older answer counts no more. Raises `Conflict` (`answer_final`)."""
+    """Store the decision that withdraws the older answer. Raises `Conflict` (`answer_final`)."""
     campaign = await fetch_first_row(connection, LOCK_CAMPAIGN_FOR_DECISION, key, CampaignStatusRow)
     exclusion = await fetch_first_row(connection, SELECT_ANSWER_EXCLUSION, key, Record)
     if campaign is None or campaign.status not in ANSWERABLE_STATUSES or exclusion:
@@ -336,7 +346,7 @@ async def withdraw_replaced_answer(connection: Driver, key: Mapping[str, Any]) -
 
 
 def response_parameters(last_answer: LastAnswer, answers: Sequence[Answer], values: Sequence[float]) -> dict[str, Any]:
-    """The columns of the response, which is an answer by each criterion."""
+    """Return the columns of a response with one answer per criterion."""
     return {
         "annotator": last_answer.annotator_id,
         "source": answers[0].source,
@@ -355,9 +365,10 @@ def answer_final_error() -> Conflict:
 
 
 def check_change_limit(last_answer: LastAnswer) -> None:
-    """Raise `Conflict` (`answer_changed_often`) for an answer that was changed `MAX_CHANGES` times."""
+    """Raise `Conflict` (`answer_changed_often`) for an answer that was changed `MAX_ANSWER_CHANGES` times."""
     if last_answer.changes >= MAX_ANSWER_CHANGES:
         raise Conflict(
-            "You have changed these answers many times, so they can be changed no more. They are stored as you gave them last.",
+            "You have changed these answers many times, so they can be changed no more. They are stored as you gave "
+            "them last.",
             code="answer_changed_often",
         )
