@@ -37,7 +37,7 @@ async def is_clean(engine, campaign) -> bool:
     async with open_snapshot(engine) as connection:
         return (
             await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
-        ).is_clean
+        ).clean
 
 
 async def people(engine) -> dict[int, int]:
