@@ -24,7 +24,7 @@ router = APIRouter(
 class Line(BaseModel):
     """A change, as it was written down in the transaction that made it."""
 
-    position: datetime
+    at: datetime
     who: str = Field(description="A login name; it stays when the researcher is removed.")
     way: str = Field(description="page, api, command or server: how they did it.")
     campaign: str | None = Field(description="The slug of the campaign, if it is of one.")

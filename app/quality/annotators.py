@@ -11,6 +11,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.criteria import criterion_views
+from app.designs.design import Design
 from app.designs.registry import design_of
 from app.quality.checks import CheckOutcome, load_check_outcomes
 from app.quality.inputs import load_annotators_since
@@ -355,9 +356,9 @@ async def list_answers_of_annotator(
     return [answer_line(design, row) for row in await connection.execute(LIST_ANSWERS_OF_ANNOTATOR, parameters)]
 
 
-def answer_line(design: Any, row: Row[Any]) -> AnswerLine:
+def answer_line(design: Design, row: Row[Any]) -> AnswerLine:
     response = Response.from_stored(row.seq, 0, row.items, row.values)
-    text_by_item = {item: design.said(response.values, place) for place, item in enumerate(response.items)}
+    text_by_item = {item: design.format_answer(response.values, place) for place, item in enumerate(response.items)}
     excluded = f"{row.reason} ({row.decided_by})" if row.kind == "exclude" else None
     answer_texts = [
         (name, text_by_item.get(item, "cannot be judged")) for item, name in zip(row.items, row.ids, strict=True)

@@ -25,8 +25,7 @@ from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import RuleFinding
 from app.quality.settings import RuleChoice, active_rules
 from app.record import revisions
-from app.record.changes import Watermark
-from app.record.changes import poll_changes as news
+from app.record.changes import Watermark, poll_changes
 
 SANCTIONS: dict[str, Callable[..., Awaitable[Any]]] = {
     "hold": decisions.hold_annotator,
@@ -91,7 +90,7 @@ async def collect_new_findings(
 ) -> tuple[list[AnnotatorFinding], Watermark | None]:
     """What the rules find that they have not found before, and up to where the record is known."""
     rule_choices = active_rules(campaign)
-    changes = await news(connection, campaign.id, since)
+    changes = await poll_changes(connection, campaign.id, since)
     if not rule_choices or changes.first_new_seq is None:
         return [], changes.watermark
     annotator_ids = (
@@ -202,7 +201,7 @@ async def apply_sanction(
     actor, reason = Actor(f"rule {finding.rule_name}", "server"), sentence[: decisions.MAX_REASON_CHARACTERS]
     with suppress(Conflict):
         await SANCTIONS[finding.rule_choice.action](
-            connection, campaign, finding.annotator_id, reason=reason, now=now, by=actor
+            connection, campaign, finding.annotator_id, reason=reason, now=now, actor=actor
         )
         name = (await decisions.load_blocked_state(connection, campaign, finding.annotator_id)).name
         await raise_alert(connection, campaign.id, "held", occasion, about=name, because=sentence)
