@@ -1,3 +1,9 @@
-"""Checks on answers: what is expected of them (`expected`), and rules on annotators (`registry`), which see their
-answers as arrays (`conduct`). Looks in the background (`looks`) gather these and store what was found.
+"""Quality control of annotators and of their answers.
+
+Gold and attention items (`checks`, with `expected_answers`) show who answers carelessly. Rules on annotators (`rules/`,
+listed in `registry`) are pure functions of `behaviour.AnnotatorBehaviour`, one annotator's answers as arrays, which
+`inputs` reads from the record. `rule_monitor.CampaignMonitor` scans campaigns in the background; `run_rules` stores
+each finding once and applies its action. `decisions` holds and excludes annotators, and excludes single answers.
+
+Open `rule.py` first: it says what a rule is. Then read `run_rules.py`.
 """

@@ -1,4 +1,4 @@
-"""What researchers do about annotators and answers, by the names of addresses and commands: decided, then acted on."""
+"""Decisions of researchers about annotators and answers, by their names in URLs and commands."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -28,10 +28,23 @@ ANSWER_ACTIONS: dict[str, DecisionFunction] = {
 async def decide_on_annotator(
     engine: AsyncEngine, slug: str, annotator_name: str, action: str, *, reason: str, now: datetime
 ) -> Callable[[], Awaitable[None]]:
-    """Do one of `ON_ANNOTATORS` to whom pages call A7. What is returned makes the posteriors follow: seconds to minutes
-    in a campaign of a million answers, in which all goes on. Where it is never called, the next one does it.
+    """Apply a decision to the annotator whose name on pages is, for example, A7.
 
-    Raises `NotFound` (`campaign_not_found`) and what these raise.
+    Args:
+        engine: The engine; the decision gets a transaction of its own.
+        slug: The campaign's slug.
+        annotator_name: The name on pages, or the pseudonym in exports.
+        action: A key of `ANNOTATOR_ACTIONS`.
+        reason: The reason, kept with the decision and in the audit log.
+        now: The time of the decision.
+
+    Returns:
+        A coroutine function that rebuilds the posteriors. That takes seconds to minutes for a million answers, while
+        annotation continues. If it is not called, the next revision includes the decision.
+
+    Raises:
+        NotFound: `campaign_not_found`, and what the decision functions raise.
+
     """
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
@@ -50,7 +63,9 @@ async def decide_on_answer(
     now: datetime,
     annotator_name: str = "",
 ) -> Callable[[], Awaitable[None]]:
-    """The same to an answer, by its number; it must be this annotator's, if one is named."""
+    """Apply a decision to an answer, given by its number, as `decide_on_annotator` does. If `annotator_name` is given,
+    the answer must be this annotator's.
+    """
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
         if annotator_name:

@@ -1,4 +1,4 @@
-"""The annotators of a campaign as researchers see them: what each did, and whether they are held or excluded."""
+"""Annotators of a campaign as researchers see them: their work, and whether they are held or excluded."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,19 +21,19 @@ from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL
 
 AnnotatorSort = Literal["name", "answers", "seconds", "last", "standing"]
 
-MAX_CAMPAIGNS_WITH_MEDIANS = 50  # campaigns
-ANNOTATOR_HISTOGRAM_BINS = 10  # of the scale, in a histogram
+MAX_CAMPAIGNS_WITH_MEDIANS = 50
+ANNOTATOR_HISTOGRAM_BINS = 10
 
-# Until the first answer: who changed it took no longer.
+# Counted to the first answer only: a later change of it takes no HIT time.
 SECONDS_TO_ANSWER = "CASE WHEN r.replaces IS NULL THEN extract(epoch FROM r.received_at - h.issued_at)::float8 END"
 
-# Of answers that were given here: nobody knows how long others took.
+# Only answers given in Easel: the time of imported answers is unknown.
 JOIN_LEASED_HITS = "JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id AND h.leader IS NOT NULL"
 
 FROM_OWN_RESPONSES = "FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id"
 
-# By what annotators can be sorted, who has most first: as little is read of everybody as that needs. Of seconds, which
-# need every answer, the medians are kept.
+# Sort keys, the largest first. Each reads as little as possible of all annotators. Sorting by seconds would read every
+# answer, so `MedianSecondsCache` keeps the medians.
 ANNOTATOR_SORT_SQL: dict[AnnotatorSort, str] = {
     "name": "-a.number",
     "answers": f"(SELECT count(*) {FROM_OWN_RESPONSES} AND r.replaces IS NULL)",
@@ -71,8 +71,9 @@ SUMMARIZE_ANSWERS = text(f"""
            percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS seconds,
            array_agg(a.seconds) FILTER (WHERE a.seconds IS NOT NULL) AS times, avg(a.changes) AS changes
     FROM (
-        SELECT r.annotator_id AS id, r.received_at, r.counts, r.replaces IS NULL AS first, {SECONDS_TO_ANSWER} AS seconds, (
-            SELECT avg(CAST(c AS float8)) FROM jsonb_array_elements_text(r.telemetry -> 'changes') AS c) AS changes
+        SELECT r.annotator_id AS id, r.received_at, r.counts, r.replaces IS NULL AS first,
+               {SECONDS_TO_ANSWER} AS seconds,
+               (SELECT avg(CAST(c AS float8)) FROM jsonb_array_elements_text(r.telemetry -> 'changes') AS c) AS changes
         FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses
               WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[]))) AS r
         LEFT JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id AND h.leader IS NOT NULL
@@ -80,7 +81,7 @@ SUMMARIZE_ANSWERS = text(f"""
     GROUP BY a.id
 """)  # noqa: S608  (made of constants)
 
-# How long a HIT usually takes, by the last answers.
+# The usual time of a HIT, by the last 1,000 answers.
 LOAD_USUAL_SECONDS = text(f"""
     SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a.seconds) FROM (
         SELECT {SECONDS_TO_ANSWER} AS seconds FROM responses r {JOIN_LEASED_HITS}
@@ -98,7 +99,7 @@ LOAD_FINDING_TEXTS = text("""
     WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[])) GROUP BY 1
 """)
 
-# Who did not agree, or did not pass the test, the last time that they tried.
+# Annotators who declined or failed an onboarding step at their last try.
 LOAD_FAILED_VISITS = text("""
     SELECT id, min(outcome) AS outcome FROM (
         SELECT DISTINCT ON (annotator_id, step) annotator_id AS id, outcome FROM visits
@@ -139,15 +140,22 @@ FIND_UNAPPLIED_DECISIONS = text(f"""
 
 @dataclass(frozen=True)
 class AnnotatorLine:
-    """An annotator, with what they did; None where nobody knows.
+    """An annotator with a summary of their work. Values are None where they are unknown.
 
-    answers, counted: HITs, and of these those that no decision leaves out. seconds: the median from getting a HIT to
-    its answer. hours: of work, as `work_seconds` counts it. pay_per_hour: what these paid, in the campaign's
-    currency. changes: of an item's value after it was first given, the mean. histogram: how many of their values lie in
-    each tenth of the scale, or of each class; empty where values are places in an order. checks, checks_met: gold
-    and attention items that they answered, and those of them that are as expected. barred: held or excluded, why, by
-    whom and when. findings: what rules saw. left: `declined` where they did not agree, `failed` where they did not pass
-    the test.
+    Attributes:
+        barred: How the annotator is blocked, `held` or `excluded`, with the reason, the person and the time.
+        answers: Number of HITs answered.
+        counted: Number of answered HITs that no decision leaves out.
+        seconds: Median time from getting a HIT to its first answer.
+        hours: Time at work, as `work_seconds` counts it.
+        pay_per_hour: Pay for these hours, in the campaign's currency.
+        changes: Mean number of changes of an item's value after it was first given.
+        histogram: Number of values in each tenth of the scale, or of each class; empty where values are ranks.
+        checks: Number of gold and attention items answered.
+        checks_met: Number of these that were answered as expected.
+        findings: Findings of rules, as sentences.
+        left: `declined` if the annotator did not consent, `failed` if they did not pass the test.
+
     """
 
     id: int
@@ -175,8 +183,15 @@ class AnnotatorLine:
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """One answer of an annotator, with its values by the first criterion as they are said; seconds: None where nobody
-    knows. excluded: why and by whom it is left out by itself. withdrawn: whether the annotator took it back.
+    """An answer of an annotator, with its values for the first criterion as text.
+
+    Attributes:
+        seconds: Time from getting the HIT to the first answer; None if unknown.
+        judged: Pairs of an item's id and the answer about it, as presented.
+        counts: Whether the answer counts.
+        excluded: Why and by whom this answer alone was excluded.
+        withdrawn: Whether the annotator took the answer back.
+
     """
 
     seq: int
@@ -190,14 +205,14 @@ class AnswerLine:
 
 @dataclass
 class MedianSecondsCache:
-    """Of all annotators of campaigns in which somebody asked who is quick, by campaign and annotator: with new answers
-    only those are asked for again who gave some.
+    """Median seconds of all annotators, kept for the campaigns whose annotators were last sorted by them. After new
+    answers, only the annotators who gave them are read again.
     """
 
     cache: dict[int, tuple[Watermark, dict[int, float]]] = field(default_factory=dict)
 
     async def load_newest(self, connection: AsyncConnection, campaign_id: int) -> Mapping[int, float]:
-        """As of now."""
+        """Return the median seconds by annotator id, as of now."""
         old_watermark, medians = self.cache.get(campaign_id, (None, {}))
         watermark, first_new_seq, since = await poll_changes(connection, campaign_id, old_watermark)
         if first_new_seq is not None:
@@ -218,7 +233,7 @@ async def count_annotators(connection: AsyncConnection, campaign_id: int) -> int
 
 
 async def has_unapplied_decisions(connection: AsyncConnection, campaign_id: int) -> bool:
-    """Whether there are decisions that the posteriors do not follow yet."""
+    """Return whether there are decisions that the posteriors do not include yet."""
     return bool((await connection.execute(FIND_UNAPPLIED_DECISIONS, {"campaign": campaign_id})).scalar_one())
 
 
@@ -233,8 +248,18 @@ async def list_annotator_lines(
     annotator_id: int | None = None,
     median_seconds: MedianSecondsCache | None = None,
 ) -> list[AnnotatorLine]:
-    """A page of annotators; of names A1 comes first. annotator: only this one, by their row's id. medians: what is
-    known of them already.
+    """Return a page of annotators.
+
+    Args:
+        connection: The connection to read with.
+        campaign: The campaign's row.
+        sorting: The sort key. Sorted by name, A1 comes first; otherwise the largest value does.
+        rising: Reverse the order.
+        limit: Lines per page.
+        offset: Lines before this page.
+        annotator_id: Return only this annotator.
+        median_seconds: Cache of median seconds, used for sorting by them.
+
     """
     annotator_ids = None if annotator_id is None else [annotator_id]
     if sorting == "seconds":
@@ -272,12 +297,18 @@ async def list_annotator_lines(
 async def annotators_by_median_seconds(
     connection: AsyncConnection, campaign_id: int, median_seconds: MedianSecondsCache, *, ascending: bool
 ) -> list[int]:
-    """All annotators, by their rows' ids, who took longest first; those of whom nobody knows last."""
+    """Return the ids of all annotators, the slowest first unless `ascending`; annotators without a known time come
+    last.
+    """
     seconds_by_annotator, direction = await median_seconds.load_newest(connection, campaign_id), 1 if ascending else -1
     annotator_ids = (await connection.execute(LIST_ANNOTATOR_IDS, {"campaign": campaign_id})).scalars()
     return sorted(
         annotator_ids,
-        key=lambda one: (one not in seconds_by_annotator, direction * seconds_by_annotator.get(one, 0.0), one),
+        key=lambda number: (
+            number not in seconds_by_annotator,
+            direction * seconds_by_annotator.get(number, 0.0),
+            number,
+        ),
     )
 
 
@@ -311,16 +342,18 @@ def complete_annotator_line(
 
 
 def add_check_counts(lines: Sequence[AnnotatorLine], outcomes: Sequence[CheckOutcome]) -> list[AnnotatorLine]:
-    """With how many checks each has answered, and how many of these as expected."""
+    """Return the lines with the number of checks answered and of checks met."""
     check_counts, met_counts = (
         Counter(outcome.annotator_id for outcome in outcomes),
-        Counter(one.annotator_id for one in outcomes if one.met),
+        Counter(outcome.annotator_id for outcome in outcomes if outcome.met),
     )
     return [replace(line, checks=check_counts[line.id], checks_met=met_counts[line.id]) for line in lines]
 
 
 def value_histograms(campaign: Any, rows: Sequence[Row[Any]]) -> dict[int, list[int]]:
-    """By annotator, how many of their values by the first criterion lie in each tenth, or of each class."""
+    """Return by annotator id how many of their values for the first criterion are in each tenth of the scale, or of
+    each class.
+    """
     design = design_of(criterion_views(campaign)[0])
     if design.value_kind == "order" or not rows:
         return {}
@@ -333,15 +366,15 @@ def value_histograms(campaign: Any, rows: Sequence[Row[Any]]) -> dict[int, list[
     bin_positions = values if design.classes else design.to_points(values, hit_index) * ANNOTATOR_HISTOGRAM_BINS / 100.0
     bin_index = np.clip(bin_positions, 0, bin_count - 1).astype(np.intp)
     return {
-        int(one): np.bincount(bin_index[annotator_ids == one], minlength=bin_count).tolist()
-        for one in np.unique(annotator_ids)
+        int(number): np.bincount(bin_index[annotator_ids == number], minlength=bin_count).tolist()
+        for number in np.unique(annotator_ids)
     }
 
 
 async def list_decisions_about_annotator(
     connection: AsyncConnection, campaign_id: int, annotator_name: str
 ) -> Sequence[Row[Any]]:
-    """Return what was decided about an annotator, by their name on pages, and about their answers, newest first."""
+    """Return the decisions about an annotator, given by their name on pages, and about their answers, newest first."""
     return (
         await connection.execute(LIST_DECISIONS_ABOUT_ANNOTATOR, {"campaign": campaign_id, "name": annotator_name})
     ).all()
@@ -350,7 +383,7 @@ async def list_decisions_about_annotator(
 async def list_answers_of_annotator(
     connection: AsyncConnection, campaign: Any, annotator_id: int, *, limit: int, offset: int = 0
 ) -> list[AnswerLine]:
-    """An annotator's answers, by their row's id, the newest first."""
+    """Return the answers of an annotator, newest first."""
     parameters = {"campaign": campaign.id, "annotator": annotator_id, "limit": limit, "offset": offset}
     design = design_of(criterion_views(campaign)[0])
     return [answer_line(design, row) for row in await connection.execute(LIST_ANSWERS_OF_ANNOTATOR, parameters)]

@@ -1,4 +1,4 @@
-"""API: a campaign’s annotators: what each did and rules found, who is held or excluded; how checks were answered."""
+"""API: annotators of a campaign with their work, findings and decisions, and results of checks."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -25,9 +25,7 @@ router = APIRouter(
     responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
 )
 
-AnnotatorNameOrPseudonym = Annotated[
-    str, PathParameter(max_length=40, description="A7, or the pseudonym that exports have.")
-]
+AnnotatorNameOrPseudonym = Annotated[str, PathParameter(max_length=40, description="A7, or the pseudonym in exports.")]
 AnnotatorLimit = Annotated[int, Query(ge=1, le=1_000)]
 AnnotatorOffset = Annotated[int, Query(ge=0, le=10_000_000)]
 
@@ -39,7 +37,7 @@ class DecisionReason(BaseModel):
 
 
 class AnnotatorBlock(BaseModel):
-    """Why somebody gets no further HITs."""
+    """The reason why an annotator gets no further HITs."""
 
     how: Literal["held", "excluded"] = Field(description="excluded: their answers do not count either.")
     reason: str
@@ -48,7 +46,9 @@ class AnnotatorBlock(BaseModel):
 
 
 class AnnotatorPeerCorrelation(BaseModel):
-    """The correlation with the others' means and its 95 % interval; of labels the share that most others gave too."""
+    """Correlation with the other annotators' means, with its 95 % interval. For labels, the share that most others gave
+    too.
+    """
 
     value: float
     low: float | None
@@ -59,26 +59,28 @@ class Annotator(BaseModel):
     name: str = Field(description="A1 for the first one, as on pages.")
     pseudonym: str = Field(description="As in exports.")
     arrived_at: datetime
-    barred: AnnotatorBlock | None = Field(description="Null for whoever gets HITs and counts.")
+    barred: AnnotatorBlock | None = Field(description="Null if the annotator gets HITs and their answers count.")
     hits_answered: int
-    hits_counted: int = Field(description="Of these, those that no decision leaves out.")
+    hits_counted: int = Field(description="Answered HITs that no decision leaves out.")
     last_answer_at: datetime | None
-    median_seconds: float | None = Field(description="From getting a HIT to its answer; null where nobody knows.")
+    median_seconds: float | None = Field(description="From getting a HIT to its answer; null if unknown.")
     hours: float | None = Field(
-        description="Of work: all of these together, where a HIT that was left open, for more than five times as long "
-        "as usual and more than a minute, counts as a usual one."
+        description="Hours of work. A HIT that was left open, for more than five times the usual time and more than a "
+        "minute, counts as a usual one."
     )
-    pay_per_hour: float | None = Field(description="What these hours paid, in the campaign's currency, if it says.")
+    pay_per_hour: float | None = Field(
+        description="Pay for these hours, in the campaign's currency; null without a pay."
+    )
     with_others: AnnotatorPeerCorrelation | None = Field(
-        description="Null where too little is known; going along is not being right."
+        description="Null where too little is known. Agreeing with others does not mean being right."
     )
-    reliability: float | None = Field(description="0 to 1: the expected correlation with what items are worth.")
-    bias: float | None = Field(description="How much higher they score the same items, in points.")
-    changes: float | None = Field(description="Of a value after it was first given, the mean.")
+    reliability: float | None = Field(description="0 to 1: the expected correlation with the true values of items.")
+    bias: float | None = Field(description="How much higher than others they score the same items, in points.")
+    changes: float | None = Field(description="Mean number of changes of a value after it was first given.")
     histogram: list[int] = Field(description="Values in each tenth of the scale, or of each class.")
-    checks: int = Field(description="Gold and attention items that they answered.")
-    checks_met: int = Field(description="Of these, those that are as expected.")
-    findings: list[str] = Field(description="What rules saw.")
+    checks: int = Field(description="Gold and attention items answered.")
+    checks_met: int = Field(description="Checks answered as expected.")
+    findings: list[str] = Field(description="Findings of rules, as sentences.")
 
     @classmethod
     def from_line(cls, line: annotators.AnnotatorLine, comparison: AnnotatorComparison) -> "Annotator":
@@ -111,7 +113,7 @@ class Annotator(BaseModel):
 
 class Annotators(BaseModel):
     total: int
-    comparing: bool = Field(description="Whether newer answers than `with_others` to `bias` know are being compared.")
+    comparing: bool = Field(description="Whether `with_others` to `bias` are being updated with newer answers.")
     annotators: list[Annotator]
 
 
@@ -119,9 +121,9 @@ class AnswerOfAnnotator(BaseModel):
     number: int = Field(description="`seq` in the export of responses.")
     received_at: datetime
     seconds: float | None
-    judged: list[tuple[str, str]] = Field(description="Pairs of an item's id and what was said of it, as presented.")
-    counts: bool = Field(description="False where it, or its annotator, is excluded, or where it was taken back.")
-    excluded: str | None = Field(description="Why, and by whom, where it is excluded by itself.")
+    judged: list[tuple[str, str]] = Field(description="Pairs of an item's id and the answer about it, as presented.")
+    counts: bool = Field(description="False if the answer or its annotator is excluded, or if it was taken back.")
+    excluded: str | None = Field(description="Why and by whom this answer alone was excluded.")
     withdrawn: bool
 
 
@@ -137,7 +139,9 @@ async def list_annotators(
     offset: AnnotatorOffset = 0,
     rising: bool = False,
 ) -> Annotators:
-    """A campaign's annotators with what each did; of all columns but the name, who has most comes first."""
+    """Return a campaign's annotators with a summary of their work. Sorted by name, A1 comes first; otherwise the
+    largest value does.
+    """
     campaign = await load_campaign_by_slug(connection, slug)
     lines = await annotators.list_annotator_lines(
         connection, campaign, sorting=sort, rising=rising, limit=limit, offset=offset, median_seconds=medians
@@ -154,7 +158,7 @@ async def list_annotators(
 async def get_annotator(
     connection: Transaction, comparisons: Comparisons, slug: str, annotator: AnnotatorNameOrPseudonym
 ) -> Annotator:
-    """One of them."""
+    """Return one annotator."""
     campaign = await load_campaign_by_slug(connection, slug)
     annotator_id = await find_annotator_id(connection, campaign, annotator)
     (line,) = await annotators.list_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
@@ -169,7 +173,7 @@ async def list_answers(
     limit: AnnotatorLimit = 100,
     offset: AnnotatorOffset = 0,
 ) -> list[AnswerOfAnnotator]:
-    """An annotator's answers, the newest first; of several criteria, by the first."""
+    """Return an annotator's answers, newest first; with several criteria, the values of the first one."""
     campaign = await load_campaign_by_slug(connection, slug)
     annotator_id = await find_annotator_id(connection, campaign, annotator)
     lines = await annotators.list_answers_of_annotator(connection, campaign, annotator_id, limit=limit, offset=offset)
@@ -207,10 +211,10 @@ async def act_on_annotator(
     body: DecisionReason,
     now: Now,
 ) -> None:
-    """Hold an annotator (no further HITs), exclude them (no answer counts either), and take that back.
+    """Hold an annotator (no further HITs), exclude them (their answers stop counting too), or undo either.
 
-    Replies when the posteriors follow the decision; people go on answering meanwhile. The decision stands from its
-    beginning on, also if the reply does not arrive.
+    The reply comes when the posteriors include the decision; annotation continues meanwhile. The decision is valid from
+    the start, even if the reply does not arrive.
     """
     revise_posteriors = await actions.decide_on_annotator(
         database, slug, annotator, action, reason=body.reason, now=now
@@ -238,23 +242,23 @@ async def act_on_answer(
     body: DecisionReason,
     now: Now,
 ) -> None:
-    """Leave one answer out by its number, `seq` in the export of responses, or take it in again."""
+    """Exclude one answer by its number (`seq` in the export of responses), or restore it."""
     revise_posteriors = await actions.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
     await revise_posteriors()
 
 
 class FindingOfRule(BaseModel):
-    """What a rule saw of an annotator, and did; kept as it was then."""
+    """A finding of a rule about an annotator, stored as it was at that time."""
 
     id: int
-    annotator: str = Field(description="A1, A2, ..., as pages call them.")
+    annotator: str = Field(description="A1, A2, ..., as on pages.")
     pseudonym: str = Field(description="As in exports.")
     rule: str
     action: str = Field(description="warn, hold or exclude.")
-    seen: dict[str, float] = Field(description="What it saw, in numbers by name.")
+    seen: dict[str, float] = Field(description="Measured numbers by name.")
     said: str = Field(description="The same as a sentence for people.")
     found_at: datetime
-    barred: str | None = Field(description="Where the annotator stands now: held, excluded, or null.")
+    barred: str | None = Field(description="The annotator's state now: held, excluded, or null.")
 
 
 class CheckItemSummary(BaseModel):
@@ -272,7 +276,7 @@ class CheckItemSummary(BaseModel):
 
 @router.get("/findings", responses=document_refusals({404: "`campaign_not_found`"}))
 async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule]:
-    """The newest 200 findings, newest first."""
+    """Return the newest 200 findings, newest first."""
     campaign = await load_campaign_by_slug(connection, slug)
     rows = await listings.list_findings(connection, campaign.id)
     return [FindingOfRule(annotator=row.name, **row._asdict()) for row in rows]
@@ -280,7 +284,7 @@ async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule
 
 @router.get("/checks", responses=document_refusals({404: "`campaign_not_found`"}))
 async def get_checks(connection: Transaction, slug: str) -> list[CheckItemSummary]:
-    """All gold and attention items, with how often they were failed."""
+    """Return all gold and attention items, with how often annotators failed them."""
     return [
         CheckItemSummary(**asdict(line))
         for line in await listings.list_check_lines(connection, await load_campaign_by_slug(connection, slug))

@@ -1,4 +1,4 @@
-"""What rules know of one annotator, in arrays; pure."""
+"""Behaviour of one annotator as arrays, the input of rules; pure."""
 
 from dataclasses import dataclass, field
 from math import nan
@@ -14,14 +14,24 @@ MetFlags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorBehaviour:
-    """How one annotator answers: J judgments in H answers, as they came, those of a HIT as presented.
+    """How one annotator answers: J judgments in H answers, in order of time; judgments of a HIT as presented.
 
-    yields, classes: of the campaign's way of asking; classes is 0 where values are none. ties: whether equal values say
-    that two items are equal. hit: (J,) 0 to H - 1. item: (J,). share: (J,) of the scale, 0 to 1; of unordered classes
-    the number of the class. others: (J,) the mean of the others' shares for the item; of unordered classes the one that
-    most of them chose. company: (J,) how many others judged the item; `others` is NaN where nobody did.
-    seconds: (H,) from getting the HIT to its answer, NaN where nobody knows. gold, attention: (G,), (A,) whether each
-    check was met. at_random: the probability that the update law gives to answers at random, NaN where it learns none.
+    Attributes:
+        yields: Kind of judgments that the campaign's design yields.
+        classes: Number of classes; 0 for other kinds of answers.
+        ties: Whether equal values mean that two items are equal.
+        hit: Index of the judgment's HIT, (J,), 0 to H - 1.
+        item: Item number, (J,).
+        share: Position on the scale, (J,), 0 to 1; for unordered classes the number of the class.
+        others: Mean of the others' shares for the item, (J,); for unordered classes the class that most of them chose.
+            NaN
+            where no other annotator judged the item.
+        company: Number of other annotators who judged the item, (J,).
+        seconds: Time from getting the HIT to its answer, (H,); NaN where unknown.
+        gold_met: Whether each gold item was met, (G,).
+        attention_met: Whether each attention item was met, (A,).
+        random_answer_probability: Probability of answering at random by the update law; NaN where the law learns none.
+
     """
 
     yields: JudgmentKind
@@ -39,5 +49,5 @@ class AnnotatorBehaviour:
 
     @property
     def hit_starts(self) -> Integers:
-        """Where each HIT that judges something begins, and at last J."""
+        """Index of the first judgment of each HIT that has any, followed by J."""
         return np.append(np.flatnonzero(np.diff(self.hit, prepend=-1)), len(self.hit)).astype(np.intp)

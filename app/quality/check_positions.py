@@ -1,7 +1,7 @@
-"""Checks among the items of a HIT: where they stand, and their answers apart from the others; pure.
+"""Positions of checks among the items of a HIT, and separation of their answers from the others; pure.
 
-A check stands under the number of an item that the HIT does not show, another one in every HIT. So nothing in a page's
-source tells it from an item of the campaign.
+A check is shown under the number of an item that the HIT does not show, a different one in every HIT. So nothing in a
+page's source distinguishes it from an item of the campaign.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,8 +13,13 @@ T = TypeVar("T")
 
 
 class PlacedCheck(NamedTuple):
-    """A check in a HIT: its place as presented, 0 for the first; its number among the checks; the number under which
-    it stands.
+    """A check in a HIT.
+
+    Attributes:
+        place: Position as presented, 0 for the first.
+        check_number: Number among the campaign's checks.
+        shown_number: Item number under which the page shows the check.
+
     """
 
     place: int
@@ -29,11 +34,19 @@ def place_checks(
     rng: np.random.Generator,
     read_numbers: Collection[int] = (),
 ) -> list[PlacedCheck] | None:
-    """Checks at random places among the items of a HIT, which are numbers below `count`, under numbers of other items;
-    None where there are too few.
+    """Place checks at random among the items of a HIT, under numbers of other items.
 
-    seen: numbers under which somebody has read other texts, taken last: by them they would know a check when they see
-    it.
+    Args:
+        check_numbers: The checks to place.
+        item_numbers: The items of the HIT, numbers below `item_count`.
+        item_count: Number of items in the campaign.
+        rng: Source of the random places and numbers.
+        read_numbers: Numbers under which the annotator has read other texts. They are taken last, since the annotator
+            could recognize a check by them.
+
+    Returns:
+        The checks by place; None if too few item numbers are free.
+
     """
     candidates = (
         rng.integers(0, item_count, 20 + 4 * (len(item_numbers) + len(check_numbers))).tolist() if item_count else []
@@ -47,7 +60,7 @@ def place_checks(
 
 
 def presented_sequence(items: Sequence[T], placed_checks: Sequence[PlacedCheck], checks: Mapping[int, T]) -> list[T]:
-    """What is known of items, and of checks by their numbers, in the order in which they are shown."""
+    """Return entries of items, with entries of checks inserted at the places where they are shown."""
     shown = list(items)
     for placed_check in placed_checks:
         shown.insert(placed_check.place, checks[placed_check.check_number])
@@ -55,13 +68,13 @@ def presented_sequence(items: Sequence[T], placed_checks: Sequence[PlacedCheck],
 
 
 def presented_numbers(item_numbers: Sequence[int], placed_checks: Sequence[PlacedCheck]) -> list[int]:
-    """The numbers under which items and checks stand in a page, as presented."""
+    """Return the numbers under which a page shows items and checks, as presented."""
     return presented_sequence(
-        item_numbers, placed_checks, {one.check_number: one.shown_number for one in placed_checks}
+        item_numbers, placed_checks, {placed.check_number: placed.shown_number for placed in placed_checks}
     )
 
 
 def drop_checks(values: Sequence[T], placed_checks: Sequence[PlacedCheck]) -> list[T]:
-    """Of what there is of all that was shown, that of the items."""
-    places = {one.place for one in placed_checks}
+    """Keep the entries that belong to items, dropping checks."""
+    places = {placed.place for placed in placed_checks}
     return [value for place, value in enumerate(values) if place not in places]

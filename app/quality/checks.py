@@ -1,5 +1,5 @@
-"""Gold and attention items: kept apart from the items of a campaign, with numbers of their own, so that no score, law,
-export or rule of selection ever meets one.
+"""Gold and attention items. They are stored apart from a campaign's items, with numbers of their own, so that no score,
+law, export or selection rule ever meets one.
 """
 
 import json
@@ -19,7 +19,7 @@ from app.quality.check_positions import PlacedCheck
 from app.quality.expected_answers import ExpectedAnswer, feedback, impossibility_reasons
 
 CheckKind = Literal["gold", "attention"]
-MIN_HIT_ITEMS_FOR_ONE_CHECK = 3  # items of a HIT of which a check can take the place of one
+MIN_HIT_ITEMS_FOR_ONE_CHECK = 3  # in smaller HITs a single check would stand out
 
 LIST_UNSEEN_CHECKS = text("""
     SELECT number, external_id, shown, expected FROM check_items i WHERE i.campaign_id = :campaign AND NOT EXISTS (
@@ -44,7 +44,7 @@ STORE_CHECK_ANSWERS = text("""
     FROM unnest(CAST(:numbers AS int[]), CAST(:values AS float8[])) AS answer (number, value)
 """)
 
-# Whoever changes an answer sees it as they left it, or what stayed would be known for a check.
+# An annotator who changes an answer sees it as they left it: a value that came back would reveal a check.
 CHANGE_CHECK_ANSWERS = text("""
     UPDATE check_answers a SET changed_to = answer.value
     FROM unnest(CAST(:numbers AS int[]), CAST(:values AS float8[])) AS answer (number, value)
@@ -64,7 +64,9 @@ LIST_CHECK_ANSWERS = text("""
 
 
 class CheckItem(Record):
-    """A check: its number among a campaign's checks, the researcher's id, what annotators see, what is expected."""
+    """A check: its number among the campaign's checks, the researcher's id, the text that annotators see, and the
+    expected answer as JSON.
+    """
 
     number: int
     external_id: str
@@ -73,7 +75,7 @@ class CheckItem(Record):
 
 
 class CheckPlace(Record):
-    """Where a check stands in a HIT, as `MixedIn` has it."""
+    """The position of a check in a HIT, as in `PlacedCheck`."""
 
     place: int
     check_number: int
@@ -81,7 +83,7 @@ class CheckPlace(Record):
 
 
 class CheckOutcome(NamedTuple):
-    """Whether an annotator, by their row's id, met a check; of an order, those that were shown together."""
+    """Whether an annotator met a check, or the order of several checks that were shown together."""
 
     annotator_id: int
     kind: CheckKind
@@ -90,37 +92,39 @@ class CheckOutcome(NamedTuple):
 
 
 def checks_per_hit(campaign: Any) -> int:
-    """How many checks stand in a HIT that has some: one in the place of an item; all, where each HIT shows too few, or
-    the answer is about their order.
+    """Return how many checks a HIT has if it has any: one in the place of an item, or only checks if HITs are too small
+    for that or if the answer is an order.
     """
     fills_whole_hit = design_of(campaign).value_kind == "order" or campaign.items_per_hit < MIN_HIT_ITEMS_FOR_ONE_CHECK
     return campaign.items_per_hit if fills_whole_hit else 1
 
 
 def refuse_if_checks_do_not_fit(campaign: Any) -> None:
-    """Raises `Conflict` (`no_checks_here`) where no check can stand among the items, with what to do."""
+    """Raise `Conflict` (`no_checks_here`) with advice if this campaign's HITs cannot show checks."""
     if campaign.segment_count:
-        reason = "what is shown are outputs of systems, and a check has none"
+        reason = "it shows outputs of systems, and a check has none"
     elif campaign.criteria:
-        reason = "several criteria are asked about, and what is expected is about one"
+        reason = "it asks about several criteria, and an expected answer is about one"
     elif design_of(campaign).always_shown:
-        reason = "every HIT shows the same item beside another one, and how a check compares with that is not known"
+        reason = "every HIT compares an item with the same fixed item, and the expected result for a check is unknown"
     elif campaign.selection != "streaming":
         reason = "iterations plan which items are shown together; choose streaming for checks"
     elif campaign.source_column or campaign.reference_column:
-        reason = "a source or a reference stands beside items, and checks have none; put it into the text of the items"
+        reason = "its items come with a source or reference, and checks have none; put it into the text of the items"
     else:
         return
     raise Conflict(f"“{campaign.name}” takes no checks: {reason}. Nothing was changed.", code="no_checks_here")
 
 
 async def refuse_impossible_checks(connection: AsyncConnection, campaign: Any) -> None:
-    """Raises `Conflict` (`expected_impossible`) where the design, chosen since, has no answer that a check expects."""
+    """Raise `Conflict` (`expected_impossible`) if a check expects an answer that the design, chosen since, does not
+    have.
+    """
     for row in await connection.execute(LIST_EXPECTED_ANSWERS, {"campaign": campaign.id}):
         for problem in impossibility_reasons(design_of(campaign), ExpectedAnswer.model_validate(row.expected)):
             raise Conflict(
-                f"Nobody can meet the check “{row.external_id}”: {problem}. Upload the items with their checks anew, "
-                "in the place of those that are there.",
+                f"No answer can meet the check “{row.external_id}”: {problem}. Upload the items and checks again to "
+                "replace the present ones.",
                 code="expected_impossible",
             )
 
@@ -128,8 +132,8 @@ async def refuse_impossible_checks(connection: AsyncConnection, campaign: Any) -
 async def draw_unseen_checks(
     connection: Driver, campaign: Any, annotator_id: int, rng: np.random.Generator
 ) -> list[CheckItem]:
-    """So many checks as a HIT has, of those that an annotator has not answered, in random order; none where there are
-    too few of them, or no order is expected of any two.
+    """Draw the checks of one HIT at random from the checks that an annotator has not answered. Return none if too few
+    are left, or, for orders, if all have the same place.
     """
     rows = await fetch_rows(
         connection, LIST_UNSEEN_CHECKS, {"campaign": campaign.id, "annotator": annotator_id}, CheckItem
@@ -142,27 +146,27 @@ async def draw_unseen_checks(
 
 
 def put_different_places_first(checks: Sequence[CheckItem], count: int) -> list[CheckItem]:
-    """The same so that the first ones do not all have the same place; none where all have."""
-    same_place = [one for one in checks if one.expected["place"] == checks[0].expected["place"]] if checks else []
-    other_places = [one for one in checks if one.expected["place"] != checks[0].expected["place"]] if checks else []
+    """Reorder checks so that the first two have different places; return none if all have the same place."""
+    same_place = [check for check in checks if check.expected["place"] == checks[0].expected["place"]]
+    other_places = [check for check in checks if check.expected["place"] != checks[0].expected["place"]]
     return [same_place[0], other_places[0], *same_place[1:count], *other_places[1:]] if other_places else []
 
 
 async def load_checks_of_hit(
     connection: Driver, campaign_id: int, hit_id: int | None
 ) -> tuple[list[PlacedCheck], dict[int, CheckItem]]:
-    """The checks in a HIT, where they stand and by their numbers."""
+    """Return the placed checks of a HIT, and the checks by number."""
     placed_checks = await load_placed_checks(connection, campaign_id, hit_id)
     if not placed_checks:
         return placed_checks, {}
-    parameters = {"campaign": campaign_id, "numbers": [one.check_number for one in placed_checks]}
+    parameters = {"campaign": campaign_id, "numbers": [placed.check_number for placed in placed_checks]}
     return placed_checks, {
         row.number: row for row in await fetch_rows(connection, LOAD_CHECKS_BY_NUMBER, parameters, CheckItem)
     }
 
 
 async def load_placed_checks(connection: Driver, campaign_id: int, hit_id: int | None) -> list[PlacedCheck]:
-    """Where checks stand in a HIT."""
+    """Return the positions of the checks in a HIT."""
     rows = await fetch_rows(connection, LIST_CHECK_PLACES, {"campaign": campaign_id, "hit": hit_id}, CheckPlace)
     return [PlacedCheck(row.place, row.check_number, row.stands_for) for row in rows]
 
@@ -170,7 +174,9 @@ async def load_placed_checks(connection: Driver, campaign_id: int, hit_id: int |
 async def store_check_answers(
     connection: Driver, parameters: Mapping[str, Any], placed_checks: Sequence[PlacedCheck], values: Sequence[float]
 ) -> None:
-    """What an annotator said of the checks of a HIT, of all that it showed, in the transaction of the answer."""
+    """Store an annotator's answers to the checks of a HIT, in the transaction of the answer. `values` has an entry for
+    all items and checks shown.
+    """
     await execute_statement(
         connection, STORE_CHECK_ANSWERS, {**parameters, **check_answer_arrays(placed_checks, values)}
     )
@@ -179,7 +185,7 @@ async def store_check_answers(
 async def change_check_answers(
     connection: Driver, parameters: Mapping[str, Any], placed_checks: Sequence[PlacedCheck], values: Sequence[float]
 ) -> None:
-    """The same when an answer is changed: what was said first counts on."""
+    """Store changed answers to the checks of a HIT. The first answers continue to count."""
     await execute_statement(
         connection, CHANGE_CHECK_ANSWERS, {**parameters, **check_answer_arrays(placed_checks, values)}
     )
@@ -187,28 +193,30 @@ async def change_check_answers(
 
 def check_answer_arrays(placed_checks: Sequence[PlacedCheck], values: Sequence[float]) -> dict[str, list[Any]]:
     return {
-        "numbers": [one.check_number for one in placed_checks],
-        "values": [values[one.place] for one in placed_checks],
+        "numbers": [placed.check_number for placed in placed_checks],
+        "values": [values[placed.place] for placed in placed_checks],
     }
 
 
 async def load_check_outcomes(
     connection: AsyncConnection, campaign: Any, annotator_ids: Sequence[int] | None = None
 ) -> list[CheckOutcome]:
-    """All checks that annotators answered, in the order of their answers, by what is expected now. those: only these
-    annotators, by their rows' ids.
+    """Return the outcomes of all answered checks in order of time, by what is expected now; only of these annotators if
+    `annotator_ids` is given.
     """
     if not campaign.has_checks:
         return []
     rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": annotator_ids})).all()
     design = design_of(campaign)
     return [
-        met for _, hit in groupby(rows, key=lambda row: row.hit_id) for met in check_outcomes_of_hit(design, list(hit))
+        outcome
+        for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)
+        for outcome in check_outcomes_of_hit(design, list(hit_rows))
     ]
 
 
 def check_outcomes_of_hit(design: Design, rows: Sequence[Any]) -> list[CheckOutcome]:
-    """Of the checks of one HIT."""
+    """Return the outcomes of the checks of one HIT."""
     expected = [ExpectedAnswer.model_validate(row.expected) for row in rows]
     feedbacks = feedback(design, expected, [row.value for row in rows])
     check_numbers = tuple(row.check_number for row in rows)
@@ -224,5 +232,5 @@ def check_outcomes_of_hit(design: Design, rows: Sequence[Any]) -> list[CheckOutc
 
 
 def placed_checks_json(placed_checks: Sequence[PlacedCheck]) -> str | None:
-    """As a lease takes them, JSON; None for none."""
-    return json.dumps([list(one) for one in placed_checks]) if placed_checks else None
+    """Return the checks as JSON, as leases store them; None if there are none."""
+    return json.dumps([list(placed) for placed in placed_checks]) if placed_checks else None

@@ -1,11 +1,11 @@
-"""Who goes on, and whose answers count: decided by a researcher, or by a rule, with a reason.
+"""Decisions on annotators and answers, made by a researcher or a rule, with a reason.
 
-Hold: no further HITs, and all answers count. Exclude: no further HITs, and no answer counts. Release and restore take
-that back. One answer can be excluded, too, and its annotator goes on. Answers stay in the record, and posteriors follow
-with `revisions.revise`, which whoever decides calls after the transaction. `by`: who it is, if neither the request nor
-the command says so.
+Hold: the annotator gets no further HITs, and their answers count. Exclude: no further HITs, and none of their answers
+counts. Release and restore undo these. A single answer can be excluded too; its annotator continues. Answers stay in
+the record. Posteriors follow with `revisions.revise_posteriors`, which the caller runs after the transaction. `actor`
+names the decider where neither the request nor the command does.
 
-Who decides first is decided by the annotator's row. HITs are locked before it, as everywhere.
+The annotator's row decides between concurrent decisions. HITs are locked before it, as everywhere.
 """
 
 import re
@@ -23,9 +23,9 @@ from app.record.revisions import LOCK_CAMPAIGN_FOR_DECISION, record_decision
 BlockedState = Literal["held", "excluded"]
 
 ANNOTATOR_NAME_PATTERN = re.compile(r"A[1-9][0-9]{0,9}")
-MAX_REASON_CHARACTERS = 500  # characters
+MAX_REASON_CHARACTERS = 500
 
-# Others can have what they hold; who is let in again finds it as it was, if nobody needed it.
+# Others can get these HITs. A released annotator gets a HIT back as it was if nobody took it.
 RELEASE_LEASES_OF_ANNOTATOR = text("""
     UPDATE hits SET expires_at = statement_timestamp()
     WHERE campaign_id = :campaign AND id = ANY(ARRAY(
@@ -43,7 +43,7 @@ UNBLOCK_ANNOTATOR = text("""
     WHERE campaign_id = :campaign AND id = :annotator AND barred = :before
 """)
 
-# With their name: A1, A2, ... in the order of their first arrival.
+# Names are A1, A2, ... in the order of first arrival.
 LOAD_BLOCKED_STATE = text("""
     SELECT a.barred, 'A' || (SELECT count(*) FROM annotators o WHERE o.campaign_id = a.campaign_id AND o.id <= a.id)
            AS name
@@ -73,10 +73,13 @@ async def hold_annotator(
     now: datetime,
     actor: Actor | None = None,
 ) -> None:
-    """No further HITs for an annotator, by their row's id; what they hold goes back. Their answers count.
+    """Stop giving HITs to an annotator and return their open HITs to others. Their answers still count.
 
-    Raises `Invalid` (`reason_missing`, `reason_too_long`), `NotFound` (`annotator_not_found`), and `Conflict`
-    (`already_held`, `already_excluded`).
+    Raises:
+        Invalid: `reason_missing`, `reason_too_long`.
+        NotFound: `annotator_not_found`.
+        Conflict: `already_held`, `already_excluded`.
+
     """
     await block_annotator(
         connection, campaign, annotator_id, "held", allowed_states=[""], reason=reason, actor=actor, now=now
@@ -90,10 +93,10 @@ async def release_annotator(
     annotator_id: int,
     *,
     reason: str,
-    now: datetime,  # noqa: ARG001  (all are called alike)
+    now: datetime,  # noqa: ARG001  (all decision functions take it)
     actor: Actor | None = None,
 ) -> None:
-    """Whom `hold` stopped goes on. Raises the same, and `Conflict` (`not_held`)."""
+    """Let a held annotator continue. Raises as `hold_annotator` does, plus `Conflict` (`not_held`)."""
     await unblock_annotator(connection, campaign, annotator_id, "held", reason)
     await log_decision(connection, "answers.release", campaign, annotator_id, reason=reason, actor=actor)
 
@@ -107,9 +110,10 @@ async def exclude_annotator(
     now: datetime,
     actor: Actor | None = None,
 ) -> int:
-    """No further HITs for an annotator, held or not, and none of their answers counts; the number of the decision.
+    """Stop giving HITs to an annotator, held or not, and make their answers count no more. Return the decision's
+    number.
 
-    Raises what `hold` raises, but no `already_held`.
+    Raises as `hold_annotator` does, except `already_held`.
     """
     await block_annotator(
         connection, campaign, annotator_id, "excluded", allowed_states=["", "held"], reason=reason, actor=actor, now=now
@@ -137,8 +141,8 @@ async def restore_annotator(
     now: datetime,
     actor: Actor | None = None,
 ) -> int:
-    """Whom `exclude` left out goes on, and their answers count again, but those that were excluded one by one; the
-    number of the decision. Raises the same, and `Conflict` (`not_excluded`).
+    """Let an excluded annotator continue, and make their answers count again, except answers that were excluded one by
+    one. Return the decision's number. Raises as `exclude_annotator` does, plus `Conflict` (`not_excluded`).
     """
     await unblock_annotator(connection, campaign, annotator_id, "excluded", reason)
     seq = await record_decision(
@@ -164,10 +168,15 @@ async def exclude_answer(
     now: datetime,
     actor: Actor | None = None,
 ) -> int:
-    """One answer, by its number, counts no more; the number of the decision.
+    """Make one answer, given by its number, count no more. Return the decision's number.
 
-    Of somebody who is excluded, it does not count after they are restored either. Raises `Invalid` as `hold` does,
-    `NotFound` (`response_not_found`), and `Conflict` (`already_excluded`, `answer_withdrawn`).
+    If its annotator is excluded, the answer stays excluded after they are restored.
+
+    Raises:
+        Invalid: As `hold_annotator` does.
+        NotFound: `response_not_found`.
+        Conflict: `already_excluded`, `answer_withdrawn`.
+
     """
     answer_state = await lock_answer_state(connection, campaign, answer_number, reason)
     if answer_state.last == "exclude":
@@ -203,9 +212,9 @@ async def restore_answer(
     now: datetime,
     actor: Actor | None = None,
 ) -> int:
-    """One answer that was excluded counts again, as soon as its annotator does; the number of the decision.
+    """Make an excluded answer count again, as soon as its annotator's answers do. Return the decision's number.
 
-    Raises the same as `exclude_answer`, but `not_excluded` in the place of `already_excluded`.
+    Raises as `exclude_answer` does, with `not_excluded` instead of `already_excluded`.
     """
     answer_state = await lock_answer_state(connection, campaign, answer_number, reason)
     if answer_state.last != "exclude":
@@ -238,8 +247,8 @@ async def restore_answer(
 
 
 async def find_annotator_id(connection: AsyncConnection, campaign: Row[Any], name_or_pseudonym: str) -> int:
-    """The row's id of an annotator by their name, such as A7, or by their pseudonym in exports. Raises `NotFound`
-    (`annotator_not_found`).
+    """Return the id of an annotator, given by their name on pages, such as A7, or by their pseudonym in exports. Raises
+    `NotFound` (`annotator_not_found`).
     """
     parameters: dict[str, Any] = {"campaign": campaign.id, "name": name_or_pseudonym}
     statement = FIND_ANNOTATOR_BY_PSEUDONYM
@@ -292,7 +301,7 @@ async def unblock_annotator(
 
 
 async def load_blocked_state(connection: AsyncConnection, campaign: Row[Any], annotator_id: int) -> Row[Any]:
-    """How an annotator is barred, if so, and their name. Raises `NotFound` (`annotator_not_found`)."""
+    """Return how an annotator is blocked, if they are, and their name. Raises `NotFound` (`annotator_not_found`)."""
     parameters = {"campaign": campaign.id, "annotator": annotator_id}
     blocked_state: Row[Any] | None = (await connection.execute(LOAD_BLOCKED_STATE, parameters)).one_or_none()
     if blocked_state is None:
@@ -303,7 +312,7 @@ async def load_blocked_state(connection: AsyncConnection, campaign: Row[Any], an
 async def lock_answer_state(
     connection: AsyncConnection, campaign: Row[Any], answer_number: int, reason: str
 ) -> Row[Any]:
-    """Whose answer it is, and the last decision about it, which stays so until the transaction ends."""
+    """Return an answer's annotator and the last decision about it, locked until the transaction ends."""
     validated_reason(reason)
     await connection.execute(LOCK_CAMPAIGN_FOR_DECISION, {"campaign": campaign.id})
     parameters = {"campaign": campaign.id, "number": answer_number}
@@ -312,7 +321,7 @@ async def lock_answer_state(
         raise answer_not_found(campaign, answer_number)
     if answer_state.last == "withdraw":
         raise Conflict(
-            f"The annotator took answer {answer_number} back, and another one counts in its place. Nothing was changed.",
+            f"The annotator replaced answer {answer_number}, and the new answer counts. Nothing was changed.",
             code="answer_withdrawn",
         )
     return answer_state
@@ -321,7 +330,7 @@ async def lock_answer_state(
 async def require_answer_by_annotator(
     connection: AsyncConnection, campaign: Row[Any], annotator_id: int, answer_number: int
 ) -> None:
-    """Raises `NotFound` (`response_not_found`) for an answer of somebody else."""
+    """Raise `NotFound` (`response_not_found`) unless the answer is this annotator's."""
     parameters = {"campaign": campaign.id, "number": answer_number}
     answer_state = (await connection.execute(LOAD_ANSWER_STATE, parameters)).one_or_none()
     if answer_state is None or answer_state.annotator != annotator_id:
@@ -342,24 +351,25 @@ async def log_decision(
     actor: Actor | None,
     **details: int,
 ) -> None:
-    """A line in the audit log."""
+    """Write the decision to the audit log."""
     name = (await load_blocked_state(connection, campaign, annotator_id)).name
     await log_change(connection, action, campaign, about=name, after={**details, "reason": reason.strip()}, actor=actor)
 
 
 def actor_name(actor: Actor | None) -> str:
-    """Who decides; None: whoever the request or the command says."""
+    """Return the decider's name; without `actor`, the person behind the request or command."""
     return (actor or CURRENT_ACTOR.get()).name
 
 
 def validated_reason(reason: str) -> str:
-    """Raises `Invalid` (`reason_missing`, `reason_too_long`)."""
+    """Return the reason without surrounding blanks. Raises `Invalid` (`reason_missing`, `reason_too_long`)."""
     stripped = reason.strip()
     if not stripped:
-        raise Invalid("Please say why: others will want to know. Nothing was changed.", code="reason_missing")
+        raise Invalid("Please give a reason. Nothing was changed.", code="reason_missing")
     if len(stripped) > MAX_REASON_CHARACTERS:
         raise Invalid(
-            f"A reason has {MAX_REASON_CHARACTERS} characters at most. Nothing was changed.", code="reason_too_long"
+            f"Shorten the reason to at most {MAX_REASON_CHARACTERS} characters. Nothing was changed.",
+            code="reason_too_long",
         )
     return stripped
 

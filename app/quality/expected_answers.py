@@ -1,7 +1,6 @@
-"""What a researcher expects of an answer: of each item a score, a class or its place in an order; pure.
+"""Expected answers of checks: a score, a class or a place in an order for each item; pure.
 
-An expectation is about the values of one HIT as they are stored, by one criterion. Items of which nothing is expected
-have none, and may have any value.
+An expectation is about the stored values of one HIT for one criterion. Items without an expectation may have any value.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,10 +14,10 @@ from app.designs.number_parsing import parse_nonnegative_int, parse_strict_decim
 from app.errors import Invalid, join_names, shorten_echo, shorten_names
 from app.field_flags import InputModel
 
-DEFAULT_TOLERANCE_POINTS = 15.0  # of a tolerance where nobody chooses
-DEFAULT_TOLERANCE_FACTOR = 2.0  # of ratios: twice as much, or half
-LABEL_SEPARATOR = "|"  # between labels of which each will do
-PLACE_PREFIX = "#"  # begins a place where a number alone would be a score
+DEFAULT_TOLERANCE_POINTS = 15.0
+DEFAULT_TOLERANCE_FACTOR = 2.0  # ratios between half and twice the expected one
+LABEL_SEPARATOR = "|"  # between alternative labels
+PLACE_PREFIX = "#"  # marks a place where a number alone would be a score
 MAX_PLACE = 10
 
 FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
@@ -26,12 +25,17 @@ ExpectedLabel = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
 class ExpectedAnswer(InputModel):
-    """What is expected of one item: one of a value, labels, or a place.
+    """The expected answer for one item: exactly one of a value, labels, or a place.
 
-    value: a score in points or a ratio; tolerance: how far from it an answer may be, in points, or as a factor of at
-    least 1. labels: the classes of which each will do; tolerance: of ordered ones, how many steps from one of them.
-    place: 1 for the best among the items of the HIT that have one; of items with the same place nothing is expected
-    of their order.
+    Attributes:
+        value: A score in points, or a ratio.
+        tolerance: Largest difference from `value` in points, or the factor, at least 1, for ratios. For ordered
+            classes,
+            the largest number of steps from one of the labels.
+        labels: Classes that are accepted.
+        place: 1 for the best among the items of the HIT that have a place. No order is expected of items with equal
+            places.
+
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,18 +47,25 @@ class ExpectedAnswer(InputModel):
 
     @model_validator(mode="after")
     def check_one_expectation(self) -> Self:
-        """Raises ValueError."""
+        """Raise `ValueError` unless exactly one of value, labels and place is given."""
         if (self.value is not None) + bool(self.labels) + (self.place is not None) != 1:
             raise ValueError("give one of value, labels and place")
         return self
 
 
 class Feedback(NamedTuple):
-    """What was expected of one item, or of the order of all that have a place, and whether the answer is so.
+    """Expectation for one item, or for the order of all items with a place, and whether the answer meets it.
 
-    position: of the item, 0 for the first as presented; of an order, of the first that has a place. unjudged: the item
-    was said to be one that cannot be judged. lowest, highest: of a score. labels: of a class, each of which will do.
-    order: positions of the items, the best first; those that share a place stand together.
+    Attributes:
+        kind: Kind of expectation.
+        position: Position of the item, 0 for the first as presented; for an order, of the first item with a place.
+        met: Whether the answer meets the expectation.
+        unjudged: Whether the annotator could not judge the item.
+        lowest: Lowest accepted score.
+        highest: Highest accepted score.
+        labels: Accepted classes.
+        order: Positions of the items, the best first; items with equal places are grouped.
+
     """
 
     kind: Literal["score", "class", "order"]
@@ -68,18 +79,24 @@ class Feedback(NamedTuple):
 
 
 def meets_expectations(design: Design, expected: Sequence[ExpectedAnswer | None], values: Sequence[float]) -> bool:
-    """Whether the stored values of a HIT's items are as expected of each, in the same order."""
-    return all(one.met for one in feedback(design, expected, values))
+    """Return whether the stored values of a HIT's items meet all expectations, given in the same order."""
+    return all(item_feedback.met for item_feedback in feedback(design, expected, values))
 
 
 def feedback(design: Design, expected: Sequence[ExpectedAnswer | None], values: Sequence[float]) -> list[Feedback]:
-    """What was expected of the items of a HIT, in their order; of places together, last.
+    """Return the feedback on the items of a HIT in their order, followed by the feedback on their order.
 
-    values: as stored, NaN of an item that cannot be judged. Lengths are equal.
+    Args:
+        design: The campaign's design.
+        expected: The expectation for each item, None without one.
+        values: The stored values, as many; NaN for an item that cannot be judged.
+
     """
     pairs = enumerate(zip(expected, values, strict=True))
     feedbacks = [
-        feedback_on_item(design, position, one, value) for position, (one, value) in pairs if one and one.place is None
+        feedback_on_item(design, position, expectation, value)
+        for position, (expectation, value) in pairs
+        if expectation and expectation.place is None
     ]
     positions_with_place = [
         position for position, expectation in enumerate(expected) if expectation and expectation.place is not None
@@ -92,7 +109,7 @@ def feedback(design: Design, expected: Sequence[ExpectedAnswer | None], values: 
 
 
 def feedback_on_item(design: Design, position: int, expected: ExpectedAnswer, value: float) -> Feedback:
-    """Of an item of which a score or a class is expected."""
+    """Return the feedback on an item for which a score or a class is expected."""
     unjudged = value != value  # noqa: PLR0124  (NaN)
     if expected.labels:
         met = not unjudged and any(
@@ -104,7 +121,7 @@ def feedback_on_item(design: Design, position: int, expected: ExpectedAnswer, va
 
 
 def accepted_range(design: Design, expected: ExpectedAnswer) -> tuple[float, float]:
-    """The lowest and the highest value that will do."""
+    """Return the lowest and the highest accepted value."""
     expected_value = expected.value or 0.0
     if design.value_kind == "ratio":
         factor = DEFAULT_TOLERANCE_FACTOR if expected.tolerance is None else expected.tolerance
@@ -115,29 +132,29 @@ def accepted_range(design: Design, expected: ExpectedAnswer) -> tuple[float, flo
 
 
 def max_class_distance(expected: ExpectedAnswer) -> float:
-    """How far a class may be from one that is named."""
+    """Return the largest accepted distance from a named class, in steps."""
     return expected.tolerance or 0.0
 
 
 def named_class_numbers(design: Design, expected: ExpectedAnswer) -> list[int]:
-    """Of the classes that are named; none of those that the design does not have."""
+    """Return the numbers of the expected classes; labels that the design does not have are skipped."""
     return [number for number, label in enumerate(design.classes) if label in expected.labels]
 
 
 def accepted_labels(design: Design, expected: ExpectedAnswer) -> list[str]:
-    """The labels of all classes that are near enough."""
+    """Return the labels of all classes that are near enough to an expected one."""
     class_numbers = named_class_numbers(design, expected)
     return [
         label
         for number, label in enumerate(design.classes)
-        if any(abs(number - one) <= max_class_distance(expected) for one in class_numbers)
+        if any(abs(number - named) <= max_class_distance(expected) for named in class_numbers)
     ]
 
 
 def feedback_on_order(
     design: Design, positions: Sequence[int], expected: Sequence[ExpectedAnswer | None], values: Sequence[float]
 ) -> Feedback:
-    """Of the items at the positions `placed`, which have places."""
+    """Return the feedback on the order of the items at `positions`, which have places."""
     place_by_position = {
         position: expectation.place or 0 for position, expectation in enumerate(expected) if expectation
     }
@@ -148,15 +165,15 @@ def feedback_on_order(
         if place_by_position[better] < place_by_position[worse]
     )
     groups = [
-        [one for one in positions if place_by_position[one] == which]
-        for which in sorted({place_by_position[one] for one in positions})
+        [position for position in positions if place_by_position[position] == place]
+        for place in sorted({place_by_position[position] for position in positions})
     ]
     return Feedback("order", positions[0], met, unjudged, order=groups)
 
 
 def contradicts_order(design: Design, values: Sequence[float], better: int, worse: int) -> bool:
-    """Whether the values say anything else than that one item is better than another. What says nothing of two items
-    contradicts nothing.
+    """Return whether the values contradict that one item is better than another. Values that say nothing about two
+    items do not.
     """
     if values[better] == values[worse]:
         return design.equal_means == "tie"
@@ -165,10 +182,18 @@ def contradicts_order(design: Design, values: Sequence[float], better: int, wors
 
 
 def parse_expected_cells(design: Design, expected_cell: str, tolerance_cell: str = "") -> ExpectedAnswer | None:
-    """What two cells of a table say; None where the first is empty.
+    """Parse an expected answer from two cells of a table; None if the first is empty.
 
-    cell: a score, a ratio, a place where an order is asked for, or labels with `|` between them; `#2` is a place in
-    every design that has an order. Raises `Invalid` (`expected_unreadable`, `expected_impossible`).
+    Args:
+        design: The campaign's design.
+        expected_cell: A score, a ratio, a place if the design asks for an order, or labels separated by `|`; `#2` is a
+            place
+            in every design that has an order.
+        tolerance_cell: The tolerance, or an empty text.
+
+    Raises:
+        Invalid: `expected_unreadable`, `expected_impossible`.
+
     """
     expected_text = expected_cell.strip()
     if not expected_text:
@@ -191,7 +216,7 @@ def parse_expected_cells(design: Design, expected_cell: str, tolerance_cell: str
 
 
 def format_expected_cells(expected: ExpectedAnswer) -> tuple[str, str]:
-    """The two cells of which `from_cells` makes this."""
+    """Return the two cells that `parse_expected_cells` reads as this answer."""
     tolerance = "" if expected.tolerance is None else format_number_exactly(expected.tolerance)
     if expected.place is not None:
         return f"{PLACE_PREFIX}{expected.place}", tolerance
@@ -201,34 +226,34 @@ def format_expected_cells(expected: ExpectedAnswer) -> tuple[str, str]:
 
 
 def format_number_exactly(number: float) -> str:
-    """A number as short as it can be told."""
+    """Return the shortest text that reads as the same number."""
     short = f"{number:g}"
     return short if float(short) == number else repr(number)
 
 
 def parse_expected_labels(design: Design, text: str, tolerance: float | None) -> ExpectedAnswer:
-    """One label, which may hold the sign that stands between several, or these."""
+    """Parse one label, which may contain the separator, or several labels."""
     labels = [text] if text in design.classes else [label.strip() for label in text.split(LABEL_SEPARATOR)]
     return ExpectedAnswer(labels=tuple(filter(None, labels)) or (text,), tolerance=tolerance)
 
 
 def parse_expected_value(text: str, tolerance: float | None) -> ExpectedAnswer:
-    """A number. Raises `Invalid` (`expected_unreadable`)."""
+    """Parse a number. Raises `Invalid` (`expected_unreadable`)."""
     try:
         return ExpectedAnswer(value=parse_strict_decimal(text), tolerance=tolerance)
     except ValueError:
-        raise unreadable_expectation(text, "it is no number") from None
+        raise unreadable_expectation(text, "it is not a number") from None
 
 
 def require_possible_answer(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
-    """As it is. Raises `Invalid` (`expected_impossible`) for what no answer could be by this design."""
+    """Return the expectation. Raises `Invalid` (`expected_impossible`) if no answer in this design can meet it."""
     for problem in impossibility_reasons(design, expected):
         raise Invalid(f"{problem}.", code="expected_impossible", possible=shorten_names([*design.classes]))
     return expected
 
 
 def impossibility_reasons(design: Design, expected: ExpectedAnswer) -> Iterator[str]:
-    """Why no answer could be as expected, in words without a full stop; nothing where one could."""
+    """Yield the reasons why no answer can meet the expectation, without a full stop."""
     if expected.place is not None:
         if not design.is_ordered:
             yield f"Answers of “{design.title}” have no order, so no place can be expected"
@@ -237,13 +262,13 @@ def impossibility_reasons(design: Design, expected: ExpectedAnswer) -> Iterator[
             known = f"none of the labels {join_names(design.classes)}" if design.classes else "no label, but a number"
             yield f"“{shorten_echo(unknown[0])}” is {known}"
         if expected.tolerance and not design.is_ordered:
-            yield f"Labels of “{design.title}” have no order, so no tolerance either"
+            yield f"Labels of “{design.title}” have no order, so they take no tolerance"
     elif design.classes or design.value_kind == "order" or design.normalise_value(expected.value or 0.0) is None:
-        yield f"{expected.value:g} is no possible {design.noun}; it is {design.allowed_values_text}"
+        yield f"{expected.value:g} is no possible {design.noun}, which is {design.allowed_values_text}"
     elif design.value_kind == "ratio" and (expected.tolerance or DEFAULT_TOLERANCE_FACTOR) < 1:
         yield "The tolerance of a ratio is a factor of 1 or more"
 
 
 def unreadable_expectation(text: str, reason: str) -> Invalid:
-    """The refusal of a cell."""
-    return Invalid(f"“{shorten_echo(text)}” cannot be expected: {reason}.", code="expected_unreadable")
+    """Return the refusal of a cell."""
+    return Invalid(f"“{shorten_echo(text)}” cannot be an expected answer: {reason}.", code="expected_unreadable")

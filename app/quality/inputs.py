@@ -1,4 +1,4 @@
-"""What rules know of a campaign's annotators, read from its record."""
+"""Inputs of rules: a campaign's annotators, read from its record."""
 
 import asyncio
 from collections import Counter
@@ -24,20 +24,22 @@ from app.record import law_storage, responses
 from app.record.campaign_law import law_of
 from app.record.law_storage import Revision
 
-MIN_ANSWERS_TO_DOUBT_CHECK = 5  # of different people mostly, so that a check can be called wrong
-MAX_RULE_JUDGMENTS = 3_000_000  # judgments that are read; of a longer record the last ones
+MIN_ANSWERS_TO_DOUBT_CHECK = 5  # mostly by different people
+MAX_RULE_JUDGMENTS = 3_000_000  # a longer record is read from its end
 
-# When the HIT of an answer was answered first.
+# Time of the first answer to the HIT.
 FIRST_ANSWERED_AT = """
     CASE WHEN r.replaces IS NULL THEN r.received_at ELSE (
         SELECT f.received_at FROM responses f
         WHERE f.campaign_id = r.campaign_id AND f.hit_id = r.hit_id AND f.replaces IS NULL) END"""
 
-# Of answers that came by leases, since nobody knows how long others took.
+# Only answers given in Easel: the time of imported answers is unknown.
+COUNTING_RESPONSES_SQL = responses.counting_responses_condition("$1", responses.LAST_DECISION_SQL.format(campaign="$1"))
+
 LOAD_ANSWER_SECONDS = f"""
     SELECT r.seq, r.annotator_id, extract(epoch FROM {FIRST_ANSWERED_AT} - h.issued_at)::float8 AS seconds
     FROM (SELECT * FROM responses
-          WHERE campaign_id = $1 AND {responses.counting_responses_condition("$1", responses.LAST_DECISION_SQL.format(campaign="$1"))}) AS r
+          WHERE campaign_id = $1 AND {COUNTING_RESPONSES_SQL}) AS r
     JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id WHERE h.leader IS NOT NULL
 """  # noqa: S608  (made of constants)
 
@@ -54,8 +56,14 @@ NO_SECONDS: Mapping[str, NumberColumn] = {name: np.zeros(0) for name in ("seq", 
 
 @dataclass(frozen=True, slots=True)
 class RuleInputs:
-    """The judgments of a campaign by one criterion that count, (J,) each, what its law has learned of annotators by it;
-    with the first criterion the seconds of its answers, (H,) each, and the checks that annotators answered.
+    """Judgments and other facts of a campaign for one criterion.
+
+    Attributes:
+        judgments: Columns of the judgments that count, (J,) each.
+        answer_seconds: Columns of the times of answers, (H,) each; empty except for the first criterion.
+        random_answer_probabilities: Probability of answering at random, by annotator id, as the update law learned it.
+        check_outcomes: Outcomes of answered checks; empty except for the first criterion.
+
     """
 
     judgments: Mapping[str, NumberColumn]
@@ -65,14 +73,14 @@ class RuleInputs:
 
 
 async def load_annotators_since(connection: AsyncConnection, campaign_id: int, first_seq: int) -> set[int]:
-    """Who has answered, from the response of a number on."""
+    """Return the ids of annotators with an answer numbered `first_seq` or higher."""
     annotator_ids = await connection.scalars(LIST_ANNOTATORS_SINCE, {"campaign": campaign_id, "first": first_seq})
     return set(annotator_ids)
 
 
 async def load_rule_inputs(connection: AsyncConnection, campaign: Any) -> RuleInputs:
-    """All that rules look at by the criterion by which the campaign is read, by one snapshot of the record or nearly
-    so.
+    """Read all inputs of rules for the criterion of this campaign view. The reads see one state of the record, or
+    nearly so.
     """
     max_answers, criterion = MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit), criterion_number(campaign)
     last_skipped_seq = (
@@ -83,7 +91,7 @@ async def load_rule_inputs(connection: AsyncConnection, campaign: Any) -> RuleIn
     )
     annotator_ids = np.unique(judgments["annotator"]).tolist()
     estimates_by_annotator = await load_annotator_estimates(connection, campaign, annotator_ids)
-    random_answer_probabilities = {number: one.at_random for number, one in estimates_by_annotator.items()}
+    random_answer_probabilities = {number: estimate.at_random for number, estimate in estimates_by_annotator.items()}
     if criterion:
         return RuleInputs(judgments, NO_SECONDS, random_answer_probabilities)
     arguments = (campaign.id,)
@@ -94,7 +102,7 @@ async def load_rule_inputs(connection: AsyncConnection, campaign: Any) -> RuleIn
 async def load_annotator_estimates(
     connection: AsyncConnection, campaign: Any, annotator_ids: Sequence[int]
 ) -> dict[int, AnnotatorDescription]:
-    """What the campaign's law has learned of annotators, by their rows' ids; of none by most laws."""
+    """Return what the campaign's law has learned of annotators, by id. Most laws learn nothing of them."""
     law = law_of(campaign)
     if not law.layout:
         return {}
@@ -108,7 +116,7 @@ async def load_annotator_estimates(
 
 
 def annotator_behaviours(design: Design, inputs: RuleInputs) -> dict[int, AnnotatorBehaviour]:
-    """What is known of each annotator, by their row's id."""
+    """Return the behaviour of each annotator, by id."""
     annotator_ids, annotator_index = np.unique(inputs.judgments["annotator"], return_inverse=True)
     order = np.argsort(annotator_index, kind="stable")
     ends = np.searchsorted(annotator_index[order], np.arange(len(annotator_ids) + 1))
@@ -134,13 +142,13 @@ def annotator_behaviours(design: Design, inputs: RuleInputs) -> dict[int, Annota
 
 
 def trusted_check_outcomes(outcomes: Sequence[CheckOutcome]) -> list[CheckOutcome]:
-    """Those that tell something: not the ones that most people fail, which are probably wrong themselves."""
-    wrong = probably_wrong_checks(outcomes)
-    return [one for one in outcomes if wrong.isdisjoint(one.check_numbers)]
+    """Return the outcomes without checks that most people fail, which are probably wrong themselves."""
+    wrong_checks = probably_wrong_checks(outcomes)
+    return [outcome for outcome in outcomes if wrong_checks.isdisjoint(outcome.check_numbers)]
 
 
 def probably_wrong_checks(outcomes: Sequence[CheckOutcome]) -> set[int]:
-    """The checks, by number, that more than half of at least `FEWEST_ANSWERS` answers failed."""
+    """Return the numbers of checks failed by more than half of at least `MIN_ANSWERS_TO_DOUBT_CHECK` answers."""
     failed: Counter[int] = Counter()
     shown: Counter[int] = Counter()
     for outcome in outcomes:
@@ -152,12 +160,15 @@ def probably_wrong_checks(outcomes: Sequence[CheckOutcome]) -> set[int]:
 
 
 def met_flags_of_annotator(annotator_id: int, outcomes: Sequence[CheckOutcome], kind: CheckKind) -> MetFlags:
-    """Whether an annotator met each check of a kind, in the order of their answers."""
-    return np.array([one.met for one in outcomes if one.annotator_id == annotator_id and one.kind == kind], np.bool_)
+    """Return whether an annotator met each check of a kind, in the order of their answers."""
+    return np.array(
+        [outcome.met for outcome in outcomes if outcome.annotator_id == annotator_id and outcome.kind == kind],
+        np.bool_,
+    )
 
 
 def seconds_by_annotator(inputs: RuleInputs) -> dict[int, Array]:
-    """By annotator, of all their answers."""
+    """Return the times of each annotator's answers, in order."""
     annotator_ids, annotator_index = np.unique(inputs.answer_seconds["annotator"], return_inverse=True)
     order = np.lexsort((inputs.answer_seconds["seq"], annotator_index))
     parts = np.split(
@@ -170,7 +181,7 @@ def seconds_by_annotator(inputs: RuleInputs) -> dict[int, Array]:
 def behaviour_columns(
     design: Design, judgments: Mapping[str, NumberColumn], annotator_index: Integers, annotator_count: int
 ) -> dict[str, Any]:
-    """Of all judgments the columns that `Conduct` has, (J,) each."""
+    """Return the columns of `AnnotatorBehaviour` for all J judgments, (J,) each."""
     items, values = judgments["item"].astype(np.intp), judgments["value"]
     hit = np.unique(judgments["seq"], return_inverse=True)[1]
     share = values if design.value_kind == "classes" else design.to_points(values, hit) / 100.0
@@ -187,7 +198,7 @@ def behaviour_columns(
 
 
 def most_chosen_classes(peer_scores: ScoredJudgments, class_count: int) -> Array:
-    """Of each judgment the class that most others chose for its item, (J,); of several the first."""
+    """Return for each judgment the class that most others chose for its item, (J,); among equals the first."""
     counts = np.column_stack(
         [peer_scores.sum_of_others((peer_scores.scores == number) * 1.0) for number in range(class_count)]
     )

@@ -1,4 +1,4 @@
-"""What rules found and how checks were answered, as pages and programs show it."""
+"""Findings of rules and answers to checks, as pages and programs show them."""
 
 import math
 from collections import Counter
@@ -38,8 +38,15 @@ LIST_CHECKS_WITH_REPORTS = text("""
 
 @dataclass(frozen=True)
 class CheckLine:
-    """A check as a researcher sees it: what is expected, in words; how often it was answered, and failed; whether so
-    many failed it that it is probably wrong itself; for how many annotators its file did not load.
+    """A check as researchers see it.
+
+    Attributes:
+        expected: The expected answer as text.
+        answers: Number of answers.
+        failed: Number of failed answers.
+        probably_wrong: Whether so many annotators failed the check that it is probably wrong itself.
+        not_loaded: Number of annotators for whom its file did not load.
+
     """
 
     external_id: str
@@ -55,25 +62,25 @@ class CheckLine:
 async def list_findings(
     connection: AsyncConnection, campaign_id: int, limit: int = MAX_FINDINGS_SHOWN
 ) -> Sequence[Row[Any]]:
-    """The newest, newest first. barred: where their annotator stands now."""
+    """Return the newest findings, newest first, each with `barred`, the state of its annotator now."""
     return (await connection.execute(LIST_FINDINGS, {"campaign": campaign_id, "limit": limit})).all()
 
 
 async def count_annotators_with_findings(connection: AsyncConnection, campaign_id: int) -> int:
-    """How many annotators some rule has found."""
+    """Return the number of annotators with a finding."""
     return int((await connection.execute(COUNT_ANNOTATORS_WITH_FINDINGS, {"campaign": campaign_id})).scalar_one())
 
 
 def rule_title(rule_name: str) -> str:
-    """What a rule is called."""
+    """Return the title of a rule; its name if the rule does not exist any more."""
     return QUALITY_RULES[rule_name].title if rule_name in QUALITY_RULES else rule_name
 
 
 async def list_check_lines(connection: AsyncConnection, campaign: Row[Any]) -> list[CheckLine]:
-    """All checks of a campaign."""
+    """Return all checks of a campaign."""
     outcomes = await load_check_outcomes(connection, campaign)
-    answer_counts = Counter(number for one in outcomes for number in one.check_numbers)
-    failure_counts = Counter(number for one in outcomes if not one.met for number in one.check_numbers)
+    answer_counts = Counter(number for outcome in outcomes for number in outcome.check_numbers)
+    failure_counts = Counter(number for outcome in outcomes if not outcome.met for number in outcome.check_numbers)
     wrong_checks, design = probably_wrong_checks(outcomes), design_of(campaign)
     return [
         CheckLine(
@@ -91,8 +98,8 @@ async def list_check_lines(connection: AsyncConnection, campaign: Row[Any]) -> l
 
 
 class CheckAnswerLine(NamedTuple):
-    """What somebody said of a check: the researcher's id, its kind, what is expected and what they said, in words, and
-    whether that is as expected.
+    """An answer to a check: the researcher's id of the check, its kind, the expected answer and the given one as text,
+    and whether it was met.
     """
 
     name: str
@@ -105,20 +112,20 @@ class CheckAnswerLine(NamedTuple):
 async def list_check_answers_of_annotator(
     connection: AsyncConnection, campaign: Row[Any], annotator_id: int
 ) -> list[CheckAnswerLine]:
-    """All checks that an annotator, by their row's id, answered, in the order of their answers."""
+    """Return the checks that an annotator answered, in the order of their answers."""
     if not campaign.has_checks:
         return []
     design = design_of(campaign)
     rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": [annotator_id]})).all()
     return [
         line
-        for _, hit in groupby(rows, key=lambda row: row.hit_id)
-        for line in check_answer_lines_of_hit(design, list(hit))
+        for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)
+        for line in check_answer_lines_of_hit(design, list(hit_rows))
     ]
 
 
 def check_answer_lines_of_hit(design: Design, rows: Sequence[Row[Any]]) -> list[CheckAnswerLine]:
-    """Of the checks of one HIT; of an order each is as expected if all are."""
+    """Return the lines for the checks of one HIT. An expected order is met by all of its checks or by none."""
     failed_checks = {
         number for outcome in check_outcomes_of_hit(design, rows) if not outcome.met for number in outcome.check_numbers
     }
@@ -136,7 +143,7 @@ def check_answer_lines_of_hit(design: Design, rows: Sequence[Row[Any]]) -> list[
 
 
 def describe_expected_answer(design: Design, expected: ExpectedAnswer) -> str:
-    """What is expected, for a cell of a table."""
+    """Return the expected answer as text, for a cell of a table."""
     if expected.place is not None:
         return f"place {expected.place}"
     if expected.labels:

@@ -1,7 +1,7 @@
-"""How each annotator goes with the others, and what can be learned of them from that.
+"""Agreement of each annotator with the others, and the reliability and bias estimated from it.
 
-It is worked out when somebody looks, in another process where that takes long, and kept until there are other answers.
-Of very many judgments those of some items are enough, drawn at random.
+It is computed when a researcher opens the page, in another process if that takes long, and kept until new answers come.
+For very many judgments, a random sample of items is compared.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ from app.quality.sequential_limits import sequential_correlation_interval
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import load_judgment_columns
 
-MAX_ANSWERS_COMPARED_INLINE = 2_000  # answers that are compared while somebody waits
+MAX_ANSWERS_COMPARED_INLINE = 2_000  # compared while the page waits
 MAX_COMPARED_JUDGMENTS = 200_000
-MAX_COMPARISON_ITERATIONS = 60  # of learning; after fewer, little changes where anything can be learned
+MAX_COMPARISON_ITERATIONS = 60  # estimates that can be learned hardly change after fewer
 COMPARISON_ERROR_RATE = 0.05
-MAX_CAMPAIGNS_COMPARED = 50  # campaigns
+MAX_CAMPAIGNS_COMPARED = 50
 
 HAS_FEW_ANSWERS = text("""
     SELECT count(*) <= :most FROM (
@@ -49,8 +49,8 @@ HAS_FEW_ANSWERS = text("""
 
 
 class PeerCorrelation(NamedTuple):
-    """The correlation with the others' means, and the ends of its 95 % interval; of labels the share that most others
-    gave, too, without an interval.
+    """Correlation with the others' means, and the ends of its 95 % interval. For labels, the share that most others
+    gave too, without an interval.
     """
 
     value: float
@@ -59,8 +59,13 @@ class PeerCorrelation(NamedTuple):
 
 
 class AnnotatorComparison(NamedTuple):
-    """An annotator beside the others; None where too little is known. reliability: 0 to 1, the expected correlation of
-    their answers with what items are worth. bias: how much higher they score the same items, in points.
+    """Comparison of an annotator with the others; None where too little is known.
+
+    Attributes:
+        peer_correlation: Agreement with the others.
+        reliability: Expected correlation of their answers with the true values of items, 0 to 1.
+        bias: How much higher they score the same items, in points.
+
     """
 
     peer_correlation: PeerCorrelation | None = None
@@ -70,7 +75,7 @@ class AnnotatorComparison(NamedTuple):
 
 @dataclass(frozen=True)
 class CampaignComparison:
-    """All annotators by their rows' ids, from the judgments of `items` of the `of_items` that were judged."""
+    """Comparisons of all annotators by id, from the judgments of `compared_items` of the `judged_items`."""
 
     by_annotator: Mapping[int, AnnotatorComparison]
     compared_items: int
@@ -78,20 +83,20 @@ class CampaignComparison:
 
 
 class NewestComparison(NamedTuple):
-    """What was compared last, None if nothing was yet; whether newer answers are being compared."""
+    """The latest comparison, None before the first, and whether newer answers are being compared."""
 
     comparison: CampaignComparison | None
     is_running: bool
 
     @property
     def has_reliability(self) -> bool:
-        """Whether it tells of anybody's reliability."""
+        """Whether the reliability of any annotator is known."""
         return self.comparison is not None and any(
-            one.reliability is not None for one in self.comparison.by_annotator.values()
+            comparison.reliability is not None for comparison in self.comparison.by_annotator.values()
         )
 
     def for_annotator(self, annotator_id: int) -> AnnotatorComparison:
-        """By their row's id."""
+        """Return the comparison of one annotator."""
         return (
             self.comparison.by_annotator.get(annotator_id, AnnotatorComparison())
             if self.comparison
@@ -101,7 +106,7 @@ class NewestComparison(NamedTuple):
 
 @dataclass
 class AnnotatorComparisons:
-    """What this process has compared, by campaign; one at a time is compared in another process."""
+    """Cache of comparisons by campaign. A child process makes the long ones, one at a time."""
 
     engine: AsyncEngine
     cache: dict[int, tuple[Watermark, CampaignComparison]] = field(default_factory=dict)
@@ -109,7 +114,9 @@ class AnnotatorComparisons:
     process_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def load_newest(self, connection: AsyncConnection, campaign: Any) -> NewestComparison:
-        """As of now, if that is known or quickly found."""
+        """Return the comparison as of now if it is known or quick to compute; otherwise start it and return the last
+        one.
+        """
         old_watermark, comparison = self.cache.get(campaign.id, (None, None))
         watermark, first_new_seq, _ = await poll_changes(connection, campaign.id, old_watermark)
         if comparison is not None and first_new_seq is None:
@@ -136,12 +143,12 @@ class AnnotatorComparisons:
             del self.cache[next(iter(self.cache))]
 
     async def stop(self) -> None:
-        """What is under way is broken off."""
+        """Cancel the running comparisons."""
         await self.tasks.stop()
 
 
 async def compare_annotators_at_url(database_url: str, slug: str) -> CampaignComparison:
-    """`compare`, in a process that has no engine."""
+    """Run `compare_annotators` in a process that has no engine."""
     engine = create_engine(database_url, pool_size=1)
     try:
         async with engine.connect() as connection:
@@ -151,7 +158,9 @@ async def compare_annotators_at_url(database_url: str, slug: str) -> CampaignCom
 
 
 async def compare_annotators(connection: AsyncConnection, campaign: Any) -> CampaignComparison:
-    """All annotators, by the first criterion and the answers that count; those without judgments are not there."""
+    """Compare all annotators by the first criterion and the answers that count. Annotators without judgments are left
+    out.
+    """
     criterion_view = criterion_views(campaign)[0]
     limit = inputs.MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit)
     columns = await load_judgment_columns(connection, campaign.id, limit=limit)
@@ -168,8 +177,8 @@ async def compare_annotators(connection: AsyncConnection, campaign: Any) -> Camp
 def sample_compared_items(
     columns: Mapping[str, NumberColumn], rng: np.random.Generator
 ) -> tuple[Mapping[str, NumberColumn], int, int]:
-    """The judgments of as many items, drawn at random, as have `MOST_JUDGMENTS` together; how many these are, and of
-    how many.
+    """Return the judgments of randomly drawn items with at most `MAX_COMPARED_JUDGMENTS` together, the number of these
+    items, and the number of all items.
     """
     items, item_index, counts = np.unique(columns["item"], return_inverse=True, return_counts=True)
     if len(item_index) <= MAX_COMPARED_JUDGMENTS:
@@ -183,10 +192,12 @@ def sample_compared_items(
 def compare_judgments(
     design: Design, columns: Mapping[str, NumberColumn], estimates_by_annotator: Mapping[int, AnnotatorDescription]
 ) -> dict[int, AnnotatorComparison]:
-    """By annotator. Where the campaign's law has learned nothing of them, from all judgments at once."""
+    """Return the comparison by annotator id. If the campaign's law has learned nothing of annotators, estimate
+    reliability and bias from all judgments at once.
+    """
     behaviours = inputs.annotator_behaviours(design, inputs.RuleInputs(columns, inputs.NO_SECONDS, {}))
     estimates = {
-        number: (one.reliability, one.bias) for number, one in estimates_by_annotator.items()
+        number: (estimate.reliability, estimate.bias) for number, estimate in estimates_by_annotator.items()
     } or fit_reliability_and_bias(behaviours)
     correlations = peer_correlations(behaviours)
     return {
@@ -198,12 +209,12 @@ def compare_judgments(
 
 
 def reliability_and_bias_points(reliability: float, bias: float) -> tuple[float | None, float | None]:
-    """The bias in points."""
+    """Return reliability and bias with the bias in points; None for both if they are NaN."""
     return (None, None) if math.isnan(reliability) else (reliability, 100.0 * bias)
 
 
 def fit_reliability_and_bias(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int, tuple[float, float]]:
-    """Reliability and bias of annotators who score, as in the analysis."""
+    """Return reliability and bias of annotators who give scores, fitted as in the analysis."""
     if answer_kind_of(behaviours) != "points":
         return {}
     try:
@@ -214,11 +225,11 @@ def fit_reliability_and_bias(behaviours: Mapping[int, AnnotatorBehaviour]) -> di
 
 
 def peer_correlations(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int, PeerCorrelation | None]:
-    """Return each annotator's correlation with the means of the others, as in the analysis, with its interval; of
-    labels the share that most others gave, too.
+    """Return each annotator's correlation with the means of the others, as in the analysis, with its interval. For
+    labels, return the share that most others gave too.
     """
     if answer_kind_of(behaviours) in (None, "classes"):
-        return {number: peer_label_agreement(conduct) for number, conduct in behaviours.items()}
+        return {number: peer_label_agreement(behaviour) for number, behaviour in behaviours.items()}
     items, annotator_index, shares = long_form_of_behaviours(behaviours)
     fitted = ratings_correlations.fit(
         items, annotator_index, shares, n_items=int(items.max(initial=-1)) + 1, n_annotators=len(behaviours)
@@ -242,13 +253,13 @@ def peer_label_agreement(behaviour: AnnotatorBehaviour) -> PeerCorrelation | Non
 
 
 def answer_kind_of(behaviours: Mapping[int, AnnotatorBehaviour]) -> JudgmentKind | None:
-    """Return the kind of answers of these annotators, None without any."""
-    return next((conduct.yields for conduct in behaviours.values()), None)
+    """Return the kind of these annotators' answers, None without annotators."""
+    return next((behaviour.yields for behaviour in behaviours.values()), None)
 
 
 def long_form_of_behaviours(behaviours: Mapping[int, AnnotatorBehaviour]) -> tuple[Integers, Integers, Array]:
-    """Return item, annotator and share of each judgment, (J,); items and annotators numbered from 0."""
+    """Return item, annotator and share of each judgment, (J,); items and annotators are numbered from 0."""
     ordered_behaviours = [*behaviours.values()]
-    item_index = np.unique(np.concatenate([one.item for one in ordered_behaviours]), return_inverse=True)[1]
-    annotator_index = np.repeat(np.arange(len(ordered_behaviours)), [len(one.item) for one in ordered_behaviours])
-    return item_index, annotator_index, np.concatenate([one.share for one in ordered_behaviours])
+    item_index = np.unique(np.concatenate([each.item for each in ordered_behaviours]), return_inverse=True)[1]
+    annotator_index = np.repeat(np.arange(len(ordered_behaviours)), [len(each.item) for each in ordered_behaviours])
+    return item_index, annotator_index, np.concatenate([each.share for each in ordered_behaviours])
