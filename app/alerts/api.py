@@ -23,12 +23,12 @@ router = APIRouter(
 
 
 class Alert(BaseModel):
-    """What whoever runs a campaign should hear of; each happened once."""
+    """An alert for the campaign owner; each is raised once."""
 
     id: int
     kind: str = Field(description="held, flagged, quiet, finished, goal, missed or turned_away.")
     raised_at: datetime
-    about: str = Field(description="Whom or what it is about: such as A7, item v3 or HITs.")
+    about: str = Field(description="The subject, such as A7, item v3 or HITs.")
     because: str
     said: str = Field(description="The same as a sentence for people.")
     seen_at: datetime | None
@@ -37,7 +37,7 @@ class Alert(BaseModel):
 
 @router.get("")
 async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) -> list[Alert]:
-    """The newest 50 alerts that nobody has seen yet, or that somebody has, newest first."""
+    """Return the newest 50 alerts that no one has seen yet, or that someone has, newest first."""
     campaign = await load_campaign_by_slug(connection, slug)
     rows = await listings.list_alerts(connection, campaign.id, seen=seen)
     return [Alert(said=alert_sentence(row.kind, row.about), **row._asdict()) for row in rows]
@@ -47,7 +47,7 @@ async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) 
     "/{alert}/seen", status_code=204, responses=document_refusals({404: "`campaign_not_found`, `alert_not_found`"})
 )
 async def note_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> None:
-    """Say that an alert was seen."""
+    """Mark an alert as seen."""
     await listings.mark_alert_seen(
         connection, await load_campaign_by_slug(connection, slug), alert, user_name=CURRENT_ACTOR.get().name, now=now
     )

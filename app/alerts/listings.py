@@ -1,4 +1,4 @@
-"""Alerts as they are shown: those that nobody has seen yet, and the last ones that somebody has."""
+"""Lists of alerts: those that no one has seen yet, and the last ones that someone has."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ MAX_ALERTS_SHOWN = 50
 
 
 async def list_alerts(connection: AsyncConnection, campaign_id: int, *, seen: bool = False) -> Sequence[Row[Any]]:
-    """The newest alerts of a campaign, newest first: those to be seen, or those that were."""
+    """Return the newest alerts of a campaign, newest first: unseen ones, or seen ones."""
     is_seen = alerts.c.seen_at.is_not(None) if seen else alerts.c.seen_at.is_(None)
     statement = select(alerts).where(alerts.c.campaign_id == campaign_id, is_seen)
     return (await connection.execute(statement.order_by(alerts.c.id.desc()).limit(MAX_ALERTS_SHOWN))).all()
@@ -25,9 +25,7 @@ async def list_alerts(connection: AsyncConnection, campaign_id: int, *, seen: bo
 async def mark_alert_seen(
     connection: AsyncConnection, campaign: Row[Any], alert_id: int, *, user_name: str, now: datetime
 ) -> None:
-    """Somebody has seen an alert; of an alert that was seen before, the first one stays. Raises `NotFound`
-    (`alert_not_found`).
-    """
+    """Mark an alert as seen. If it was seen before, the first person stays. Raises `NotFound` (`alert_not_found`)."""
     is_alert = alerts.c.campaign_id == campaign.id, alerts.c.id == alert_id
     alert = (await connection.execute(select(alerts).where(*is_alert))).one_or_none()
     if alert is None:
@@ -38,7 +36,7 @@ async def mark_alert_seen(
 
 
 async def list_alert_messages(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
-    """The newest messages of a campaign with their alerts, newest first."""
+    """Return the newest messages of a campaign with their alerts, newest first."""
     messages_with_alerts = alert_messages.join(
         alerts, (alerts.c.campaign_id == alert_messages.c.campaign_id) & (alerts.c.id == alert_messages.c.alert_id)
     )

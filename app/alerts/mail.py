@@ -1,4 +1,4 @@
-"""A mail by SMTP. The standard library's client in a thread: mails are rare, and it needs nothing else."""
+"""Mails by SMTP. The standard library's client in a thread is enough: mails are rare."""
 
 import smtplib
 import ssl
@@ -13,17 +13,19 @@ MAX_MAIL_SUBJECT_CHARACTERS = 200
 
 
 def send_mail(server_url: str, sender: str, receiver: str, subject: str, body: str) -> None:
-    """Send a mail to one receiver. It blocks.
+    """Send a mail to one receiver. This call blocks.
 
     Args:
-        server: smtp:// or smtps://, perhaps with a name and password, which go over TLS or to this machine.
+        server_url: An smtp:// or smtps:// URL, perhaps with a name and password. These are sent only over TLS or to
+            this
+            machine.
         sender: An address, perhaps with a name.
         receiver: A plain address, see `email_address`.
-        subject: Anything; line breaks become blanks.
-        words: The body.
+        subject: Any text; line breaks become blanks.
+        body: The text of the mail.
 
     Raises:
-        Undelivered: The mail could not be made, or the server did not take it.
+        DeliveryFailed: The mail could not be made, or the server did not accept it.
 
     """
     try:
@@ -33,13 +35,13 @@ def send_mail(server_url: str, sender: str, receiver: str, subject: str, body: s
     except DeliveryFailed:
         raise
     except Exception as problem:
-        raise DeliveryFailed(f"The mail was not taken ({type(problem).__name__}).") from problem
+        raise DeliveryFailed(f"The mail server did not accept the mail ({type(problem).__name__}).") from problem
 
 
 def build_mail(sender: str, receiver: str, subject: str, body: str) -> EmailMessage:
     """Return the mail. Raises what the mail library raises."""
     message = EmailMessage()
-    # What looks like an encoded word would be decoded, perhaps to a line break.
+    # A mail client would decode text that looks like an encoded word, perhaps to a line break.
     message["Subject"] = " ".join(subject.replace("=?", "= ?").split())[:MAX_MAIL_SUBJECT_CHARACTERS]
     message["From"], message["To"] = sender, receiver
     message["Auto-Submitted"] = "auto-generated"
@@ -48,7 +50,7 @@ def build_mail(sender: str, receiver: str, subject: str, body: str) -> EmailMess
 
 
 def connect_to_mail_server(server_url: str) -> smtplib.SMTP:
-    """With TLS from the start (smtps), or as soon as the server offers it."""
+    """Connect with TLS from the start (smtps), or as soon as the server offers it, and log in."""
     parts = urlsplit(server_url)
     host, tls_context = parts.hostname or "", ssl.create_default_context()
     if parts.scheme == "smtps":
@@ -62,7 +64,7 @@ def connect_to_mail_server(server_url: str) -> smtplib.SMTP:
             client.starttls(context=tls_context)
         elif parts.username and not is_loopback_name(host):
             client.close()
-            raise DeliveryFailed("The mail server offers no TLS, so it was not told the password.")
+            raise DeliveryFailed("The mail server offers no TLS, so Easel did not send the password.")
     if parts.username:
         client.login(unquote(parts.username), unquote(parts.password or ""))
     return client

@@ -1,11 +1,12 @@
-"""Alerts on their way out: rows, one for each receiver, from the transaction that raised the alert; sent after that.
+"""Outbox of alerts. The transaction that raises an alert stores one message per receiver; this module sends them
+afterwards.
 
-Several processes and machines share the rows: a process takes some for itself and says when they may be tried again,
-so one that dies with them in hand loses nothing. What was sent and not marked, because the process died in between, is
-sent twice, with the same id.
+Several processes and machines share the rows. A process takes some messages and sets the time of their next try, so a
+process that dies with them loses nothing. A message that was sent but not marked, because the process died in between,
+is sent twice, with the same id.
 
-A receiver who takes long, or refuses, keeps no other one waiting: a process sends some at a time in threads of their
-own, few of them of one campaign, those first that were tried the least.
+A slow or failing receiver does not delay the others: a process sends several messages at a time in threads of their
+own, only a few of one campaign, and those with the fewest tries first.
 """
 
 import logging
@@ -30,8 +31,8 @@ from app.settings import Settings
 log = logging.getLogger(__name__)
 
 OUTBOX_PAUSE_SECONDS = 5.0
-MAX_TRIES_PER_MESSAGE = 6  # after 1, 4, 16, 64 and 256 minutes
-MAX_MESSAGES_IN_FLIGHT = 20  # messages at a time
+MAX_TRIES_PER_MESSAGE = 6  # repeated after 1, 4, 16, 64 and 256 minutes
+MAX_MESSAGES_IN_FLIGHT = 20
 MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN = 4
 
 TAKE_DUE_MESSAGES = text("""
@@ -43,9 +44,9 @@ TAKE_DUE_MESSAGES = text("""
     ), taken AS (
         SELECT m.campaign_id, m.alert_id, m.way, m.receiver
         FROM alert_messages m JOIN due USING (campaign_id, alert_id, way, receiver)
-        LEFT JOIN unnest(CAST(:busy AS bigint[]), CAST(:sending AS int[])) AS of (campaign, number)
-            ON of.campaign = m.campaign_id
-        WHERE m.sent_at IS NULL AND m.next_try_at <= :now AND due.place <= :most_of_one - coalesce(of.number, 0)
+        LEFT JOIN unnest(CAST(:busy AS bigint[]), CAST(:sending AS int[])) AS in_flight (campaign, number)
+            ON in_flight.campaign = m.campaign_id
+        WHERE m.sent_at IS NULL AND m.next_try_at <= :now AND due.place <= :most_of_one - coalesce(in_flight.number, 0)
         ORDER BY due.tries, due.next_try_at LIMIT :most FOR UPDATE OF m SKIP LOCKED
     )
     UPDATE alert_messages m
@@ -64,7 +65,7 @@ MARK_MESSAGE_FAILED = text(f"UPDATE alert_messages SET problem = :problem WHERE 
 
 
 class Outbox:
-    """Sends messages that are due; `round` is to be called again and again."""
+    """Sends messages that are due; call `run_round` repeatedly."""
 
     def __init__(
         self, database: AsyncEngine, settings: Settings, secret: str, clock: Callable[[], Awaitable[datetime]]
@@ -76,7 +77,7 @@ class Outbox:
         self.sending = KeyedTasks[tuple[int, int, str, str]]("alert messages")
 
     async def run_round(self) -> None:
-        """Raise alerts of silence, and begin to send all messages that are due."""
+        """Raise alerts of silence, and start to send all messages that are due."""
         now = await self.clock()
         await raise_quiet_alerts(self.database, now=now)
         while await self.start_sending_due(now=now):
@@ -84,17 +85,17 @@ class Outbox:
                 await self.sending.wait(first_only=True)
 
     async def stop(self) -> None:
-        """Break off what is under way; another process or the next start tries it again."""
+        """Cancel running deliveries; another process or the next start tries them again."""
         await self.sending.stop()
 
     async def send_due(self, *, now: datetime) -> int:
-        """Try to send messages that are due, as many as go at a time, to the end. Return their number."""
+        """Try to send messages that are due, as many as fit at a time, and wait for the end. Return their number."""
         count = await self.start_sending_due(now=now)
         await self.sending.wait()
         return count
 
     async def start_sending_due(self, *, now: datetime) -> int:
-        """Take messages that are due, as many as there is room for, and send each beside the others."""
+        """Take messages that are due, as many as there is room for, and send them concurrently. Return their number."""
         busy = Counter(campaign for campaign, *_ in self.sending)
         parameters = {
             "now": now,
@@ -109,12 +110,12 @@ class Outbox:
             due = (await connection.execute(TAKE_DUE_MESSAGES, parameters)).all()
         for message in due:
             key = message.campaign_id, message.alert_id, message.way, message.receiver
-            if key not in self.sending:  # else its last try takes longer than the pause until this one
+            if key not in self.sending:  # else its last try is still running
                 self.sending.start(key, partial(self.send_message, message, now=now))
         return len(due)
 
     async def send_message(self, message: Row[Any], *, now: datetime) -> None:
-        """Send a message, in no transaction, and note how it went."""
+        """Send a message outside any transaction, and store the result."""
         key = {"campaign": message.campaign_id, "alert": message.alert_id}
         key |= {"way": message.way, "receiver": message.receiver}
         deliver = self.deliver_by_mail if message.way == "email" else self.deliver_by_webhook
@@ -122,7 +123,7 @@ class Outbox:
             await run_in_daemon_thread(partial(deliver, message, now), "alert")
         except Exception as problem:
             error_text = (
-                str(problem) if isinstance(problem, DeliveryFailed) else f"It failed ({type(problem).__name__})."
+                str(problem) if isinstance(problem, DeliveryFailed) else f"Sending failed ({type(problem).__name__})."
             )
             traceback_error = None if isinstance(problem, DeliveryFailed) else problem
             log.warning(
@@ -135,23 +136,23 @@ class Outbox:
             await connection.execute(statement, parameters)
 
     def deliver_by_mail(self, message: Row[Any], _now: datetime) -> None:
-        """Raises `Undelivered`. It blocks."""
+        """Send a message by mail. Raises `DeliveryFailed`. This call blocks."""
         if message.receiver not in message.alert_emails:
-            raise DeliveryFailed("The address is not in the settings any more.")
+            raise DeliveryFailed("The settings do not have this address any more.")
         if not deliverable_addresses([message.receiver]):
-            raise DeliveryFailed("This is no address that mails can go to. Replace it in the settings.")
+            raise DeliveryFailed("This is not a valid e-mail address. Replace it in the settings.")
         sentence = alert_sentence(message.kind, message.about)
         page = self.campaign_url(message.slug)
         lines = [sentence, message.because, f"{message.raised_at:%Y-%m-%d %H:%M} UTC", page]
-        assert self.settings.smtp_url is not None  # noqa: S101  (no mails are taken without it)
+        assert self.settings.smtp_url is not None  # noqa: S101  (without it, `start_sending_due` takes no mails)
         server = self.settings.smtp_url.get_secret_value()
         body = "\n\n".join(line for line in lines if line) + "\n"
         mail.send_mail(server, self.settings.smtp_from, message.receiver, f"{message.name}: {sentence}", body)
 
     def deliver_by_webhook(self, message: Row[Any], now: datetime) -> None:
-        """Raises `Undelivered`. It blocks."""
+        """Send a message to the webhook. Raises `DeliveryFailed`. This call blocks."""
         if message.alert_webhook is None:
-            raise DeliveryFailed("There is no address any more.")
+            raise DeliveryFailed("The settings have no webhook any more.")
         document = {
             "id": message.alert_id,
             "kind": message.kind,
@@ -167,5 +168,5 @@ class Outbox:
         webhook.post_webhook(message.alert_webhook, document, key, int(now.timestamp()), allow_private=allow_private)
 
     def campaign_url(self, slug: str) -> str:
-        """A link to the campaign where the server knows its own address; else the path."""
+        """Return the URL of the campaign's page; only its path if the server does not know its own address."""
         return f"{self.settings.public_url or ''}/admin/campaigns/{slug}"

@@ -1,4 +1,4 @@
-"""Alerts of a campaign for researchers: all of them, how they were sent, and that somebody has seen one."""
+"""Researchers' pages about alerts of a campaign: the alerts, their deliveries, and marking one as seen."""
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse

@@ -1,4 +1,4 @@
-"""Where the alerts of a campaign go, and when silence is one."""
+"""Settings of alerts: receivers, and the time after which silence is an alert."""
 
 import ipaddress
 import re
@@ -16,28 +16,28 @@ WEBHOOK_ADDRESS_PATTERN = re.compile(r"https?://[!-~]+")
 
 
 class AlertSettings(InputModel):
-    """A column of a campaign for each."""
+    """Settings of alerts, each a column of `campaigns`."""
 
     alert_emails: Annotated[list[EmailAddress], Field(max_length=10)] = Field(
         default=[], title="E-mail addresses for alerts", json_schema_extra=EDITABLE | PRIVATE,
-        description="Optional, one per line, up to 10. They get a mail when a rule holds somebody, an item is "
-        "flagged, no answers come, the goal is reached, or the campaign is finished, perhaps without it.",
+        description="Optional, one per line, up to 10. They get a mail when a rule holds an annotator, an item is "
+        "flagged, no answers come, the goal is reached, or the campaign ends with or without it.",
     )  # fmt: skip
     alert_webhook: WebhookAddress | None = Field(
         default=None, title="Webhook for alerts", json_schema_extra=EDITABLE | PRIVATE,
-        description="Optional. An https:// address to which the same is posted as JSON, signed so that the receiver "
-        "can check where it comes from.",
+        description="Optional. An https:// address that gets the same alerts as JSON, signed so that the receiver can "
+        "check where they come from.",
     )  # fmt: skip
     alert_quiet_minutes: int | None = Field(
         default=None, ge=5, le=10_080, title="Alert after silence (minutes)", json_schema_extra=EDITABLE,
-        description="Optional. Raise an alert when the campaign runs and no answer came for so many minutes. Empty: "
-        "silence is no alert.",
+        description="Optional. Raise an alert when the campaign runs and no answer came for this many minutes. Empty: "
+        "no alert.",
     )  # fmt: skip
 
     @field_validator("alert_emails", mode="before")
     @classmethod
     def split_address_lines(cls, addresses: object) -> object:
-        """A text of lines, as forms and the command line send it."""
+        """Split a text into lines, as forms and the command line send it."""
         if isinstance(addresses, str):
             return [line for line in addresses.splitlines() if line.strip()]
         return addresses
@@ -45,7 +45,7 @@ class AlertSettings(InputModel):
     @field_validator("alert_webhook")
     @classmethod
     def check_webhook_host(cls, webhook: str | None) -> str | None:
-        """Raises ValueError."""
+        """Refuse URLs without a host, or with a name or password."""
         if webhook is not None:
             parts = urlsplit(webhook if WEBHOOK_ADDRESS_PATTERN.fullmatch(webhook) else "")
             if not parts.hostname or parts.username or parts.password or parts.port == 0:
@@ -54,17 +54,17 @@ class AlertSettings(InputModel):
 
 
 def deliverable_addresses(addresses: Sequence[str]) -> list[str]:
-    """Return those of a campaign's stored addresses that a mail can go to; earlier versions took others, too."""
+    """Return the stored addresses of a campaign that mails can be sent to; earlier versions accepted others too."""
     return [address for address in addresses if is_email_address(address)]
 
 
 def undeliverable_addresses(addresses: Sequence[str]) -> list[str]:
-    """Return the others, which the page of alerts names."""
+    """Return the stored addresses that mails cannot be sent to, which the page of alerts lists."""
     return [address for address in addresses if not is_email_address(address)]
 
 
 def is_loopback_name(host: str) -> bool:
-    """Whether an address names this machine itself, in so many words."""
+    """Return whether a host name explicitly means this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,6 @@
-"""Silence: a campaign runs, so judgments are wanted, and no answer has come for longer than its researcher finds right.
+"""Alert of silence: a campaign runs, but no answer has come for longer than its owner accepts.
 
-It counts from the last answer, or from the launch, the resumption or the reopening if that is later. Each silence is
+Silence counts from the last answer, or from the launch, resumption or reopening if that is later. Each silence raises
 one alert, however long it lasts.
 """
 

@@ -1,5 +1,7 @@
-"""One signed POST to an address that a researcher chose, and to no other: no redirect is followed, and unless the
-operator allows it, nothing goes to this machine, to a private network or without TLS.
+"""Signed POST of an alert to the address that a researcher chose, and to no other.
+
+It follows no redirect. Unless the operator allows it, nothing goes to this machine, to a private network or without
+TLS.
 """
 
 import hashlib
@@ -15,36 +17,44 @@ from threading import Timer
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-WEBHOOK_TIMEOUT_SECONDS = 10.0  # for all of it
+WEBHOOK_TIMEOUT_SECONDS = 10.0  # for the whole exchange
 TIMESTAMP_HEADER, SIGNATURE_HEADER = "Easel-Timestamp", "Easel-Signature"
-# All of IPv6 that is given out for the whole internet (RFC 4291), and what lies in it that leads elsewhere: protocols
-# such as Teredo, documentation, and 6to4, which wraps any address of IPv4, private ones too.
+# The part of IPv6 that is assigned for the internet (RFC 4291), and the blocks within it that lead elsewhere: protocols
+# such as Teredo, documentation, and 6to4, which wraps any IPv4 address, private ones too.
 PUBLIC_IPV6_NETWORK = ipaddress.IPv6Network("2000::/3")
 SPECIAL_IPV6_BLOCKS = [
     ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 ]
-RELAY_IPV4_NETWORK = ipaddress.IPv4Network("192.88.99.0/24")  # of 6to4
+RELAY_IPV4_NETWORK = ipaddress.IPv4Network("192.88.99.0/24")  # relays of 6to4
 
 
 class DeliveryFailed(Exception):
-    """A message did not arrive; why, in a line without an address or a secret."""
+    """A message did not arrive. The text says why, without an address or a secret."""
 
 
 def webhook_signing_key(secret: str, campaign_id: int) -> str:
-    """The key by which the messages of a campaign are signed, 64 hexadecimal digits."""
+    """Return the key that signs the messages of a campaign, 64 hexadecimal digits."""
     return hmac.new(secret.encode(), f"webhook {campaign_id}".encode(), hashlib.sha256).hexdigest()
 
 
 def webhook_signature(key: str, timestamp: int, body: bytes) -> str:
-    """HMAC-SHA256 over the timestamp, a dot and the body, in hexadecimal."""
+    """Return the HMAC-SHA256 of the timestamp, a dot and the body, in hexadecimal."""
     return hmac.new(key.encode(), f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
 
 
 def post_webhook(address: str, message: Mapping[str, Any], key: str, timestamp: int, *, allow_private: bool) -> None:
-    """Send a message. timestamp: seconds since 1970. inside: whether it may go to this machine, to private networks and
-    without TLS.
+    """Send a message. This call blocks for up to `WEBHOOK_TIMEOUT_SECONDS` plus the time of the name look-up.
 
-    Raises `Undelivered`. It blocks, for `SECONDS` and the time that a name takes to be found.
+    Args:
+        address: The receiver's URL.
+        message: The message, sent as JSON.
+        key: The signing key.
+        timestamp: Seconds since 1970.
+        allow_private: Whether the message may go to this machine, to private networks and without TLS.
+
+    Raises:
+        DeliveryFailed: The receiver did not accept the message.
+
     """
     parts = urlsplit(address)
     body = json.dumps(message, ensure_ascii=False).encode()
@@ -67,24 +77,26 @@ def post_webhook(address: str, message: Mapping[str, Any], key: str, timestamp: 
 
 
 def resolve_webhook_endpoint(url_parts: SplitResult, *, allow_private: bool) -> tuple[str, int]:
-    """The address of the network to connect to, and the port: looked up once, so that it cannot change after the check.
+    """Return the network address to connect to, and the port. The name is looked up once, so that the address cannot
+    change after the check.
 
-    Raises `Undelivered` for one to which nothing may go, `OSError` for none.
+    Raises:
+        DeliveryFailed: Messages may not go to this address.
+        OSError: The name has no address.
+
     """
     host = url_parts.hostname or ""
     if url_parts.scheme != "https" and not allow_private:
-        raise DeliveryFailed("Messages go over TLS alone. Use an https:// address.")
+        raise DeliveryFailed("Easel sends messages only over TLS. Use an https:// address.")
     port = url_parts.port or (443 if url_parts.scheme == "https" else 80)
     addresses = [str(place[0]) for *_, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     if not allow_private and not all(map(is_public_address, addresses)):
-        raise DeliveryFailed(
-            "The address leads to this machine or into a private network, where this server sends nothing."
-        )
+        raise DeliveryFailed("The address leads to this machine or a private network. This server sends nothing there.")
     return addresses[0], port
 
 
 def is_public_address(address: str) -> bool:
-    """Whether an address of the network is one of the whole internet; of IPv4 in IPv6, whether that of IPv4 is."""
+    """Return whether a network address is public on the internet. An IPv4 address within IPv6 counts as IPv4."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is None:
@@ -96,7 +108,7 @@ def is_public_address(address: str) -> bool:
 def post_and_read_status(
     url_parts: SplitResult, endpoint: tuple[str, int], body: bytes, headers: Mapping[str, str]
 ) -> int:
-    """The status of the reply; of the rest nothing is read."""
+    """Send the request and return the status of the reply, without reading the rest."""
     connection = HTTPConnection(url_parts.hostname or "", url_parts.port or endpoint[1])
     sock = socket.create_connection(endpoint, timeout=WEBHOOK_TIMEOUT_SECONDS)
 
@@ -104,9 +116,8 @@ def post_and_read_status(
         with suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
 
-    timer = Timer(
-        WEBHOOK_TIMEOUT_SECONDS, abort_connection
-    )  # whoever sends a byte a second never lets a socket's own limit pass
+    # A receiver that sends a byte a second would never reach the socket's own limit.
+    timer = Timer(WEBHOOK_TIMEOUT_SECONDS, abort_connection)
     timer.start()
     try:
         if url_parts.scheme == "https":

@@ -22,16 +22,16 @@ router = APIRouter(
 
 
 class Line(BaseModel):
-    """A change, as it was written down in the transaction that made it."""
+    """A change, as the transaction that made it wrote it down."""
 
     at: datetime
     who: str = Field(description="A login name; it stays when the researcher is removed.")
-    way: str = Field(description="page, api, command or server: how they did it.")
-    campaign: str | None = Field(description="The slug of the campaign, if it is of one.")
-    action: str = Field(description="What was done, such as `settings.changed`.")
+    way: str = Field(description="page, api, command or server: how it was done.")
+    campaign: str | None = Field(description="The slug of the campaign, if the change is in one.")
+    action: str = Field(description="The action, such as `settings.changed`.")
     about: str
-    before: dict[str, Any] | None = Field(description="What was, by name.")
-    after: dict[str, Any] | None = Field(description="What is.")
+    before: dict[str, Any] | None = Field(description="Old values by name.")
+    after: dict[str, Any] | None = Field(description="New values by name.")
 
 
 class Lines(BaseModel):
@@ -40,7 +40,6 @@ class Lines(BaseModel):
 
     @classmethod
     def from_log_page(cls, log_page: AuditLogPage) -> Self:
-        """From a page of them."""
         lines = [{"at": row.noted_at} | row._asdict() for row in log_page.lines]
         return cls.model_validate({"total": log_page.total, "lines": lines})
 
@@ -52,7 +51,7 @@ LogPageSize = Annotated[int, Query(ge=1, le=1000, description="Lines of a page."
 async def get_log(
     connection: Transaction, log_filter: LogFilterQuery, page: LogPageNumber = 1, size: LogPageSize = 100
 ) -> Lines:
-    """Who changed what on the whole server, newest first."""
+    """Return the changes on the whole server, newest first."""
     return Lines.from_log_page(await log_query.load_log_page(connection, log_filter, page, size))
 
 
@@ -60,7 +59,7 @@ async def get_log(
 async def get_log_of_campaign(
     connection: Transaction, slug: str, log_filter: LogFilterQuery, page: LogPageNumber = 1, size: LogPageSize = 100
 ) -> Lines:
-    """Who changed what in a campaign, newest first."""
+    """Return the changes in a campaign, newest first."""
     campaign = await load_campaign_by_slug(connection, slug)
     return Lines.from_log_page(
         await log_query.load_log_page(connection, limit_log_to_campaign(campaign, log_filter), page, size)

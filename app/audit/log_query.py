@@ -1,4 +1,4 @@
-"""Lines of the audit log, newest first: found by who, of what kind, what they say and when; read and exported."""
+"""Queries of the audit log, newest lines first: by person, kind, words and days, for pages and exports."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -15,15 +15,21 @@ from app.text.spreadsheets import guard_against_formula
 LOG_LINES_PER_PAGE = 50
 LOG_ROWS_PER_BATCH = 2_000
 LOG_EXPORT_COLUMNS = ("at", "who", "way", "campaign", "action", "about", "before", "after")
-WAY_PHRASES = {"page": "on a page", "api": "by the API", "command": "on the command line", "server": "by itself"}
+WAY_PHRASES = {"page": "on a page", "api": "through the API", "command": "on the command line", "server": "by itself"}
 
 
 @dataclass(frozen=True)
 class AuditLogFilter:
-    """Which lines are asked for. Empty: whatever it is.
+    """Filter of lines. Empty fields match every line.
 
-    campaign: a row's id. who: a name. kind: of `KINDS`. words: somewhere in what it is about, was or is, in any case.
-    since, until: days in UTC, both of them whole.
+    Attributes:
+        campaign: A campaign's id.
+        who: A name.
+        kind: A key of `ACTION_KIND_TITLES`.
+        words: Text within the subject, the old or the new values, in any case.
+        since: First day in UTC.
+        until: Last day in UTC.
+
     """
 
     campaign: int | None = None
@@ -35,14 +41,14 @@ class AuditLogFilter:
 
     @property
     def sql_conditions(self) -> list[ColumnElement[bool]]:
-        """As SQL."""
+        """The filter as SQL conditions."""
         log = audit_log.c
         conditions = [log.campaign_id == self.campaign] if self.campaign is not None else []
         conditions += [log.who == self.who] if self.who else []
         conditions += [log.action.startswith(f"{self.kind}.", autoescape=True)] if self.kind else []
         if self.words:
-            places = (log.about, log.campaign, log.action, cast(log.before, Text), cast(log.after, Text))
-            conditions.append(or_(*(place.icontains(self.words, autoescape=True) for place in places)))
+            texts = (log.about, log.campaign, log.action, cast(log.before, Text), cast(log.after, Text))
+            conditions.append(or_(*(column.icontains(self.words, autoescape=True) for column in texts)))
         conditions += [log.noted_at >= utc_midnight(self.since)] if self.since else []
         conditions += [log.noted_at < utc_midnight(self.until) + timedelta(days=1)] if self.until else []
         return conditions
@@ -50,7 +56,7 @@ class AuditLogFilter:
 
 @dataclass(frozen=True)
 class AuditLogPage:
-    """A page of lines, of how many pages, and how many lines there are in all."""
+    """A page of lines, its number, the number of pages, and the number of all lines."""
 
     lines: Sequence[Row[Any]]
     page: int
@@ -65,7 +71,7 @@ def utc_midnight(day: date) -> datetime:
 async def load_log_page(
     connection: AsyncConnection, log_filter: AuditLogFilter, page: int, size: int = LOG_LINES_PER_PAGE
 ) -> AuditLogPage:
-    """A page of what is wanted, from 1 on; beyond the last one, the last."""
+    """Return a page of matching lines, counted from 1; the last one if there are fewer pages."""
     count = select(func.count()).select_from(audit_log).where(*log_filter.sql_conditions)
     total = (await connection.execute(count)).scalar_one()
     pages = max(1, -(-total // size))
@@ -79,14 +85,14 @@ def newest_log_lines_statement(log_filter: AuditLogFilter) -> Any:
 
 
 async def load_log_actor_names(connection: AsyncConnection, log_filter: AuditLogFilter) -> Sequence[str]:
-    """Who has written lines, of the campaign if one is wanted."""
+    """Return the names of all people with lines, in the campaign if the filter names one."""
     conditions = AuditLogFilter(log_filter.campaign).sql_conditions
     statement = select(audit_log.c.who).where(*conditions).distinct().order_by(audit_log.c.who)
     return (await connection.execute(statement)).scalars().all()
 
 
 async def log_export_table(connection: AsyncConnection, log_filter: AuditLogFilter) -> TableStream:
-    """All that is wanted, oldest first. What people typed is guarded against spreadsheet programs."""
+    """Return all matching lines, oldest first. Text that people typed is guarded against spreadsheet programs."""
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
         statement = select(audit_log).where(*log_filter.sql_conditions).order_by(audit_log.c.id)

@@ -1,4 +1,4 @@
-"""The audit log for researchers: of a campaign, and of the whole server."""
+"""Researchers' pages of the audit log, of a campaign and of the whole server."""
 
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
@@ -23,13 +23,15 @@ LogFileEnding = Literal["csv", "jsonl"]
 
 async def read_log_filter(
     *,
-    who: Annotated[str, Query(max_length=200, description="Who did it, by login name.")] = "",
-    kind: Annotated[Literal["", *ACTION_KIND_TITLES], Query(description="Of what kind.")] = "",  # type: ignore[valid-type]
-    words: Annotated[str, Query(max_length=200, description="Somewhere in what it is about, was or is.")] = "",
+    who: Annotated[str, Query(max_length=200, description="Login name of the person.")] = "",
+    kind: Annotated[Literal["", *ACTION_KIND_TITLES], Query(description="Kind of change.")] = "",  # type: ignore[valid-type]
+    words: Annotated[
+        str, Query(max_length=200, description="Text within the subject, the old or the new values.")
+    ] = "",
     since: Annotated[date | Literal[""], Query(description="The first day, in UTC.")] = "",
     until: Annotated[date | Literal[""], Query(description="The last day, in UTC.")] = "",
 ) -> AuditLogFilter:
-    """What a form or a program asks for."""
+    """Return the filter that a form or a program asks for."""
     return AuditLogFilter(None, who.strip(), kind, words.strip(), since or None, until or None)
 
 

@@ -1,1 +1,8 @@
-"""Campaigns that stop by themselves when their goal is reached."""
+"""Background scans for goals: campaigns that stop, or stop asking about settled items, by themselves.
+
+`monitor.scan_goal` measures a campaign's progress after new answers and does what the researcher chose: notify, pause,
+finish, or release items. `release` stores which items are settled. `api` shows the progress to programs. The measures
+themselves are pure and live in `app/goals`.
+
+Open `monitor.py` first.
+"""

@@ -1,4 +1,4 @@
-"""API: how near a campaign is to its goal."""
+"""API: progress of a campaign towards its goal."""
 
 from typing import Self
 
@@ -23,23 +23,24 @@ router = APIRouter(
 
 
 class GoalProgress(BaseModel):
-    """What is to be reached, and how near it is."""
+    """A goal, and how near it is."""
 
     goal: str = Field(description="In words.")
-    now: float = Field(description="A chance, a share of items or a correlation, as the goal has it; 0 to 1.")
-    wanted: float = Field(description="What it is to be.")
-    reached: bool = Field(description="Now. A campaign that stopped by itself may have had it once.")
+    now: float = Field(description="A probability, a share of items or a correlation, depending on the goal; 0 to 1.")
+    wanted: float = Field(description="The value to reach.")
+    reached: bool = Field(
+        description="Whether it is reached now. A campaign that stopped by itself may have reached it earlier."
+    )
     measured_by: str = Field(
-        description="The update law whose scores and errors it is measured by; `means` are those of all answers that "
-        "count."
+        description="The update law whose scores and errors measure the goal; `means` for the "
+        "means of all answers that count."
     )
     settled: int | None = Field(
-        description="How many items are settled, where they are released one by one: soon nobody is asked about them."
+        description="Number of settled items, if items are released one by one: annotators soon get them no more."
     )
 
     @classmethod
     def from_progress(cls, progress: Progress, *, releases_items: bool) -> Self:
-        """As it was measured."""
         settled_count = len(progress.settled_items) if releases_items else None
         return cls(
             goal=progress.goal_text,
@@ -53,11 +54,11 @@ class GoalProgress(BaseModel):
 
 @router.get("/goal", responses=document_refusals({404: "`campaign_not_found`", 409: "`no_goal`, `not_launched`"}))
 async def show_goal(database: Database, fits: ProcessFits, slug: str) -> GoalProgress:
-    """How near the campaign is to its goal, by the newest answers."""
+    """Return how near the campaign is to its goal, by the newest answers."""
     async with fits.open_reader(database) as connection:
         campaign = await load_campaign_by_slug(connection, slug)
         if campaign.status == "draft":
-            raise Conflict(f"“{campaign.name}” is a draft: nobody has answered yet.", code="not_launched")
+            raise Conflict(f"“{campaign.name}” is a draft: no one has answered yet.", code="not_launched")
         judgments_read = await fits.load_calibrated_evidence(connection, campaign)
         progress = await load_goal_progress(connection, campaign, await judgments_read.estimate_goal(campaign))
     if progress is None:

@@ -1,8 +1,10 @@
-"""A look at how near a campaign is to its goal, in the background after answers came; where it is reached, what the
-researcher wished is done, once for each goal. Items that are to be `released` as they settle are, after each look. Who
-has a campaign that ended before its goal is told so, unless it is reached by the last answer.
+"""Background scan for a campaign's goal, after new answers.
 
-A goal's chance may be looked at after every answer: see `inference.ratings.settled`.
+When the goal is reached, the scan does what the researcher chose, once per goal. Items that are released as they settle
+are updated after each scan. If a campaign ended before its goal, its owner is alerted, unless the last answer reached
+the goal.
+
+A goal's probability may be checked after every answer: see `inference.ratings.goal_probabilities`.
 """
 
 import asyncio
@@ -27,13 +29,13 @@ from app.goal_monitor import release
 from app.goals.estimates import GoalEstimates
 from app.goals.progress import Progress, describe_goal, format_goal_progress, goal_progress
 from app.goals.settings import NO_GOAL
-from app.quality.run_rules import scan_annotators as look_at_annotators
+from app.quality.run_rules import scan_annotators
 
-STOPPING_ACTIONS = ("pause", "finish")  # that may be done when a goal is reached
+STOPPING_ACTIONS = ("pause", "finish")
 
 LOAD_WATCHED_CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
 
-# Of several processes that find it at once, and several looks, one acts.
+# If several processes or scans find the goal reached, one acts.
 MARK_GOAL_REACHED = text(f"""
     UPDATE campaigns SET goal_reached = :reached
     WHERE id = :campaign AND status IN ('running', 'finished') AND goal_reached IS DISTINCT FROM :reached
@@ -41,7 +43,7 @@ MARK_GOAL_REACHED = text(f"""
     RETURNING id
 """)  # noqa: S608  (made of constants)
 
-# Of a campaign that a person finished, they know how near it was.
+# Only for campaigns that ended by themselves: a person who finishes a campaign knows how near its goal is.
 SELECT_MISSED_GOAL = f"""
     (SELECT ended.campaign_id, 'missed' AS kind, ended.occasion, CAST(:about AS text) AS about,
             CAST(:because AS text) AS because
@@ -55,7 +57,7 @@ RAISE_MISSED_GOAL_ALERT = text(f"WITH {raise_alerts_sql(SELECT_MISSED_GOAL)} SEL
 
 @dataclass(frozen=True)
 class GoalScanState:
-    """What a look read, for the next one; None where there is no goal."""
+    """Evidence that a scan read, for the next scan; None without a goal."""
 
     evidence_read: CalibratedEvidence | None
 
@@ -63,17 +65,17 @@ class GoalScanState:
 async def scan_goal(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last: GoalScanState | None = None
 ) -> GoalScanState | None:
-    """Look whether a campaign has reached its goal, and which items are settled, and act on it. None where another
+    """Check whether a campaign has reached its goal and which items are settled, and act on it. Return None if another
     process was faster, which may not have seen the last answers.
     """
     async with open_snapshot(engine) as connection:
         campaign = (await connection.execute(LOAD_WATCHED_CAMPAIGN, {"campaign": campaign_id})).one()
         if not should_scan_goal(campaign):
             return GoalScanState(None)
-        counted = await calibrated_intervals.load_calibrated_evidence(
+        evidence = await calibrated_intervals.load_calibrated_evidence(
             connection, campaign, last.evidence_read if last else None
         )
-        progress = await load_goal_progress(connection, campaign, await counted.estimate_goal(campaign))
+        progress = await load_goal_progress(connection, campaign, await evidence.estimate_goal(campaign))
         settled_change = await release.find_settled_change(connection, campaign, progress)
     if progress is not None and progress.is_reached and campaign.goal_reached != progress.goal_text:
         await act_on_reached_goal(engine, campaign, progress, now=now)
@@ -83,14 +85,16 @@ async def scan_goal(
         async with engine.begin() as connection:
             is_finished = await finish_if_complete(connection, campaign_id, now=now)
         if is_finished:  # answers may have come meanwhile
-            return await scan_goal(engine, campaign_id, now=now, last=GoalScanState(counted))
+            return await scan_goal(engine, campaign_id, now=now, last=GoalScanState(evidence))
     if campaign.status == "finished" and progress is not None and not progress.is_reached:
         await raise_missed_goal(engine, campaign, progress)
-    return GoalScanState(counted)
+    return GoalScanState(evidence)
 
 
 def should_scan_goal(campaign: Row[Any]) -> bool:
-    """Whether answers can bring it nearer to a goal, or items out of release, or its last ones may have reached it."""
+    """Return whether answers can bring the campaign nearer to a goal or change its released items, or whether its last
+    answers may have reached the goal.
+    """
     if campaign.status == "finished":
         return bool(campaign.goal != NO_GOAL and campaign.goal_reached != describe_goal(campaign))
     return bool(campaign.status == "running" and (campaign.goal != NO_GOAL or campaign.releases))
@@ -99,18 +103,18 @@ def should_scan_goal(campaign: Row[Any]) -> bool:
 async def load_goal_progress(
     connection: AsyncConnection, campaign: Row[Any], goal_estimates: GoalEstimates
 ) -> Progress | None:
-    """How far a campaign is, by the items that count for it; None without a goal. measured: of all its items."""
+    """Return the progress by the items that count for the goal, None without a goal. `goal_estimates` has all items."""
     if campaign.goal == NO_GOAL:
         return None
-    items, score = await load_goal_item_scores(connection, campaign)
+    items, scores = await load_goal_item_scores(connection, campaign)
     progress = await asyncio.to_thread(
-        goal_progress, campaign, goal_estimates.estimates.select_items(items), score, goal_estimates.source
+        goal_progress, campaign, goal_estimates.estimates.select_items(items), scores, goal_estimates.source
     )
     return progress and progress.with_item_numbers(items)
 
 
 async def act_on_reached_goal(engine: AsyncEngine, campaign: Row[Any], progress: Progress, *, now: datetime) -> None:
-    """Say so, and stop the campaign if that was wished."""
+    """Alert the campaign owner, and stop the campaign if they chose that."""
     CURRENT_ACTOR.set(SERVER_ACTOR)
     async with engine.begin() as connection:
         parameters = {"campaign": campaign.id, "reached": progress.goal_text} | release.goal_parameters(campaign)
@@ -120,12 +124,12 @@ async def act_on_reached_goal(engine: AsyncEngine, campaign: Row[Any], progress:
             connection, campaign.id, "goal", progress.goal_text, about=lowercase_first(progress.goal_text)
         )
         if campaign.when_reached in STOPPING_ACTIONS:
-            with suppress(Conflict):  # somebody was faster
+            with suppress(Conflict):  # a person was faster
                 await lifecycle.apply_transition(connection, campaign.slug, campaign.when_reached, now=now)
 
 
 async def raise_missed_goal(engine: AsyncEngine, campaign: Row[Any], progress: Progress) -> None:
-    """Say of a campaign that ended by itself that its goal is not reached, and how near it is."""
+    """Alert that a campaign ended by itself before its goal, and how near it was."""
     advice = "To go on, ask for more judgments per item and reopen the campaign."
     parameters = {
         "campaign": campaign.id,
@@ -138,8 +142,8 @@ async def raise_missed_goal(engine: AsyncEngine, campaign: Row[Any], progress: P
 
 
 def lowercase_first(sentence: str) -> str:
-    """A goal in words, as it stands within a sentence."""
+    """Return a sentence with a lower-case first letter, for use within another sentence."""
     return f"{sentence[0].lower()}{sentence[1:]}"
 
 
-CAMPAIGN_SCANS = look_at_annotators, scan_goal  # at a campaign, after answers came
+CAMPAIGN_SCANS = scan_annotators, scan_goal

@@ -1,7 +1,8 @@
-"""Items that are released as they settle: nobody is asked about them any more. Each look decides anew, so an item that
-is no longer settled, since answers came, or count no more, or the goal is another one, is asked about again.
+"""Release of settled items: the campaign stops asking about them.
 
-A new revision begins with none; what is settled by its answers, the next look tells.
+Each scan decides again. So the campaign asks again about an item that is no longer settled, because answers came,
+answers were excluded, or the goal was changed. A new revision begins without settled items; the next scan finds those
+that its answers settle.
 """
 
 from typing import Any, NamedTuple
@@ -17,13 +18,14 @@ from app.goals.settings import GoalSettings
 from app.inference.ground.arrays import Integers, Mask
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, present_posteriors_condition
 
-ITEMS_PER_RELEASE_BATCH = 5_000  # items, for whose rows answers may have to wait
+ITEMS_PER_RELEASE_BATCH = 5_000  # answers may have to wait for the rows of a batch
 
 LIST_SETTLED_FLAGS = f"""
-    SELECT CAST(p.settled AS int) AS settled FROM posteriors p WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
+    SELECT CAST(p.settled AS int) AS settled FROM posteriors p WHERE {present_posteriors_condition("$1")}
+    ORDER BY p.subject
 """  # noqa: S608  (made of constants)
 
-# In the order in which answers lock them.
+# In the order in which answers lock these rows, to avoid deadlocks.
 LOCK_POSTERIORS_OF_ITEMS = text(f"""
     SELECT FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:items AS int[]))
     ORDER BY p.subject FOR NO KEY UPDATE OF p
@@ -35,10 +37,10 @@ STORE_SETTLED_FLAGS = text(f"""
     WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = new.item AND p.subject = ANY(CAST(:items AS int[]))
 """)  # noqa: S608  (made of constants)
 
-# What a look finds is of the goal that it read.
+# A scan may act only while the goal that it read is unchanged.
 IS_SAME_GOAL_SQL = " AND ".join(f"{name} = :{name}" for name in GoalSettings.model_fields)
 
-# By this others learn of it. Of several processes that have looked, one releases.
+# Other processes notice a release by this counter. If several processes scanned, one releases.
 COUNT_RELEASE = text(f"""
     UPDATE campaigns SET releases = releases + 1
     WHERE id = :campaign AND status IN ('running', 'finished') AND revision = :revision AND releases = :releases
@@ -48,7 +50,7 @@ COUNT_RELEASE = text(f"""
 
 
 class SettledChange(NamedTuple):
-    """Items that are settled now, or no longer, (C,) each."""
+    """Items that became settled or unsettled, (C,) each."""
 
     items: Integers
     settled: Mask
@@ -57,7 +59,7 @@ class SettledChange(NamedTuple):
 async def find_settled_change(
     connection: AsyncConnection, campaign: Row[Any], progress: Progress | None
 ) -> SettledChange:
-    """What a look finds otherwise than the last one."""
+    """Return which items changed since the last scan."""
     settled_items = progress.settled_items if progress else np.zeros(0, np.intp)
     if not (len(settled_items) or campaign.releases):
         return SettledChange(settled_items, np.zeros(0, bool))
@@ -70,12 +72,12 @@ async def find_settled_change(
 
 
 def goal_parameters(campaign: Row[Any]) -> dict[str, Any]:
-    """What `SAME_GOAL` names."""
+    """Return the parameters of `IS_SAME_GOAL_SQL`."""
     return {name: getattr(campaign, name) for name in GoalSettings.model_fields}
 
 
 async def store_settled_change(engine: AsyncEngine, campaign: Row[Any], settled_change: SettledChange) -> bool:
-    """Store it, some items at a time; False where something else has changed the campaign meanwhile."""
+    """Store the change in batches. Return False if something else has changed the campaign meanwhile."""
     release_parameters = {"campaign": campaign.id, "revision": campaign.revision} | goal_parameters(campaign)
     for count, start in enumerate(range(0, len(settled_change.items), ITEMS_PER_RELEASE_BATCH)):
         batch = slice(start, start + ITEMS_PER_RELEASE_BATCH)

@@ -1,4 +1,4 @@
-"""How far a campaign is from its goal. Pure: from what is known of its items, by whatever `evidence` measures it."""
+"""Progress of a campaign towards its goal. Pure: computed from estimates of its items, which `estimates` chooses."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,14 +24,21 @@ from app.inference.ratings.goal_probabilities import (
 from app.inference.ratings.moderated_means import ModeratedMeans
 from app.selection.threshold_line import count_best_items
 
-MIN_DEGREES_OF_FREEDOM = 20  # degrees of freedom: half of the true spread or less is found once in 3,600 times
-MAX_ITEMS_IN_ORDER = 1_000  # items, whose order is more than anybody settles
+MIN_DEGREES_OF_FREEDOM = 20  # then the estimated spread is half of the true one or less once in 3,600 times
+MAX_ITEMS_IN_ORDER = 1_000  # the order of more items is never settled in practice
 
 
 @dataclass(frozen=True)
 class Progress:
-    """now, wanted: 0 to 1; a chance, a share of items, or a correlation. goal: in words, which tell one goal from
-    another. by: see `Measured`. settled: the numbers of the items that are to be released.
+    """How far a campaign is from its goal.
+
+    Attributes:
+        goal_text: The goal in words, which identify it.
+        value: A probability, a share of items, or a correlation, 0 to 1.
+        target: The value to reach.
+        measured_by: Source of the estimates, see `GoalEstimates`.
+        settled_items: Numbers of the items to release.
+
     """
 
     goal_text: str
@@ -46,19 +53,21 @@ class Progress:
 
     @property
     def displayed_value(self) -> float:
-        """`now`; until it is as wanted, in hundredths and rounded down, so that it never looks as if it were."""
+        """The value. Until the target is reached, rounded down to hundredths so that it never looks reached."""
         if self.is_reached:
             return self.value
-        hundredths = floor(100 * self.value + 1e-9)  # 0.29 is 29 of them
+        hundredths = floor(100 * self.value + 1e-9)  # 1e-9: 0.29 is 29 hundredths
         return (hundredths - (hundredths / 100 >= self.target)) / 100
 
     def with_item_numbers(self, item_numbers: Integers) -> "Progress":
-        """Where it was measured by these items alone, of all."""
+        """Return the progress with the numbers that its items have in the campaign."""
         return replace(self, settled_items=item_numbers[self.settled_items])
 
 
 def counted_items(campaign: Any, in_pool: Mask) -> Integers:
-    """The numbers of the items that count for a goal: those in the pool, (N,), but for those that every HIT shows."""
+    """Return the numbers of the items that count for a goal: items in the pool, (N,), except items that every HIT
+    shows.
+    """
     is_counted = in_pool.copy()
     is_counted[campaign.always_shown] = False
     return np.flatnonzero(is_counted)
@@ -67,8 +76,14 @@ def counted_items(campaign: Any, in_pool: Mask) -> Integers:
 def goal_progress(
     campaign: Any, estimates: ModeratedMeans, scores: Array, measured_by: str = MEASURED_BY_MEANS
 ) -> Progress | None:
-    """None without a goal. known, score: of the N items that count for it, (N,), on 0 to 1. by: what `known` comes
-    from.
+    """Return the progress towards the goal; None without a goal.
+
+    Args:
+        campaign: The campaign's row.
+        estimates: Estimates of the N items that count for the goal.
+        scores: Scores of these items, (N,), 0 to 1.
+        measured_by: Source of the estimates.
+
     """
     if campaign.goal == NO_GOAL:
         return None
@@ -81,10 +96,10 @@ def goal_progress(
 
 
 def settled_item_mask(campaign: Any, estimates: ModeratedMeans, scores: Array) -> Mask:
-    """Which items are settled, each for itself, (N,), by the goal of a campaign that releases them.
+    """Return which items are settled one by one, (N,), by the goal of a campaign that releases items.
 
-    None before it is known how far annotators differ: in some campaigns the first ones agree by chance, and nothing
-    more would be asked then (Chow & Robbins 1965, on intervals of a fixed width).
+    No item is settled before the spread of annotators is known: in some campaigns the first ones agree by chance, and
+    would be asked nothing more (Chow & Robbins 1965, on intervals of a fixed width).
     """
     if estimates.degrees_of_freedom_limit < MIN_DEGREES_OF_FREEDOM:
         return np.zeros(len(scores), bool)
@@ -94,8 +109,8 @@ def settled_item_mask(campaign: Any, estimates: ModeratedMeans, scores: Array) -
 
 
 def settled_probabilities(campaign: Any, estimates: ModeratedMeans, scores: Array) -> Array:
-    """Of each item, (N,), the probability that it is where it belongs, on its side of the line that a goal draws: the
-    smaller one of two beliefs; NaN as long as nothing can be believed.
+    """Return the probability that each item, (N,), is on the right side of the goal's line: the smaller of two beliefs,
+    NaN as long as nothing can be believed.
     """
     probabilities = [
         ITEM_PROBABILITIES_BY_GOAL[campaign.goal](campaign, beliefs, scores)
@@ -106,7 +121,7 @@ def settled_probabilities(campaign: Any, estimates: ModeratedMeans, scores: Arra
 
 
 def goal_target(campaign: Any) -> float:
-    """What a goal's measure is to be."""
+    """Return the value that a goal's measure has to reach."""
     if campaign.goal == "halves":
         return float(campaign.goal_correlation)
     needs_all_items = campaign.when_reached == RELEASE_ITEMS and campaign.goal != "intervals"
@@ -114,13 +129,13 @@ def goal_target(campaign: Any) -> float:
 
 
 def describe_goal(campaign: Any) -> str:
-    """What is to be reached."""
+    """Return the goal in words."""
     tolerance_text = f" but for differences of {campaign.goal_within:g} points" if campaign.goal_within else ""
     each_text = " for each" if campaign.when_reached == RELEASE_ITEMS else ""
     certainty_text = f"with {campaign.goal_percent} % probability{each_text}"
     return {
         "best": f"The best {campaign.best_items:,} are settled{tolerance_text}, {certainty_text}",
-        "threshold": f"It is settled who is above {campaign.threshold:g}{tolerance_text}, {certainty_text}",
+        "threshold": f"It is settled which items are above {campaign.threshold:g}{tolerance_text}, {certainty_text}",
         "order": f"The order is settled{tolerance_text}, {certainty_text}",
         "intervals": f"Intervals of {campaign.goal_percent} % of items are ±{campaign.goal_width:g} points or less",
         "halves": f"Two halves of the answers agree with a correlation of {campaign.goal_correlation:g}",
@@ -128,14 +143,14 @@ def describe_goal(campaign: Any) -> str:
 
 
 def format_goal_progress(campaign: Any, progress: Progress) -> str:
-    """How near a goal is, as people read it."""
+    """Return the progress as text."""
     return f"{progress.displayed_value:.2f}" if campaign.goal == "halves" else f"{100 * progress.displayed_value:.0f} %"
 
 
 def smallest_over_beliefs(
     probability: Callable[[Any, BelievedMeans, Array], float],
 ) -> Callable[[Any, ModeratedMeans, Array], float]:
-    """The smaller one of the chances; 0 as long as nothing can be believed."""
+    """Return a measure that takes the smallest probability over all beliefs; 0 as long as nothing can be believed."""
 
     def measure(campaign: Any, estimates: ModeratedMeans, scores: Array) -> float:
         return min((probability(campaign, beliefs, scores) for beliefs in believed_true_means(estimates)), default=0.0)
@@ -144,7 +159,9 @@ def smallest_over_beliefs(
 
 
 def narrow_interval_mask(campaign: Any, estimates: ModeratedMeans) -> Mask:
-    """Items without an interval are not narrow. A scale's end cuts an interval, and says nothing."""
+    """Return which items have a narrow interval. Items without an interval do not. The intervals are not cut at the
+    scale's ends: a cut would say nothing about their precision.
+    """
     low, high = ModeratedMeans(estimates.mean, estimates.standard_error, estimates.freedom, None).interval()
     return np.asarray(high - low <= 2 * campaign.goal_width / MAX_POINTS)
 
@@ -163,17 +180,21 @@ def order_probability(campaign: Any, beliefs: BelievedMeans, scores: Array) -> f
 GOAL_MEASURES: Mapping[str, Callable[[Any, ModeratedMeans, Array], float]] = {
     "best": smallest_over_beliefs(best_set_probability),
     "threshold": smallest_over_beliefs(
-        lambda c, known, _: chance_all_on_believed_side(known, c.threshold / MAX_POINTS, c.goal_within / MAX_POINTS)
+        lambda campaign, beliefs, _: chance_all_on_believed_side(
+            beliefs, campaign.threshold / MAX_POINTS, campaign.goal_within / MAX_POINTS
+        )
     ),
     "order": smallest_over_beliefs(order_probability),
-    "intervals": lambda c, known, _score: float(narrow_interval_mask(c, known).mean()),
-    "halves": lambda _c, known, _score: expected_split_half_correlation(known),
+    "intervals": lambda campaign, estimates, _: float(narrow_interval_mask(campaign, estimates).mean()),
+    "halves": lambda _campaign, estimates, _: expected_split_half_correlation(estimates),
 }
 
-# Of each item, (N,): that it is where it belongs.
+# Probability that each item, (N,), is on the right side of the goal's line.
 ITEM_PROBABILITIES_BY_GOAL: Mapping[str, Callable[[Any, BelievedMeans, Array], Array]] = {
-    "best": lambda c, known, score: item_chances_of_best(
-        known, score, count_best_items(c.best_items, len(score)), c.goal_within / MAX_POINTS
+    "best": lambda campaign, beliefs, scores: item_chances_of_best(
+        beliefs, scores, count_best_items(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
     ),
-    "threshold": lambda c, known, _: item_chances_of_side(known, c.threshold / MAX_POINTS, c.goal_within / MAX_POINTS),
+    "threshold": lambda campaign, beliefs, _: item_chances_of_side(
+        beliefs, campaign.threshold / MAX_POINTS, campaign.goal_within / MAX_POINTS
+    ),
 }

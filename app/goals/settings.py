@@ -1,4 +1,4 @@
-"""What a researcher says of a campaign's goal."""
+"""Settings of a campaign's goal."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,13 +12,13 @@ Goal = Literal["none", "best", "threshold", "order", "intervals", "halves"]
 WhenReached = Literal["tell", "pause", "finish", "release"]
 NO_GOAL: Goal = "none"
 RELEASE_ITEMS: WhenReached = "release"
-SCALE_ANSWER_KINDS = ("points", "ordered_classes")  # that a design yields
+SCALE_ANSWER_KINDS = ("points", "ordered_classes")
 
 GOAL_TITLES: dict[Goal, str] = {
-    "none": "None: ask for all judgments that are wanted",
+    "none": "None: ask for all judgments wanted",
     "best": "The best items are settled",
     "threshold": "It is settled which items are above the threshold",
-    "order": "The order is settled, as of systems",
+    "order": "The order is settled, for example of systems",
     "intervals": "Items have narrow intervals",
     "halves": "Two halves of the answers agree",
 }
@@ -28,29 +28,22 @@ WHEN_REACHED_TITLES: dict[WhenReached, str] = {
     "finish": "Finish the campaign",
     "release": "Stop asking about items as they settle",
 }
-BEST_RULE_FOR_GOAL: dict[Goal, str] = {
-    "best": "best",
-    "threshold": "threshold",
-}  # by which it takes the fewest judgments
-FEWER_JUDGMENTS_HINT = (
-    "takes a third to a half of the judgments that other rules take"  # `python -m benchmarks.stopping`
-)
-GOALS_OF_SINGLE_ITEMS: tuple[Goal, ...] = (
-    "none",
-    "best",
-    "threshold",
-    "intervals",
-)  # that can be settled of an item by itself
+# The selection rule that takes the fewest judgments for a goal.
+BEST_RULE_FOR_GOAL: dict[Goal, str] = {"best": "best", "threshold": "threshold"}
+# Measured by `python -m benchmarks.stopping`.
+FEWER_JUDGMENTS_HINT = "takes a third to a half of the judgments that other rules take"
+# Goals that each item can settle by itself.
+GOALS_OF_SINGLE_ITEMS: tuple[Goal, ...] = ("none", "best", "threshold", "intervals")
 
 
 class GoalSettings(InputModel):
-    """A column of a campaign for each; they change no meaning of an answer."""
+    """Settings of a campaign's goal, each a column of `campaigns`. They do not change the meaning of answers."""
 
     goal: Goal = Field(
         default=NO_GOAL, title="Goal", json_schema_extra=EDITABLE,
-        description="What has to be known until it is enough. The campaign's page shows how near the goal is, and the "
-        "campaign can stop by itself; it also ends when every item has the judgments wanted. Only for answers on a "
-        "scale. To settle the best, or who is above the threshold, the rule of selection of the same name "
+        description="What you want to know before the campaign may stop. The campaign's page shows how near the goal "
+        "is, and the campaign can stop by itself; it also ends when every item has the judgments wanted. Only for "
+        "answers on a scale. For the best items or a threshold, the selection rule of the same name "
         f"{FEWER_JUDGMENTS_HINT}, in simulations.",
     )  # fmt: skip
     goal_percent: int = Field(
@@ -61,7 +54,7 @@ class GoalSettings(InputModel):
     goal_within: Annotated[float, Field(ge=0, le=50, allow_inf_nan=False)] = Field(
         default=5, title="Differences that do not matter (points)", json_schema_extra=EDITABLE,
         description="Items this close to each other, or to the threshold, may change places. With 0 the campaign may "
-        "ask for ever about two items that are alike.",
+        "never stop asking about two items that are alike.",
     )  # fmt: skip
     goal_width: Annotated[float, Field(ge=1, le=50, allow_inf_nan=False)] = Field(
         default=10, title="Narrow intervals (± points)", json_schema_extra=EDITABLE,
@@ -74,31 +67,31 @@ class GoalSettings(InputModel):
     )  # fmt: skip
     when_reached: WhenReached = Field(
         default="tell", title="When the goal is reached", json_schema_extra=EDITABLE,
-        description="HITs that are open then can still be answered. If you go on all the same, the campaign does not "
-        "stop for this goal again. With the best items, a threshold or narrow intervals, items can settle one by one: "
-        "the others are asked about until they settle too, or have all judgments, and “how sure” is meant of each "
+        description="HITs that are open then can still be answered. If you continue, the campaign does not stop for "
+        "this goal again. With the best items, a threshold or narrow intervals, items can settle one by one: the "
+        "campaign asks about the others until they settle too or have all judgments, and “how sure” applies to each "
         "item. In simulations narrow intervals took a sixth fewer judgments this way, and two fifths fewer where some "
         "items are harder.",
     )  # fmt: skip
 
 
 def all_items_best_reason(campaign: Any, item_count: int) -> str:
-    """Why a goal says nothing of so many items, since all of them would be the best ones; empty where it does."""
+    """Return why a goal says nothing about this many items, since all would be the best ones; empty if it does."""
     drawn_items = item_count - len(design_of(campaign).always_shown)
     if campaign.goal != "best" or campaign.best_items < drawn_items:
         return ""
-    these = f"the best {campaign.best_items:,} of {pluralize(drawn_items, 'item')} are all of them"
-    ways = "Choose another goal, or fewer best items before a launch."
-    return f"The goal of “{campaign.name}” says nothing: {these}. {ways}"
+    problem = f"the best {campaign.best_items:,} of {pluralize(drawn_items, 'item')} are all of them"
+    advice = "Choose another goal, or fewer best items before a launch."
+    return f"The goal of “{campaign.name}” says nothing: {problem}. {advice}"
 
 
 def goal_refusal_reason(settings: Any) -> str:
-    """Why a campaign of these settings cannot have its goal; empty where it can."""
+    """Return why a campaign with these settings cannot have its goal; empty if it can."""
     design = design_of(settings)
     if settings.goal != NO_GOAL and design.value_kind not in SCALE_ANSWER_KINDS:
         return f"a goal is measured by answers on a scale, which “{design.title}” does not give"
     if settings.goal != NO_GOAL and settings.criteria:
-        return "a goal is about one question, and there are several criteria"
+        return "a goal is about one question, and the campaign has several criteria"
     if settings.when_reached == RELEASE_ITEMS and settings.goal not in GOALS_OF_SINGLE_ITEMS:
         return f"“{GOAL_TITLES[settings.goal]}” is about all items together, so none can be released by itself"
     return ""

@@ -1,4 +1,4 @@
-"""What a rule on annotators is: a pure function from what is known of one of them to what it found, or nothing."""
+"""Base of rules on annotators. A rule is a pure function from an annotator's behaviour to a finding or None."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Percent = Annotated[float, Field(ge=1, le=99, allow_inf_nan=False)]
 
 
 class RuleFinding(NamedTuple):
-    """What a rule saw of an annotator: in numbers by name, and in a sentence."""
+    """Finding of a rule about an annotator: measured numbers by name, and a sentence."""
 
     measures: dict[str, float]
     sentence: str
@@ -26,23 +26,33 @@ class RuleFinding(NamedTuple):
 
 @dataclass(frozen=True)
 class RuleRequirement:
-    """The least that a rule needs of one annotator before it can find them.
+    """Smallest amount of work of one annotator with which a rule can find them.
 
-    count: of `what`, in the singular, where all of them speak against the annotator. others: how many of the same each
-    of `LEAST_OTHERS` other annotators needs; 0 where the rule compares nobody. whom: the rule finds with so many.
+    Attributes:
+        count: Number of units, if all of them speak against the annotator.
+        unit: The unit, in the singular.
+        count_per_other: Number of units that each of `MIN_OTHER_ANNOTATORS` other annotators needs; 0 for rules that do
+            not compare annotators.
+        target: Annotators whom the rule can find with this amount.
+
     """
 
     count: int
     unit: Literal["failed gold item", "failed attention item", "HIT", "judgment", "implied pair"]
     count_per_other: int = 0
-    target: str = "anybody"
+    target: str = "anyone"
 
 
 class QualityRule(InputModel, ABC):
-    """A rule, with a campaign's thresholds, which are its fields: each has a title, a description and a default.
+    """A rule. Its fields are the thresholds that a campaign can set, each with a title, a description and a default.
 
-    name: the key in `RULES`, stored with what it found. title: for people. tells: what it can tell, and what it cannot.
-    of_values: whether it reads what was answered, and so looks at each criterion of a campaign for itself.
+    Attributes:
+        name: Key in `QUALITY_RULES`, stored with findings.
+        title: Title for people.
+        explanation: What the rule can tell and what it cannot, for people.
+        reads_values: Whether the rule reads the values of answers, and so looks at each criterion of a campaign
+            separately.
+
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
@@ -52,29 +62,36 @@ class QualityRule(InputModel, ABC):
     explanation: ClassVar[str]
     reads_values: ClassVar[bool] = True
 
-    def measure(self, behaviour: AnnotatorBehaviour) -> float:  # noqa: ARG002  (some ask)
-        """What annotators are compared by; NaN where too little is known, and for rules that compare nobody."""
+    def measure(self, behaviour: AnnotatorBehaviour) -> float:  # noqa: ARG002  (some rules read it)
+        """Return the number by which annotators are compared; NaN if too little is known, or if the rule does not
+        compare annotators.
+        """
         return nan
 
-    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:  # noqa: ARG002  (some ask)
-        """Return whether the rule says anything of such answers; classes: how many labels there are, 0 of others."""
+    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:  # noqa: ARG002  (some rules read it)
+        """Return whether the rule applies to such answers; `class_count` is 0 for answers without classes."""
         return True
 
     @abstractmethod
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
-        """Return the least that it needs of an annotator; alarm: as `look` has it."""
+        """Return the smallest amount of an annotator's work that the rule needs; `false_alarm_rate` is as in
+        `evaluate`.
+        """
 
     @abstractmethod
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """What is to be said of an annotator, None for nothing.
+        """Return the finding about an annotator, None without one.
 
-        others: the `measure` of every other annotator. alarm: of how many careful people one may be found all the
-        same, as a share, 0 to 1, however often they are looked at.
+        Args:
+            behaviour: The annotator's behaviour.
+            other_measures: `measure` of each other annotator.
+            false_alarm_rate: Share of careful people whom the rule may find, 0 to 1, however often it looks at them.
+
         """
 
 
 def format_share(share: float) -> str:
-    """A share in words."""
+    """Return a share as a percentage."""
     return f"{100 * share:.0f} %"

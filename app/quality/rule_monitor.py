@@ -1,4 +1,4 @@
-"""Looks at campaigns in the background, after answers came, for as long as this process runs."""
+"""Background scans of campaigns after new answers, for as long as this process runs."""
 
 import asyncio
 import logging
@@ -17,17 +17,17 @@ from app.errors import Refusal
 
 log = logging.getLogger(__name__)
 
-MIN_SCAN_PAUSE_SECONDS = 3.0  # in which more answers come that the same look sees
-SCAN_PAUSE_FACTOR = 20  # as the last look took, until the next one: so looks take a twentieth of a processor at most
-MAX_REMEMBERED_SCANS = 100  # campaigns, of which the next look needs to see only who has answered since
+MIN_SCAN_PAUSE_SECONDS = 3.0  # one scan covers the answers that come meanwhile
+SCAN_PAUSE_FACTOR = 20  # times the duration of the last scan, so that scans use at most a twentieth of a processor
+MAX_REMEMBERED_SCANS = 100  # scan positions kept; a scan with one reads only annotators with new answers
 
 
-# Of a database a campaign by its row's id, `now`, and what the `last` look found; None where another process looks.
+# Takes an engine, a campaign's id, `now` and the `last` position; returns the new one, None if another process scans.
 CampaignScan = Callable[..., Awaitable[Any]]
 
 
 class CampaignMonitor:
-    """The campaigns that this process is to look at, by the row's id; all looks, one of each at a time."""
+    """Schedules scans of campaigns by id, and runs each kind of scan of a campaign once at a time."""
 
     def __init__(
         self,
@@ -46,14 +46,14 @@ class CampaignMonitor:
         self.positions: dict[tuple[int, int], Any] = {}
 
     def request_scan(self, campaign_id: int) -> None:
-        """An answer came. It costs the annotator who waits for the reply nothing."""
+        """Ask for a scan after an answer. The annotator does not wait for it."""
         self.requested.add(campaign_id)
         if campaign_id not in self.tasks:
             self.tasks.start(campaign_id, partial(self.scan_while_requested, campaign_id))
 
     async def scan_while_requested(self, campaign_id: int) -> None:
-        """Look as long as answers come, with pauses that are long beside a look. Raises what a look raises, once the
-        others were made; the answers are then to be looked at again.
+        """Scan as long as answers come, with pauses much longer than a scan. Raise the first error of a scan after all
+        other scans were run; the campaign is then scanned again.
         """
         pause = self.pause
         while campaign_id in self.requested:
@@ -61,7 +61,7 @@ class CampaignMonitor:
             self.requested.discard(campaign_id)
             began = time.monotonic()
             errors = [
-                problem for place in range(len(self.scans)) if (problem := await self.try_scan(campaign_id, place))
+                problem for index in range(len(self.scans)) if (problem := await self.try_scan(campaign_id, index))
             ]
             if errors:
                 self.requested.add(campaign_id)
@@ -69,27 +69,27 @@ class CampaignMonitor:
             pause = max(self.pause, SCAN_PAUSE_FACTOR * (time.monotonic() - began))
 
     async def try_scan(self, campaign_id: int, scan_index: int) -> Exception | None:
-        """Make one of the looks; return what it raised."""
+        """Run one of the scans; return what it raised."""
         try:
             await self.run_scan(campaign_id, scan_index)
-        except Exception as problem:  # noqa: BLE001  (raised by `follow`; the other looks come first)
+        except Exception as problem:  # noqa: BLE001  (`scan_while_requested` raises it after the other scans)
             return problem
         return None
 
     async def run_scan(self, campaign_id: int, scan_index: int) -> None:
-        """One of the looks. What the last one found is known to the next, also where this one comes to nothing."""
+        """Run one of the scans. It gets the position of its last run, even if it fails this time."""
         key = campaign_id, scan_index
         try:
             position = await self.scans[scan_index](
                 self.database, campaign_id, now=await self.clock(), last=self.positions.get(key)
             )
         except Refusal as refusal:
-            log_background_failure(log, f"campaign {campaign_id} was not looked at", refusal)
+            log_background_failure(log, f"campaign {campaign_id} was not scanned", refusal)
             return
         except NoResultFound:  # a rehearsal that was removed
             self.positions.pop(key, None)
             return
-        if position is None:  # another process looks, which may not see the last answers
+        if position is None:  # another process scans, which may not see the last answers
             self.requested.add(campaign_id)
             return
         self.positions.pop(key, None)  # the newest at the end
@@ -98,11 +98,11 @@ class CampaignMonitor:
             del self.positions[next(iter(self.positions))]
 
     async def finish(self, campaign_id: int) -> None:
-        """Look once more, at once, and then no more."""
+        """Stop, and scan the campaign a last time."""
         await self.stop()
-        for place in range(len(self.scans)):
-            await self.run_scan(campaign_id, place)
+        for index in range(len(self.scans)):
+            await self.run_scan(campaign_id, index)
 
     async def stop(self) -> None:
-        """No more looks; one that is under way is broken off."""
+        """Stop scanning, and cancel running scans."""
         await self.tasks.stop()

@@ -1,4 +1,4 @@
-"""Whether a campaign's rules on annotators can find anybody, with the work that one person may do in it."""
+"""Reach of rules: whether a campaign's rules can find anyone, given the work that one person may do in it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
 from app.quality.settings import RuleChoice, active_rules
 from app.record.campaign_law import law_of
 
-CHECK_KINDS = ("gold", "attention")  # kinds of checks, and the rules about them
-MIN_REACH_PROBABILITY = 0.001  # chance that one person fails so many checks, below which a rule finds nobody
+CHECK_KINDS = ("gold", "attention")  # kinds of checks, and names of the rules about them
+MIN_REACH_PROBABILITY = 0.001  # a rule has no reach if one person meets enough checks with a smaller probability
 
 COUNT_CHECKS_BY_KIND = text(
     "SELECT kind, count(*) AS items FROM check_items WHERE campaign_id = :campaign GROUP BY kind"
@@ -34,10 +34,14 @@ COUNT_ANNOTATORS_WITH_ANSWERS = text("""
 
 @dataclass(frozen=True)
 class AnnotatorWorkload:
-    """The most that one person may do in a campaign; None where nothing limits it or it is not known yet.
+    """Most work that one person may do in a campaign; None where it is unlimited or not known yet.
 
-    judged_per_hit: items of a HIT that one judges. checks: HITs with a check of each kind that one can meet; empty
-    while that is not known. checks_percent: of HITs that show a check.
+    Attributes:
+        max_hits: HITs of one person.
+        judgments_per_hit: Judgments of a HIT.
+        max_checks: HITs with a check of each kind that one person can meet; empty while unknown.
+        checks_percent: Share of HITs that show a check, in percent.
+
     """
 
     max_hits: int | None
@@ -48,9 +52,14 @@ class AnnotatorWorkload:
 
 @dataclass(frozen=True)
 class RuleReach:
-    """From when on a rule can speak of somebody, and why it never will, as sentences; `never` is empty where it may.
+    """When a rule can find someone, as a sentence, and why it never will; `never` is empty if it may.
 
-    too_little: whether that is because one person does too little, and not because the rule is for other campaigns.
+    Attributes:
+        begins: When the rule can find someone.
+        never: Why the rule finds no one in this campaign.
+        needs_more_work: Whether the reason is that one person does too little, not that the rule is for other
+            campaigns.
+
     """
 
     begins: str
@@ -61,23 +70,26 @@ class RuleReach:
 async def load_rule_reaches(
     connection: AsyncConnection, campaign_id: int, settings: Any, *, item_count: int
 ) -> dict[str, RuleReach]:
-    """Return the reach of each rule that does something, by its name."""
+    """Return the reach of each active rule, by its name."""
     rows = await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign_id})
     workload = max_annotator_workload(settings, item_count, {row.kind: row.items for row in rows})
     false_alarm_rate = settings.false_alarms / 1000
     return {
-        name: rule_reach(one.rule, settings, workload, false_alarm_rate) for name, one in active_rules(settings).items()
+        name: rule_reach(choice.rule, settings, workload, false_alarm_rate)
+        for name, choice in active_rules(settings).items()
     }
 
 
 async def too_few_annotators_notice(connection: AsyncConnection, campaign_id: int) -> str:
-    """Return that rules which compare annotators say nothing yet, as a sentence; empty where enough have answered."""
+    """Return a sentence saying that rules which compare annotators find nothing yet; empty if enough annotators have
+    answered.
+    """
     needed = 1 + MIN_OTHER_ANNOTATORS
     answered = await connection.scalar(COUNT_ANNOTATORS_WITH_ANSWERS, {"campaign": campaign_id, "most": needed}) or 0
     if answered >= needed:
         return ""
     so_far = (
-        f"{answered} {'has' if answered == 1 else 'have'} answered so far" if answered else "nobody has answered yet"
+        f"{answered} {'has' if answered == 1 else 'have'} answered so far" if answered else "no one has answered yet"
     )
     return f"Rules that compare annotators need {needed} of them; {so_far}."
 
@@ -85,7 +97,14 @@ async def too_few_annotators_notice(connection: AsyncConnection, campaign_id: in
 def max_annotator_workload(
     settings: Any, item_count: int | None, check_counts: Mapping[str, int] | None
 ) -> AnnotatorWorkload:
-    """items, checks: how many there are, the latter by kind; None where nobody knows yet."""
+    """Return the most work of one person.
+
+    Args:
+        settings: The campaign, or its settings.
+        item_count: Number of items; None while unknown.
+        check_counts: Number of checks of each kind; None while unknown.
+
+    """
     limits = [settings.hits_per_annotator]
     per_hit = settings.items_per_hit - len(design_of(settings).always_shown)
     if not settings.repeat_items and item_count is not None and not settings.segment_count:
@@ -100,13 +119,13 @@ def max_annotator_workload(
 
 
 def rule_reach(rule: QualityRule, settings: Any, workload: AnnotatorWorkload, false_alarm_rate: float) -> RuleReach:
-    """alarm: the share of careful people whom the rule may find."""
+    """Return the reach of a rule; `false_alarm_rate` is the share of careful people whom the rule may find."""
     design, law = design_of(settings), law_of(settings)
     requirement = rule.requirement(design.value_kind, false_alarm_rate)
     if not rule.supports(design.value_kind, len(design.classes)):
-        return RuleReach("", "It says nothing about this kind of answers.")
+        return RuleReach("", "This rule does not apply to this kind of answers.")
     if rule.name == "at_random" and not law.layout:
-        return RuleReach("", f"The update law {law.name} does not learn who answers at random.")
+        return RuleReach("", f"The update law {law.name} does not estimate who answers at random.")
     begins = f"From {pluralize(requirement.count, requirement.unit)} of one person"
     if requirement.count_per_other:
         begins += f", if {MIN_OTHER_ANNOTATORS} others have {requirement.count_per_other} or more each"
@@ -124,9 +143,14 @@ def rule_reach(rule: QualityRule, settings: Any, workload: AnnotatorWorkload, fa
 def failed_checks_hint(
     rule_choices: Mapping[str, RuleChoice], hits_per_annotator: int | None, checks_percent: float, false_alarms: float
 ) -> str:
-    """Return how many failed checks the rules need of one person, and whether anybody meets so many, for the form.
+    """Return how many failed checks the rules need from one person, and whether anyone meets that many, for the form.
 
-    chosen: the rules that do something. hits: of one person at most; percent: of HITs that show a check.
+    Args:
+        rule_choices: The active rules.
+        hits_per_annotator: Largest number of HITs of one person; None if unlimited.
+        checks_percent: Share of HITs that show a check, in percent.
+        false_alarms: False alarms per 1,000 careful people.
+
     """
     requirements = {
         name: rule_choices[name].rule.requirement("points", false_alarms / 1000)
@@ -140,27 +164,28 @@ def failed_checks_hint(
     reasons = (
         [too_few_checks_reason(need, name, workload) for name, need in requirements.items()] if checks_percent else []
     )
-    return " ".join([f"A rule finds nobody before {needed} of one person.", *filter(None, reasons)])
+    return " ".join([f"A rule finds no one before {needed} of one person.", *filter(None, reasons)])
 
 
 def too_little_work_reason(requirement: RuleRequirement, workload: AnnotatorWorkload) -> str:
-    """Return that nobody can answer so much, as a sentence; empty where somebody can."""
+    """Return a sentence that one person cannot do enough work for the rule; empty if they can."""
     if workload.max_hits is None or requirement.unit == "implied pair":
         return ""
     max_units = workload.max_hits * (workload.judgments_per_hit if requirement.unit == "judgment" else 1)
     if max_units >= requirement.count:
         return ""
-    are = f" ({pluralize(max_units, requirement.unit)})" if requirement.unit != "HIT" else ""
+    units_text = f" ({pluralize(max_units, requirement.unit)})" if requirement.unit != "HIT" else ""
     hits = pluralize(workload.max_hits, "HIT")
-    return f"With {hits} a person{are} this rule cannot find {requirement.target}: it needs {pluralize(requirement.count, requirement.unit)}."
+    needed = pluralize(requirement.count, requirement.unit)
+    return f"With {hits} per person{units_text} this rule cannot find {requirement.target}: it needs {needed}."
 
 
 def too_few_checks_reason(requirement: RuleRequirement, kind: str, workload: AnnotatorWorkload) -> str:
-    """Return that nobody meets so many checks of a kind, as a sentence; empty where somebody may."""
+    """Return a sentence that one person does not meet enough checks of a kind for the rule; empty if they may."""
     available = workload.max_checks.get(kind)
-    requirement_text = f"this rule needs {requirement.count} failed ones: it cannot find anybody."
+    requirement_text = f"this rule needs {requirement.count} failed ones, so it cannot find anyone."
     if available is not None and available < requirement.count:
-        return f"Of the {kind} items one person meets {available} at most; {requirement_text}"
+        return f"One person meets at most {pluralize(available, f'{kind} item')}; {requirement_text}"
     if workload.max_hits is None:
         return ""
     of_both = sum(workload.max_checks.values())
@@ -169,4 +194,4 @@ def too_few_checks_reason(requirement: RuleRequirement, kind: str, workload: Ann
         return ""
     expected = max(1, round(workload.max_hits * check_share))
     meets = pluralize(expected, f"{kind} item")
-    return f"With {pluralize(workload.max_hits, 'HIT')} a person, everybody meets about {meets}; {requirement_text}"
+    return f"With {pluralize(workload.max_hits, 'HIT')} per person, each person meets about {meets}; {requirement_text}"

@@ -1,7 +1,7 @@
-"""A look at the annotators of a campaign: what its rules find is stored once, and what they do is done.
+"""Scan of a campaign's annotators: apply its rules, store each finding once, and do what the rules are set to do.
 
-It reads the record beside everything else, computes in a thread, and writes each finding in a transaction of its own.
-Two looks at once, also on two machines, find the same; the database lets one of them act.
+A scan reads the record without blocking anyone, computes in a thread, and writes each finding in a transaction of its
+own. Two concurrent scans, also on two machines, find the same; the database lets one of them act.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ SANCTIONS: dict[str, Callable[..., Awaitable[Any]]] = {
 
 LOAD_SCANNED_CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
 
-# One look of a campaign at a time: a second one would find the same.
+# One scan of a campaign at a time: a second one would find the same.
 TRY_LOCK_RULE_SCAN = text("SELECT pg_try_advisory_xact_lock(hashtext('campaign.look'), CAST(:campaign AS int))")
 
 STORE_FINDING = text("""
@@ -47,7 +47,7 @@ LIST_FINDING_KEYS = text("SELECT annotator_id, rule, action FROM findings WHERE 
 
 
 class AnnotatorFinding(NamedTuple):
-    """What a rule found of an annotator, by their row's id."""
+    """Finding of a rule about an annotator, with the rule's settings."""
 
     annotator_id: int
     rule_name: str
@@ -56,8 +56,8 @@ class AnnotatorFinding(NamedTuple):
 
 
 class RuleScanPosition(NamedTuple):
-    """Up to where a look knew the record, by which settings, and how many findings were new. A look that another one
-    was before knows nothing.
+    """Position of a scan in the record, the settings it used, and the number of its new findings. After another process
+    has scanned, the position is empty.
     """
 
     watermark: Watermark | None
@@ -68,8 +68,8 @@ class RuleScanPosition(NamedTuple):
 async def scan_annotators(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last: RuleScanPosition | None = None
 ) -> RuleScanPosition | None:
-    """Look at all annotators who have answered since the last look; at all where there was none, or by other settings.
-    None where another look is under way.
+    """Scan all annotators who have answered since the last scan; all annotators if there was none, or the settings were
+    others. Return None if another scan is running.
     """
     await revisions.revise_posteriors(engine, campaign_id, now=now)  # where annotators have changed answers
     async with engine.begin() as connection:
@@ -88,7 +88,7 @@ async def scan_annotators(
 async def collect_new_findings(
     connection: AsyncConnection, campaign: Row[Any], since: Watermark | None
 ) -> tuple[list[AnnotatorFinding], Watermark | None]:
-    """What the rules find that they have not found before, and up to where the record is known."""
+    """Return the findings that are not stored yet, and the watermark up to which the record was read."""
     rule_choices = active_rules(campaign)
     changes = await poll_changes(connection, campaign.id, since)
     if not rule_choices or changes.first_new_seq is None:
@@ -103,9 +103,12 @@ async def collect_new_findings(
     for criterion_view in criterion_views(campaign):
         rule_inputs = await inputs.load_rule_inputs(connection, criterion_view)
         findings += await asyncio.to_thread(apply_rules, criterion_view, rule_inputs, rule_choices, annotator_ids)
-    return [
-        one for one in findings if (one.annotator_id, one.rule_name, one.rule_choice.action) not in known_keys
-    ], changes.watermark
+    new_findings = [
+        finding
+        for finding in findings
+        if (finding.annotator_id, finding.rule_name, finding.rule_choice.action) not in known_keys
+    ]
+    return new_findings, changes.watermark
 
 
 def apply_rules(
@@ -114,15 +117,15 @@ def apply_rules(
     rule_choices: Mapping[str, RuleChoice],
     annotator_ids: set[int] | None,
 ) -> list[AnnotatorFinding]:
-    """What the rules find of `those` annotators, of all if None, in a campaign by one of its criteria. The criteria
-    share the false alarms of a rule; what is no matter of values is looked at once.
+    """Return the findings about these annotators, all of them if None, for one criterion of a campaign. The criteria
+    share a rule's false alarms; a rule that does not read values is applied to the first criterion only.
     """
-    behaviours, criterion_count = (
-        inputs.annotator_behaviours(design_of(criterion_view), rule_inputs),
-        max(1, len(criterion_view.criteria)),
-    )
+    behaviours = inputs.annotator_behaviours(design_of(criterion_view), rule_inputs)
+    criterion_count = max(1, len(criterion_view.criteria))
     rules = {
-        name: one for name, one in rule_choices.items() if one.rule.reads_values or not criterion_number(criterion_view)
+        name: choice
+        for name, choice in rule_choices.items()
+        if choice.rule.reads_values or not criterion_number(criterion_view)
     }
     findings: list[AnnotatorFinding] = []
     for name, rule_choice in rules.items():
@@ -131,7 +134,7 @@ def apply_rules(
         )
         rule_findings = apply_rule(name, rule_choice, behaviours, annotator_ids, false_alarm_rate)
         findings += (
-            [prefix_criterion_name(criterion_view, one) for one in rule_findings]
+            [prefix_criterion_name(criterion_view, finding) for finding in rule_findings]
             if criterion_view.criteria and rule_choice.rule.reads_values
             else rule_findings
         )
@@ -139,7 +142,7 @@ def apply_rules(
 
 
 def prefix_criterion_name(criterion_view: Any, finding: AnnotatorFinding) -> AnnotatorFinding:
-    """With the criterion in its words."""
+    """Return the finding with the criterion's name before its sentence."""
     return finding._replace(
         details=finding.details._replace(sentence=f"{criterion_view.criterion_name}: {finding.details.sentence}")
     )
@@ -152,12 +155,12 @@ def apply_rule(
     annotator_ids: set[int] | None,
     false_alarm_rate: float,
 ) -> list[AnnotatorFinding]:
-    """What one rule finds."""
+    """Return the findings of one rule."""
     all_annotator_ids, rule = list(behaviours), rule_choice.rule
     measures = np.array([rule.measure(behaviours[number]) for number in all_annotator_ids])
     results = [
-        (number, rule.evaluate(behaviours[number], np.delete(measures, place), false_alarm_rate))
-        for place, number in enumerate(all_annotator_ids)
+        (number, rule.evaluate(behaviours[number], np.delete(measures, index), false_alarm_rate))
+        for index, number in enumerate(all_annotator_ids)
         if annotator_ids is None or number in annotator_ids
     ]
     return [
@@ -166,7 +169,7 @@ def apply_rule(
 
 
 async def record_finding(engine: AsyncEngine, campaign: Row[Any], finding: AnnotatorFinding, *, now: datetime) -> bool:
-    """Store a finding and do what the rule does; whether it is new."""
+    """Store a finding and apply its action. Return whether it is new."""
     sentence = f"{finding.rule_choice.rule.title}: {finding.details.sentence}"
     parameters = {
         "campaign": campaign.id,
@@ -197,7 +200,7 @@ async def apply_sanction(
     *,
     now: datetime,
 ) -> None:
-    """Hold or exclude an annotator, if nobody has yet, and let whoever runs the campaign know."""
+    """Hold or exclude an annotator, unless someone already has, and alert the campaign owner."""
     actor, reason = Actor(f"rule {finding.rule_name}", "server"), sentence[: decisions.MAX_REASON_CHARACTERS]
     with suppress(Conflict):
         await SANCTIONS[finding.rule_choice.action](

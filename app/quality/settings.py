@@ -1,4 +1,4 @@
-"""What a researcher chooses of the rules on annotators."""
+"""Settings of the rules on annotators."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -13,24 +13,24 @@ QualityPreset = Literal["watch", "strict", "off"]
 PRESET_ACTIONS: dict[QualityPreset, RuleAction] = {"watch": "warn", "strict": "hold", "off": "nothing"}
 RULE_ACTIONS: Sequence[RuleAction] = get_args(RuleAction)
 RuleLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-DEFAULT_FALSE_ALARMS_PER_1000 = 2.0  # per 1,000 careful annotators and rule, as is usual
+DEFAULT_FALSE_ALARMS_PER_1000 = 2.0  # per 1,000 careful annotators and rule
 RULE_LINE_EXAMPLE = "“gold: exclude” or “too_fast.share_percent: 25”"
 
 
 class RuleChoice(NamedTuple):
-    """A rule with a campaign's thresholds, and what it does."""
+    """A rule with a campaign's thresholds, and its action."""
 
     rule: QualityRule
     action: RuleAction
 
 
 class QualitySettings(InputModel):
-    """Those of a campaign's settings that say how annotators are watched."""
+    """Settings of a campaign about rules on annotators and checks."""
 
     quality_preset: QualityPreset = Field(
         default="watch", title="Rules on annotators", json_schema_extra=EDITABLE,
         description="watch: rules only warn you of annotators who seem careless. strict: rules hold them, so that they "
-        "get no more HITs until you let them go on. off: no rule looks.",
+        "get no more HITs until you release them. off: no rule runs.",
     )  # fmt: skip
     quality_rules: Annotated[list[RuleLine], Field(max_length=100)] = Field(
         default=[], title="Rules that differ", json_schema_extra=EDITABLE,
@@ -39,8 +39,8 @@ class QualitySettings(InputModel):
     )  # fmt: skip
     false_alarms: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = Field(
         default=DEFAULT_FALSE_ALARMS_PER_1000, title="False alarms (per 1,000)", json_schema_extra=EDITABLE,
-        description="Of a thousand careful annotators, how many each rule may find all the same, however often it "
-        "looks. Fewer means that rules need more answers.",
+        description="How many of a thousand careful annotators each rule may find by mistake, however often it "
+        "looks. With fewer, rules need more answers.",
     )  # fmt: skip
 
     checks_percent: Annotated[float, Field(gt=0, le=50, allow_inf_nan=False)] | None = Field(
@@ -49,41 +49,41 @@ class QualitySettings(InputModel):
     )  # fmt: skip
 
     gold_feedback: bool = Field(
-        default=False, title="Say what a gold item was", json_schema_extra=EDITABLE,
-        description="After an answer with a gold item people read what was expected of it. They learn, and know from "
-        "then on that there are such items; nothing is said of attention items.",
+        default=False, title="Show the expected answer of gold items", json_schema_extra=EDITABLE,
+        description="After an answer with a gold item, annotators read the expected answer. They learn from it, and "
+        "know from then on that such items exist. Attention items are never revealed.",
     )  # fmt: skip
 
     @field_validator("quality_rules", mode="before")
     @classmethod
     def split_rule_lines(cls, lines: object) -> object:
-        """A text of lines, as forms and the command line send it."""
+        """Split a text into lines, as forms and the command line send it."""
         return [line for line in lines.splitlines() if line.strip()] if isinstance(lines, str) else lines
 
     @field_validator("quality_rules")
     @classmethod
     def check_rule_lines(cls, lines: list[str]) -> list[str]:
-        """Each rule, action and threshold is one that there is."""
+        """Refuse lines with an unknown rule, action or threshold."""
         resolve_rules("watch", lines)
         return lines
 
 
 def active_rules(campaign: Any) -> dict[str, RuleChoice]:
-    """The rules of a campaign that do something, by name."""
+    """Return the rules of a campaign that have an action, by name."""
     choices = resolve_rules(campaign.quality_preset, campaign.quality_rules)
-    return {name: one for name, one in choices.items() if one.action != "nothing"}
+    return {name: choice for name, choice in choices.items() if choice.action != "nothing"}
 
 
 def parse_preset(value: str) -> QualityPreset:
-    """Raises ValueError."""
+    """Return the preset. Raises `ValueError`."""
     for preset in PRESET_ACTIONS:
         if preset == value:
             return preset
-    raise ValueError(f"“{value}” is no preset; there are {', '.join(PRESET_ACTIONS)}")
+    raise ValueError(f"“{value}” is not a preset; choose {', '.join(PRESET_ACTIONS)}")
 
 
 def resolve_rules(preset: QualityPreset, lines: Sequence[str]) -> dict[str, RuleChoice]:
-    """All rules by a preset and the lines that differ from it. Raises ValueError."""
+    """Return all rules by name, from a preset and the lines that differ from it. Raises `ValueError`."""
     actions = dict.fromkeys(QUALITY_RULES, PRESET_ACTIONS[preset])
     thresholds: dict[str, dict[str, str]] = {name: {} for name in QUALITY_RULES}
     for line in lines:
@@ -96,26 +96,26 @@ def resolve_rules(preset: QualityPreset, lines: Sequence[str]) -> dict[str, Rule
 
 
 def split_rule_line(line: str) -> tuple[str, str, str]:
-    """Rule, threshold (empty: what it does) and value of a line. Raises ValueError."""
+    """Split a line into rule, threshold (empty for an action) and value. Raises `ValueError`."""
     key, colon, value = line.partition(":")
     name, _, threshold = key.strip().partition(".")
     if not colon:
-        raise ValueError(f"“{line}” is no line such as {RULE_LINE_EXAMPLE}")
+        raise ValueError(f"“{line}” is not a line such as {RULE_LINE_EXAMPLE}")
     if name not in QUALITY_RULES:
-        raise ValueError(f"there is no rule “{name}”; there are {', '.join(QUALITY_RULES)}")
+        raise ValueError(f"there is no rule “{name}”; choose {', '.join(QUALITY_RULES)}")
     return name, threshold, value.strip()
 
 
 def parse_rule_action(value: str) -> RuleAction:
-    """Raises ValueError."""
+    """Return the action. Raises `ValueError`."""
     for action in RULE_ACTIONS:
         if action == value:
             return action
-    raise ValueError(f"“{value}” is nothing that a rule does; it can be {', '.join(RULE_ACTIONS)}")
+    raise ValueError(f"“{value}” is not an action; choose {', '.join(RULE_ACTIONS)}")
 
 
 def build_rule(name: str, thresholds: dict[str, str]) -> QualityRule:
-    """Raises ValueError."""
+    """Return a rule with these thresholds. Raises `ValueError`."""
     try:
         return QUALITY_RULES[name].model_validate(thresholds)
     except ValidationError as error:

@@ -1,11 +1,11 @@
-"""Time at work: the seconds from getting a HIT to its answer, without the time in which it was only left open."""
+"""Time at work: seconds from getting a HIT to its answer, without the time in which the HIT was only left open."""
 
 import numpy as np
 import numpy.typing as npt
 
-MIN_OWN_TIMES = 5  # from fewer HITs of an annotator nobody knows how long they usually take
-LEFT_OPEN_FACTOR = 5.0  # times as long as usual: nobody works on a HIT for so long
-LEFT_OPEN_SECONDS = 60.0  # and longer than this, since short HITs vary more
+MIN_OWN_TIMES = 5  # fewer HITs of an annotator do not show their usual time
+LEFT_OPEN_FACTOR = 5.0  # times the usual time: too long to be work
+LEFT_OPEN_SECONDS = 60.0  # shorter times always count as work, since short HITs vary more
 
 
 def work_seconds(times: npt.ArrayLike, usual_in_campaign: float | None = None) -> float:

@@ -1,4 +1,4 @@
-"""Researchers' pages of a campaign's annotators: all of them, and one with all their answers."""
+"""Researchers' pages about annotators: the list of all, and one annotator with all their answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -37,12 +37,12 @@ async def get_median_seconds(request: Request) -> annotators.MedianSecondsCache:
 Comparisons = Annotated[AnnotatorComparisons, Depends(get_comparisons)]
 Medians = Annotated[annotators.MedianSecondsCache, Depends(get_median_seconds)]
 
-ANNOTATOR_ROWS_PER_PAGE = 50  # annotators, and answers of one, on a page
-REVISION_WAIT_SECONDS = 3.0  # until a page is shown whose scores are yet to follow
+ANNOTATOR_ROWS_PER_PAGE = 50
+REVISION_WAIT_SECONDS = 3.0  # then the page shows scores without the decision
 AnnotatorPathName = Annotated[str, PathParameter(max_length=40)]
 AnnotatorPageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 
-# What can be done to whoever stands so.
+
 ACTIONS_BY_BLOCKED_STATE = {None: ("hold", "exclude"), "held": ("release", "exclude"), "excluded": ("restore",)}
 
 
@@ -136,7 +136,7 @@ async def post_annotator_action(
     action: Literal["hold", "release", "exclude", "restore"],
     now: Now,
 ) -> Response:
-    """Decide; where the posteriors take long to follow, they do so after the reply."""
+    """Apply a decision. If the posteriors take long to follow, they do so after the reply."""
     reason = form.get("reason", "")
     await wait_briefly_for_revision(
         await actions.decide_on_annotator(database, slug, annotator, action, reason=reason, now=now), background_tasks
@@ -156,7 +156,7 @@ async def post_answer_action(
     action: Literal["exclude", "restore"],
     now: Now,
 ) -> Response:
-    """The same about one answer."""
+    """Apply a decision about one answer, as `post_annotator_action` does."""
     reason = form.get("reason", "")
     await wait_briefly_for_revision(
         await actions.decide_on_answer(
@@ -170,7 +170,9 @@ async def post_answer_action(
 async def wait_briefly_for_revision(
     revise_posteriors: Callable[[], Awaitable[None]], background_tasks: BackgroundTasks
 ) -> None:
-    """Wait a moment for what follows from a decision, so that most pages show it; the rest goes on after the reply."""
+    """Wait a moment for the revision after a decision, so that most pages show its result; a longer one goes on after
+    the reply.
+    """
     task = asyncio.ensure_future(revise_posteriors())
     await asyncio.wait({task}, timeout=REVISION_WAIT_SECONDS)
     if task.done():

@@ -1,4 +1,4 @@
-"""Who can be relied on: what rules found, the rules themselves, and gold and attention items."""
+"""Researchers' page about the reliability of annotators: findings, rules, and gold and attention items."""
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse

@@ -1,4 +1,4 @@
-"""Going with the others, who are asked without the annotator."""
+"""Rule on agreement with the other annotators, whose values do not include the annotator's own."""
 
 from itertools import count
 from math import nan
@@ -21,39 +21,41 @@ from app.quality.sequential_limits import (
     sequential_correlation_interval,
 )
 
-MIN_COMPARED_JUDGMENTS = 20  # judgments beside others', so that agreement is compared at all
-MIN_AGREEMENT_ABOVE_CHANCE = 0.1  # between how often people agree and how often chance does, of classes
-MIN_USUAL_CORRELATION = 0.1  # correlation of the others with each other, below which nobody can be told from chance
+MIN_COMPARED_JUDGMENTS = 20
+MIN_AGREEMENT_ABOVE_CHANCE = 0.1  # usual share of equal classes, minus the share by chance
+MIN_USUAL_CORRELATION = 0.1  # below it, no annotator can be distinguished from chance
 
 
 class AgreementWithOthers(QualityRule):
-    """Goes with the others far less than they go with each other."""
+    """Finds annotators who agree with the others far less than they agree with each other."""
 
     name: ClassVar[str] = "agreement"
-    title: ClassVar[str] = "Does not go with the others"
+    title: ClassVar[str] = "Disagrees with the others"
     explanation: ClassVar[str] = (
-        "How far answers go with the mean of the others’ (correlation; of labels how often they are the others’ most "
-        "frequent one), with an interval that holds for all looks together. Found is only whose whole interval is "
-        "below what is asked. Being strict or kind does not matter. It cannot tell who is wrong: somebody alone may be "
-        "right, and where most answer at random, those who do not stand out."
+        "How well answers agree with the mean of the others’ (correlation; for labels, how often they are the others’ "
+        "most frequent label), with an interval that holds for all looks together. The rule finds an annotator only if "
+        "the whole interval is too low. Being strict or kind does not matter. It cannot tell who is wrong: one person "
+        "alone may be right, and where most answer at random, careful people stand out."
     )
 
     share_percent: Percent = Field(
         default=50, title="Of the usual agreement, at least (%)",
-        description="The usual one is the median of the other annotators. Of labels: how far from agreement by chance "
-        "to the usual one.",
+        description="The usual agreement is the median of the other annotators. For labels: how far from agreement by "
+        "chance to the usual one.",
     )  # fmt: skip
     fewest_others: int = Field(
         default=2, ge=1, le=100, title="Others who judged an item",
-        description="Items with fewer are not compared.",
+        description="Items with fewer others are not compared.",
     )  # fmt: skip
 
     def comparable_judgments(self, behaviour: AnnotatorBehaviour) -> npt.NDArray[np.bool_]:
-        """Which judgments are."""
+        """Return which judgments are of items with enough other annotators."""
         return behaviour.company >= self.fewest_others
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
-        """The correlation with the others' means; of labels the share of their most frequent ones."""
+        """Return the correlation with the others' means; for labels, the share equal to the others' most frequent
+        label.
+        """
         comparable = self.comparable_judgments(behaviour)
         if comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return nan
@@ -62,7 +64,7 @@ class AgreementWithOthers(QualityRule):
         return pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others[comparable])
 
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
-        """So many by which somebody who answers at random is found, where the others go with each other perfectly."""
+        """Return the amount with which an annotator who answers at random is found if the others agree perfectly."""
         min_share = self.share_percent / 100
         if answer_kind == "classes":
             return RuleRequirement(
@@ -75,12 +77,12 @@ class AgreementWithOthers(QualityRule):
             for n in count(MIN_COMPARED_JUDGMENTS)
             if sequential_correlation_interval(0.0, n, 2 * false_alarm_rate)[1] < min_share
         )
-        return RuleRequirement(next(enough), "judgment", MIN_COMPARED_JUDGMENTS, "anybody who answers at random")
+        return RuleRequirement(next(enough), "judgment", MIN_COMPARED_JUDGMENTS, "anyone who answers at random")
 
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Where even the upper end of the interval is too low."""
+        """Find the annotator if even the upper end of the interval is too low."""
         usual, comparable = median_of_others(other_measures), self.comparable_judgments(behaviour)
         if np.isnan(usual) or comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return None
@@ -91,26 +93,28 @@ class AgreementWithOthers(QualityRule):
     def evaluate_scores(
         self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """By the correlation. Of places in a HIT of n items n - 1 are free."""
+        """Find by the correlation. The places in a HIT of n items have n - 1 degrees of freedom."""
         degrees_of_freedom = int(comparable.sum())
         if behaviour.yields == "order":
             degrees_of_freedom -= len(np.unique(behaviour.hit[comparable]))
         agreement = pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others[comparable])
-        low, high = sequential_correlation_interval(
-            agreement, degrees_of_freedom, 2 * false_alarm_rate
-        )  # only its upper end can raise an alarm
+        # Only the upper end can raise an alarm, so the interval gets twice the rate.
+        low, high = sequential_correlation_interval(agreement, degrees_of_freedom, 2 * false_alarm_rate)
         if usual < MIN_USUAL_CORRELATION or high >= self.share_percent / 100 * usual:
             return None
         sentence = (
-            f"Goes with the others at {format_with_places(agreement, 2)} ({format_with_places(low, 2)} to {format_with_places(high, 2)}) over {comparable.sum()} "
-            f"judgments of items that {self.fewest_others} or more others judged; usual is {format_with_places(usual, 2)}."
+            f"Agrees with the others at {format_with_places(agreement, 2)} ({format_with_places(low, 2)} to "
+            f"{format_with_places(high, 2)}) over {comparable.sum()} judgments of items that {self.fewest_others} or "
+            f"more others judged; usual is {format_with_places(usual, 2)}."
         )
         return RuleFinding({"agreement": agreement, "low": low, "high": high, "usual": usual}, sentence)
 
     def evaluate_labels(
         self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """By how often it is another label than the others'. By chance it is theirs as often as they use each."""
+        """Find by how often the label differs from the others'. By chance, an annotator agrees as often as the others
+        use each label.
+        """
         label_shares = np.unique(behaviour.others[comparable], return_counts=True)[1] / comparable.sum()
         chance = float(label_shares @ label_shares)
         if usual - chance < MIN_AGREEMENT_ABOVE_CHANCE:
@@ -119,5 +123,8 @@ class AgreementWithOthers(QualityRule):
         differs, judgments = int((behaviour.share != behaviour.others)[comparable].sum()), int(comparable.sum())
         if not is_share_exceeded(differs, judgments, 1.0 - min_agreement, false_alarm_rate):
             return None
-        sentence = f"Gave another label than most others in {differs} of {judgments} judgments; usual is {format_share(1 - usual)}."
+        sentence = (
+            f"Gave another label than most others in {differs} of {judgments} judgments; "
+            f"usual is {format_share(1 - usual)}."
+        )
         return RuleFinding({"differs": differs, "judgments": judgments, "usual": usual}, sentence)

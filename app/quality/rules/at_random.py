@@ -1,4 +1,4 @@
-"""What the update law learns of an annotator."""
+"""Rule on what the update law has learned about an annotator."""
 
 from typing import ClassVar
 
@@ -12,37 +12,47 @@ from app.quality.rule import QualityRule, RuleFinding, RuleRequirement, format_s
 
 
 class AtRandom(QualityRule):
-    """Answers at random, as far as the update law can tell."""
+    """Finds annotators who answer at random, as far as the update law can tell."""
 
     name: ClassVar[str] = "at_random"
     title: ClassVar[str] = "Answers at random"
     explanation: ClassVar[str] = (
-        "The probability that the update law `easl-aware` gives to answers at random; other laws learn none. It "
-        "compares with the others and asks how far their answers go together, so what holds for agreement holds here."
+        "The probability of random answers by the update law `easl-aware`; other laws do not estimate it. The law "
+        "compares annotators by how well their answers agree, so it has the same limits as the rule on agreement."
     )
 
     least_probability: float = Field(
         default=0.99, ge=0.5, lt=1, title="Probability, at least",
-        description="That somebody answers at random.",
+        description="Probability of random answers from which the rule finds an annotator.",
     )  # fmt: skip
     fewest_judgments: int = Field(
-        default=40, ge=1, le=100_000, title="Judgments, at least", description="Before anybody is judged."
+        default=40, ge=1, le=100_000, title="Judgments, at least", description="The rule ignores annotators with fewer."
     )
 
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (the law decides)
-        """As many as are asked for."""
+    def requirement(
+        self,
+        answer_kind: JudgmentKind,  # noqa: ARG002  (the law decides)
+        false_alarm_rate: float,  # noqa: ARG002
+    ) -> RuleRequirement:
+        """Return the number of judgments that the threshold asks for."""
         return RuleRequirement(self.fewest_judgments, "judgment")
 
     def evaluate(
-        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+        self,
+        behaviour: AnnotatorBehaviour,
+        other_measures: Array,  # noqa: ARG002  (the law decides)
+        false_alarm_rate: float,  # noqa: ARG002
     ) -> RuleFinding | None:
-        """Where the law is nearly sure, at any look. Of careful people a share of (1 - p) / p times the odds of
-        answering at random before anything is known ever reach a probability p: the law's own prior keeps alarms rare.
+        """Find the annotator if the law is nearly sure, at any look.
+
+        The share of careful people who ever reach a probability p is at most (1 - p) / p times the prior odds of
+        answering at random, so the law's own prior keeps false alarms rare.
         """
         unknown = np.isnan(behaviour.random_answer_probability) or len(behaviour.share) < self.fewest_judgments
         if unknown or behaviour.random_answer_probability < self.least_probability:
             return None
-        sentence = f"Answers at random with a probability of {format_share(behaviour.random_answer_probability)}, says the update law."
+        probability = format_share(behaviour.random_answer_probability)
+        sentence = f"Answers at random with a probability of {probability}, by the update law."
         return RuleFinding(
             {"probability": behaviour.random_answer_probability, "judgments": len(behaviour.share)}, sentence
         )

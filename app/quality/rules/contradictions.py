@@ -1,4 +1,4 @@
-"""Answers that contradict what the same annotator's earlier answers imply."""
+"""Rule on answers that contradict the order implied by the same annotator's earlier answers."""
 
 from itertools import combinations
 from math import nan
@@ -14,37 +14,37 @@ from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
 
-MIN_IMPLIED_PAIRS = 10  # answers about pairs that others imply
+MIN_IMPLIED_PAIRS = 10
 CHANCE_OF_CONTRADICTION = 0.5
 
 
 class Contradictions(QualityRule):
-    """Prefers a to b and b to c, and then c to a."""
+    """Finds annotators who prefer a to b and b to c, and then c to a."""
 
     name: ClassVar[str] = "contradictions"
     title: ClassVar[str] = "Contradicts their own answers"
     explanation: ClassVar[str] = (
-        "Of pairs whose order follows from somebody’s earlier answers, how many they then put the other way round; by "
-        "chance it is half. It needs many answers of one person about the same items, and tells nothing of who is "
-        "consistently wrong. Where close items are compared, careful people contradict themselves, too."
+        "How often a person reverses pairs whose order follows from their earlier answers; by chance, half of them. It "
+        "needs many answers of one person about the same items, and cannot find people who are consistently wrong. "
+        "Careful people contradict themselves too if items are close."
     )
 
     least_percent: Percent = Field(
         default=25, title="At least (%)",
-        description="Of implied pairs put the other way round, below which nobody is found, whatever others do.",
+        description="Share of reversed implied pairs below which the rule finds no one, whatever others do.",
     )  # fmt: skip
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
-        """The share of implied pairs that were put the other way round."""
+        """Return the share of implied pairs that were reversed."""
         contradictions, implied_pairs = count_contradictions(behaviour)
         return contradictions / implied_pairs if implied_pairs >= MIN_IMPLIED_PAIRS else nan
 
     def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:  # noqa: ARG002  (no labels are read)
-        """Orders of items."""
+        """Return whether the answers are orders of items."""
         return answer_kind == "order"
 
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (of orders alone)
-        """So many that were all put the other way round."""
+        """Return the number of implied pairs that suffices if all of them were reversed."""
         return RuleRequirement(
             min_consecutive_events(max(self.least_percent / 100, CHANCE_OF_CONTRADICTION / 2), false_alarm_rate),
             "implied pair",
@@ -54,19 +54,22 @@ class Contradictions(QualityRule):
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Beyond the middle between what is usual and chance."""
+        """Find the annotator if more pairs are reversed than half-way between the usual share and chance."""
         usual = median_of_others(other_measures)
         contradictions, implied_pairs = count_contradictions(behaviour)
         max_share = max(self.least_percent / 100, (CHANCE_OF_CONTRADICTION + usual) / 2)
         if np.isnan(usual) or not is_share_exceeded(contradictions, implied_pairs, max_share, false_alarm_rate):
             return None
-        sentence = f"Put {contradictions} of {implied_pairs} pairs the other way round than earlier answers imply; usual is {format_share(usual)}."
+        sentence = (
+            f"Reversed {contradictions} of {implied_pairs} pairs whose order earlier answers imply; "
+            f"usual is {format_share(usual)}."
+        )
         return RuleFinding({"contradicted": contradictions, "implied": implied_pairs, "usual": usual}, sentence)
 
 
 def count_contradictions(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
-    """How many pairs that were implied were put the other way round, and how many were asked: of each HIT the first
-    such pair, since the others follow from each other.
+    """Return the number of reversed implied pairs, and of all implied pairs. Only the first implied pair of each HIT
+    counts, since the others follow from each other.
     """
     if behaviour.yields != "order":
         return 0, 0

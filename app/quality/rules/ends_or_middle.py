@@ -1,4 +1,4 @@
-"""Always the ends of the scale, or always its middle."""
+"""Rules on annotators who always answer at the ends of the scale, or always in its middle."""
 
 from abc import abstractmethod
 from math import nan
@@ -16,25 +16,25 @@ from app.quality.rules.straight_lining import MIN_REPEATABLE_ANSWERS, halfway_to
 from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
 
 REGION_TOLERANCE = 0.05  # of the scale
-MIN_SCALE_POINTS = 4  # of a scale of labelled points, of which fewer are nearly all ends and middle
+MIN_SCALE_POINTS = 4  # fewer labelled points are nearly all ends and middle
 
 
 class ScaleRegionRule(QualityRule):
-    """Keeps to one part of the scale."""
+    """Finds annotators who keep to one part of the scale."""
 
     least_percent: Percent = Field(
         default=70, title="At least (%)",
-        description="Of all answers, below which nobody is found, whatever others do.",
+        description="Share of all answers below which the rule finds no one, whatever others do.",
     )  # fmt: skip
 
     region_text: ClassVar[str]
 
     @abstractmethod
     def inside_mask(self, shares: Array) -> npt.NDArray[np.bool_]:
-        """Which answers are there."""
+        """Return which answers are in that part."""
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
-        """The share of answers that are there."""
+        """Return the share of answers in that part."""
         return (
             float(self.inside_mask(behaviour.share).mean())
             if has_scale_region(behaviour) and len(behaviour.share) >= MIN_REPEATABLE_ANSWERS
@@ -42,11 +42,15 @@ class ScaleRegionRule(QualityRule):
         )
 
     def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:
-        """Those of a scale with ends and a middle."""
+        """Return whether the answers are on a scale with ends and a middle."""
         return has_ends_and_middle(answer_kind, class_count)
 
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (of all that it reads)
-        """So many that are all there, where nobody else is."""
+    def requirement(
+        self,
+        answer_kind: JudgmentKind,  # noqa: ARG002  (the same for all kinds that it supports)
+        false_alarm_rate: float,
+    ) -> RuleRequirement:
+        """Return the amount that suffices if all answers are in that part, and no other annotator's are."""
         return RuleRequirement(
             min_consecutive_events(halfway_to_always(0.0, self.least_percent), false_alarm_rate),
             "judgment",
@@ -56,7 +60,7 @@ class ScaleRegionRule(QualityRule):
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Beyond the middle between what is usual and always."""
+        """Find the annotator if their share is beyond half-way from the usual share to all."""
         usual = median_of_others(other_measures)
         if np.isnan(usual) or not has_scale_region(behaviour):
             return None
@@ -65,44 +69,48 @@ class ScaleRegionRule(QualityRule):
             inside_count, answer_count, halfway_to_always(usual, self.least_percent), false_alarm_rate
         ):
             return None
-        sentence = f"{inside_count} of {answer_count} answers are {self.region_text} ({format_share(inside_count / answer_count)}); usual is {format_share(usual)}."
+        share = format_share(inside_count / answer_count)
+        sentence = (
+            f"{inside_count} of {answer_count} answers are {self.region_text} ({share}); "
+            f"usual is {format_share(usual)}."
+        )
         return RuleFinding({"there": inside_count, "answers": answer_count, "usual": usual}, sentence)
 
 
 class ScaleEndsRule(ScaleRegionRule):
-    """Uses little but the two ends of the scale."""
+    """Finds annotators who use little but the two ends of the scale."""
 
     name: ClassVar[str] = "ends"
     title: ClassVar[str] = "Always the ends of the scale"
     explanation: ClassVar[str] = (
-        "Who answers at one of the two ends (a twentieth of the scale each) far more often than others. Some people do "
-        "see things in black and white, and some items are; their order can still be right."
+        "Finds people who answer at one of the two ends (a twentieth of the scale each) far more often than others. "
+        "Some people see things in black and white, and some items are; their order can still be right."
     )
     region_text: ClassVar[str] = "at the ends of the scale"
 
     def inside_mask(self, shares: Array) -> npt.NDArray[np.bool_]:
-        """Within a twentieth of an end."""
+        """Return which answers are within a twentieth of an end."""
         return (shares <= REGION_TOLERANCE) | (shares >= 1.0 - REGION_TOLERANCE)
 
 
 class ScaleMiddleRule(ScaleRegionRule):
-    """Uses little but the middle of the scale."""
+    """Finds annotators who use little but the middle of the scale."""
 
     name: ClassVar[str] = "middle"
     title: ClassVar[str] = "Always the middle of the scale"
     explanation: ClassVar[str] = (
-        "Who answers in the middle (a twentieth to each side) far more often than others. It is also what somebody "
-        "does who is honestly unsure; offer “cannot be judged” for that."
+        "Finds people who answer in the middle (a twentieth to each side) far more often than others. A person who is "
+        "honestly unsure does the same; offer “cannot be judged” for that."
     )
     region_text: ClassVar[str] = "in the middle of the scale"
 
     def inside_mask(self, shares: Array) -> npt.NDArray[np.bool_]:
-        """Within a twentieth of the middle."""
+        """Return which answers are within a twentieth of the middle."""
         return np.abs(shares - 0.5) <= REGION_TOLERANCE
 
 
 def has_scale_region(behaviour: AnnotatorBehaviour) -> bool:
-    """Whether the way of asking has a scale with ends and a middle."""
+    """Return whether the answers are on a scale with ends and a middle."""
     return has_ends_and_middle(behaviour.yields, behaviour.classes)
 
 

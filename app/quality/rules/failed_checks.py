@@ -1,4 +1,4 @@
-"""Items with a known answer, and items that say what to answer."""
+"""Rules on items with a known answer, and on items that say what to answer."""
 
 from typing import ClassVar
 
@@ -12,56 +12,74 @@ from app.quality.sequential_limits import is_share_exceeded, min_consecutive_eve
 
 
 class FailedGoldRule(QualityRule):
-    """Fails more gold items than a careful person does."""
+    """Finds annotators who fail more gold items than a careful person does."""
 
     name: ClassVar[str] = "gold"
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Fails gold items"
     explanation: ClassVar[str] = (
-        "How often the known answer was missed. Gold items that most people fail are left out, since they are probably "
-        "wrong. It cannot tell who does not care from who sees these items otherwise."
+        "How often a person missed the known answer. Gold items that most people fail are left out, since they are "
+        "probably wrong. It cannot distinguish carelessness from a different view of these items."
     )
 
     careful_percent: Percent = Field(
-        default=20, title="A careful person may fail (%)", description="Of a hundred gold items."
+        default=20,
+        title="A careful person may fail (%)",
+        description="Share of gold items that a careful person may fail.",
     )
 
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (of all kinds of answers)
-        """So many that were failed, and none that was met."""
+    def requirement(
+        self,
+        answer_kind: JudgmentKind,  # noqa: ARG002  (the same for all kinds)
+        false_alarm_rate: float,
+    ) -> RuleRequirement:
+        """Return the number of failed gold items that suffices if none was met."""
         return RuleRequirement(min_consecutive_events(self.careful_percent / 100, false_alarm_rate), "failed gold item")
 
     def evaluate(
-        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+        self,
+        behaviour: AnnotatorBehaviour,
+        other_measures: Array,  # noqa: ARG002  (the rule does not compare)
+        false_alarm_rate: float,
     ) -> RuleFinding | None:
-        """By what was failed so far."""
+        """Find the annotator by the gold items failed so far."""
         return evaluate_failed_checks(behaviour.gold_met, self.careful_percent / 100, false_alarm_rate, "gold items")
 
 
 class FailedAttentionRule(QualityRule):
-    """Does not do what attention items ask."""
+    """Finds annotators who do not do what attention items ask."""
 
     name: ClassVar[str] = "attention"
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Fails attention items"
     explanation: ClassVar[str] = (
-        "How often somebody did not do what an item plainly asked for. It tells who does not read; who reads these "
-        "items and answers the others at random passes."
+        "How often a person did not do what an item plainly asked for. It finds people who do not read. A person who "
+        "reads these items and answers the others at random passes."
     )
 
     careful_percent: Percent = Field(
-        default=5, title="A careful person may fail (%)", description="Of a hundred attention items."
+        default=5,
+        title="A careful person may fail (%)",
+        description="Share of attention items that a careful person may fail.",
     )
 
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (of all kinds of answers)
-        """So many that were failed, and none that was met."""
+    def requirement(
+        self,
+        answer_kind: JudgmentKind,  # noqa: ARG002  (the same for all kinds)
+        false_alarm_rate: float,
+    ) -> RuleRequirement:
+        """Return the number of failed attention items that suffices if none was met."""
         return RuleRequirement(
             min_consecutive_events(self.careful_percent / 100, false_alarm_rate), "failed attention item"
         )
 
     def evaluate(
-        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+        self,
+        behaviour: AnnotatorBehaviour,
+        other_measures: Array,  # noqa: ARG002  (the rule does not compare)
+        false_alarm_rate: float,
     ) -> RuleFinding | None:
-        """By what was failed so far."""
+        """Find the annotator by the attention items failed so far."""
         return evaluate_failed_checks(
             behaviour.attention_met, self.careful_percent / 100, false_alarm_rate, "attention items"
         )
@@ -70,7 +88,7 @@ class FailedAttentionRule(QualityRule):
 def evaluate_failed_checks(
     met_flags: MetFlags, careful_share: float, false_alarm_rate: float, checks_title: str
 ) -> RuleFinding | None:
-    """Whether so many were failed that it is no accident."""
+    """Return a finding if too many checks were failed for an accident."""
     failures, shown = int((~met_flags).sum()), len(met_flags)
     if not is_share_exceeded(failures, shown, careful_share, false_alarm_rate):
         return None

@@ -1,4 +1,4 @@
-"""Seconds per HIT beside what is usual in the campaign."""
+"""Rule on seconds per HIT, compared with the usual time in the campaign."""
 
 from math import nan
 from typing import ClassVar
@@ -16,40 +16,46 @@ MAX_FAST_SHARE = 0.5
 
 
 class TooFast(QualityRule):
-    """Answers most HITs in a small part of the time that others take."""
+    """Finds annotators who answer most HITs in a small part of the time that others take."""
 
     name: ClassVar[str] = "too_fast"
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Answers too fast"
     explanation: ClassVar[str] = (
-        "Who needs a small part of what is usual: the median of the other annotators’ own medians. Some people are "
-        "quick and good; whether the answers are any worse it cannot tell. Slow answers say nothing: people take "
-        "breaks."
+        "Finds people who need a small part of the usual time: the median of the other annotators’ own medians. Some "
+        "people are quick and good: it cannot tell whether their answers are any worse. Slow answers say nothing, "
+        "since people take breaks."
     )
 
     share_percent: Percent = Field(
         default=33,
         title="Too fast is below (% of the usual time)",
-        description="Found is whoever answers more than half of their HITs faster than that.",
+        description="The rule finds people who answer more than half of their HITs faster than that.",
     )
     fewest_hits: int = Field(
         default=5, ge=1, le=1000, title="HITs until a pace is known",
-        description="Annotators with fewer do not count for what is usual.",
+        description="Annotators with fewer HITs do not count for the usual time.",
     )  # fmt: skip
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
-        """The median of the seconds per HIT."""
+        """Return the median of the seconds per HIT."""
         known_seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
         return float(np.median(known_seconds)) if len(known_seconds) >= self.fewest_hits else nan
 
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (of all kinds of answers)
-        """So many that were all too fast."""
+    def requirement(
+        self,
+        answer_kind: JudgmentKind,  # noqa: ARG002  (the same for all kinds)
+        false_alarm_rate: float,
+    ) -> RuleRequirement:
+        """Return the number of HITs that suffices if all were too fast."""
         return RuleRequirement(min_consecutive_events(MAX_FAST_SHARE, false_alarm_rate), "HIT", self.fewest_hits)
 
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Where more than half of the HITs are too fast; who is as quick as that in every second one is not found."""
+        """Find the annotator if more than half of the HITs are too fast. An annotator who is too fast in every second
+        HIT is not found.
+        """
         usual = median_of_others(other_measures)
         known_seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
         fast_hits = int((known_seconds < self.share_percent / 100 * usual).sum())
