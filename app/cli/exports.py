@@ -50,8 +50,8 @@ def verify(slug: str, *, replay: bool, as_json: bool) -> None:
         run_with_engine(partial(store_replayed_posteriors, slug))
         result = run_with_engine(partial(verify_campaign_posteriors, slug))
     if as_json:
-        print_json(asdict(result) | {"clean": result.clean})
-    elif result.clean:
+        print_json(asdict(result) | {"clean": result.is_clean})
+    elif result.is_clean:
         replay_text = "The posteriors were stored again from the same answers.\n" if is_replayed else ""
         click.echo(
             f"{replay_text}Replayed {result.responses:,} responses: the posteriors of {result.items:,} items are the same."
@@ -68,7 +68,7 @@ def verify(slug: str, *, replay: bool, as_json: bool) -> None:
             "part in a billion: an earlier version of Easel stored them, or a system with another mathematics library. "
             f"No answer is missing. `{easel_command_line()} verify {slug} --replay` stores them again. (verify_rounding)"
         )
-    if not result.clean:
+    if not result.is_clean:
         replay_refusal = ", so nothing was stored again" if replay else ""
         raise CommandFailure(
             f"{result.mismatch_count:,} stored numbers differ from the replay{replay_refusal}. (verify_failed)"

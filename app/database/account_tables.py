@@ -1,6 +1,4 @@
-"""The part of the schema that keeps the installation's own secret, the accounts of researchers, what they
-changed, and what they should hear of.
-"""
+"""Tables of the installation's secret, researchers' accounts, the audit log and alerts."""
 
 from sqlalchemy import (
     BigInteger,
@@ -23,7 +21,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from app.database.schema import Time, cascading_foreign_key, metadata, partial_index
 
-# One row: what the installation needs to know of itself and must share between its processes.
+# One row: values that all processes of the installation share.
 installation = Table(
     "installation",
     metadata,
@@ -37,13 +35,13 @@ users = Table(
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("name", Text, nullable=False, unique=True),
-    Column("password_hash", Text),  # argon2id; NULL: this user can only come in by a one-time login
+    Column("password_hash", Text),  # argon2id; NULL: this user can only log in with a one-time link
     Column("created_at", Time, nullable=False),
-    Column("role", Text, nullable=False, server_default="guest"),  # what they may do: `auth/roles.py`
+    Column("role", Text, nullable=False, server_default="guest"),  # see `accounts/roles.py`
     CheckConstraint("role IN ('guest', 'member', 'viewer', 'manager', 'owner')", name="role"),
 )
 
-# Secrets that a browser or a program shows us are stored as SHA-256 only: who reads the table cannot log in with it.
+# Secrets that browsers and programs present are stored as SHA-256 only: a reader of the table cannot log in with them.
 logins = Table(
     "logins",
     metadata,
@@ -51,11 +49,11 @@ logins = Table(
     Column("user_id", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time, nullable=False),
-    Column("idle_at", Time, nullable=False),  # it ends then, too, unless someone uses it before
-    Column("by_link_at", Time),  # when someone came by a login link, who may have forgotten the password
+    Column("idle_at", Time, nullable=False),  # it also ends then unless it is used before
+    Column("by_link_at", Time),  # time of a login by link; such a user may have forgotten the password
 )
 
-# Who a researcher is to a provider of logins (OpenID Connect).
+# A researcher's identity at a login provider (OpenID Connect).
 identities = Table(
     "identities",
     metadata,
@@ -94,16 +92,16 @@ api_tokens = Table(
     Column("token_hash", LargeBinary, nullable=False, unique=True),
     Column("created_at", Time, nullable=False),
     Column("last_used_at", Time),
-    Column("last_used_from", Text),  # an address or the network of one, empty when nobody can tell
-    Column("scopes", ARRAY(Text), nullable=False),  # what it may be used for: `auth/roles.py`
-    # The one campaign that it is for; NULL: all that its owner reaches.
+    Column("last_used_from", Text),  # an IPv4 address or IPv6 network; empty if unknown
+    Column("scopes", ARRAY(Text), nullable=False),  # what it may be used for: see `accounts/roles.py`
+    # The one campaign that it is for; NULL: all campaigns of its owner.
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), index=True),
 )
 
-AUDIT_WAYS = ("page", "api", "command", "server")  # by which a change came
+AUDIT_WAYS = ("page", "api", "command", "server")  # how a change was made
 
-# Who changed what. No foreign key: a line stays when its campaign or its researcher goes. A trigger refuses to change
-# a line or to take one out.
+# Who changed what. No foreign key: a line stays when its campaign or its researcher is deleted. A trigger refuses to
+# change or delete a line.
 audit_log = Table(
     "audit_log",
     metadata,
@@ -117,12 +115,12 @@ audit_log = Table(
     Column("about", Text, nullable=False, server_default=""),
     Column("before", JSONB),
     Column("after", JSONB),
-    Column("answers", BigInteger),  # that the campaign had, where it is of the campaign's course
+    Column("answers", BigInteger),  # of the campaign at that time, for changes of the campaign, its settings or items
     Index("audit_log_campaign_id_idx", "campaign_id", "id"),
     CheckConstraint(f"way IN {AUDIT_WAYS}", name="way"),
 )
 
-# What whoever runs a campaign should hear of: of one occasion once.
+# Notifications for campaign owners, one for each occasion.
 alerts = Table(
     "alerts",
     metadata,
@@ -139,7 +137,7 @@ alerts = Table(
     UniqueConstraint("campaign_id", "kind", "occasion"),
 )
 
-# Alerts on their way, a row for each receiver: what is not sent is tried again, so many times.
+# Alerts to send, a row for each receiver. A failed message is tried again, a limited number of times.
 alert_messages = Table(
     "alert_messages",
     metadata,

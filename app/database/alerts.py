@@ -1,8 +1,7 @@
-"""Alerts: what whoever runs a campaign should hear of without looking, noted in the transaction in which it happens.
+"""Alerts: notifications for campaign owners, stored in the transaction of the event.
 
-`raise_alert` is called where it happens. Nothing is sent there: what is to be sent stands in a table from the same
-transaction on, and is sent after it. The same alert is raised once, however often and from however many processes it is
-told.
+Call `raise_alert` where the event happens. It sends nothing: it stores the messages in the same transaction, and the
+outbox sends them afterwards. An alert is raised once, however many calls and processes report it.
 """
 
 from sqlalchemy import text
@@ -10,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.session import Driver, execute_statement
 
-# kind -> what happened, in words around what it is about.
+# kind -> sentence, with {about} for the subject.
 ALERT_SENTENCES = {
     "held": "A rule held {about}.",
     "flagged": "Flagged by annotators: {about}.",
@@ -22,12 +21,18 @@ ALERT_SENTENCES = {
 }
 
 
-MAX_ALERTS_PER_HOUR = 20  # of a kind that are sent: whoever flags everything fills no mailbox. The page shows all
+# Messages of one kind: an annotator who flags everything must not fill a mailbox. The page shows all alerts.
+MAX_ALERTS_PER_HOUR = 20
 
 
 def raise_alerts_sql(source: str) -> str:
-    """SQL, of WITH: rows of `source` with campaign_id, kind, occasion, about and because become alerts that nobody has
-    raised yet, and a message for each address of the campaign. Rehearsals raise none.
+    """Return SQL for WITH queries that store new alerts, and a message for each address of their campaigns.
+
+    Known alerts are skipped, and rehearsals raise none.
+
+    Args:
+        source: SQL for rows with campaign_id, kind, occasion, about and because.
+
     """
     return f"""
         raised AS (
@@ -57,12 +62,19 @@ RAISE_ALERT = text(f"WITH {raise_alerts_sql(SINGLE_ALERT_SOURCE)} SELECT 1")
 async def raise_alert(
     connection: "AsyncConnection | Driver", campaign_id: int, kind: str, occasion: str, *, about: str, because: str = ""
 ) -> None:
-    """Raise an alert in the transaction of what happened; of the same occasion one is raised once.
+    """Raise an alert in the transaction of the event, unless one of the same kind and occasion exists.
 
-    As `await raise_alert(connection, campaign.id, "held", f"decision {seq}", about="A7", because="6 of 10 gold items
-    were wrong")`. kind: one of `KINDS`. occasion: what makes it this alert and no other of its kind in the campaign.
-    about: whom or what, as people call it: A7, item v3, never a platform's id. because: a
-    sentence or a comment, if there is one.
+    Example: `await raise_alert(connection, campaign.id, "held", f"decision {seq}", about="A7", because="6 of 10 gold
+    items were wrong")`.
+
+    Args:
+        connection: A connection in the event's transaction.
+        campaign_id: The campaign's row id.
+        kind: A key of `ALERT_SENTENCES`.
+        occasion: Distinguishes this alert from others of its kind in the campaign.
+        about: The subject, as pages call it: A7 or item v3, never a platform's id.
+        because: A sentence or a comment, if any.
+
     """
     if kind not in ALERT_SENTENCES:
         raise KeyError(kind)
@@ -74,5 +86,5 @@ async def raise_alert(
 
 
 def alert_sentence(kind: str, about: str) -> str:
-    """What happened, as a sentence."""
+    """Return an alert as a sentence."""
     return ALERT_SENTENCES.get(kind, "{about}").format(about=about)

@@ -1,7 +1,7 @@
 """The audit log: who changed what, when, from what to what, in the transaction of the change.
 
-`note` is called in the place that makes the change. Its table only grows: the database refuses to change a line or to
-take one out. Passwords, tokens and the secrets of settings never get into it, and of annotators only the names A1, A2.
+Call `log_change` where the change is made. The table only grows: the database refuses to change or delete a line.
+Passwords, tokens and secret settings are never logged, and annotators only by their names A1, A2.
 """
 
 import json
@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 ActorWay = Literal["page", "api", "command", "server"]
 
-# action -> what somebody did, in words that stand before what it is about. What stands before the dot is its kind.
+# action -> words before the subject. The part of the action before the dot is its kind.
 ACTION_PHRASES = {
     "campaign.created": "created the campaign",
     "campaign.copied": "created the campaign as a copy",
@@ -85,22 +85,24 @@ ACTION_KIND_TITLES = {
 
 @dataclass(frozen=True)
 class Actor:
-    """Who acts: by their login name on a page or by the API, by that of the machine on the command line; or the server
-    by itself. The name stays in the log when the researcher is removed.
+    """The person who makes a change, or the server itself.
+
+    `name` is a login name on pages and in the API, and the operating system's user on the command line. It stays in the
+    log when the researcher is removed. `user_id` is that of a researcher.
     """
 
     name: str
     way: ActorWay
-    user_id: int | None = None  # of a researcher, whose campaigns are theirs
+    user_id: int | None = None
 
 
 SERVER_ACTOR = Actor("Easel", "server")
 
-# It belongs to a request or a command as a whole: guards and commands set it, and nobody between has to pass it on.
+# Set by guards and commands for a whole request or command, so that functions need not pass it on.
 CURRENT_ACTOR: ContextVar[Actor] = ContextVar("acting", default=SERVER_ACTOR)
 
-MAX_LOGGED_VALUE_CHARACTERS = 200  # characters of what was or is; an export has all
-CAMPAIGN_COURSE_KINDS = ("campaign", "settings", "items")  # kinds of changes that are of a campaign's course
+MAX_LOGGED_VALUE_CHARACTERS = 200  # shown on pages; an export has all
+CAMPAIGN_COURSE_KINDS = ("campaign", "settings", "items")  # kinds that a campaign's history shows
 
 INSERT_AUDIT_LINE = text("""
     INSERT INTO audit_log (who, way, campaign_id, campaign, action, about, before, after, answers)
@@ -126,15 +128,21 @@ async def log_change(
     after: Mapping[str, Any] | None = None,
     actor: Actor | None = None,
 ) -> None:
-    """Write down a change in the transaction that makes it.
+    """Log a change in the transaction that makes it.
 
-    As `await note(connection, "answers.exclude", campaign, about="A7", after={"reason": reason})`: once, beside the
-    statement that changes something, after whatever refuses. A new action gets its words in `ACTIONS`, and a new route
-    its request in tests/audit/test_every_route_is_noted.py. Who acts is known: guards and commands have said it.
+    Example: `await log_change(connection, "answers.exclude", campaign, about="A7", after={"reason": reason})`. Call it
+    once, next to the statement that makes the change, after all checks that may refuse it. Add a new action to
+    `ACTION_PHRASES`, and a new route to tests/audit/test_every_route_is_noted.py.
 
-    action: one of `ACTIONS`. campaign: a row with `id` and `slug`, if the change is of one. about: what else it is
-    about, such as A7 or a login name. before, after: what was and what is, by name. by: who did it, if the request or
-    the command does not say so.
+    Args:
+        connection: A connection in the change's transaction.
+        action: A key of `ACTION_PHRASES`.
+        campaign: A row with `id` and `slug`, if the change concerns a campaign.
+        about: The subject, such as A7 or a login name.
+        before: Old values by name.
+        after: New values by name.
+        actor: Who made the change; by default `CURRENT_ACTOR`, which guards and commands set.
+
     """
     if action not in ACTION_PHRASES:
         raise KeyError(action)
@@ -158,13 +166,13 @@ def facts_as_json(facts: Mapping[str, Any]) -> str:
 
 
 def changed_facts(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What was, and what is, of all that differs."""
+    """Return the old and the new values of the names whose values differ."""
     differing = [name for name in after if before.get(name) != after[name]]
     return {name: before.get(name) for name in differing}, {name: after[name] for name in differing}
 
 
 async def load_changes_since_launch(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
-    """What was changed of a campaign since its launch, oldest first: lines with `answers`, how many it had then."""
+    """Return the log lines of a campaign since its launch, oldest first, with its number of `answers` at each."""
     rows = await connection.execute(
         FIND_CHANGES_SINCE_LAUNCH, {"campaign": campaign_id, "kinds": list(CAMPAIGN_COURSE_KINDS)}
     )
@@ -172,13 +180,13 @@ async def load_changes_since_launch(connection: AsyncConnection, campaign_id: in
 
 
 def describe_log_line(line: Row[Any]) -> str:
-    """What somebody did, in words; of an action that this version does not know, its name."""
+    """Return a log line in words; for an action unknown to this version, its name."""
     words = ACTION_PHRASES.get(line.action, line.action)
     return f"{words} {line.about}" if line.about else words
 
 
 def displayed_changes(line: Row[Any]) -> list[tuple[str, str | None, str | None]]:
-    """(name, what was, what is) of a line, for people; None where nothing is said of it."""
+    """Return (name, old value, new value) for each value of a log line, as text; None if the line has no such value."""
     before, after = line.before or {}, line.after or {}
     names = dict.fromkeys((*before, *after))
     return [
@@ -187,7 +195,7 @@ def displayed_changes(line: Row[Any]) -> list[tuple[str, str | None, str | None]
 
 
 def list_in_words(values: Sequence[Any]) -> str:
-    """Return the values of a list one after another: sentences as they are, others with semicolons between them."""
+    """Return the values of a list as one text: sentences joined by spaces, other values by semicolons."""
     words = [str(value) for value in values]
     return (" " if all(word.endswith(".") for word in words) else "; ").join(words)
 

@@ -1,4 +1,4 @@
-"""Much at once: rows in and columns of numbers out by COPY, rows out from one snapshot, one piece ahead of its use."""
+"""Bulk transfer: COPY rows in, COPY columns of numbers out, read from one snapshot, prefetch the next piece."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -17,19 +17,19 @@ from app.database.session import Driver, driver_of
 T = TypeVar("T")
 NumberColumn = npt.NDArray[Any]
 
-COPY_TIMEOUT_SECONDS = 3600.0  # for a whole COPY, however long other statements of the connection may take
-COPY_SILENCE_SECONDS = 60.0  # in which no byte of a COPY to this process comes; then the connection counts as lost
+COPY_TIMEOUT_SECONDS = 3600.0  # for a whole COPY; replaces the connection's limit for statements
+COPY_SILENCE_SECONDS = 60.0  # without a byte of a COPY to this process: then the connection counts as lost
 
 # PostgreSQL's binary COPY format: a head, for each row the number of its values and then each value after its length
 # in bytes, and an end; everything big-endian.
-FLOAT8_TYPE_OID = 701  # what PostgreSQL calls the type
+FLOAT8_TYPE_OID = 701
 COPY_HEAD, COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
 async def copy_rows(connection: AsyncConnection, table: Table, rows: Iterable[Sequence[Any]], *columns: str) -> None:
     """Insert rows by PostgreSQL's COPY, many times faster than INSERT; part of the connection's open transaction.
 
-    JSON goes in as text. Identity columns take the values given, so get them from `reserve`.
+    Pass JSON as text. Identity columns take the values given, so get them from `reserve_ids`.
     """
     driver = await driver_in_transaction(connection)
     async with close_connection_when_late(driver):
@@ -37,7 +37,7 @@ async def copy_rows(connection: AsyncConnection, table: Table, rows: Iterable[Se
 
 
 async def copy_text_lines(connection: AsyncConnection, table: Table, lines: Iterable[str], *columns: str) -> None:
-    """As `copy`, from what `line` made of each row, perhaps in another thread: here nothing is left to do."""
+    """Insert rows as `copy_rows` does, from lines that `copy_text_line` made, perhaps in another thread."""
     driver = await driver_in_transaction(connection)
     source = BytesIO("".join(lines).encode())
     async with close_connection_when_late(driver):
@@ -45,7 +45,7 @@ async def copy_text_lines(connection: AsyncConnection, table: Table, lines: Iter
 
 
 def copy_text_line(cells: Iterable[str | float | None]) -> str:
-    """A row in COPY's text format."""
+    """Return a row in COPY's text format."""
     return "\t".join([r"\N" if cell is None else copy_text_cell(cell) for cell in cells]) + "\n"
 
 
@@ -85,16 +85,23 @@ async def copy_number_arrays(connection: AsyncConnection, table: Table, columns:
 async def fetch_arrays(
     connection: AsyncConnection, query: str, arguments: Sequence[Any], **columns: str
 ) -> dict[str, NumberColumn]:
-    """`numbers_of` in the connection's transaction."""
+    """Run `fetch_arrays_on_driver` in the connection's transaction."""
     return await fetch_arrays_on_driver(await driver_in_transaction(connection), query, arguments, **columns)
 
 
 async def fetch_arrays_on_driver(
     driver: Driver, query: str, arguments: Sequence[Any], **columns: str
 ) -> dict[str, NumberColumn]:
-    """The columns of a query as arrays, by the names and types given: `i4` or `f8`, as PostgreSQL has them, no NULLs.
+    """Return the columns of a query as arrays, one per keyword.
 
-    Nothing is made of each number, so a million take no longer than PostgreSQL needs, and their own size.
+    No Python object is made for a number, so a million of them take no longer than PostgreSQL needs.
+
+    Args:
+        driver: A connection of asyncpg.
+        query: SQL with `$1`, `$2`, ... whose columns have no NULLs.
+        arguments: Values of these parameters.
+        **columns: Type of each column, in order, as PostgreSQL stores it: `i2`, `i4`, `i8` or `f8`.
+
     """
     received = bytearray()
     loop = asyncio.get_running_loop()
@@ -112,20 +119,23 @@ async def fetch_arrays_on_driver(
 
 
 def binary_row_dtype(columns: Mapping[str, np.dtype[Any]]) -> np.dtype[Any]:
-    """A row of numbers in binary COPY."""
+    """Return the layout of a row of numbers in binary COPY."""
     parts = [part for name, kind in columns.items() for part in binary_column_fields(name, kind)]
     return np.dtype([("values", ">i2"), *parts])
 
 
 def binary_column_fields(name: str, kind: np.dtype[Any], length: int | None = None) -> list[tuple[str, Any]]:
-    """A number after its length in bytes, or an array of so many float64 as `in_array` has it."""
+    """Return the fields of a number, after its length in bytes; or of an array of `length` float64."""
     if length is None:
         return [(f"{name} bytes", ">i4"), (name, kind.newbyteorder(">"))]
     return [(name, [("head", ">i4", 6), ("elements", [("bytes", ">i4"), ("value", ">f8")], length)])]
 
 
 def encode_float8_arrays(values: NumberColumn) -> NumberColumn:
-    """(n, k) as n values of the type float8[]: bytes, dimensions, whether it has NULLs, type, length, first index."""
+    """Encode an (n, k) array as n values of the type float8[].
+
+    The head of each has: bytes, dimensions, a flag for NULLs, type, length, first index.
+    """
     length = values.shape[1]
     ((_, kind),) = binary_column_fields("", values.dtype, length)
     arrays = np.zeros(len(values), kind)
@@ -136,7 +146,7 @@ def encode_float8_arrays(values: NumberColumn) -> NumberColumn:
 
 @asynccontextmanager
 async def close_connection_when_late(driver: Driver) -> AsyncIterator[None]:
-    """Close the connection when a COPY was cancelled or came to no end: it may never confirm that it stopped."""
+    """Close the connection if a COPY was cancelled or timed out: it may never confirm that it stopped."""
     try:
         yield
     except (TimeoutError, asyncio.CancelledError):
@@ -145,13 +155,16 @@ async def close_connection_when_late(driver: Driver) -> AsyncIterator[None]:
 
 
 async def driver_in_transaction(connection: AsyncConnection) -> Driver:
-    """The driver, in a transaction: SQLAlchemy sends BEGIN with its first statement, and COPY goes past it."""
+    """Return the driver, in a transaction: SQLAlchemy sends BEGIN with its first statement, and COPY bypasses it."""
     await connection.execute(text("SELECT 1"))
     return await driver_of(connection)
 
 
 async def prefetch(produce: Callable[[], Awaitable[T | None]]) -> AsyncGenerator[T, None]:
-    """What `produce` gives until it gives None, each made while the one before is used; close it (`aclosing`)."""
+    """Yield the results of `produce` until it returns None; make each while the caller uses the one before.
+
+    Close the generator (`aclosing`).
+    """
     next_piece = asyncio.ensure_future(produce())
     try:
         while (piece := await next_piece) is not None:
@@ -164,7 +177,7 @@ async def prefetch(produce: Callable[[], Awaitable[T | None]]) -> AsyncGenerator
 
 
 async def reserve_ids(connection: AsyncConnection, column: Column[int], count: int) -> list[int]:
-    """The next `count` numbers of an identity column, ascending. Others may take numbers in between."""
+    """Reserve the next `count` numbers of an identity column, ascending, perhaps with gaps."""
     numbers = await connection.execute(
         text(
             "SELECT nextval(pg_get_serial_sequence(CAST(:table AS text), CAST(:column AS text))) "
@@ -176,13 +189,13 @@ async def reserve_ids(connection: AsyncConnection, column: Column[int], count: i
 
 
 async def reserve_seqs(connection: AsyncConnection, count: int) -> list[int]:
-    """The next `count` numbers of the record, ascending. Others may take numbers in between."""
+    """Reserve the next `count` numbers of the record, ascending, perhaps with gaps."""
     statement = text("SELECT nextval('record_seq') FROM generate_series(1, CAST(:count AS int))")
     return sorted((await connection.execute(statement, {"count": count})).scalars())
 
 
 @asynccontextmanager
 async def open_snapshot(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-    """A connection that sees the database as it was at its first statement, however long it reads; it cannot write."""
+    """Open a read-only connection that sees the database as of its first statement, however long it reads."""
     async with engine.connect() as connection:
         yield await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)

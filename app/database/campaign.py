@@ -1,4 +1,4 @@
-"""What every room may ask of a campaign's row: find it by the name in addresses, and finish it."""
+"""Operations on a campaign's row that every room may use: find it by the name in a URL, and finish it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,29 +16,27 @@ from app.database.tables import campaigns, items
 from app.database.visit_tables import personal_links
 from app.errors import NotFound, shorten_echo
 
-FINISHED_ALERT_SOURCE = """(SELECT id AS campaign_id, 'finished' AS kind, CAST(finished_at AS text) AS occasion, '' AS about,
-    'Nothing is left to ask.' AS because FROM finished)"""
+FINISHED_ALERT_SOURCE = """(SELECT id AS campaign_id, 'finished' AS kind, CAST(finished_at AS text) AS occasion,
+    '' AS about, 'Nothing is left to ask.' AS because FROM finished)"""
 
 
 def finish_campaign_statement(condition: str) -> TextClause:
-    """The statement by which the server finishes :campaign if a condition holds of its row, notes it
-    and raises an alert.
-    """
+    """Return a statement that finishes :campaign if its row meets a condition, logs that and raises an alert."""
     return text(f"""
         WITH finished AS (
             UPDATE campaigns SET status = 'finished', finished_at = :now
             WHERE id = :campaign AND status IN ('running', 'paused') AND {condition} RETURNING id, slug, finished_at
         ), {raise_alerts_sql(FINISHED_ALERT_SOURCE)}
         INSERT INTO audit_log (who, way, campaign_id, campaign, action, after)
-        SELECT '{SERVER_ACTOR.name}', '{SERVER_ACTOR.way}', id, slug, 'campaign.finish', jsonb_build_object('status', 'finished')
+        SELECT '{SERVER_ACTOR.name}', '{SERVER_ACTOR.way}', id, slug, 'campaign.finish',
+               jsonb_build_object('status', 'finished')
         FROM finished
     """)  # noqa: S608  (made of constants)
 
 
-# It is complete when fewer items want judgments than an answer needs: one alone cannot be compared with anything. Items
-# that are always shown want none.
-# Two answers that complete the last items at once do not see each other, so neither finishes the campaign; then whoever
-# asks for a HIT next does.
+# A campaign is complete when fewer items are open than an answer needs: one item alone cannot be compared with another.
+# Items that are always shown do not count as open.
+# Two concurrent last answers do not see each other, so neither finishes the campaign; the next HIT request does.
 FINISH_IF_COMPLETE = finish_campaign_statement(f"""
     NOT EXISTS (
         SELECT 1 FROM posteriors p
@@ -48,7 +46,7 @@ FINISH_IF_COMPLETE = finish_campaign_statement(f"""
 """)  # noqa: S608  (made of constants)
 
 
-# By the parts of addresses.
+# By the name of the path parameter.
 FIND_CAMPAIGN_BY_ADDRESS_PART = {
     "link_key": text("SELECT id FROM campaigns WHERE link_key = :name"),
     "slug": text("SELECT id FROM campaigns WHERE slug = :name"),
@@ -57,12 +55,12 @@ FIND_CAMPAIGN_BY_ADDRESS_PART = {
 
 @dataclass
 class CampaignNames:
-    """Which campaign a name in an address means, asked once: neither a slug nor a link key changes."""
+    """Cache of campaign ids by slug and link key, which never change."""
 
     ids_by_name: dict[tuple[str, str], int] = field(default_factory=dict)
 
     async def find_campaign_id(self, connections: ServingConnections, path_parts: Mapping[str, str]) -> int | None:
-        """The id of the row that an address names by one of its parts; None if there is no such campaign."""
+        """Return the id of the campaign that a URL's path names, or None if there is no such campaign."""
         name_key = next(
             ((part, path_parts[part]) for part in FIND_CAMPAIGN_BY_ADDRESS_PART if part in path_parts), None
         )
@@ -76,17 +74,17 @@ class CampaignNames:
         return self.ids_by_name.get(name_key) if name_key else None
 
 
-# Whether anybody has a link of their own.
+# True if any annotator has a personal link.
 HAS_PEOPLE_COLUMN = exists().where(personal_links.c.campaign_id == campaigns.c.id).label("has_people")
 
 
 async def load_campaign_by_slug(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """The campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
+    """Return the campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
     return await fetch_campaign_row(connection, select(campaigns), slug)
 
 
 async def load_campaign_for_page(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """The same with `item_count` and `has_people`, which the checklist of a draft's pages shows."""
+    """Return the campaign with `item_count` and `has_people`, which the checklist of a draft's pages shows."""
     return await fetch_campaign_row(
         connection, select(campaigns, item_count_sql(campaigns.c.id).label("item_count"), HAS_PEOPLE_COLUMN), slug
     )
@@ -100,7 +98,7 @@ async def fetch_campaign_row(connection: AsyncConnection, statement: Select[Any]
 
 
 def item_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
-    """SQL for the number of items. Theirs run from 0 without gaps, so the last one tells, without reading them all."""
+    """Return SQL for the number of items. Their numbers have no gaps, so only the last one is read."""
     last = func.max(items.c.number)
     return select(func.coalesce(last + 1, 0)).where(items.c.campaign_id == campaign_id).scalar_subquery()
 
@@ -108,13 +106,13 @@ def item_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
 async def load_item_numbers(
     connection: AsyncConnection, campaign_id: int, external_ids: Sequence[str]
 ) -> dict[str, int]:
-    """The numbers of the items that the researcher calls so, by these names; without those that are not there."""
+    """Return the numbers of items by the researcher's ids, without ids that do not exist."""
     if not external_ids:
         return {}
-    those = select(items.c.external_id, items.c.number).where(
+    statement = select(items.c.external_id, items.c.number).where(
         items.c.campaign_id == campaign_id, items.c.external_id.in_(external_ids)
     )
-    return {row.external_id: row.number for row in await connection.execute(those)}
+    return {row.external_id: row.number for row in await connection.execute(statement)}
 
 
 def campaign_not_found(slug: str) -> NotFound:
@@ -123,5 +121,8 @@ def campaign_not_found(slug: str) -> NotFound:
 
 
 async def finish_if_complete(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> bool:
-    """Close a campaign whose items all have the judgments wanted; whether it did. A finish by hand at once wins."""
+    """Finish a campaign whose items all have the judgments wanted, and return whether it did.
+
+    A concurrent finish by hand wins.
+    """
     return (await connection.execute(FINISH_IF_COMPLETE, {"campaign": campaign_id, "now": now})).rowcount == 1

@@ -1,9 +1,9 @@
-"""Connections to PostgreSQL that never wait for ever.
+"""Connections to PostgreSQL with time limits, so that no request waits forever.
 
 A server that is switched off, a router that forgets a connection, a failover without a reset: each leaves connections
-that look open and carry nothing. So every connect has a time limit for each host, and every statement one of its own;
-the kernel is asked to notice dead peers; and a connection that was idle is asked for a sign of life before it is used.
-Unix sockets, such as those of the embedded server, need none of this except the limits of statements.
+that look open and carry nothing. So every connect has a time limit for each host, and every statement has one; the
+kernel is asked to notice dead peers; and an idle connection is pinged before it is used. Unix sockets, such as those of
+the embedded server, need only the limits of statements.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ SOCKET_DEFAULTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,  # ms
 }
-# The same on the server's side, which would otherwise keep the locks of a client that is gone for two hours.
+# Keepalives on the server's side, which would otherwise keep the locks of a lost client for two hours.
 SERVER_DEFAULTS = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
@@ -47,10 +47,10 @@ SERVER_DEFAULTS = {
     "tcp_user_timeout": "15s",
     "client_connection_check_interval": "10s",
 }
-# How PostgreSQL's codes begin when a session is of no use any more: broken, ended by the server, or on a server that
-# takes no writes because it became a standby.
+# First characters of PostgreSQL's codes for a session that must not be used again: broken, ended by the server, or on a
+# server that takes no writes because it became a standby.
 SESSION_ENDED_CODES = ("08", "57P", "25006", "25P03", "25P04")
-# What another host would refuse as well: the user, the password, the database.
+# Codes for problems that another host would refuse as well: the user, the password, the database.
 REFUSED_BY_ALL_HOSTS_CODES = ("28", "3D", "42501")
 
 
@@ -62,8 +62,8 @@ class TimeLimits:
         statement: For one statement. COPY has limits of its own (see `bulk`).
         idle_in_transaction: Until the server ends a transaction in which nothing happens, and so releases its locks.
         connect: For each host of the address.
-        ping: For a sign of life.
-        fresh: A connection that was used so recently is used without asking.
+        ping: For the reply to a ping.
+        fresh: A connection that was used within this time is used without a ping.
         acquire: For a connection of `ServingConnections`, including all of the above but `statement`.
 
     """
@@ -86,26 +86,30 @@ class DatabaseUnreachable(ConnectionError):
 
 @dataclass
 class ConnectionTrust:
-    """Which connections of one engine may be used, by `time.monotonic()`: older ones than `dropped` not at all, those
-    last used before `suspected` only after a sign of life.
+    """Limits on the use of one engine's connections, in `time.monotonic()` seconds.
+
+    Args:
+        dropped: Connections opened until then are not used again.
+        suspected: Connections last used until then are pinged before their next use.
+
     """
 
     dropped: float = -math.inf
     suspected: float = -math.inf
 
     def drop_all(self) -> None:
-        """Drop all connections that were opened until now: one was found dead, or on a server that takes no writes."""
+        """Drop all connections opened until now, because one was dead or on a server that takes no writes."""
         self.dropped = time.monotonic()
 
     def suspect_all(self) -> None:
-        """Ask all connections for a sign of life before their next use: a statement on one of them came to no end."""
+        """Let all connections be pinged before their next use, because a statement on one of them timed out."""
         self.suspected = time.monotonic()
 
 
 class AbandoningTransaction(Transaction):
-    """A transaction that is not rolled back by a statement when one before came to no end: the connection is closed.
+    """A transaction that closes its connection, instead of sending ROLLBACK, after a statement that did not end.
 
-    ROLLBACK would first wait for the other statement, which may never end.
+    ROLLBACK would first wait for that statement, which may never end.
     """
 
     def __init__(self, connection: "LimitedConnection", *how: Any) -> None:
@@ -119,17 +123,17 @@ class AbandoningTransaction(Transaction):
             await super().__aexit__(kind, problem, traceback)
 
     async def rollback(self) -> None:
-        if not self.connection.is_closed():  # with the connection, the transaction is gone
+        if not self.connection.is_closed():  # the server rolls back when the connection closes
             await super().rollback()
 
 
 class LimitedConnection(BaseConnection):
-    """asyncpg's connection, whose socket has keepalives, and which knows whether it may still be trusted."""
+    """asyncpg's connection with keepalives, time limits, and a check whether it may still be trusted."""
 
     def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
         super().__init__(protocol, transport, *rest)
         self.socket: socket.socket | None = transport.get_extra_info("socket")
-        # Whether there is a network between this process and the server; to ask the socket takes a microsecond.
+        # True if there is a network between this process and the server. Stored: asking the socket takes a microsecond.
         self.is_remote = self.socket is None or self.socket.family != socket.AF_UNIX
         self.trust = ConnectionTrust()
         self.limits = TimeLimits()
@@ -150,7 +154,7 @@ class LimitedConnection(BaseConnection):
         """Close the connection in order, if the server still takes part in that.
 
         Args:
-            timeout: Seconds until it is closed without the server. None stands for `CLOSE_SECONDS`.
+            timeout: Seconds until it is closed without the server. None stands for `CLOSE_TIMEOUT_SECONDS`.
 
         """
         if self.opened <= self.trust.dropped:
@@ -162,7 +166,7 @@ class LimitedConnection(BaseConnection):
             self.trust.drop_all()
 
     def needs_ping(self) -> bool:
-        """Return whether to ask for a sign of life before the next use."""
+        """Return whether to ping before the next use."""
         if self.is_closed() or self.opened <= self.trust.dropped:
             return True
         quiet_since = time.monotonic() - self.limits.fresh
@@ -199,7 +203,7 @@ class LimitedConnection(BaseConnection):
 
 
 async def abandon_connection(connection: BaseConnection) -> None:
-    """Close a connection whose statement came to no end, after asking the server to cancel that statement."""
+    """Close a connection whose statement did not end, after asking the server to cancel that statement."""
     with suppress(Exception):
         await connection.close()
     connection.terminate()
@@ -213,9 +217,9 @@ class Connector:
     settings: Mapping[str, str]
     limits: TimeLimits
     trust: ConnectionTrust = field(default_factory=ConnectionTrust, repr=False)
-    # The host to try first: the last that worked, or the one after the last that did not.
+    # The host to try first: the last that worked, or the one after the last that failed.
     first_host_index: int = field(default=0, repr=False)
-    # Whether settings are sent after the connection, because PgBouncer refused them with it.
+    # True if settings are sent after connecting, because PgBouncer refused them in the startup message.
     sends_settings_later: bool = field(default=False, repr=False)
 
     async def connect(self) -> LimitedConnection:
@@ -231,7 +235,7 @@ class Connector:
                 self.first_host_index = (host_index + 1) % len(hosts)
                 if driver_sqlstate(problem).startswith(REFUSED_BY_ALL_HOSTS_CODES):
                     break
-            except asyncio.CancelledError:  # the next attempt does not begin at the same silent host
+            except asyncio.CancelledError:  # the next attempt begins at another host, since this one may be silent
                 self.first_host_index = (host_index + 1) % len(hosts)
                 raise
             else:
@@ -295,8 +299,9 @@ class Connector:
         return int(self.address.parameters.get("connect_timeout", 0)) or self.limits.connect
 
     def statement_timeout_seconds(self) -> float | None:
-        asked = self.address.parameters.get("command_timeout")
-        return float(asked) if asked and self.limits.statement else self.limits.statement
+        """Return the limit for one statement; `command_timeout` in the address replaces the usual one."""
+        command_timeout = self.address.parameters.get("command_timeout")
+        return float(command_timeout) if command_timeout and self.limits.statement else self.limits.statement
 
     def describe_problem(self, problem: BaseException) -> str:
         """Return why a host gave no connection."""
@@ -315,7 +320,7 @@ def enable_keepalives(tcp_socket: socket.socket, parameters: Mapping[str, str]) 
     """Let the kernel notice when the other side is gone, as far as this system can.
 
     Args:
-        connected: A TCP socket.
+        tcp_socket: A connected TCP socket.
         parameters: Parameters of the address, among them those of `SOCKET_DEFAULTS`; 0 leaves the system's value.
 
     """

@@ -1,6 +1,4 @@
-"""The part of the schema that keeps what annotators see of items beside their texts: outputs of systems for segments,
-and the images, recordings and videos that items name, with those who could not open them.
-"""
+"""Tables of item content other than text: outputs of systems, media files, and reports of media that did not open."""
 
 from sqlalchemy import (
     BigInteger,
@@ -20,7 +18,7 @@ from sqlalchemy import (
 
 from app.database.schema import Time, cascading_foreign_key, metadata
 
-# Where the items are systems: the segments that they have outputs for, and what stands above the outputs of one.
+# If items are systems: the segments that they have outputs for, with the texts shown above the outputs.
 segments = Table(
     "segments",
     metadata,
@@ -33,7 +31,7 @@ segments = Table(
     UniqueConstraint("campaign_id", "external_id"),
 )
 
-# What annotators see of an item in a HIT of a segment. Only added to once the campaign was launched.
+# The text of a system's output for a segment. After the launch, rows are only added.
 outputs = Table(
     "outputs",
     metadata,
@@ -41,13 +39,12 @@ outputs = Table(
     Column("segment", Integer, nullable=False),
     Column("item", Integer, nullable=False),
     Column("shown", Text, nullable=False),
-    # Of all that it shows, files included: the same for outputs that are the same. Known from the launch on; NULL where
-    # that is its text alone
+    # Digest of the text and its files, equal for identical outputs. Set at the launch; NULL if there is only text.
     Column("digest", Text),
     PrimaryKeyConstraint("campaign_id", "segment", "item"),
 )
 
-# An address is a random number, and so a secret of those who were shown the page.
+# `address` is random, so only people who were shown a page with the file know it.
 media = Table(
     "media",
     metadata,
@@ -75,7 +72,7 @@ media_pieces = Table(
     ),
 )  # fmt: skip
 
-# Who could not open what an item shows; where items are systems, their outputs for a segment.
+# Annotators who could not open an item's media, or that of an output for a segment.
 media_reports = Table(
     "media_reports",
     metadata,

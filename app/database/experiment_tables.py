@@ -1,4 +1,4 @@
-"""The part of the schema that says which campaigns are the arms of one experiment."""
+"""Table of the campaigns that are arms of an experiment."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, PrimaryKeyConstraint, Table, Text, UniqueConstraint
 

@@ -18,7 +18,7 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 
 def alembic_configuration(url: str) -> "Config":
-    """Alembic's configuration for the database at `url`."""
+    """Return Alembic's configuration for the database at `url`."""
     from alembic.config import Config
 
     config = Config(toml_file=str(PROJECT_ROOT / "pyproject.toml"))
@@ -28,9 +28,9 @@ def alembic_configuration(url: str) -> "Config":
 
 
 def upgrade_schema(url: str) -> None:
-    """Run all migrations that the database at `url` has not seen; must not be called from a running event loop.
+    """Run all pending migrations of the database at `url`; do not call it from a running event loop.
 
-    Raises StartupProblem if its schema is of a newer Easel, or none of Easel's.
+    Raises StartupProblem if the schema was made by a newer Easel, or not by Easel.
     """
     revision = asyncio.run(schema_revision_at_url(url))
     require_known_schema(revision)
@@ -68,7 +68,7 @@ def newest_schema_revision() -> str:
 
 
 def require_known_schema(revision: str | None) -> None:
-    """Raise StartupProblem if a schema is of a newer Easel, or none of Easel's."""
+    """Raise StartupProblem if a schema was made by a newer Easel, or not by Easel."""
     known = known_schema_revisions()
     if revision is None or revision in known:
         return
@@ -78,8 +78,8 @@ def require_known_schema(revision: str | None) -> None:
             "a newer Easel has upgraded it. Upgrade this one as well, or restore a backup from before the upgrade."
         )
     raise StartupProblem(
-        f"The schema of the database is at revision {shorten_echo(revision)}, which no Easel up to {known[-1]} has made. "
-        "Check that this is Easel's database, or restore a backup."
+        f"The schema of the database is at revision {shorten_echo(revision)}, which no Easel up to {known[-1]} "
+        "has made. Check that this is Easel's database, or restore a backup."
     )
 
 

@@ -1,4 +1,4 @@
-"""The database that Easel works on: the operator's, which DATABASE_URL names, or one of its own."""
+"""Selection of the database: the operator's, named by DATABASE_URL, or the embedded one."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -42,25 +42,29 @@ class DatabaseState:
 
 @contextmanager
 def database_url_for_server(settings: Settings, on_lost: Callable[[], None] = lambda: None) -> Iterator[str]:
-    """The URL of the database of a server: the operator's, or an embedded one that ends with this block.
+    """Yield the URL of a server's database: the operator's, or an embedded one that ends with this block.
 
-    `lost` is called, from another thread, when the embedded one ended and could not be started again.
+    Args:
+        settings: The server's settings.
+        on_lost: Called from another thread if the embedded PostgreSQL ended and could not be started again.
+
     """
     if settings.database_url is None:
         with embedded.start_postgres(settings.data_dir, on_lost=on_lost) as url:
             yield url
     else:
         if not asyncio.run(inspect_database(settings.database_url)).takes_writes:
+            url = parse_postgres_address(settings.database_url).url_without_secrets()
             raise StartupProblem(
-                f"The database at {parse_postgres_address(settings.database_url).url_without_secrets()} takes no writes: it is a standby, "
-                "or set to be read-only. Let DATABASE_URL name the primary, or all servers with commas between them."
+                f"The database at {url} takes no writes: it is a standby, or set to be read-only. "
+                "Let DATABASE_URL name the primary, or all servers with commas between them."
             )
         yield settings.database_url
 
 
 @contextmanager
 def database_url_for_command(settings: Settings) -> Iterator[str]:
-    """The URL of the database of a command: the operator's, or the embedded one, which a server may be running."""
+    """Yield the URL of a command's database: the operator's, or the embedded one, which a server may be running."""
     if settings.database_url is None:
         with embedded.attach_or_start_postgres(settings.data_dir) as url:
             upgrade_schema(url)
@@ -76,10 +80,10 @@ def database_url_for_command(settings: Settings) -> Iterator[str]:
 
 
 async def inspect_database(url: str) -> DatabaseState:
-    """Return what the database at `url` is like.
+    """Return the state of the database at `url`.
 
-    Raises StartupProblem if it does not answer, is behind a pooler that gives no session of one's own, or lets its user
-    make no temporary objects: each connection makes the function by which it leases HITs (`serving/races.py`).
+    Raises StartupProblem if it does not answer, is behind a pooler that shares sessions, or forbids temporary objects:
+    each connection creates the function that leases HITs (see `annotation/hits/lease_sql.py`).
     """
     engine = create_engine(url, pool_size=2, limits=SERVING_LIMITS)
     try:
@@ -98,7 +102,7 @@ async def inspect_database(url: str) -> DatabaseState:
     except DATABASE_ERRORS as problem:
         if sqlstate_of(problem) in SHARED_SESSION_CODES:
             raise StartupProblem(POOLER_PROBLEM_MESSAGE) from None
-        # SQLAlchemy wraps what asyncpg says in words for programmers.
+        # SQLAlchemy wraps asyncpg's message in words for programmers.
         cause = (
             (problem.orig and problem.orig.__cause__) or problem.orig if isinstance(problem, DBAPIError) else problem
         )
@@ -110,9 +114,9 @@ async def inspect_database(url: str) -> DatabaseState:
 
 
 async def is_session_shared(engine: AsyncEngine, backend_pid: int) -> bool:
-    """Return whether another connection is given the session of one that is idle, as a pooler of transactions does."""
+    """Return whether another connection gets the session of an idle one, as from a pooler in transaction mode."""
     try:
         async with engine.connect() as other:
             return bool(await other.scalar(FIND_BACKEND_PID) == backend_pid)
-    except DATABASE_ERRORS as problem:  # such as no room for another connection, which says nothing of poolers
+    except DATABASE_ERRORS as problem:  # other errors, such as no room for another connection, are no sign of a pooler
         return sqlstate_of(problem) in SHARED_SESSION_CODES

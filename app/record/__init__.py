@@ -1,1 +1,8 @@
-"""The answers and what follows from them: stored together, read in order, replayed."""
+"""The record: a campaign's responses, in order, and the posteriors that follow from them.
+
+Main types: `Response` (one answered HIT), `Revision` (one set of posteriors), `Watermark` (position of a reader),
+`LawRunner` (applies an update law to stored state), `Verification` (stored posteriors against a replay).
+
+Open `responses.py` first (how answers are read), then `bulk_update.py` (how they change posteriors), `revisions.py`
+(how decisions change posteriors) and `replay.py` (how posteriors are verified).
+"""

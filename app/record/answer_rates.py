@@ -1,4 +1,4 @@
-"""How many HITs were answered in each minute, of which `pace` makes rates and forecasts."""
+"""Counts of answered HITs per minute, from which `pace` computes rates and forecasts."""
 
 from datetime import datetime, timedelta
 
@@ -8,14 +8,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.record import pace
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 
-# When the first response was given here: imported ones say nothing about the pace.
+# Time of the first response that was given here: imported ones say nothing about the pace.
 FIRST_ANSWER_TIME_COLUMN = """(SELECT received_at FROM responses
             WHERE campaign_id = :campaign AND source <> 'import'
             ORDER BY seq LIMIT 1) AS first_at"""
 
 COUNT_HITS_PER_MINUTE = text(f"""
     SELECT date_bin('1 minute', received_at, 'epoch') AS minute, count(*) AS hits FROM responses
-    WHERE campaign_id = :campaign AND received_at > :since AND source <> 'import' AND {COUNTING_RESPONSES_CONDITION} GROUP BY 1
+    WHERE campaign_id = :campaign AND received_at > :since AND source <> 'import' AND {COUNTING_RESPONSES_CONDITION}
+    GROUP BY 1
 """)  # noqa: S608  (made of constants)
 
 
@@ -23,7 +24,7 @@ FIND_FIRST_ANSWER_TIME = text(f"SELECT {FIRST_ANSWER_TIME_COLUMN}")
 
 
 async def load_recent_hits_per_hour(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> float | None:
-    """HITs an hour that are answered now, from a few on; None while there is too little to say."""
+    """Return how many HITs are answered per hour now, or None while there are too few answers for a rate."""
     first_answer_at = (await connection.execute(FIND_FIRST_ANSWER_TIME, {"campaign": campaign_id})).scalar()
     if first_answer_at is None:
         return None
@@ -33,11 +34,12 @@ async def load_recent_hits_per_hour(connection: AsyncConnection, campaign_id: in
 
 
 async def count_hits_per_minute(connection: AsyncConnection, campaign_id: int, until: datetime) -> dict[int, int]:
+    """Return how many HITs were answered in each minute of the hours that pages show, by minutes since 1970."""
     parameters = {"campaign": campaign_id, "since": until - timedelta(hours=pace.PACE_HOURS_SHOWN)}
     rows = await connection.execute(COUNT_HITS_PER_MINUTE, parameters)
     return {minutes_since_epoch(row.minute): row.hits for row in rows}
 
 
 def minutes_since_epoch(moment: datetime) -> int:
-    """Whole minutes since 1970."""
+    """Return the whole minutes since 1970."""
     return int(moment.timestamp()) // 60

@@ -1,4 +1,4 @@
-"""Many answers at once on stored posteriors: locked, read, changed and stored together."""
+"""Apply many answers to stored posteriors at once: lock them, read them, apply the law, store them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,22 +28,24 @@ LOCK_ITEM_POSTERIORS = text("""
 
 @dataclass(frozen=True)
 class LockedPosteriors:
-    """Posteriors by one criterion, by item, that nobody else can change."""
+    """Posteriors by one criterion, by item, which this transaction has locked."""
 
     revision: Revision
     posteriors: dict[int, StateFloats]
 
 
 async def share_store_lock(connection: AsyncConnection, campaign: Row[Any]) -> None:
-    """The right to store answers: whoever writes rows of a campaign before it locks posteriors takes it first."""
+    """Take the shared right to store answers. Take it before writing rows of a campaign and locking posteriors."""
     await connection.execute(law_storage.SHARE_STORE_LOCK, {"campaign": campaign.id})
 
 
 async def lock_present_posteriors(
     connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]
 ) -> list[LockedPosteriors]:
-    """Take the locks that annotators wait for: the right to store, what the campaign's law keeps, then by each
-    criterion the posteriors of the answers' items in its present revision.
+    """Take the locks that annotators wait for, and return the locked posteriors, one entry per criterion.
+
+    The order is: the right to store, the state of the campaign's law, then for each criterion the posteriors of the
+    answers' items in the present revision.
     """
     await share_store_lock(connection, campaign)
     revision = (await connection.execute(FIND_REVISION, {"campaign": campaign.id})).scalar_one()
@@ -58,7 +60,7 @@ async def lock_present_posteriors(
 async def lock_item_posteriors(
     connection: AsyncConnection, revision: Revision, answers: Sequence[Response]
 ) -> LockedPosteriors:
-    """The posteriors of these answers' items, those too of which they say nothing, in number order."""
+    """Lock and return the posteriors of these answers' items, in number order, unjudged items included."""
     item_numbers = sorted({number for answer in answers for number in (*answer.items, *answer.unjudged_items)})
     rows = await connection.execute(LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": item_numbers})
     return LockedPosteriors(revision, {row.subject: row.state for row in rows})
@@ -67,8 +69,11 @@ async def lock_item_posteriors(
 async def apply_answers_to_posteriors(
     connection: AsyncConnection, campaign: Any, answers: Sequence[Response], locked: LockedPosteriors
 ) -> dict[int, int]:
-    """Apply answers to locked posteriors, by the criterion that the campaign is read by; the judgments that the
-    answers' items have then.
+    """Apply answers to locked posteriors, by the criterion that `campaign` is a view of.
+
+    Returns:
+        The number of judgments that each item of the answers has afterwards, by item.
+
     """
     if not answers:
         return {}

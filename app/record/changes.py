@@ -1,12 +1,12 @@
-"""What has changed since somebody looked.
+"""Queries for the changes of a campaign since an earlier read.
 
-Every response keeps the id of the transaction that wrote it, and a snapshot tells of every id whether it had ended by
-then. So whoever keeps the snapshot of their last look, the watermark, finds each response that was written since, and
-finds it once, in whatever order numbers were taken and transactions ended. Where answers wait for each other, the later
-one has the higher number and is written when the earlier one is there: no snapshot has it alone.
+Every response stores the id of the transaction that wrote it, and a PostgreSQL snapshot tells for every id whether that
+transaction had ended. A reader that keeps the snapshot of its last read, the watermark, therefore finds each response
+written since, exactly once, in whatever order numbers were taken and transactions ended. If two answers wait for each
+other, the later one has the higher number and is written after the earlier one: no snapshot holds only the later one.
 
-But a server that crashed gives out ids again, of transactions that left no trace: never those up to an answer that was
-committed, so a watermark knows of no id above that.
+After a crash PostgreSQL may reuse the ids of transactions that left no trace, but never an id up to that of a committed
+answer. So a watermark contains no id above the last committed answer's.
 """
 
 from datetime import datetime
@@ -20,7 +20,7 @@ from app.database.session import Record
 from app.record.posterior_storage import deciding_estimates_sql
 from app.selection.rule import GONE_OFFSET, SETTLED_OFFSET
 
-# Which transactions had ended, of those up to the last that left an answer, and since when the server runs.
+# The watermark: which transactions had ended, up to the last one that left an answer; and the server's start time.
 WATERMARK_COLUMNS = """
     (SELECT concat(least(pg_snapshot_xmin(present)::text::bigint, beyond), ':',
                    least(pg_snapshot_xmax(present)::text::bigint, beyond), ':',
@@ -33,10 +33,9 @@ WATERMARK_COLUMNS = """
 
 
 def responses_since_sql(watermark_sql: str) -> str:
-    """SQL for the responses, of all campaigns, that were written after a watermark; of NULL, for none.
+    """Return SQL for the responses of all campaigns written after a watermark; for NULL it gives no rows.
 
-    For a MATERIALIZED query, so that no statistics can talk PostgreSQL into going through all responses of a campaign
-    instead.
+    Use it in a MATERIALIZED query: otherwise statistics can lead PostgreSQL to scan all responses of a campaign.
     """
     watermark = f"CAST(CAST({watermark_sql} AS text) AS pg_snapshot)"
     return f"""
@@ -46,8 +45,10 @@ def responses_since_sql(watermark_sql: str) -> str:
 
 
 class PosteriorChanges(Record):
-    """What `changes` found: of no item, None. releases: how often it had changed which items are settled. new_uses:
-    pairs of a segment and how many answers about it count.
+    """Row of `posterior_changes_sql`; arrays without entries are None.
+
+    `releases` counts how often the set of settled items changed. `new_uses` has pairs of a segment and the number of
+    answers about it that count.
     """
 
     revision: int
@@ -67,19 +68,25 @@ POSTERIOR_CHANGE_COLUMNS = tuple(
 
 
 def judgments_with_flags_sql(posterior: str, *, unjudged_limit: str) -> str:
-    """SQL for the judgments of a row of `posteriors` as whoever draws items counts them."""
-    return f"""{posterior}.judgments + CASE WHEN {is_judgeable_sql(posterior, unjudged_limit=unjudged_limit)} THEN 0 ELSE {GONE_OFFSET} END
+    """Return SQL for the judgments of a row of `posteriors`, with the offsets that selection reads as flags."""
+    is_judgeable = is_judgeable_sql(posterior, unjudged_limit=unjudged_limit)
+    return f"""{posterior}.judgments + CASE WHEN {is_judgeable} THEN 0 ELSE {GONE_OFFSET} END
     + CASE WHEN {posterior}.settled THEN {SETTLED_OFFSET} ELSE 0 END"""
 
 
 def posterior_changes_sql(
     *, campaign: str, revision: str, people: str, since: str, segments: str = "", asked: str = ""
 ) -> str:
-    """SQL for what was written since a watermark, and the next watermark. Of another revision all is new.
+    """Return SQL for the items changed since a watermark, and the next watermark. In another revision all is new.
 
-    people: how many who cannot judge an item take it out of the pool; its judgments are then told as `counted`
-    does. segments: how many the campaign has; asked: as `store.deciding` has it; empty where there are none, and the
-    first criterion decides.
+    Args:
+        campaign: SQL for the campaign's id.
+        revision: SQL for its present revision.
+        people: SQL for the number of annotators unable to judge an item that takes it out of the pool.
+        since: SQL for the watermark.
+        segments: SQL for the campaign's number of segments; empty if items are not systems.
+        asked: SQL for the deciding criterion, as in `deciding_estimates_sql`; empty if the first one decides.
+
     """
     deciding_source = f"LATERAL ({deciding_estimates_sql(asked)})" if asked else "LATERAL (SELECT p.score, p.variance)"
     return f"""
@@ -96,7 +103,7 @@ def posterior_changes_sql(
 
 
 def excluded_answers_cte(campaign: str) -> str:
-    """SQL for what decisions leave out of a campaign's present revision, as one more of several queries."""
+    """Return SQL for one more WITH query: the annotators and responses that the present revision excludes."""
     return f""", left_out AS MATERIALIZED (
         SELECT annotator_id, response_seq
         FROM exclusions({campaign}, (SELECT decided FROM campaigns WHERE id = {campaign}))
@@ -104,7 +111,7 @@ def excluded_answers_cte(campaign: str) -> str:
 
 
 def new_segment_uses_sql(campaign: str, segments: str) -> str:
-    """SQL for how many answers that count there are about each segment of the `recent` ones."""
+    """Return SQL for the number of counting answers about each segment in `recent`."""
     return f"""
     CASE WHEN {segments} > 0 THEN (
         SELECT array_agg(ARRAY[judged.segment, judged.uses]) FROM (
@@ -140,9 +147,9 @@ POLL_CHANGES = text(f"""
 
 
 class Watermark(NamedTuple):
-    """What had been written at a look; of what revision and of which run of the server, since others keep nothing.
+    """Position of a read: what had been written, for one revision and one run of the PostgreSQL server.
 
-    Answers may be lost when a server stops, if its operator has not let it wait for its disk.
+    A watermark is void after a restart: PostgreSQL can lose answers if its operator turned off waiting for the disk.
     """
 
     snapshot: str
@@ -151,8 +158,10 @@ class Watermark(NamedTuple):
 
 
 class ChangesPoll(NamedTuple):
-    """The watermark as of now, the number of the first response that was written since the one before, None if there
-    is none, and that one, None if all responses are new.
+    """Result of `poll_changes`.
+
+    `watermark` is the one of now. `first_new_seq` is the number of the first response written since the previous
+    watermark, or None. `previous` is that watermark, or None if all responses are new.
     """
 
     watermark: Watermark
@@ -161,7 +170,7 @@ class ChangesPoll(NamedTuple):
 
 
 async def poll_changes(connection: AsyncConnection, campaign_id: int, previous: Watermark | None = None) -> ChangesPoll:
-    """What is new in a campaign; quick, however many responses it has."""
+    """Return what is new in a campaign since `previous`. Quick, however many responses the campaign has."""
     row = (
         await connection.execute(POLL_CHANGES, {"campaign": campaign_id, "since": previous and previous.snapshot})
     ).one()

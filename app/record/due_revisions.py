@@ -1,4 +1,4 @@
-"""Revisions that are due and not under way, because their server was killed or failed: each process looks for them."""
+"""Background loop for revisions that are due but not under way because their server was killed or failed."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -13,12 +13,12 @@ from app.record.revisions import find_campaigns_due_for_revision, revise_posteri
 log = logging.getLogger(__name__)
 
 DUE_REVISIONS_PAUSE_SECONDS = 60.0
-# Younger decisions are being acted on, by the request that made them. After a start there is no such request.
+# The request that made a younger decision is still acting on it. Right after a start there is no such request.
 MIN_DECISION_AGE = timedelta(minutes=2)
 
 
 class DueRevisions:
-    """Makes the revisions of campaigns whose posteriors do not know all decisions; `round` is one round of a loop."""
+    """Revises campaigns whose posteriors do not include all decisions."""
 
     def __init__(self, database: AsyncEngine, clock: Callable[[], Awaitable[datetime]]) -> None:
         self.database = database
@@ -27,7 +27,7 @@ class DueRevisions:
         self._refused: set[int] = set()
 
     async def revise_due_campaigns(self) -> None:
-        """Make them, one after another. One that cannot be made stops no other. Raises the last failure."""
+        """Revise the due campaigns one after another. A failure stops no other campaign; the last one is raised."""
         now = await self.clock()
         failure: Exception | None = None
         for campaign_id in await find_campaigns_due_for_revision(
@@ -36,7 +36,7 @@ class DueRevisions:
             try:
                 await revise_posteriors(self.database, campaign_id, now=now)
                 self._refused.discard(campaign_id)
-            except Refusal as problem:  # the answers cannot be replayed: it is said once, and stays so until a change
+            except Refusal as problem:  # the answers cannot be replayed: log it once
                 if campaign_id not in self._refused:
                     log_background_failure(
                         log, f"the posteriors of campaign {campaign_id} do not follow all decisions", problem

@@ -1,4 +1,4 @@
-"""What an update law asks about a campaign: read when it asks, remembered while HITs change it, then stored."""
+"""Run an update law on stored state: read what the law asks for, cache its changes, and store them at the end."""
 
 import asyncio
 from collections import Counter
@@ -35,9 +35,9 @@ StateReader = Callable[[Driver, Revision, Sequence[int]], Awaitable[dict[int, An
 
 
 class LawRunner:
-    """One revision of a campaign as HITs change it. posteriors: those of the HITs' items, locked.
+    """Applies HITs to one revision of a campaign, by one criterion.
 
-    The caller holds the row of the campaign in `states`, if its law keeps anything there.
+    The caller has locked `posteriors`, those of the HITs' items, and the campaign's row in `states` if the law has one.
     """
 
     def __init__(self, driver: Driver, revision: Revision, law: Law, posteriors: Mapping[int, StateFloats]) -> None:
@@ -52,25 +52,25 @@ class LawRunner:
         self.changed_items: dict[int, None] = {}  # in the order in which they first changed
 
     async def apply_hits(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
-        """HITs in their order. Raises ValueError for what cannot be one."""
-        if not self.law.layout and len(hits) > 1:  # all that it asks is at hand
+        """Apply HITs in their order. Raises ValueError for an impossible HIT."""
+        if not self.law.layout and len(hits) > 1:  # such a law asks for posteriors only, which are loaded
             await asyncio.to_thread(self.apply_without_reading, hits, parameters)
             return
         for hit in hits:
             self.apply_change(hit, await self.run(self.law.step_hit(hit, parameters)))
 
     def apply_without_reading(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
-        """The same where nothing must be read."""
+        """Apply HITs by a law that needs nothing but the loaded posteriors."""
         for hit in hits:
             self.apply_change(hit, run_law_step(self.law.step_hit(hit, parameters), self.posterior_columns))
 
     def posterior_columns(self, query: StateQuery) -> Columns:
-        """Posteriors, as a law asks for them."""
+        """Return the posteriors that a law asks for, as columns."""
         assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
         return tuple(map(list, zip(*(self.posteriors[item] for item in query.items), strict=True)))
 
     async def run(self, steps: Generator[StateQuery, Any, T]) -> T:
-        """What comes of it when all that it asks is answered."""
+        """Run the steps of a law to their result, answering each query."""
         reply, thread = None, False
         while True:
             step_result = (
@@ -81,8 +81,8 @@ class LawRunner:
             thread = isinstance(step_result, RunInThread)
             reply = None if thread else await self.resolve(step_result)
 
-    async def resolve(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one for each kind of question)
-        """What is known of it."""
+    async def resolve(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one return for each kind of query)
+        """Return the answer to a law's query, with the changes of earlier HITs."""
         match query:
             case ReadPosteriors():
                 return self.posterior_columns(query)
@@ -109,13 +109,13 @@ class LawRunner:
         return self.campaign_state
 
     async def cached_read(self, cache: dict[int, Any], numbers: Sequence[int], read: StateReader) -> dict[int, Any]:
-        """What is kept of these numbers, without those of which nothing is."""
+        """Return the stored values of these numbers, without those that have none; read each number once."""
         if unread_numbers := [number for number in numbers if number not in cache]:
             cache |= dict.fromkeys(unread_numbers) | await read(self.driver, self.revision, unread_numbers)
-        return {number: known for number in numbers if (known := cache[number]) is not None}
+        return {number: value for number in numbers if (value := cache[number]) is not None}
 
     async def read_next_items(self, last_number: int, limit: int) -> list[tuple[int, Sequence[float], int]]:
-        """The stored ones, and those that HITs have changed since."""
+        """Return the heads of the next items, stored ones and those that HITs have changed since."""
         stored = await law_storage.load_next_item_heads(self.driver, self.revision, last_number, limit)
         heads_by_number: dict[int, tuple[Sequence[float], int]] = {
             number: (short, long) for number, short, long in stored
@@ -125,7 +125,7 @@ class LawRunner:
         return [(number, *heads_by_number[number]) for number in next_numbers]
 
     def apply_change(self, hit: AnsweredHit, change: HitChange) -> None:
-        """Remember what a HIT changed."""
+        """Cache the changes of a HIT."""
         self.judgment_counts.update(hit.items)
         self.posteriors |= zip(change.items, map(list, zip(*change.state, strict=True)), strict=True)
         self.changed_items |= dict.fromkeys(change.items)
@@ -139,7 +139,7 @@ class LawRunner:
         self.law_changes = merge_law_changes(self.law_changes, change.law_state)
 
     async def save(self) -> dict[str, Any]:
-        """Store what the law keeps; the posteriors that changed, as the parameters of `store.UPDATE`."""
+        """Store the law's state, and return the parameters of `UPDATE_POSTERIORS` for the posteriors that changed."""
         if self.law.layout and self.changed_items:
             await law_storage.store_law_states(self.driver, self.revision, self.law_changes, layout=self.law.layout)
         changed_items = list(self.changed_items)
@@ -153,7 +153,7 @@ class LawRunner:
 
 
 def merge_law_changes(earlier: LawState, later: LawState) -> LawState:
-    """The first with what is new in the second."""
+    """Return the earlier changes, updated with the later ones."""
     items = dict(earlier.items)
     for number, (short, long) in later.items.items():
         items[number] = short, items[number][1] if long is None and number in items else long

@@ -1,10 +1,10 @@
-"""What laws keep besides posteriors, in its table: lists of floats of a campaign, its items and its annotators.
+"""Storage of the state that laws keep besides posteriors: lists of floats of a campaign, its items and annotators.
 
-Whoever changes it holds the campaign's row here, and takes it before locks of other rows: HITs are learned from one by
+Lock the campaign's row of this table before changing any, and before locking other rows: a law learns from HITs one by
 one.
 
-An item has two lists: a long one, which most HITs leave as it is, and a short one. PostgreSQL keeps a long value aside
-and writes it anew only when it changes, so a HIT costs the same however many judgments its items have.
+An item has two lists: a long tail, which most HITs leave as it is, and a short head. PostgreSQL stores a long value
+out of line and rewrites it only when it changes, so a HIT costs the same however many judgments its items have.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,14 +23,12 @@ Floats = npt.NDArray[np.float64]
 STORED_FLOAT = np.dtype("<f8")
 ITEM_STATES_PER_WRITE = 1_000  # items
 
-# The right to store. Whoever stores an answer or leases a HIT shares this lock first, until the transaction ends, and
-# whoever makes another revision the present one has it alone: who waits for it is not passed by, as who waits for a row
-# would be by those who share the row.
+# The right to store. A transaction that stores an answer or leases a HIT shares this lock first, until it ends; a
+# switch of revisions takes it exclusively. Unlike with row locks, later sharers do not overtake a waiting switch.
 SHARE_STORE_LOCK = text("SELECT pg_advisory_xact_lock_shared(hashtext('campaign.switch'), CAST(:campaign AS int))")
 TAKE_STORE_LOCK = text("SELECT pg_advisory_xact_lock(hashtext('campaign.switch'), CAST(:campaign AS int))")
 
-# What the present revision has learned of the campaign by the first criterion: who changes what it knows by another
-# holds this.
+# Lock on the law state of the present revision by the first criterion. It also guards that of all other criteria.
 LOCK_LAW_STATE = text("""
     SELECT 1 FROM states WHERE campaign_id = :campaign AND kind = 'campaign' AND criterion = 0
     AND revision = (SELECT revision FROM campaigns WHERE id = :campaign) FOR NO KEY UPDATE
@@ -50,13 +48,13 @@ FIND_NUMBERED_STATES = text(f"""
     WHERE {REVISION_CONDITION} AND kind = :kind AND number = ANY(CAST(:numbers AS bigint[]))
 """)  # noqa: S608  (constants)
 
-# Of items: `state` is what was looked at, perhaps long, so only its length is told; `since` is short.
+# For items `since` holds the short head, and `state` the tail, which may be long: only its length is read.
 FIND_ITEM_HEADS = text(f"""
     SELECT number, since, octet_length(state) AS length FROM states
     WHERE {REVISION_CONDITION} AND kind = 'item' AND number = ANY(CAST(:numbers AS bigint[]))
 """)  # noqa: S608  (constants)
 
-# The items of which something has been learned, from the one after :last on and around to it.
+# The items with law state, starting after number :last and wrapping around to it.
 FIND_NEXT_ITEM_HEADS = text(f"""
     SELECT number, since, length FROM (
         (SELECT number, since, octet_length(state) AS length, 1 AS part FROM states
@@ -70,7 +68,7 @@ FIND_NEXT_ITEM_HEADS = text(f"""
 
 FIND_ALL_STATES = text(f"SELECT kind, number, state, since FROM states WHERE {REVISION_CONDITION}")  # noqa: S608  (constants)
 
-# What :items of :campaign began with, in that order.
+# Priors of :items, in that order.
 FIND_ITEM_PRIORS = text("""
     SELECT state FROM priors WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))
     ORDER BY array_position(CAST(:items AS int[]), number)
@@ -92,14 +90,14 @@ STORE_LAW_STATES = text(f"""
 
 
 class StateRow(Record):
-    """What is kept of an annotator, or the long list of an item."""
+    """State of an annotator, or the tail of an item."""
 
     number: int
     state: bytes
 
 
 class ItemHeadRow(Record):
-    """The short list of an item, and how long the other one is."""
+    """Head of an item, and the length of its tail."""
 
     number: int
     since: bytes
@@ -107,7 +105,7 @@ class ItemHeadRow(Record):
 
 
 class AnyStateRow(Record):
-    """All that is kept of something; of an annotator and of the campaign `since` is empty."""
+    """State of the campaign, an item or an annotator; `since` is empty except for items."""
 
     kind: str
     number: int
@@ -116,20 +114,20 @@ class AnyStateRow(Record):
 
 
 class CampaignStateRow(Record):
-    """What is kept of the whole campaign."""
+    """State of the whole campaign."""
 
     state: bytes
     layout: int
 
 
 class ItemPriorRow(Record):
-    """What an item's posterior begins with."""
+    """Prior of an item."""
 
     state: list[float]
 
 
 class Revision(NamedTuple):
-    """Which posteriors and states: a campaign's, of one of its revisions, by one of its criteria."""
+    """Key of posteriors and law states: a campaign, one of its revisions, one of its criteria."""
 
     campaign: int
     revision: int
@@ -137,7 +135,7 @@ class Revision(NamedTuple):
 
     @classmethod
     def of_present(cls, campaign: Any) -> "Revision":
-        """The one that a campaign's row says, by the criterion that it is read by."""
+        """Return the present revision of a campaign's row, by the criterion that the row is a view of."""
         return cls(campaign.id, campaign.revision, criterion_number(campaign))
 
     @property
@@ -148,7 +146,7 @@ class Revision(NamedTuple):
 async def load_annotator_states(
     connection: Driver, revision: Revision, numbers: Iterable[int]
 ) -> dict[int, StateFloats]:
-    """What is kept of these annotators; without those of whom nothing is."""
+    """Return the states of these annotators, without annotators that have none."""
     rows = await fetch_rows(
         connection,
         FIND_NUMBERED_STATES,
@@ -161,7 +159,7 @@ async def load_annotator_states(
 async def load_item_heads(
     connection: Driver, revision: Revision, numbers: Iterable[int]
 ) -> dict[int, tuple[StateFloats, int]]:
-    """The short lists of these items, and how many floats are in the long ones; without those nothing is kept of."""
+    """Return the heads of these items and the number of floats in their tails, without items that have none."""
     rows = await fetch_rows(
         connection, FIND_ITEM_HEADS, {**revision.sql_parameters, "numbers": list(numbers)}, ItemHeadRow
     )
@@ -169,7 +167,7 @@ async def load_item_heads(
 
 
 async def load_item_tails(connection: Driver, revision: Revision, numbers: Iterable[int]) -> dict[int, Floats]:
-    """The long lists of these items; without those nothing is kept of."""
+    """Return the tails of these items, without items that have none."""
     parameters = {**revision.sql_parameters, "kind": "item", "numbers": list(numbers)}
     return {
         row.number: bytes_to_floats(row.state)
@@ -180,27 +178,27 @@ async def load_item_tails(connection: Driver, revision: Revision, numbers: Itera
 async def load_next_item_heads(
     connection: Driver, revision: Revision, last_number: int, limit: int
 ) -> list[tuple[int, StateFloats, int]]:
-    """The next `limit` items after number `last`, and then from the first on: number, short list, length of long."""
+    """Return the next items after `last_number`, wrapping around: number, head, number of floats in the tail."""
     parameters = {**revision.sql_parameters, "last": last_number, "limit": limit}
     rows = await fetch_rows(connection, FIND_NEXT_ITEM_HEADS, parameters, ItemHeadRow)
     return [(row.number, bytes_to_floats(row.since).tolist(), row.length // STORED_FLOAT.itemsize) for row in rows]
 
 
 async def load_item_priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> list[tuple[float, ...]]:
-    """The numbers that each item began with."""
+    """Return the parameters of each item's prior, in the order of `items`."""
     rows = await fetch_rows(connection, FIND_ITEM_PRIORS, {"campaign": campaign_id, "items": items}, ItemPriorRow)
     return [tuple(row.state) for row in rows]
 
 
 async def load_campaign_state(connection: Driver, revision: Revision, *, layout: int) -> StateFloats | None:
-    """What is kept of the whole campaign. Raises what `present` raises."""
+    """Return the state of the whole campaign, if any. Raises as `load_present_campaign_state` does."""
     return decode_campaign_state(
         await fetch_first_row(connection, FIND_CAMPAIGN_STATE, revision.sql_parameters, CampaignStateRow), layout
     )
 
 
 async def load_present_campaign_state(connection: Driver, campaign: Any, *, layout: int) -> LawState:
-    """What the present revision keeps of the whole campaign. Raises `Conflict` (`states_of_another_version`)."""
+    """Return the campaign's state in its present revision. Raises `Conflict` (`states_of_another_version`)."""
     parameters = {"campaign": campaign.id, "criterion": criterion_number(campaign)}
     return LawState(
         decode_campaign_state(
@@ -212,7 +210,7 @@ async def load_present_campaign_state(connection: Driver, campaign: Any, *, layo
 def decode_campaign_state(row: CampaignStateRow | None, layout: int) -> StateFloats | None:
     if row is not None and row.layout != layout:
         raise Conflict(
-            f"What was learned of annotators is stored as version {row.layout}, and this Easel reads version {layout}. "
+            f"The estimates of annotators are stored as version {row.layout}, but this Easel reads version {layout}. "
             "Nothing was changed.",
             code="states_of_another_version",
         )
@@ -220,7 +218,7 @@ def decode_campaign_state(row: CampaignStateRow | None, layout: int) -> StateFlo
 
 
 async def load_all_law_states(connection: Driver, revision: Revision) -> LawState:
-    """All of it."""
+    """Return all law state of a revision."""
     rows = await fetch_rows(connection, FIND_ALL_STATES, revision.sql_parameters, AnyStateRow)
     campaign = [bytes_to_floats(row.state).tolist() for row in rows if row.kind == "campaign"]
     return LawState(
@@ -235,7 +233,7 @@ async def load_all_law_states(connection: Driver, revision: Revision) -> LawStat
 
 
 def split_law_state(law_state: LawState) -> Iterator[LawState]:
-    """What is kept in parts that can each be sent at once, the campaign's in the first."""
+    """Split law state into parts small enough for one statement each; the campaign's is in the first."""
     numbers = list(law_state.items)
     yield LawState(
         law_state.campaign,
@@ -249,12 +247,12 @@ def split_law_state(law_state: LawState) -> Iterator[LawState]:
 
 
 async def store_law_states(connection: Driver, revision: Revision, law_state: LawState, *, layout: int) -> None:
-    """Store what is new."""
+    """Store changed law state; an item without a tail keeps its stored one."""
     rows = [("campaign", 0, floats_to_bytes(law_state.campaign), b"")] if law_state.campaign is not None else []
     rows += [("annotator", number, floats_to_bytes(state), b"") for number, state in law_state.annotators.items()]
     rows += [
-        ("item", k, floats_to_bytes(long), floats_to_bytes(short))
-        for k, (short, long) in law_state.items.items()
+        ("item", number, floats_to_bytes(long), floats_to_bytes(short))
+        for number, (short, long) in law_state.items.items()
         if long is not None
     ]
     kinds, numbers, values, since = zip(*rows, strict=True) if rows else ((), (), (), ())

@@ -1,4 +1,4 @@
-"""The outputs of a campaign's systems, out of the database: which there are, which are the same, and what they got."""
+"""Queries for the outputs of a campaign's systems: which exist, which are identical, and how they were judged."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from app.record.responses import (
 )
 from app.selection.segments import SegmentIndex
 
-# Of each output, the first system whose output for the segment is the same.
+# For each output, the first system with an identical output for the segment.
 FIND_SAME_OUTPUTS = """
     SELECT segment, item, min(item) OVER (PARTITION BY segment, coalesce(digest, shown)) FROM outputs
     WHERE campaign_id = $1 AND segment < $2 AND item < $3
@@ -28,13 +28,15 @@ FIND_SAME_OUTPUTS = """
 
 COUNT_SEGMENT_USES = f"""
     SELECT segment, CAST(count(*) AS int) FROM responses
-    WHERE campaign_id = $1 AND segment < $2 AND {counting_responses_condition("$1", LAST_DECISION_SQL.format(campaign="$1"))} GROUP BY segment
+    WHERE campaign_id = $1 AND segment < $2
+    AND {counting_responses_condition("$1", LAST_DECISION_SQL.format(campaign="$1"))} GROUP BY segment
 """  # noqa: S608  (made of constants)
 
-# By the index of segments, so that this costs what their own answers cost.
+# Found by the index of segments, so the cost depends only on the answers about these segments.
 FIND_SEGMENT_JUDGMENTS = text(f"""
     SELECT r.segment, r.items, {criterion_values_sql("CAST(:criterion AS int)", "r")} AS values FROM responses r
-    WHERE r.campaign_id = :campaign AND r.segment = ANY(CAST(:segments AS int[])) AND {COUNTING_RESPONSES_CONDITION} ORDER BY r.seq
+    WHERE r.campaign_id = :campaign AND r.segment = ANY(CAST(:segments AS int[])) AND {COUNTING_RESPONSES_CONDITION}
+    ORDER BY r.seq
 """)  # noqa: S608  (made of constants)
 
 
@@ -44,14 +46,14 @@ FIND_OUTPUTS_OF_SEGMENT = text(
 
 
 class OutputMean(NamedTuple):
-    """How often an output was judged, and the mean in hundredths of the scale, None where values have no order."""
+    """Number of judgments of an output, and their mean in points (0 to 100); None if values have no order."""
 
     judgments: int
     mean: float | None
 
 
 async def load_segments(connection: Driver, campaign_id: int, segment_count: int, system_count: int) -> SegmentIndex:
-    """The outputs of so many systems for so many segments, the first of a campaign."""
+    """Return the outputs of the campaign's first `system_count` systems for its first `segment_count` segments."""
     column_types = {"segment": "i4", "system": "i4", "same_as": "i4"}
     segments = SegmentIndex(
         segment_count,
@@ -68,7 +70,7 @@ async def load_segments(connection: Driver, campaign_id: int, segment_count: int
 
 
 async def load_outputs_of_segment(connection: AsyncConnection, campaign_id: int, segment: int) -> dict[int, str]:
-    """What systems made of a segment, by their numbers."""
+    """Return the outputs for a segment, by the numbers of their systems."""
     rows = await connection.execute(FIND_OUTPUTS_OF_SEGMENT, {"campaign": campaign_id, "segment": segment})
     return {row.item: row.shown for row in rows}
 
@@ -76,8 +78,9 @@ async def load_outputs_of_segment(connection: AsyncConnection, campaign_id: int,
 async def load_output_means(
     connection: AsyncConnection, campaign: Row[Any], segments: Sequence[int]
 ) -> dict[tuple[int, int], OutputMean]:
-    """What the outputs for these segments got by the criterion that the campaign is read by, by segment and system; of
-    those that nobody has judged nothing.
+    """Return the mean judgments of the outputs for these segments, by (segment, system), without unjudged outputs.
+
+    The judgments are those by the criterion that `campaign` is a view of.
     """
     parameters = {"campaign": campaign.id, "segments": segments, "criterion": criterion_number(campaign)}
     answers = (await connection.execute(FIND_SEGMENT_JUDGMENTS, parameters)).all()
@@ -85,10 +88,10 @@ async def load_output_means(
 
 
 def average_by_output(design: Design, answers: Sequence[Row[Any]]) -> dict[tuple[int, int], OutputMean]:
-    """answers: one at least, each with its segment, items and values."""
+    """Return the means of at least one answer, by (segment, item). Each answer has a segment, items and values."""
     sizes = [len(row.items) for row in answers]
     values = np.concatenate([row.values for row in answers])
-    is_judged = ~np.isnan(values)  # of the others the answer says nothing
+    is_judged = ~np.isnan(values)  # NaN: the annotator did not judge the output
     segment = np.repeat([row.segment for row in answers], sizes)[is_judged]
     item = np.concatenate([row.items for row in answers])[is_judged]
     points = design.to_points(values[is_judged], np.repeat(np.arange(len(answers)), sizes)[is_judged])

@@ -1,7 +1,7 @@
-"""How fast answers come in, and when the campaign will be done. Pure: counts per minute in, bars and words out.
+"""Rate of incoming answers and forecast of the end. Pure: counts per minute in, bars and words out.
 
-A rate divides by the time in which its answers came: what begins with the first answer, or is not over yet, is not
-counted as if it had been whole. `first` and `now` are seconds since 1970, of the first answer and of this moment.
+A rate divides by the time in which its answers came: a bar that begins with the first answer, or is not over yet,
+counts only its elapsed part. `first_answer_time` and `now` are in seconds since 1970.
 """
 
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from itertools import pairwise
 PACE_HOURS_SHOWN = 24
 BAR_MINUTES = (1, 5, 15, 60)
 MAX_PACE_BARS = 30
-# The ends of the chart are often parts of a bar; from a smaller part no rate is made, it goes with its neighbour.
+# The first and last bar of the chart are often partial; a part smaller than this is merged with its neighbour.
 MIN_BAR_SHARE = 1 / 6
-# A rate or a forecast from less is a guess.
+# A rate or a forecast from fewer answers is a guess.
 MIN_HITS_FOR_RATE = 3
 MIN_SECONDS_FOR_RATE = 10
 MIN_SPAN_FOR_FORECAST = timedelta(minutes=1)
-# After so long without an answer the last hour's rate is no longer that of what comes.
+# After this much silence the rate of the last hour no longer predicts the next one.
 MIN_SILENT_MINUTES = 10
 
 
 @dataclass(frozen=True)
 class Pace:
-    """HITs per hour in bars; the first begins `start_minute` minutes after 1970, the last ends now."""
+    """HITs per hour in bars; the first begins `start_minute` minutes after the start of 1970, the last ends now."""
 
     start_minute: int
     bar_minutes: int
@@ -32,7 +32,7 @@ class Pace:
 
 
 def pace_bars(hits_by_minute: Mapping[int, int], first_answer_time: float, now: float) -> Pace:
-    """Bars on the clock, from the first answer, or from 24 hours ago, until now. `per_minute`: HITs by minute."""
+    """Return bars aligned to the clock, from the first answer, but at most 24 hours ago, until now."""
     begin = max(first_answer_time, now - PACE_HOURS_SHOWN * 3600)
     minutes = next((bar for bar in BAR_MINUTES if now // 60 - begin // 60 < bar * MAX_PACE_BARS), BAR_MINUTES[-1])
     width = minutes * 60
@@ -54,16 +54,16 @@ def pace_bars(hits_by_minute: Mapping[int, int], first_answer_time: float, now: 
 
 
 def hourly_rate_after_first_hit(hits: int, seconds: float) -> float:
-    """HITs per hour of a time that begins with an answer: that one starts the clock and was not waited for."""
+    """Return HITs per hour in a time that begins with an answer, which starts the clock and is not counted."""
     return (hits - 1) * 3600 / seconds if seconds >= MIN_SECONDS_FOR_RATE else 0.0
 
 
 def recent_hits_and_hourly_rate(
     hits_by_minute: Mapping[int, int], first_answer_time: float, now: float
 ) -> tuple[int, float] | None:
-    """HITs in the last hour, or since the first answer if that is less long ago, and how many an hour that makes.
+    """Return the HITs of the last hour, or since a later first answer, and the rate per hour.
 
-    None while there is too little to say.
+    None while there are too few answers.
     """
     begin = (now // 60 - 59) * 60
     hits = sum(count for minute, count in hits_by_minute.items() if begin // 60 <= minute <= now // 60)
@@ -77,9 +77,14 @@ def recent_hits_and_hourly_rate(
 def hours_to_completion(
     judgments_left: int, items_per_hit: int, recent_rate: tuple[int, float] | None, time_since_first_answer: timedelta
 ) -> float | None:
-    """How many hours it takes at the recent rate; None when there is too little to say.
+    """Return how many hours the rest takes at the recent rate, or None if there is too little to forecast from.
 
-    span: the time since the first answer.
+    Args:
+        judgments_left: Judgments still wanted.
+        items_per_hit: Judgments per HIT.
+        recent_rate: Result of `recent_hits_and_hourly_rate`.
+        time_since_first_answer: No forecast is made from less than `MIN_SPAN_FOR_FORECAST`.
+
     """
     if (
         judgments_left <= 0
@@ -92,7 +97,7 @@ def hours_to_completion(
 
 
 def describe_silence(hits_by_minute: Mapping[int, int], now_minute: int) -> str | None:
-    """How long nobody has answered, in words; None while answers come in."""
+    """Return how long no answer came, in words, or None while answers come in."""
     minutes = now_minute - max(hits_by_minute, default=now_minute - PACE_HOURS_SHOWN * 60)
     if minutes < MIN_SILENT_MINUTES:
         return None
@@ -104,7 +109,7 @@ def describe_silence(hits_by_minute: Mapping[int, int], now_minute: int) -> str 
 
 
 def format_hours(hours: float) -> str:
-    """Hours as a person would say them: `40 min`, `6 h`, `3 days`."""
+    """Return hours in words: `40 min`, `6 h`, `3 days`."""
     if hours < 1.5:
         return f"{max(1, round(hours * 60))} min"
     return f"{round(hours)} h" if hours < 48 else f"{round(hours / 24)} days"

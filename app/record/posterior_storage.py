@@ -1,4 +1,4 @@
-"""How posteriors are written: all of a revision at its beginning, then those that answers change, in one statement."""
+"""Storage of posteriors: COPY for a whole new revision, then one UPDATE for the posteriors that answers change."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,13 @@ from app.record import law_storage
 from app.record.law_storage import Revision
 
 POSTERIORS_PER_COPY = 50_000
-ALL_CRITERIA_ARRAY = f"{{{','.join(map(str, range(MAX_CRITERIA)))}}}"  # criterion, as an array
+ALL_CRITERIA_ARRAY = f"{{{','.join(map(str, range(MAX_CRITERIA)))}}}"  # literal of a PostgreSQL array
 
 
 def present_posteriors_condition(campaign: str) -> str:
-    """SQL for the posteriors p of a campaign's present revision, by its first criterion, without a join: all of their
-    key but the item is known before they are looked for, whatever the statistics say.
+    """Return SQL for the posteriors `p` of a campaign's present revision, by its first criterion, without a join.
+
+    All of the key but the item is known before the search, so the index is used whatever the statistics say.
     """
     return f"""
     p.campaign_id = {campaign} AND p.revision = (SELECT revision FROM campaigns WHERE id = {campaign})
@@ -35,20 +36,25 @@ PRESENT_POSTERIORS_CONDITION = present_posteriors_condition(":campaign")
 
 
 def deciding_estimates_sql(deciding_criterion: str) -> str:
-    """SQL for what decides what is asked, of posteriors p by the first criterion: score and variance by the criterion
-    of the number `asked`; where that is NULL, the variances of all criteria together.
+    """Return SQL for the score and variance that selection uses, for posteriors `p` by the first criterion.
+
+    Args:
+        deciding_criterion: SQL for the number of the criterion that decides; where it is NULL, the variances of all
+            criteria are added.
+
     """
     criteria_source = f"""
         FROM posteriors o WHERE o.campaign_id = p.campaign_id AND o.subject = p.subject AND o.revision = p.revision
-        AND o.criterion = ANY(CASE WHEN {deciding_criterion} IS NULL THEN '{ALL_CRITERIA_ARRAY}'::smallint[] ELSE ARRAY[{deciding_criterion}] END)"""
+        AND o.criterion = ANY(CASE WHEN {deciding_criterion} IS NULL THEN '{ALL_CRITERIA_ARRAY}'::smallint[]
+                              ELSE ARRAY[{deciding_criterion}] END)"""
     return f"""
     SELECT CASE WHEN {deciding_criterion} > 0 THEN (SELECT o.score {criteria_source}) ELSE p.score END AS score,
-           CASE WHEN {deciding_criterion} = 0 THEN p.variance ELSE (SELECT sum(o.variance ORDER BY o.criterion) {criteria_source}) END
-           AS variance"""
+           CASE WHEN {deciding_criterion} = 0 THEN p.variance
+                ELSE (SELECT sum(o.variance ORDER BY o.criterion) {criteria_source}) END AS variance"""
 
 
-# New values of :numbers, and so many judgments more; :states one after another, :width floats each. Whoever sends it
-# holds their locks.
+# Set the values of :numbers and add judgments. :states holds their states one after another, :width floats each. The
+# caller has locked the rows.
 UPDATE_POSTERIORS_SQL = """
     UPDATE posteriors p
     SET state = (CAST(:states AS float8[]))[(new.place - 1) * CAST(:width AS int) + 1 : new.place * :width],
@@ -65,7 +71,15 @@ UPDATE_POSTERIORS = text(UPDATE_POSTERIORS_SQL)
 def posterior_update_parameters(
     law: Law, numbers: Sequence[int], state: Columns, added_judgments: Sequence[int]
 ) -> dict[str, Any]:
-    """The parameters of `UPDATE` for items whose posteriors are these now. more: how many judgments each has got."""
+    """Return the parameters of `UPDATE_POSTERIORS`.
+
+    Args:
+        law: The campaign's update law.
+        numbers: Numbers of the items.
+        state: New states of these items, as columns.
+        added_judgments: New judgments of each item.
+
+    """
     score, variance = law.family.scores_and_variances(*state) if numbers else ([], [])
     rows = zip(*state, strict=True)
     return {
@@ -85,7 +99,7 @@ async def store_revision(
     beliefs: LawBeliefs,
     judgments: NumberColumn | None = None,
 ) -> None:
-    """Store a revision: the posteriors, and what its law keeps besides. judgments: of each item, (N,), none if None."""
+    """Store a revision: its posteriors and its law state. `judgments` counts those of each item, (N,); None is 0."""
     score, variance = await asyncio.to_thread(scores_and_variances, law, beliefs)
     columns = {"state": np.ascontiguousarray(beliefs.state.T), "score": score, "variance": variance}
     await copy_posteriors(connection, revision, columns if judgments is None else columns | {"judgments": judgments})
@@ -96,14 +110,14 @@ async def store_revision(
 
 
 def scores_and_variances(law: Law, beliefs: LawBeliefs) -> tuple[Array, Array]:
-    """Score and variance of every item, (N,) each; many may be alike, as at the launch."""
-    first, place_of_item = distinct_rows([*beliefs.state])
+    """Return score and variance of every item, (N,) each. Equal states are computed once: at launch most are equal."""
+    first, distinct_index = distinct_rows([*beliefs.state])
     state = beliefs.state[:, first]
-    return law.family.score(*state)[place_of_item], law.family.variance(*state)[place_of_item]
+    return law.family.score(*state)[distinct_index], law.family.variance(*state)[distinct_index]
 
 
 async def copy_posteriors(connection: AsyncConnection, revision: Revision, columns: Mapping[str, NumberColumn]) -> None:
-    """Insert the posteriors of the items 0 to N - 1, in pieces, so that other requests are not kept waiting."""
+    """Insert the posteriors of items 0 to N - 1, in pieces so that other requests do not wait."""
     count = len(columns["score"])
     for start in range(0, count, POSTERIORS_PER_COPY):
         piece = {name: column[start : start + POSTERIORS_PER_COPY] for name, column in columns.items()}

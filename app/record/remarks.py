@@ -1,6 +1,4 @@
-"""Comments and flags of annotators, as they lie beside answers: found by what they are, whom they are from and what
-they are about, newest first.
-"""
+"""Queries for annotators' comments and flags, which are stored with answers: by kind, annotator, item and words."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,35 +18,37 @@ MAX_FLAGGED_ITEMS = 20  # items on a page
 RemarkKind = Literal["", "flags", "comments"]
 REMARK_KIND_TITLES: dict[RemarkKind, str] = {"flags": "Flags", "comments": "Comments"}
 
-# Of the answer `r`: its annotator has not changed it.
+# Condition on an answer `r`: its annotator has not replaced it.
 ANSWER_NOT_WITHDRAWN = """
     NOT EXISTS (SELECT FROM decisions d
                 WHERE d.campaign_id = r.campaign_id AND d.response_seq = r.seq AND d.kind = 'withdraw')"""
 
 EACH_REMARK_JOIN = f"CROSS JOIN LATERAL jsonb_each(r.extra -> '{REMARKS_KEY}') AS said (about, told)"
 
-# What a remark `said` in the answer `r` is about: an item `i`, a check `k`, and of an output its segment `s`.
+# Subject of the remark `said` in the answer `r`: an item `i` or a check `k`, and for an output its segment `s`.
 REMARK_SUBJECT_JOINS = f"""
     LEFT JOIN items i ON i.campaign_id = r.campaign_id
         AND i.number = CASE WHEN said.about ~ '^[0-9]+$' THEN CAST(said.about AS int) END
     LEFT JOIN check_items k ON k.campaign_id = r.campaign_id
-        AND k.number = CASE WHEN said.about LIKE '{CHECK_REMARK_PREFIX}%' THEN CAST(substr(said.about, {len(CHECK_REMARK_PREFIX) + 1}) AS int) END
+        AND k.number = CASE WHEN said.about LIKE '{CHECK_REMARK_PREFIX}%'
+                       THEN CAST(substr(said.about, {len(CHECK_REMARK_PREFIX) + 1}) AS int) END
     LEFT JOIN segments s ON s.campaign_id = r.campaign_id AND s.number = r.segment"""
 REMARK_SUBJECT_ID = "coalesce(i.external_id, k.external_id)"
 
-# Before all else, those of the annotator :annotator, and those that say something of the item :item, or of a check that
-# is called so.
+# Answers by the annotator :annotator that have a remark about the item or check :item. Applied first, since it is the
+# cheapest filter.
 REMARK_ANSWER_FILTER = f"""
     AND (CAST(:annotator AS text) = '' OR annotator_id = (
         SELECT id FROM named_annotators WHERE campaign_id = :campaign AND name = upper(:annotator)))
     AND (CAST(:item AS text) = '' OR extra -> '{REMARKS_KEY}' ?| ARRAY(
         SELECT CAST(number AS text) FROM items WHERE campaign_id = :campaign AND external_id = :item
         UNION ALL
-        SELECT '{CHECK_REMARK_PREFIX}' || number FROM check_items WHERE campaign_id = :campaign AND external_id = :item))"""  # noqa: S608  (made of constants)
+        SELECT '{CHECK_REMARK_PREFIX}' || number FROM check_items
+        WHERE campaign_id = :campaign AND external_id = :item))"""  # noqa: S608  (made of constants)
 
 
 def remarks_source_sql(condition: str = "") -> str:
-    """SQL, from FROM on, for the remarks of a campaign, in answers of which `only` is true."""
+    """Return the FROM and WHERE clauses for the remarks of a campaign, in answers that meet a condition."""
     return f"""
     FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses
           WHERE campaign_id = :campaign AND extra ? '{REMARKS_KEY}' {condition}) AS r
@@ -56,32 +56,35 @@ def remarks_source_sql(condition: str = "") -> str:
     WHERE {ANSWER_NOT_WITHDRAWN}"""  # noqa: S608  (made of constants)
 
 
-# Words are looked for in any case, and as they stand.
+# Words are found literally, in upper or lower case.
 REMARK_FILTER = f"""
     AND (CAST(:kind AS text) = '' OR CAST(:kind AS text) = 'flags' AND told ? 'flag'
          OR CAST(:kind AS text) = 'comments' AND told ? 'comment')
     AND (CAST(:item AS text) = '' OR {REMARK_SUBJECT_ID} = CAST(:item AS text))
     AND (CAST(:words AS text) = '' OR strpos(
-        lower(concat_ws(' ', told ->> 'comment', told ->> 'flag', {REMARK_SUBJECT_ID}, coalesce(i.shown, k.shown))),
+        lower(concat_ws(
+            ' ', told ->> 'comment', told ->> 'flag', {REMARK_SUBJECT_ID}, coalesce(i.shown, k.shown))),
         lower(CAST(:words AS text))) > 0)"""
 
 REMARK_QUERY_COLUMNS = f"""
-    r.seq, r.annotator_id, r.received_at, r.hit_id, r.counts, s.external_id AS segment, {REMARK_SUBJECT_ID} AS item, said.about,
-    k.number IS NOT NULL AS of_check, coalesce(i.shown, k.shown) AS shown, told ->> 'flag' AS flag,
+    r.seq, r.annotator_id, r.received_at, r.hit_id, r.counts, s.external_id AS segment, {REMARK_SUBJECT_ID} AS item,
+    said.about, k.number IS NOT NULL AS of_check, coalesce(i.shown, k.shown) AS shown, told ->> 'flag' AS flag,
     told ->> 'comment' AS comment"""
 
 WITH_ANNOTATOR_NAMES = """
-    SELECT found.*, n.name, n.pseudonym FROM ({found}) AS found
-    JOIN named_annotators n ON n.campaign_id = :campaign AND n.id = found.annotator_id ORDER BY {order}, about"""
-REMARKS_PAGE_SQL = f"SELECT {REMARK_QUERY_COLUMNS} {remarks_source_sql(REMARK_ANSWER_FILTER)} {REMARK_FILTER} ORDER BY r.seq DESC, said.about LIMIT :limit OFFSET :offset"
+    SELECT remarks.*, n.name, n.pseudonym FROM ({remarks}) AS remarks
+    JOIN named_annotators n ON n.campaign_id = :campaign AND n.id = remarks.annotator_id ORDER BY {order}, about"""
+REMARKS_PAGE_SQL = f"""
+    SELECT {REMARK_QUERY_COLUMNS} {remarks_source_sql(REMARK_ANSWER_FILTER)} {REMARK_FILTER}
+    ORDER BY r.seq DESC, said.about LIMIT :limit OFFSET :offset"""
 
 COUNT_REMARKS = text(f"SELECT count(*) {remarks_source_sql(REMARK_ANSWER_FILTER)} {REMARK_FILTER}")
-FIND_REMARKS_PAGE = text(WITH_ANNOTATOR_NAMES.format(found=REMARKS_PAGE_SQL, order="seq DESC"))
+FIND_REMARKS_PAGE = text(WITH_ANNOTATOR_NAMES.format(remarks=REMARKS_PAGE_SQL, order="seq DESC"))
 FIND_ALL_REMARKS = text(
-    WITH_ANNOTATOR_NAMES.format(found=f"SELECT {REMARK_QUERY_COLUMNS} {remarks_source_sql()}", order="seq")
+    WITH_ANNOTATOR_NAMES.format(remarks=f"SELECT {REMARK_QUERY_COLUMNS} {remarks_source_sql()}", order="seq")
 )  # oldest first
 HAS_ANY_REMARK = text(
-    f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{REMARKS_KEY}')"
+    f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{REMARKS_KEY}')"  # noqa: S608  (made of constants)
 )
 
 FIND_FLAGGED_ITEMS = text(f"""
@@ -95,9 +98,14 @@ FIND_FLAGGED_ITEMS = text(f"""
 
 @dataclass(frozen=True)
 class RemarkFilter:
-    """Which remarks are asked for. Empty: whatever it is.
+    """Filter of a list of remarks; an empty field does not filter.
 
-    item: the researcher's id. annotator: as pages call them. words: somewhere in what was said, or in what it is about.
+    Args:
+        kind: Flags or comments.
+        item: The researcher's id of an item or check.
+        annotator: Name on pages, such as A7.
+        words: Text to find in the remark, or in the id or text of the item.
+
     """
 
     kind: RemarkKind = ""
@@ -106,13 +114,13 @@ class RemarkFilter:
     words: str = ""
 
     def sql_parameters(self, campaign_id: int) -> dict[str, Any]:
-        """Of the statements."""
+        """Return the parameters of `COUNT_REMARKS` and `FIND_REMARKS_PAGE`, but for limit and offset."""
         return {"campaign": campaign_id, **vars(self)}
 
 
 @dataclass(frozen=True)
 class RemarksPage:
-    """A page of remarks, of how many pages, and how many remarks there are in all."""
+    """One page of remarks, with the number of pages and the total number of remarks."""
 
     lines: Sequence[Row[Any]]
     page: int
@@ -122,8 +130,9 @@ class RemarksPage:
 
 @dataclass(frozen=True)
 class FlaggedSubject:
-    """An item, of an output with its segment, how many people flagged it, and how often they chose what; HITs where
-    there is no item.
+    """A flagged item, or output with its segment; a whole HIT if `item` is None.
+
+    `people` is the number of annotators that flagged it, `reasons` how often each reason was chosen.
     """
 
     item: str | None
@@ -140,7 +149,7 @@ async def load_remarks_page(
     page: int = 1,
     size: int = REMARKS_PER_PAGE,
 ) -> RemarksPage:
-    """A page of what is wanted, from 1 on, newest first; beyond the last one, the last."""
+    """Return a page of the matching remarks, newest first. Pages count from 1; beyond the last, return the last."""
     parameters = remark_filter.sql_parameters(campaign_id)
     total = (await connection.execute(COUNT_REMARKS, parameters)).scalar_one()
     pages = max(1, -(-total // size))
@@ -150,7 +159,7 @@ async def load_remarks_page(
 
 
 async def load_flagged_items(connection: AsyncConnection, campaign_id: int) -> list[FlaggedSubject]:
-    """The items that most people flagged whose answers count."""
+    """Return the items flagged by the most annotators, among answers that count."""
     rows = await connection.execute(FIND_FLAGGED_ITEMS, {"campaign": campaign_id})
     return [
         FlaggedSubject(row.item, row.segment, row.shown, row.people, Counter(filter(None, row.flags)).most_common())
@@ -159,6 +168,6 @@ async def load_flagged_items(connection: AsyncConnection, campaign_id: int) -> l
 
 
 async def should_show_remarks(connection: AsyncConnection, campaign: Any) -> bool:
-    """Whether a campaign asks for remarks, or has any."""
+    """Return whether a campaign asks for remarks, or has any."""
     asks_for_remarks = {campaign.flag_on, campaign.comment_on} != {"none"}
     return asks_for_remarks or bool((await connection.execute(HAS_ANY_REMARK, {"campaign": campaign.id})).scalar_one())

@@ -1,4 +1,4 @@
-"""Verify: all responses applied again from the priors must give every posterior, bit for bit."""
+"""Verification: all responses, replayed from the priors, must give every stored posterior bit for bit."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,12 +19,12 @@ from app.record.campaign_law import law_hits, law_of, law_parameters
 from app.record.law_storage import Revision
 
 REPLAYED_RESPONSES_PER_BATCH = 5_000
-# Difference, relative and near 0 absolute, up to which two numbers are the same but for rounding. Other arithmetic, of
-# an earlier version or another system's mathematics library, gives about 1e-15, and after many answers 1e-12.
+# Differences up to these count as rounding: relative, and absolute near 0. The arithmetic of an earlier version or of
+# another system's mathematics library differs by about 1e-15, and after many answers by 1e-12.
 ROUNDING_RELATIVE_TOLERANCE, ROUNDING_ABSOLUTE_TOLERANCE = 1e-9, 1e-12
 MAX_MISMATCHES_SHOWN = 20
 
-# Of items that have none, NaN.
+# Items without a posterior give NaN.
 FIND_STORED_POSTERIORS = """
     SELECT {state}, coalesce(p.score, 'NaN'), coalesce(p.variance, 'NaN'), coalesce(p.judgments, -1),
            coalesce(p.unjudged, -1)
@@ -57,7 +57,7 @@ COUNT_INCONSISTENT_CHECKS = text("""
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One stored number that is not what the responses lead to. criterion: by which, None where there are none."""
+    """One stored number that differs from its replay. `criterion` is None in a campaign with one criterion."""
 
     number: int
     external_id: str
@@ -69,10 +69,16 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Verification:
-    """How many responses and items were compared, the number of mismatches, and the first 20 of them.
+    """Result of a verification.
 
-    checks_amiss: checks in answered HITs without an answer, and answers without such a check.
-    beyond_rounding: mismatches of more than `ROUNDING`.
+    Args:
+        responses: Number of replayed responses.
+        items: Number of compared items.
+        mismatch_count: Number of all mismatches.
+        mismatches: The first 20 of them.
+        checks_amiss: Number of checks in answered HITs without an answer, and of answers without such a check.
+        beyond_rounding: Number of mismatches larger than rounding.
+
     """
 
     responses: int
@@ -83,27 +89,27 @@ class Verification:
     beyond_rounding: int = 0
 
     @property
-    def clean(self) -> bool:
+    def is_clean(self) -> bool:
         return self.mismatch_count == 0 and self.checks_amiss == 0
 
     @property
     def is_rounding_only(self) -> bool:
-        """Whether everything is right but for the rounding of other arithmetic."""
+        """Return whether all mismatches are within rounding."""
         return self.mismatch_count > 0 and self.beyond_rounding == 0 and self.checks_amiss == 0
 
 
 async def verify_by_replay(connection: AsyncConnection, campaign: Row[Any]) -> Verification:
-    """Replay a launched campaign and compare. Give it a `snapshot`, so that answers may come in meanwhile.
+    """Replay a launched campaign and compare. Pass a connection of `open_snapshot`: answers may come in meanwhile.
 
     Raises `Conflict`: `not_launched`, and `not_replayable` if stored responses cannot be applied at all.
     """
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: there is nothing to verify yet.", code="not_launched")
     verifications = [await verify_criterion(connection, view) for view in criterion_views(campaign)]
-    count = sum(one.mismatch_count for one in verifications)
-    mismatches = [mismatch for one in verifications for mismatch in one.mismatches]
+    count = sum(verification.mismatch_count for verification in verifications)
+    mismatches = [mismatch for verification in verifications for mismatch in verification.mismatches]
     inconsistent_checks = (await connection.execute(COUNT_INCONSISTENT_CHECKS, {"campaign": campaign.id})).scalar_one()
-    beyond_rounding_count = sum(one.beyond_rounding for one in verifications)
+    beyond_rounding_count = sum(verification.beyond_rounding for verification in verifications)
     return Verification(
         verifications[0].responses,
         verifications[0].items,
@@ -115,7 +121,7 @@ async def verify_by_replay(connection: AsyncConnection, campaign: Row[Any]) -> V
 
 
 async def verify_criterion(connection: AsyncConnection, campaign: Any) -> Verification:
-    """By the criterion that the campaign is read by."""
+    """Verify the posteriors and law states of one criterion, that which `campaign` is a view of."""
     law, criterion_name = law_of(campaign), getattr(campaign, "criterion_name", None)
     parameter_names = law.family.parameter_names
     column_types = dict.fromkeys((*parameter_names, "score", "variance"), "f8") | dict.fromkeys(
@@ -174,7 +180,7 @@ async def load_item_external_ids(connection: AsyncConnection, campaign_id: int, 
 
 
 async def load_prior_columns(connection: AsyncConnection, campaign: Row[Any]) -> list[NumberColumn]:
-    """What the items' posteriors begin with, as columns, (N,) each."""
+    """Return the items' priors as columns, (N,) each."""
     law = law_of(campaign)
     column_types = dict.fromkeys(law.family.parameter_names, "f8")
     return [
@@ -190,7 +196,7 @@ async def load_prior_columns(connection: AsyncConnection, campaign: Row[Any]) ->
 
 
 async def initial_beliefs(connection: AsyncConnection, campaign: Row[Any]) -> LawBeliefs:
-    """What the campaign's law believes before the first answer, by the criterion that the campaign is read by."""
+    """Return the law's beliefs before the first answer, by the criterion that `campaign` is a view of."""
     law = law_of(campaign)
     stored_state = await law_storage.load_present_campaign_state(
         await driver_of(connection), campaign, layout=law.layout
@@ -201,10 +207,16 @@ async def initial_beliefs(connection: AsyncConnection, campaign: Row[Any]) -> La
 async def replay_responses(
     connection: AsyncConnection, campaign: Row[Any], *, decided: int | None = None
 ) -> tuple[LawBeliefs, NumberColumn, int]:
-    """All responses that count applied to the priors, the judgments of each item, and how many responses these are; by
-    the criterion that the campaign is read by.
+    """Apply all responses that count to the priors, by the criterion that `campaign` is a view of.
 
-    decided: as in `stream.responses`.
+    Args:
+        connection: A connection in a transaction.
+        campaign: The campaign's row, or its view by one criterion.
+        decided: Number of the last decision to apply; by default that of the present revision.
+
+    Returns:
+        The beliefs, the number of judgments of each item, (N,), and the number of responses.
+
     """
     beliefs, count = await initial_beliefs(connection, campaign), 0
     judgments = np.zeros(beliefs.state.shape[1], np.int32)
@@ -228,8 +240,12 @@ async def replay_responses(
 def compare_posterior_columns(
     stored: Mapping[str, NumberColumn], replayed: Mapping[str, NumberColumn]
 ) -> tuple[int, int, list[tuple[int, str, float, float]]]:
-    """Every stored number against the replayed one, by their bits: how many differ, how many by more than rounding, and
-    the first of them by item, as (number, column, stored, replayed).
+    """Compare every stored number with the replayed one, bit by bit.
+
+    Returns:
+        The number of differences, the number of those beyond rounding, and the first ones by item, as
+        (item number, column, stored, replayed).
+
     """
     count, beyond_rounding_count, mismatches = 0, 0, []
     for column, values in replayed.items():
@@ -239,13 +255,14 @@ def compare_posterior_columns(
             np.count_nonzero(~is_rounding_difference(stored[column][different], values[different]))
         )
         mismatches += [
-            (int(k), column, stored[column][k].item(), values[k].item()) for k in different[:MAX_MISMATCHES_SHOWN]
+            (int(item), column, stored[column][item].item(), values[item].item())
+            for item in different[:MAX_MISMATCHES_SHOWN]
         ]
     return count, beyond_rounding_count, sorted(mismatches, key=lambda mismatch: mismatch[0])[:MAX_MISMATCHES_SHOWN]
 
 
 def is_rounding_difference(stored: Any, replayed: Any) -> Any:
-    """Whether two different numbers are the same but for rounding; of counts, any difference is one. Elementwise."""
+    """Return, elementwise, whether two different numbers differ only by rounding; counts never do."""
     if np.asarray(replayed).dtype.kind != "f":
         return np.zeros(np.shape(replayed), bool)
     return np.isclose(
@@ -256,7 +273,7 @@ def is_rounding_difference(stored: Any, replayed: Any) -> Any:
 async def find_state_mismatches(
     connection: AsyncConnection, revision: Revision, replayed: LawState, criterion_name: str | None = None
 ) -> list[Mismatch]:
-    """Where what is kept besides posteriors is not what the responses teach, each at the first number that differs."""
+    """Return where stored law states differ from the replay, each at its first differing number."""
     stored = await law_storage.load_all_law_states(await driver_of(connection), revision)
     differences = await asyncio.to_thread(
         lambda: [*law_state_differences(law_states_by_kind(stored), law_states_by_kind(replayed))]
@@ -275,7 +292,7 @@ async def find_state_mismatches(
 
 
 def law_states_by_kind(law_state: LawState) -> dict[str, Mapping[int, Sequence[Any]]]:
-    """By kind and number: lists of floats, two of them of an item."""
+    """Return law states by kind and number: a list of floats, or for an item two lists."""
     campaign = {} if law_state.campaign is None else {0: law_state.campaign}
     return {"campaign": campaign, "item": law_state.items, "annotator": law_state.annotators}
 
@@ -283,7 +300,7 @@ def law_states_by_kind(law_state: LawState) -> dict[str, Mapping[int, Sequence[A
 def law_state_differences(
     stored: Mapping[str, Mapping[int, Sequence[Any]]], replayed: Mapping[str, Mapping[int, Sequence[Any]]]
 ) -> Iterator[tuple[str, int, tuple[float, float]]]:
-    """What differs: kind, number, and the first two floats that do, as stored and replayed."""
+    """Yield the differing law states: kind, number, and the first differing pair of stored and replayed floats."""
     for kind, replayed_of_kind in replayed.items():
         for number in sorted(stored[kind].keys() | replayed_of_kind.keys()):
             if pair := first_difference(stored[kind].get(number, ()), replayed_of_kind.get(number, ())):
@@ -294,9 +311,9 @@ def first_difference(stored: Any, replayed: Any) -> tuple[float, float] | None:
     """Return the first pair that differs in two lists of floats, or of lists: beyond rounding, if any pair does.
     Missing values of the shorter list are NaN, and NaN equals NaN.
     """
-    one, other = np.hstack([(), *stored]), np.hstack([(), *replayed])
-    pairs = np.full((2, max(len(one), len(other))), np.nan)
-    pairs[0, : len(one)], pairs[1, : len(other)] = one, other
+    stored_values, replayed_values = np.hstack([(), *stored]), np.hstack([(), *replayed])
+    pairs = np.full((2, max(len(stored_values), len(replayed_values))), np.nan)
+    pairs[0, : len(stored_values)], pairs[1, : len(replayed_values)] = stored_values, replayed_values
     differs = (pairs[0] != pairs[1]) & ~np.isnan(pairs).all(axis=0)
     is_beyond_rounding = differs & ~is_rounding_difference(*pairs)
     different = np.flatnonzero(is_beyond_rounding if is_beyond_rounding.any() else differs)
@@ -304,5 +321,5 @@ def first_difference(stored: Any, replayed: Any) -> tuple[float, float] | None:
 
 
 def bit_patterns(values: NumberColumn) -> NumberColumn:
-    """Numbers by their bits, so that nothing is rounded away and a missing value equals nothing."""
+    """Return the bits of numbers as integers, so that comparisons are exact and a NaN equals an identical NaN."""
     return np.ascontiguousarray(values).view(f"i{values.itemsize}")

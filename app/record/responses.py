@@ -1,4 +1,4 @@
-"""A campaign's responses, in the order in which they count: all who read them do it here."""
+"""Readers of a campaign's responses, in the order in which they count. Other rooms read them through this module."""
 
 import asyncio
 import math
@@ -12,12 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.bulk import NumberColumn, driver_in_transaction, fetch_arrays
 from app.record.changes import Watermark, poll_changes
 
-# Up to which decision the present revision knows the record.
+# Number of the last decision that the present revision includes.
 LAST_DECISION_SQL = "(SELECT decided FROM campaigns WHERE id = {campaign})"
 
 
 def counting_responses_condition(campaign: str, decided: str) -> str:
-    """SQL for the responses of a campaign that count: no decision up to the number `decided` leaves them out."""
+    """Return SQL that is true for responses that count: no decision up to the number `decided` excludes them."""
     exclusions = f"SELECT * FROM exclusions({campaign}, {decided})"  # noqa: S608  (made of constants)
     return f"""
     annotator_id NOT IN (SELECT annotator_id FROM ({exclusions}) AS x WHERE annotator_id IS NOT NULL)
@@ -28,7 +28,7 @@ COUNTING_RESPONSES_CONDITION = counting_responses_condition(":campaign", LAST_DE
 
 
 def criterion_values_sql(criterion: str, responses: str = "responses") -> str:
-    """SQL for the values of a response by one of the campaign's criteria, which lie one after another."""
+    """Return SQL for the values of a response by one criterion; those of all criteria are stored one after another."""
     values, count = f"{responses}.values", f"cardinality({responses}.items)"
     return f"""
     CASE WHEN cardinality({values}) = {count} THEN {values}
@@ -36,8 +36,9 @@ def criterion_values_sql(criterion: str, responses: str = "responses") -> str:
 
 
 def counting_responses_sql(condition: str) -> str:
-    """SQL for the responses that count, with their values by the criterion $7: written after the watermark $4 and
-    before $5, if there are such.
+    """Return SQL for the responses that count, with their values by the criterion $7.
+
+    If given, $4 and $5 are watermarks: the responses were written after $4 and before $5.
     """
     return f"""
     SELECT seq, annotator_id, items, {criterion_values_sql("$7::int")} AS values FROM responses
@@ -51,14 +52,15 @@ def counting_responses_sql(condition: str) -> str:
 
 FIND_RESPONSES = counting_responses_sql("true")
 
-# Those that judge something, so that no page of judgments is empty but the last.
+# Responses with a judgment, so that only the last page of judgments can be empty.
 FIND_RESPONSES_WITH_JUDGMENTS = counting_responses_sql("'NaN' <> ANY(values)")
 
 COUNT_RESPONSES = f"SELECT count(*) FROM ({FIND_RESPONSES}) AS r"  # noqa: S608  (made of a constant)
 
 FIND_JUDGMENTS = f"""
     SELECT r.seq, r.annotator_id, shown.item, shown.value
-    FROM ({FIND_RESPONSES_WITH_JUDGMENTS}) AS r, unnest(r.items, r.values) AS shown (item, value) WHERE shown.value <> 'NaN'
+    FROM ({FIND_RESPONSES_WITH_JUDGMENTS}) AS r, unnest(r.items, r.values) AS shown (item, value)
+    WHERE shown.value <> 'NaN'
 """  # noqa: S608  (made of a constant)
 
 FIND_EXCLUDED_ANNOTATORS = text(f"""
@@ -68,8 +70,15 @@ FIND_EXCLUDED_ANNOTATORS = text(f"""
 
 
 class Response(NamedTuple):
-    """What one answered HIT says by one criterion. annotator: their row's id. items: as presented. values: of each, as
-    its design has them. others: the items of which it says nothing.
+    """Judgments of one answered HIT by one criterion.
+
+    Args:
+        seq: Number of the response in the record.
+        annotator: Row id of the annotator.
+        items: Numbers of the judged items, as presented.
+        values: The value of each, in the design's own form.
+        unjudged_items: Numbers of the items that the annotator did not judge.
+
     """
 
     seq: int
@@ -80,7 +89,7 @@ class Response(NamedTuple):
 
     @classmethod
     def from_stored(cls, seq: int, annotator: int, items: list[int], values: list[float]) -> "Response":
-        """Of an answer as it is stored, in which NaN says nothing: everybody who reads the record leaves that out."""
+        """Make a response from its stored form, in which NaN marks an unjudged item."""
         total = sum(values)
         if total == total:  # noqa: PLR0124  (one NaN makes it NaN, and this is the quickest way to see that)
             return cls(seq, annotator, items, values)
@@ -90,7 +99,7 @@ class Response(NamedTuple):
 
 
 async def load_excluded_annotator_ids(connection: AsyncConnection, campaign_id: int) -> frozenset[int]:
-    """The annotators whose answers do not count."""
+    """Return the row ids of the annotators whose answers do not count."""
     return frozenset((await connection.execute(FIND_EXCLUDED_ANNOTATORS, {"campaign": campaign_id})).scalars())
 
 
@@ -105,10 +114,18 @@ async def load_responses(
     decided: int | None = None,
     criterion: int = 0,
 ) -> list[Response]:
-    """The first `limit` responses that count, with numbers above `after`, written between two watermarks.
+    """Return the first responses that count, in the order of their numbers.
 
-    decided: the number of the last decision that matters, that of the present revision by default. criterion: by which
-    of the campaign's the values are.
+    Args:
+        connection: A connection in a transaction.
+        campaign_id: The campaign's row id.
+        after: Only responses with higher numbers.
+        since: Only responses written after this watermark.
+        until: Only responses written before this watermark.
+        limit: The most responses to return.
+        decided: Number of the last decision to apply; by default that of the present revision.
+        criterion: Number of the criterion that the values are for.
+
     """
     driver = await driver_in_transaction(connection)
     arguments = campaign_id, after, limit, *watermark_snapshots(since, until), decided, criterion
@@ -118,7 +135,7 @@ async def load_responses(
 async def count_responses(
     connection: AsyncConnection, campaign_id: int, *, after: int, since: Watermark | None, until: Watermark
 ) -> int:
-    """How many of these responses there are; it goes through them all."""
+    """Count the responses that count, with higher numbers and between two watermarks. Reads them all."""
     driver = await driver_in_transaction(connection)
     return int(
         await driver.fetchval(COUNT_RESPONSES, campaign_id, after, None, *watermark_snapshots(since, until), None, 0)
@@ -132,7 +149,7 @@ def watermark_snapshots(*watermarks: Watermark | None) -> list[str | None]:
 async def load_new_responses(
     connection: AsyncConnection, campaign_id: int, since: Watermark, *, decided: int
 ) -> tuple[Watermark, list[Response]]:
-    """The watermark as of now, and the responses that count and were written since the one before."""
+    """Return the present watermark, and the responses that count and were written since the given one."""
     watermark, first_new_seq, _ = await poll_changes(connection, campaign_id, since)
     if first_new_seq is None:
         return watermark, []
@@ -144,7 +161,7 @@ async def load_new_responses(
 async def load_response_batches(
     connection: AsyncConnection, campaign_id: int, size: int, *, decided: int | None = None, criterion: int = 0
 ) -> AsyncIterator[list[Response]]:
-    """All responses that count, at most `size` at once; give it a `snapshot`."""
+    """Yield all responses that count, at most `size` at once. Pass a connection of `open_snapshot`."""
     after = 0
     read_batch = partial(load_responses, connection, campaign_id, limit=size, decided=decided, criterion=criterion)
     while batch := await read_batch(after=after):
@@ -161,8 +178,19 @@ async def load_judgment_columns(
     limit: int,
     criterion: int = 0,
 ) -> dict[str, NumberColumn]:
-    """The judgments of such responses in long form, many times faster: `seq`, `annotator`, `item`, `value`, each (J,),
-    sorted by `seq` and within a HIT as presented.
+    """Return the judgments of responses in long form, many times faster than `load_responses`.
+
+    Args:
+        connection: A connection in a transaction.
+        campaign_id: The campaign's row id.
+        after: Only responses with higher numbers.
+        since: Only responses written after this watermark.
+        limit: The most responses to read.
+        criterion: Number of the criterion that the values are for.
+
+    Returns:
+        Columns `seq`, `annotator`, `item` and `value`, each (J,), sorted by `seq` and within a HIT as presented.
+
     """
     arguments = campaign_id, after, limit, *watermark_snapshots(since, None), None, criterion
     rows = await fetch_arrays(connection, FIND_JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8")

@@ -1,11 +1,11 @@
-"""Decisions about the record, and posteriors without what they leave out, made while people go on answering.
+"""Decisions about the record, and new revisions of the posteriors that follow them while annotation continues.
 
-The responses that count are applied again beside the present revision, without a lock, and then those that came
-meanwhile, until few are left. One short transaction takes the right to store from everybody, applies the last ones, and
-makes the new revision the present one. An answer that waited for that finds its revision gone, and is taken anew.
+1. The responses that count are replayed into a new revision, without a lock.
+2. Responses that came meanwhile are added, until few are left.
+3. One short transaction takes the right to store from all others, applies the last responses, and makes the new
+   revision the present one. An answer that waited for that finds its revision gone, and is applied again.
 
-Of a long campaign all this is done in another process. Decisions that come while a revision is made are acted on
-together, by the next one.
+For a long campaign all this happens in another process. Decisions made during a revision go into the next one together.
 """
 
 import asyncio
@@ -39,17 +39,13 @@ from app.record.responses import Response
 
 DecisionKind = Literal["exclude", "include", "withdraw"]
 
-MAX_ANSWERS_LEFT_AT_SWITCH = (
-    20  # answers that may be left to apply while nobody can store one, by a law that takes microseconds for each
-)
-MAX_ANSWERS_LEFT_AT_SLOW_SWITCH = 3
-MIN_ANSWERS_FOR_PROCESS, MIN_ANSWERS_FOR_PROCESS_BY_SLOW_LAW = (
-    2_000,
-    200,
-)  # answers that are replayed in about the time in which another process begins
+# Answers that the switch may still have to apply, while no other can be stored. A quick law takes microseconds for each.
+MAX_ANSWERS_LEFT_AT_SWITCH, MAX_ANSWERS_LEFT_AT_SLOW_SWITCH = 20, 3
+# Replaying this many answers takes about as long as starting another process.
+MIN_ANSWERS_FOR_PROCESS, MIN_ANSWERS_FOR_PROCESS_BY_SLOW_LAW = 2_000, 200
 
-# The switch waits for those who are storing no longer than this, since everybody else waits for it; then it lets them
-# go on for three times as long. Each time it waits longer: where storing takes long, its turn would never come.
+# The switch waits this long at most for transactions that are storing, since all others wait for it; then it lets them
+# continue for three times as long. Each attempt waits longer: if storing is slow, its turn would never come otherwise.
 MIN_SWITCH_WAIT_MS, MAX_SWITCH_WAIT_MS = 100, 3_200
 SET_LOCK_TIMEOUT = text("SELECT set_config('lock_timeout', CAST(CAST(:milliseconds AS int) AS text), true)")
 LOCK_NOT_AVAILABLE_CODE = "55P03"
@@ -58,7 +54,7 @@ FIND_CAMPAIGN_TO_REVISE = text("SELECT * FROM campaigns WHERE id = :campaign")
 
 FIND_LAST_DECISION = text("SELECT max(seq) FROM decisions WHERE campaign_id = :campaign")
 
-# Whether a campaign has decisions that its revision does not know, and how many answers, :most at most.
+# True if the present revision misses a decision, and the number of answers, counted up to :most.
 FIND_PENDING_REVISION_WORK = text("""
     SELECT update_law, coalesce((SELECT max(seq) FROM decisions WHERE campaign_id = :campaign), 0) > decided AS due,
            (SELECT count(*) FROM (SELECT FROM responses WHERE campaign_id = :campaign LIMIT :most) AS few) AS answers
@@ -73,7 +69,7 @@ FIND_CAMPAIGNS_DUE_FOR_REVISION = text("""
     ) ORDER BY id
 """)
 
-# Numbers of decisions are taken under this lock, so whoever sees one sees all before it.
+# Decisions are numbered under this lock, so a reader that sees one sees all earlier ones.
 LOCK_CAMPAIGN_FOR_DECISION = text("SELECT status FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE")
 
 INSERT_DECISION = text("""
@@ -83,14 +79,14 @@ INSERT_DECISION = text("""
 
 LOCK_REVISIONS_OF_SESSION = text("SELECT pg_advisory_lock(hashtext('campaign.revision'), CAST(:campaign AS int))")
 
-# Of an attempt that was interrupted, and of revisions before the present one: nobody reads them.
+# Rows of interrupted attempts and of earlier revisions, which no query reads.
 DELETE_OTHER_REVISIONS = tuple(
     text(f"DELETE FROM {table} WHERE campaign_id = :campaign AND revision <> :revision")  # noqa: S608  (constants)
     for table in ("states", "posteriors")  # in the order in which answers lock them
 )
 
-# Whoever writes rows of the campaign without the right to store, as a server of an earlier version does, waits here: a
-# foreign key's KEY SHARE does not wait for less.
+# Blocks writers that do not take the right to store, such as a server of an earlier version. It takes FOR UPDATE,
+# because the KEY SHARE lock of a foreign key does not conflict with less.
 LOCK_CAMPAIGN_EXCLUSIVELY = text("SELECT 1 FROM campaigns WHERE id = :campaign FOR UPDATE")
 
 SWITCH_REVISION = text("""
@@ -106,7 +102,8 @@ FIND_DECISION_TARGET = {
     "response": text("SELECT 1 FROM responses WHERE campaign_id = :campaign AND seq = :number"),
 }
 
-# One revision at a time in this process, so that they never take all its connections; and one beside it.
+# This process makes one revision at a time, and starts at most one in another process: they must not take all of its
+# connections.
 LOCAL_REVISION_LOCK, PROCESS_REVISION_LOCK = asyncio.Lock(), asyncio.Lock()
 
 DecisionTarget = Literal["annotator", "response"]
@@ -114,8 +111,15 @@ DecisionTarget = Literal["annotator", "response"]
 
 @dataclass
 class RevisionDraft:
-    """A revision in the making: it knows the decisions up to the number `decided`, and what was written before the
-    watermark. said: by item, who could not judge it. in_vain: how often it came no nearer to being the present one.
+    """A revision in the making.
+
+    Args:
+        campaign: The campaign's row when the draft was created.
+        decided: Number of the last decision that the draft includes.
+        watermark: The draft includes all responses written before it.
+        unjudged_by: Annotators who could not judge each item, by item.
+        failed_attempts: Number of switch attempts that made no progress.
+
     """
 
     campaign: Row[Any]
@@ -130,19 +134,18 @@ class RevisionDraft:
 
     @property
     def max_answers_left(self) -> int:
-        """How many answers may be left to apply at the switch: more each time, or the last ones might never be few."""
-        return (
-            MAX_ANSWERS_LEFT_AT_SWITCH if law_of(self.campaign).quick else MAX_ANSWERS_LEFT_AT_SLOW_SWITCH
-        ) << self.failed_attempts
+        """Number of answers that the switch may still apply. It doubles each time: else a busy campaign never ends."""
+        is_quick = law_of(self.campaign).quick
+        return (MAX_ANSWERS_LEFT_AT_SWITCH if is_quick else MAX_ANSWERS_LEFT_AT_SLOW_SWITCH) << self.failed_attempts
 
     @property
     def lock_timeout_parameters(self) -> dict[str, int]:
-        """How long it may wait for a lock, as a parameter."""
+        """Parameters of `SET_LOCK_TIMEOUT` for this attempt."""
         return {"milliseconds": min(MIN_SWITCH_WAIT_MS << self.failed_attempts, MAX_SWITCH_WAIT_MS)}
 
 
 def next_revision_of(campaign: Any) -> Revision:
-    """The revision after the present one, by the criterion that the campaign is read by."""
+    """Return the revision after the present one, by the criterion that `campaign` is a view of."""
     return Revision(campaign.id, campaign.revision + 1, criterion_number(campaign))
 
 
@@ -157,12 +160,25 @@ async def record_decision(
     actor: str,
     now: datetime,
 ) -> int:
-    """Note a decision about all answers of an annotator, by their row's id, or about one response, by its number; the
-    number of the decision. Posteriors follow with `revise`.
+    """Store a decision about all answers of an annotator or about one response, and return its number.
 
-    exclude: it counts no more. withdraw: the annotator took it back. include: it counts again. Whoever is left out is
-    still asked: whether they are is not for the record to say.
-    Raises `Conflict` (`not_launched`) and `NotFound` (`annotator_not_found`, `response_not_found`).
+    The posteriors follow with `revise_posteriors`. Excluded annotators may still receive HITs; blocking them is a
+    separate decision.
+
+    Args:
+        connection: A connection in a transaction.
+        campaign: The campaign's row.
+        kind: exclude: it no longer counts. withdraw: the annotator took it back. include: it counts again.
+        target: The kind of thing that `number` identifies.
+        number: Row id of the annotator, or number of the response.
+        reason: Why, in words.
+        actor: Name of the person who decided.
+        now: The present time.
+
+    Raises:
+        Conflict: `not_launched`.
+        NotFound: `annotator_not_found` or `response_not_found`.
+
     """
     status = (await connection.execute(LOCK_CAMPAIGN_FOR_DECISION, {"campaign": campaign.id})).scalar_one()
     if status == "draft":
@@ -176,12 +192,11 @@ async def record_decision(
 
 
 async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
-    """Make a revision that knows all decisions, if the present one does not, and make it the present one.
+    """Switch to a new revision that includes all decisions, if the present one misses any.
 
-    `now` is noted as the time if it finishes the campaign. Interrupted at any point, it leaves the present revision as
-    it is, and can be called again. It takes one connection, and waits for others that are being made.
-
-    Raises what `replay.applied` and `apart` raise.
+    `now` is stored as the time of the finish if the revision finishes the campaign. If interrupted at any point, the
+    present revision stays as it is, and the call can be repeated. It takes one connection, and waits for other
+    revisions of this process. Raises as `replay_responses` and `run_in_process` do.
     """
     _, needs_process = await pending_revision_work(engine, campaign_id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
@@ -194,7 +209,7 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
 
 
 async def pending_revision_work(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
-    """Whether there are decisions that the present revision does not know, and whether a replay takes long."""
+    """Return whether the present revision misses a decision, and whether a replay needs a process of its own."""
     async with engine.connect() as connection:
         row = (
             await connection.execute(
@@ -207,7 +222,7 @@ async def pending_revision_work(engine: AsyncEngine, campaign_id: int) -> tuple[
 
 
 async def make_revision_at_url(url: str, campaign_id: int, now: datetime) -> None:
-    """`make`, in a process that has no engine."""
+    """Run `make_revision` in a process that has no engine."""
     engine = create_engine(url, pool_size=1)
     try:
         await make_revision(engine, campaign_id, now=now)
@@ -216,14 +231,15 @@ async def make_revision_at_url(url: str, campaign_id: int, now: datetime) -> Non
 
 
 async def replay_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
-    """Make a revision from the same answers and decisions, such as after the arithmetic has changed, beside the work
-    of annotators and however long it takes.
+    """Make a revision from the same answers and decisions, for example after a change of the arithmetic.
+
+    Annotation continues meanwhile, however long it takes.
     """
     await make_revision(engine, campaign_id, now=now, even_if_current=True)
 
 
 async def make_revision(engine: AsyncEngine, campaign_id: int, *, now: datetime, even_if_current: bool = False) -> None:
-    """The revision, however long it takes. unchanged: also if no decision asks for it."""
+    """Make a revision in this process and switch to it. With `even_if_current`, do so without a new decision, too."""
     async with hold_revision_lock(engine, campaign_id) as connection:
         draft = await create_draft(connection, campaign_id, even_if_current=even_if_current)
         if draft is None:
@@ -232,16 +248,15 @@ async def make_revision(engine: AsyncEngine, campaign_id: int, *, now: datetime,
             pass
         async with connection.begin():
             await finish_if_complete(connection, campaign_id, now=now)
-        while not await try_with_lock_timeout(
-            wait_for_writers_to_end(connection, draft), draft
-        ):  # who still waits for the old one
+        # Writers that began before the switch still use the rows of the old revision.
+        while not await try_with_lock_timeout(wait_for_writers_to_end(connection, draft), draft):
             pass
         async with connection.begin():
             await delete_other_revisions(connection, draft.revision)
 
 
 async def try_to_switch(connection: AsyncConnection, draft: RevisionDraft) -> bool:
-    """Catch up, then make the draft the present revision, if those who are storing let it come to that."""
+    """Catch up, then try to make the draft the present revision; return whether it is."""
     answers_left = await catch_up(connection, draft)
     while answers_left > draft.max_answers_left:
         before, answers_left = answers_left, await catch_up(connection, draft)
@@ -250,7 +265,7 @@ async def try_to_switch(connection: AsyncConnection, draft: RevisionDraft) -> bo
 
 
 async def wait_for_writers_to_end(connection: AsyncConnection, draft: RevisionDraft) -> bool:
-    """Whether everybody who was storing has ended."""
+    """Wait until all transactions that were storing have ended, and return True."""
     async with connection.begin():
         await connection.execute(SET_LOCK_TIMEOUT, draft.lock_timeout_parameters)
         await connection.execute(law_storage.TAKE_STORE_LOCK, draft.revision.sql_parameters)
@@ -258,7 +273,7 @@ async def wait_for_writers_to_end(connection: AsyncConnection, draft: RevisionDr
 
 
 async def try_with_lock_timeout(locking_work: Awaitable[bool], draft: RevisionDraft) -> bool:
-    """What it gives; False, after a pause, if others held what it waits for too long."""
+    """Return the result of the work, or False, after a pause, if it waited too long for a lock."""
     try:
         return await locking_work
     except DBAPIError as trouble:
@@ -270,19 +285,20 @@ async def try_with_lock_timeout(locking_work: Awaitable[bool], draft: RevisionDr
 
 
 async def lock_revisions(connection: AsyncConnection, campaign_id: int) -> None:
-    """Until the transaction ends, nobody else makes a revision of a campaign."""
+    """Let no other transaction make a revision of a campaign until this one ends."""
     await connection.execute(LOCK_REVISIONS_OF_TRANSACTION, {"campaign": campaign_id})
 
 
 async def block_writers(connection: AsyncConnection, campaign_id: int) -> None:
-    """Until the transaction ends, nobody else stores an answer, leases a HIT or makes a revision of a campaign."""
+    """Let no other transaction store answers, lease HITs or make a revision of a campaign until this one ends."""
     for statement in (LOCK_REVISIONS_OF_TRANSACTION, law_storage.TAKE_STORE_LOCK, LOCK_CAMPAIGN_EXCLUSIVELY):
         await connection.execute(statement, {"campaign": campaign_id})
 
 
 async def rebuild_present_revision(connection: AsyncConnection, campaign_id: int) -> None:
-    """Make a revision from the same answers for a campaign that has other items now, and make it the present one: so
-    everybody who keeps something of the one before learns of it. Whoever calls this has kept the others out.
+    """Switch to a new revision from the same answers, for a campaign whose items have changed.
+
+    All caches of the old revision become stale. The caller must hold `block_writers`.
     """
     campaign = (await connection.execute(FIND_CAMPAIGN_TO_REVISE, {"campaign": campaign_id})).one()
     views = criterion_views(campaign)
@@ -297,14 +313,15 @@ async def rebuild_present_revision(connection: AsyncConnection, campaign_id: int
 async def store_replayed_revision(
     connection: AsyncConnection, criterion_views: Sequence[Any], replays: Sequence[tuple[LawBeliefs, NumberColumn, int]]
 ) -> None:
-    """Store what `applied` gave by each criterion as the next revision."""
+    """Store the results of `replay_responses` by each criterion as the next revision."""
     for view, (beliefs, judgments, _) in zip(criterion_views, replays, strict=True):
         await store_revision(connection, next_revision_of(view), law_of(view), beliefs, judgments)
 
 
 async def find_campaigns_due_for_revision(engine: AsyncEngine, *, before: datetime | None = None) -> Sequence[int]:
-    """Campaigns with decisions that their present revision does not know, as a server that was killed leaves them;
-    before: only of those that were made until then.
+    """Return campaigns whose present revision misses a decision, for example because a server was killed.
+
+    With `before`, only decisions made until then are considered.
     """
     async with engine.connect() as connection:
         return (await connection.execute(FIND_CAMPAIGNS_DUE_FOR_REVISION, {"before": before})).scalars().all()
@@ -312,8 +329,9 @@ async def find_campaigns_due_for_revision(engine: AsyncEngine, *, before: dateti
 
 @asynccontextmanager
 async def hold_revision_lock(engine: AsyncEngine, campaign_id: int) -> AsyncIterator[AsyncConnection]:
-    """One revision of a campaign at a time, in all processes: a connection that holds a lock, and breaks to let go of
-    it, whatever has happened.
+    """Hold the lock by which all processes together make one revision of a campaign at a time.
+
+    The yielded connection holds the lock. It is closed at the end, which releases the lock whatever has happened.
     """
     async with engine.connect() as connection:
         try:
@@ -325,8 +343,9 @@ async def hold_revision_lock(engine: AsyncEngine, campaign_id: int) -> AsyncIter
 
 
 async def create_draft(connection: AsyncConnection, campaign_id: int, *, even_if_current: bool) -> RevisionDraft | None:
-    """The next revision as of now, stored beside the present one; None if that knows all decisions, unless it is to be
-    made with them `unchanged`.
+    """Store the next revision as of now, next to the present one, and return its draft.
+
+    Return None if the present revision includes all decisions, unless `even_if_current`.
     """
     await connection.execution_options(isolation_level="REPEATABLE READ")
     async with connection.begin():
@@ -349,7 +368,7 @@ async def create_draft(connection: AsyncConnection, campaign_id: int, *, even_if
 
 
 async def catch_up(connection: AsyncConnection, draft: RevisionDraft) -> int:
-    """How many answers were written since the last look; the draft has them now."""
+    """Add the answers written since the draft's watermark, and return how many they are."""
     async with connection.begin():
         now, answers = await load_answers_missing_in_draft(connection, draft)
         await apply_answers_to_draft(connection, draft, answers)
@@ -362,8 +381,7 @@ async def apply_answers_to_draft(
 ) -> None:
     """Apply answers, by each criterion, to the draft's posteriors.
 
-    Of answers that share an item, none is written before the one with the lower number is; of others it does not matter
-    which is applied first.
+    If answers share an item, the one with the lower number was written first; the order of others does not matter.
     """
     for view, criterion_answers in zip(criterion_views(draft.campaign), answers, strict=True):
         await apply_answers_to_posteriors(
@@ -383,9 +401,7 @@ async def apply_answers_to_draft(
 async def load_answers_missing_in_draft(
     connection: AsyncConnection, draft: RevisionDraft
 ) -> tuple[Watermark, list[list[Response]]]:
-    """The answers that count and that the draft does not know, by each criterion, and up to where it knows them all
-    with these.
-    """
+    """Return the answers that the draft misses, by each criterion, and the watermark that it reaches with them."""
     since, decided = draft.watermark, draft.decided
     watermark, first_criterion_answers = await responses.load_new_responses(
         connection, draft.campaign.id, since, decided=decided
@@ -407,8 +423,9 @@ async def load_answers_missing_in_draft(
 
 
 async def switch_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> bool:
-    """Make the draft the present revision, with the answers that came to the last; not if these are many, since nobody
-    can store one meanwhile.
+    """Apply the last answers and make the draft the present revision; return whether it is.
+
+    If too many answers are left, give up: no annotator can store an answer meanwhile.
     """
     parameters = draft.revision.sql_parameters
     async with connection.begin():
@@ -422,12 +439,12 @@ async def switch_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> 
         await apply_answers_to_draft(connection, draft, answers)
         if (await connection.execute(SWITCH_REVISION, {**parameters, "decided": draft.decided})).rowcount != 1:
             raise RuntimeError(
-                f"somebody else has made revision {draft.revision.revision} of campaign {draft.revision.campaign}"
+                f"another process has made revision {draft.revision.revision} of campaign {draft.revision.campaign}"
             )
     return True
 
 
 async def delete_other_revisions(connection: AsyncConnection, present: Revision) -> None:
-    """Let go of all revisions but the present one: of earlier ones, and of what an interrupted attempt left."""
+    """Delete all revisions but the present one: earlier ones, and those of interrupted attempts."""
     for statement in DELETE_OTHER_REVISIONS:
         await connection.execute(statement, present.sql_parameters)

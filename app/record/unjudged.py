@@ -1,8 +1,9 @@
-"""Items that annotators could not judge: how many different people said so of each. Of so many, it leaves the pool.
-An output of a system that cannot be judged says nothing of the system, so systems stay.
+"""Counts of annotators who could not judge an item. An item with too many leaves the pool.
 
-Like a posterior, the number follows from the record: those whose answers do not count say nothing. An answer adds to
-it; whoever makes a revision or verifies one counts anew.
+An unjudgeable output gives no evidence about its system, so systems stay in the pool.
+
+Like a posterior, the count follows from the record, and answers that do not count are left out. An answer adds to it;
+a new revision and a verification count again from the start.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +18,7 @@ from app.record.law_storage import Revision
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.record.responses import COUNTING_RESPONSES_CONDITION, counting_responses_condition
 
-# One more person for each of :items, except where the same one has said so before.
+# Add one annotator to each of :items, unless this annotator has marked the item before.
 ADD_UNJUDGED = text(f"""
     UPDATE posteriors p SET unjudged = p.unjudged + 1
     WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:items AS int[])) AND NOT EXISTS (
@@ -28,13 +29,13 @@ ADD_UNJUDGED = text(f"""
     RETURNING p.unjudged
 """)  # noqa: S608  (made of constants)
 
-# What is said of an output tells nothing of its system, so those of segments are left out.
+# Answers about segments are left out: an unjudgeable output gives no evidence about its system.
 UNJUDGED_SOURCE = f"""
     FROM responses, jsonb_each_text(extra -> '{UNJUDGED_KEY}') AS said (item, reason)
     WHERE campaign_id = :campaign AND extra ? '{UNJUDGED_KEY}' AND segment IS NULL"""
 COUNT_UNJUDGED_SQL = f"""
-    SELECT CAST(said.item AS int) AS item, CAST(count(DISTINCT annotator_id) AS int) AS people {UNJUDGED_SOURCE} AND {COUNTING_RESPONSES_CONDITION}
-    GROUP BY 1
+    SELECT CAST(said.item AS int) AS item, CAST(count(DISTINCT annotator_id) AS int) AS people {UNJUDGED_SOURCE}
+    AND {COUNTING_RESPONSES_CONDITION} GROUP BY 1
 """
 
 COUNT_UNJUDGED = text(COUNT_UNJUDGED_SQL)
@@ -54,37 +55,38 @@ SET_UNJUDGED_SQL = """
 RECOUNT_UNJUDGED = text(SET_UNJUDGED_SQL.format(said=f"({COUNT_UNJUDGED_SQL})"))
 SET_UNJUDGED = text(SET_UNJUDGED_SQL.format(said="unnest(CAST(:items AS int[]), CAST(:people AS int[]))"))
 
-# Why, too: of each item and reason how many different people gave it.
+# Number of annotators by item and reason.
 COUNT_UNJUDGED_REASONS = text(f"""
-    SELECT CAST(said.item AS int) AS item, said.reason, count(DISTINCT annotator_id) AS people {UNJUDGED_SOURCE} AND {COUNTING_RESPONSES_CONDITION}
-    GROUP BY 1, 2 ORDER BY 3 DESC, 2
+    SELECT CAST(said.item AS int) AS item, said.reason, count(DISTINCT annotator_id) AS people {UNJUDGED_SOURCE}
+    AND {COUNTING_RESPONSES_CONDITION} GROUP BY 1, 2 ORDER BY 3 DESC, 2
 """)
 
 
 class UnjudgedRow(Record):
-    """How many people could not judge an item."""
+    """Number of annotators who could not judge an item."""
 
     unjudged: int
 
 
 async def add_unjudged(connection: Driver, campaign: int, annotator: int, seq: int, items: list[int]) -> int:
-    """Count an answer that was stored, and counts; the most people that any of its items has now.
+    """Add a stored answer that counts, and return the highest number of annotators that any of its items has now.
 
-    The items' posteriors are locked.
+    The caller has locked the items' posteriors.
     """
     parameters = {"campaign": campaign, "annotator": annotator, "seq": seq, "items": items}
     return max((row.unjudged for row in await fetch_rows(connection, ADD_UNJUDGED, parameters, UnjudgedRow)), default=0)
 
 
 async def count_unjudged(connection: AsyncConnection, campaign: Row[Any]) -> dict[int, int]:
-    """By item, how many people could not judge it, by the present revision."""
+    """Return the number of annotators who could not judge each item, by item, in the present revision."""
     rows = await connection.execute(COUNT_UNJUDGED, {"campaign": campaign.id})
     return {row.item: row.people for row in rows}
 
 
 async def count_unjudged_reasons(connection: AsyncConnection, campaign_id: int) -> dict[int, dict[str, int]]:
-    """By item, why people could not judge it, by the present revision: how many gave each reason, the most frequent
-    first; the empty reason where none was asked for.
+    """Return the reasons why annotators could not judge each item, with their counts, in the present revision.
+
+    The most frequent reason is first. The reason is empty if the campaign asks for none.
     """
     counts_by_item: dict[int, dict[str, int]] = {}
     for row in await connection.execute(COUNT_UNJUDGED_REASONS, {"campaign": campaign_id}):
@@ -93,14 +95,22 @@ async def count_unjudged_reasons(connection: AsyncConnection, campaign_id: int) 
 
 
 async def recount_unjudged(connection: AsyncConnection, revision: Revision, *, items: Sequence[int]) -> None:
-    """Set it for these items, whose posteriors in the present revision are locked."""
+    """Count again for these items, whose posteriors in the present revision the caller has locked."""
     await connection.execute(RECOUNT_UNJUDGED, {**revision.sql_parameters, "items": items})
 
 
 async def load_unjudged_by(
     connection: AsyncConnection, campaign: Row[Any], *, decided: int, seqs: Sequence[int] | None = None
 ) -> dict[int, set[int]]:
-    """By item, who could not judge it, by the decisions up to this number. seqs: in the answers of these numbers."""
+    """Return the annotators who could not judge each item, by item.
+
+    Args:
+        connection: A connection in a transaction.
+        campaign: The campaign's row.
+        decided: Number of the last decision to apply.
+        seqs: Only answers with these numbers; None for all.
+
+    """
     if not campaign.cannot_be_judged:
         return {}
     rows = await connection.execute(FIND_UNJUDGED_BY, {"campaign": campaign.id, "decided": decided, "seqs": seqs})
@@ -110,9 +120,9 @@ async def load_unjudged_by(
 async def set_unjudged(
     connection: AsyncConnection, revision: Revision, annotators_by_item: Mapping[int, Collection[int]]
 ) -> None:
-    """Set it for these items of a revision that nobody else writes, to as many people."""
+    """Set the counts of these items in a revision that no other transaction writes."""
     if annotators_by_item:
-        counts = [len(those) for those in annotators_by_item.values()]
+        counts = [len(annotators) for annotators in annotators_by_item.values()]
         await connection.execute(
             SET_UNJUDGED, {**revision.sql_parameters, "items": [*annotators_by_item], "people": counts}
         )

@@ -67,7 +67,7 @@ async def test_many_clients_give_every_other_item_what_it_wants_and_no_more(data
         assert set(await values(engines[0], "SELECT cardinality(items), 3 = ANY(items) FROM responses")) == {(2, True)}
         assert 25 < await value(engines[0], "SELECT count(*) FROM responses WHERE items[1] = 3") < 70  # a random side
         assert await value(engines[0], "SELECT status FROM campaigns") == "finished"
-        assert (await verified(engines[0], campaign)).clean
+        assert (await verified(engines[0], campaign)).is_clean
     finally:
         for engine in engines:
             await engine.dispose()

@@ -10,15 +10,15 @@ from babel.messages.pofile import write_po
 from app.http.languages import catalogue
 
 ROOT = Path(__file__).parents[2]
-EXTRACTOR = "app.http.languages.templates:extract"
+EXTRACTOR = "app.http.languages.templates:extract_template_messages"
 PLACES = (  # of a folder, which files are read, how, and the functions whose argument is a message
     (
         "templates",
-        [("admin/**", "ignore"), ("**.html", "app.http.languages.templates:extract")],
+        [("admin/**", "ignore"), ("**.html", "app.http.languages.templates:extract_template_messages")],
         {"gettext": None, "ngettext": (1, 2)},
     ),
     ("static", [("vendor/**", "ignore"), ("**.js", "javascript")], {"words": None}),
-    ("app", [("**.py", "python")], {"mark": None, "Message": None}),
+    ("app", [("**.py", "python")], {"mark_message": None, "Message": None}),
 )
 HEADER = "# What annotators' pages say; `make words` adds what is new.\n"
 

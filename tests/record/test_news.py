@@ -132,4 +132,4 @@ async def test_of_another_revision_all_is_new(engine):
             connection, campaign, "exclude", "annotator", someone, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    assert (await looked(engine, campaign, before)).since is None
+    assert (await looked(engine, campaign, before)).previous is None
