@@ -39,7 +39,7 @@ from app.record.responses import Response
 
 DecisionKind = Literal["exclude", "include", "withdraw"]
 
-# Answers that the switch may still have to apply, while no other can be stored. A quick law takes microseconds for each.
+# Answers that the switch may still have to apply, while no other can be stored. A quick law takes microseconds each.
 MAX_ANSWERS_LEFT_AT_SWITCH, MAX_ANSWERS_LEFT_AT_SLOW_SWITCH = 20, 3
 # Replaying this many answers takes about as long as starting another process.
 MIN_ANSWERS_FOR_PROCESS, MIN_ANSWERS_FOR_PROCESS_BY_SLOW_LAW = 2_000, 200

@@ -50,7 +50,7 @@ async def test_a_made_up_crowd_answers_by_every_criterion(engine):
     assert (np.abs(correlations) < 0.9).all()
     assert correlations.max() > 0.1
     async with engine.begin() as connection:
-        assert (await verify_by_replay(connection, campaign)).clean
+        assert (await verify_by_replay(connection, campaign)).is_clean
 
 
 async def test_the_same_seed_gives_the_same_answers(engine):
