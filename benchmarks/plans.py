@@ -153,7 +153,8 @@ def main() -> None:
     campaigns = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     rows = rows_of(sys.argv[2] if len(sys.argv) > 2 else None)
     print(
-        f"{campaigns} campaigns each, {DEFAULT_PLAN_RUNS} runs a plan, up to {MAX_NEW_JUDGMENTS_PER_ITEM} judgments an item\n"
+        f"{campaigns} campaigns each, {DEFAULT_PLAN_RUNS} runs a plan, "
+        f"up to {MAX_NEW_JUDGMENTS_PER_ITEM} judgments an item\n"
     )
     print("| law | at random | judgments before | goal | within | below | above | needed an item | plan / needed |")
     print("|---|---|---|---|---|---|---|---|---|")

@@ -204,7 +204,8 @@ def split_submission(submission: Submission, campaign: Any) -> list[Answer | For
         )
     if missing := [name for name in names if name not in by_name]:
         raise Invalid(
-            f"This campaign asks by {join_names(names)}, and nothing is said by {join_names(missing)}. Nothing was stored.",
+            f"This campaign asks by {join_names(names)}, and there is no answer by {join_names(missing)}. "
+            "Nothing was stored.",
             code="criteria_missing",
             criteria=shorten_names(missing),
         )

@@ -157,8 +157,8 @@ POINTS_UNIT = Unit(
     "score, points",
     "points",
     "density per point",
-    typical_interval_text="Judging by how far annotators differ, the mean score that all annotators would give to such an item lies "
-    "within so many points of the mean so far, up or down, for 95 of 100 items.",
+    typical_interval_text="Judging by how far annotators differ, the mean score that all annotators would give to such "
+    "an item lies within so many points of the mean so far, up or down, for 95 of 100 items.",
 )
 RATIO_UNIT = RatioUnit(
     "Ratio",
@@ -197,6 +197,6 @@ def order_unit(law: Law) -> Unit:
         f"{law.short_title} score, from the order alone",
         "",
         "density",
-        scale_text="This scale is the law’s own, and items begin at its 50: distances and intervals on it say something, "
-        "and the numbers by themselves do not.",
+        scale_text="This scale is the law’s own, and items begin at its 50: distances and intervals on it say "
+        "something, and the numbers by themselves do not.",
     )

@@ -65,8 +65,9 @@ def fit(
 
 def _alpha_meaning(metric: MeasurementLevel) -> str:
     return (
-        f"How far annotators agree beyond chance, where 0 is chance and 1 is complete ({_DISTANCE_MEANINGS[metric]}). It is low "
-        "where nearly all judgments are alike even if annotators are good, and high where they share a mistake: it "
+        "How far annotators agree beyond chance, where 0 is chance and 1 is complete "
+        f"({_DISTANCE_MEANINGS[metric]}). It is low where nearly all judgments are alike even if annotators are "
+        "good, and high where they share a mistake: it "
         "measures whether other annotators would say the same, not whether that is right."
     )
 

@@ -76,7 +76,8 @@ def correlate_with_intervals(
                 )
                 notes.append(Note("figure_without_interval", sentence))
             elif interval.usable_draws < draws:
-                sentence = f"{draws - interval.usable_draws:,} of {draws:,} draws of the items have no {STATISTIC_NAMES[name]}."
+                missing = draws - interval.usable_draws
+                sentence = f"{missing:,} of {draws:,} draws of the items have no {STATISTIC_NAMES[name]}."
                 notes.append(Note("draws_without_figure", sentence))
     return ScoreComparison(n=correlations.n, **estimates, notes=tuple(dict.fromkeys(notes)))
 

@@ -75,8 +75,8 @@ def restart_notes(
     elif higher_count:
         sentence = (
             f"{higher_count:,} of {restart_count:,} random starts ended higher than the start asked for, the best by "
-            f"{best_climb.trace[-1] - first_climb.trace[-1]:.2f} of log-likelihood. It is the one reported; look whether its "
-            "classes still mean what the labels say."
+            f"{best_climb.trace[-1] - first_climb.trace[-1]:.2f} of log-likelihood. It is the one reported; look "
+            "whether its classes still mean what the labels say."
         )
         notes.append(Note("higher_start", sentence))
     return notes
@@ -102,9 +102,9 @@ def _annotator_group_notes(group_of_annotator: Integers, active_annotators: Inte
     ]
     end = "; ..." if len(numbers) > MAX_LISTED_MENTIONS else "."
     sentence = (
-        f"The annotators fall into {len(numbers):,} groups that share no item: {mention_placeholders(len(members))}{end} What their "
-        "classes are is settled in each group alone, so accuracies of different groups compare only if the prevalence "
-        "is the same."
+        f"The annotators fall into {len(numbers):,} groups that share no item: "
+        f"{mention_placeholders(len(members))}{end} What their classes are is settled in each "
+        "group alone, so accuracies of different groups compare only if the prevalence is the same."
     )
     return [Note("groups_of_annotators", sentence, *members)]
 

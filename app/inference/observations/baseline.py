@@ -157,8 +157,8 @@ def refuse_uninformative_outcomes(outcomes: Integers) -> None:
     if (outcomes == outcomes[0]).all():
         shared_outcome = {1: "prefer the system", 0: "are ties", -1: "prefer the baseline"}[int(outcomes[0])]
         raise Inestimable(
-            f"All {len(outcomes):,} judgments {shared_outcome}, so they tell neither systems nor judges nor segments apart."
-            " Compare with another baseline.",
+            f"All {len(outcomes):,} judgments {shared_outcome}, so they tell neither systems nor judges nor segments "
+            "apart. Compare with another baseline.",
             code="one_outcome",
         )
 
@@ -202,7 +202,8 @@ def _disconnected_system_notes(judgments: BaselineJudgments) -> list[Note]:
     ]
     ending = "; ..." if groups > 5 else ""
     sentence = (
-        f"The systems fall into {groups} groups that share no segment: {mention_placeholders(len(members))}{ending}. Scores of "
-        "different groups are comparable only if their segments are equally difficult."
+        f"The systems fall into {groups} groups that share no segment: "
+        f"{mention_placeholders(len(members))}{ending}. Scores of different groups are comparable only if "
+        "their segments are equally difficult."
     )
     return [Note("groups_of_systems", sentence, *members)]

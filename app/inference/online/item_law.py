@@ -42,7 +42,10 @@ class ItemLaw(Law):
         return (values >= 0.0) & (values <= 1.0)
 
     def initial_beliefs(
-        self, priors: Sequence[npt.ArrayLike], parameters: LawParameters, law_state: LawState | None = None
+        self,
+        priors: Sequence[npt.ArrayLike],
+        parameters: LawParameters,
+        law_state: LawState | None = None,  # noqa: ARG002  (such laws keep nothing else)
     ) -> "ItemLawBeliefs":
         """Nothing is kept of a campaign but its posteriors."""
         return ItemLawBeliefs(self, validate_priors(self, priors), parameters)

@@ -299,7 +299,9 @@ class Law(ABC):
         return self
 
     def describe_annotators(
-        self, annotator_states: Mapping[int, StateFloats], campaign_state: StateFloats
+        self,
+        annotator_states: Mapping[int, StateFloats],  # noqa: ARG002  (some laws read it)
+        campaign_state: StateFloats,  # noqa: ARG002  (some laws read it)
     ) -> dict[int, AnnotatorDescription]:
         """What the law has learned of each annotator, by number; nothing by most laws.
 

@@ -68,8 +68,9 @@ def _missing_pairs_note(comparisons: PairOutcomeCounts, compared_items: Integers
     compared_pairs = set(zip(comparisons.low.tolist(), comparisons.high.tolist(), strict=True))
     items = compared_items.tolist()
     low, high = next(pair for pair in combinations(items, 2) if pair not in compared_pairs)
+    n_pairs = len(items) * (len(items) - 1) // 2
     sentence = (
-        f"There is no scale: {len(compared_pairs):,} of {len(items) * (len(items) - 1) // 2:,} pairs of items were compared; "
+        f"There is no scale: {len(compared_pairs):,} of {n_pairs:,} pairs of items were compared; "
         "every pair would have to be. Not compared, for example: {0}."
     )
     return Note("pairs_missing", sentence, make_mention("item", [low, high]))

@@ -116,8 +116,8 @@ def _transitivity_notes(triad_counts: Integers, annotator_numbers: Integers) -> 
     without_triad = int((triad_counts[0, annotator_numbers] == 0).sum())
     if without_triad:
         sentence = (
-            f"{without_triad} of {annotator_numbers.size} annotators have no triad whose pairs they judged in three different HITs, "
-            "and so no kappa."
+            f"{without_triad} of {annotator_numbers.size} annotators have no triad whose pairs they judged in three "
+            "different HITs, and so no kappa."
         )
         notes.append(Note("no_triad", sentence))
     if not triad_counts[2].any():

@@ -170,8 +170,8 @@ def _convergence_notes(fixed_point: FixedPoint, tolerance: float) -> tuple[Note,
     if fixed_point.residual <= tolerance:
         return ()
     sentence = (
-        f"What is believed of annotators had not settled after {fixed_point.rounds:,} rounds: one more would still have "
-        f"changed something by {fixed_point.residual:.1%} of itself. Shown is what came nearest; do not rely on small "
+        f"What is believed of annotators had not settled after {fixed_point.rounds:,} rounds: one more would still "
+        f"have changed something by {fixed_point.residual:.1%} of itself. Shown is what came nearest; do not rely on small "
         "differences."
     )
     return (Note("not_settled", sentence),)
@@ -191,21 +191,22 @@ def _annotator_aware_notes(is_judged: Mask, evidence: Array, is_compared: Mask, 
         notes.append(Note("nobody_to_compare", sentence))
     elif uncompared := int(np.count_nonzero(has_judgments & ~is_compared)):
         sentence = (
-            f"{uncompared:,} of {np.count_nonzero(has_judgments):,} annotators judged fewer than {MIN_EVIDENCE_JUDGMENTS} items "
-            "that others have judged too, so nothing is said of them; they are taken for what most annotators are."
+            f"{uncompared:,} of {np.count_nonzero(has_judgments):,} annotators judged fewer than "
+            f"{MIN_EVIDENCE_JUDGMENTS} items that others have judged too, so nothing is said of them; they are taken "
+            "for what most annotators are."
         )
         notes.append(Note("taken_for_most", sentence))
     if crowd.trust == 0.0:
         sentence = (
-            f"{FIT_PHRASE} there is no sure sign that annotators agree better when the others are weighted and corrected than "
-            "when they are averaged, so it takes plain means, and every judgment counts the same in it. "
+            f"{FIT_PHRASE} there is no sure sign that annotators agree better when the others are weighted and "
+            "corrected than when they are averaged, so it takes plain means, and every judgment counts the same in it. "
             f"{OTHER_FIT_SENTENCE}"
         )
         notes.append(Note("plain_means", sentence))
     else:
         sentence = (
-            f"{FIT_PHRASE} annotators agree better when the others are weighted and corrected than when they are averaged. So "
-            f"far as that is sure, it uses {crowd.trust:.0%} of the weights and biases learned, and "
+            f"{FIT_PHRASE} annotators agree better when the others are weighted and corrected than when they are "
+            f"averaged. So far as that is sure, it uses {crowd.trust:.0%} of the weights and biases learned, and "
             f"{crowd.trust * crowd.scale_trust:.0%} of the widths. {OTHER_FIT_SENTENCE}"
         )
         notes.append(Note("weighted_and_corrected", sentence))

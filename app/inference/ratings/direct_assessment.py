@@ -239,7 +239,8 @@ def _assessment_notes(tally: Tally, means: ModeratedMeans) -> tuple[Note, ...]:
         )
         notes.append(Note("one_judgment", sentence))
     if judged_again:
-        sentence = f"{_count_items_text(judged_again, 'was', 'were')} judged again by the same annotator, which narrows no interval."
+        subject = _count_items_text(judged_again, "was", "were")
+        sentence = f"{subject} judged again by the same annotator, which narrows no interval."
         notes.append(Note("judged_again", sentence))
     return tuple(notes)
 
