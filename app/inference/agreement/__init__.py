@@ -1,1 +1,1 @@
-"""How far annotators agree with each other, and with themselves."""
+"""Measures of how far annotators agree with each other, and with themselves."""

@@ -1,4 +1,4 @@
-"""What every measure of agreement gives, and how its value gets an interval.
+"""The result type of every measure of agreement, and its bootstrap interval.
 
 Agreement is neither needed nor enough for correct labels (Passonneau & Carpenter 2014, "The Benefits of a Model of
 Annotation", section 2.1): annotators who share a mistake agree, and labels of annotators who often disagree can add up
@@ -27,11 +27,16 @@ ALL_SAME_MESSAGE = (
 class Agreement:
     """A measure of agreement.
 
-    value: at most 1, which is complete agreement; 0 is what chance gives, where the measure corrects for chance.
-    low, high: the interval by bootstrap over items; NaN where there is none, which `notes` then say.
-    n_items: items with at least two judgments. n_annotators: who judged them.
-    n_pairs: pairs of judgments of one item that were compared.
-    sentence: what the value can and cannot tell. notes: what was left out, and why.
+    Attributes:
+        value: At most 1, which is complete agreement; 0 is chance, where the measure corrects for chance.
+        low: Lower end of the interval by bootstrap over items, as high; NaN where there is none, which `notes` then
+            say.
+        n_items: Items with at least two judgments.
+        n_annotators: Annotators who judged them.
+        n_pairs: Pairs of judgments of one item that were compared.
+        sentence: What the value can and cannot tell.
+        notes: What was left out, and why.
+
     """
 
     value: float
@@ -59,9 +64,11 @@ def measure_agreement(
     cells_per_draw: int = 0,
     recentre_draws: bool = False,
 ) -> Agreement:
-    """The statistic of the judgments with its interval. Raises `Inestimable(undefined, code)` if it is NaN.
+    """Return the statistic of the judgments with its interval. Raises `Inestimable(undefined_message, code)` if it is
+    NaN.
 
-    n_pairs: of judgments that were compared; default: all of one item. centred: see `bootstrap.interval_of`, `about`.
+    `n_pairs` counts the judgments that were compared; default: all pairs of one item. With `recentre_draws` the draws
+    are shifted to the value, see `bootstrap_interval`, `recentred_on`.
     """
     value = evaluate_statistic(statistic, judgments.n_items)
     if not np.isfinite(value):
@@ -88,7 +95,7 @@ def measure_agreement(
 
 
 def interval_notes(interval: BootstrapInterval, draws: int) -> tuple[Note, ...]:
-    """What is to be said of an interval from so many draws."""
+    """Return notes on an interval from this many draws."""
     if interval.refusal:
         return (Note("no_interval", interval.refusal),)
     if interval.usable_draws < draws:

@@ -1,4 +1,4 @@
-"""Pairs of annotators who judged the same items: who can be compared with whom, and the mean over all of them."""
+"""Pairs of annotators who judged the same items, and means over all such pairs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,15 +15,20 @@ from app.inference.ground.notes import Note
 from app.inference.observations.judgments import Judgments, pairs_within_items
 
 MIN_SHARED_ITEMS = 5
-"""Fewer shared items than this say next to nothing about two annotators."""
+"""Fewest shared items of a pair of annotators: with fewer, a figure says next to nothing about them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedJudgments:
     """E pairs of judgments of one item, by P pairs of annotators who share enough items, sorted by pair of annotators.
 
-    first, second: positions of the two judgments, (E,). items: the item of both, (E,). starts: where each pair of
-    annotators begins, (P,). pair: the pair of annotators of each entry, (E,). n_items: I, how many items there are.
+    Attributes:
+        first: Position of the first of the two judgments, (E,), as second.
+        items: The item of both, (E,).
+        starts: Where each pair of annotators begins, (P,).
+        pair: The pair of annotators of each entry, (E,).
+        n_items: I, the number of items.
+
     """
 
     first: Integers
@@ -35,8 +40,9 @@ class SharedJudgments:
     notes: tuple[Note, ...]
 
     def sum_by_item_and_pair(self, values: npt.ArrayLike = 1.0) -> csr_array:
-        """`of` each entry, (E,), added up by item and pair of annotators, sparse (I, P); weights (D, I) times it are
-        the sums of draws.
+        """Return the sums of `values` of each entry, (E,), by item and pair of annotators, sparse (I, P).
+
+        Weights (D, I) times it are the sums of draws.
         """
         entries = np.broadcast_to(np.asarray(values, dtype=np.float64), self.items.shape)
         return csr_array((entries, (self.items, self.pair)), shape=(self.n_items, len(self.starts)))
@@ -44,13 +50,13 @@ class SharedJudgments:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorPairValues:
-    """A value per draw and pair of annotators, and the number of items it rests on, (D, P) each."""
+    """A value per draw and pair of annotators, and the number of items that it rests on, (D, P) each."""
 
     values: Array
     shared_items: Array
 
     def weighted_mean(self) -> Array:
-        """The mean over the pairs of annotators that have a value, each counting by its shared items, (D,)."""
+        """Mean over the pairs of annotators that have a value, each weighted by its shared items, (D,)."""
         # In one order in memory, for sums round by it.
         values, shared_items = np.ascontiguousarray(self.values), np.ascontiguousarray(self.shared_items)
         defined = np.isfinite(values)
@@ -59,7 +65,9 @@ class AnnotatorPairValues:
 
 
 def find_shared_judgments(judgments: Judgments, least_shared: int) -> SharedJudgments:
-    """Who can be compared with whom. Raises `Inestimable` (`too_few_shared_items`) if nobody can."""
+    """Return the pairs of annotators who can be compared. Raises `Inestimable` (`too_few_shared_items`) if there are
+    none.
+    """
     first, second = pairs_within_items(judgments)
     key = judgments.annotators[first] * judgments.n_annotators + judgments.annotators[second]
     order = np.argsort(key, kind="stable")
@@ -101,9 +109,9 @@ def mean_over_annotator_pairs(
     rng: np.random.Generator,
     cells_per_draw: int,
 ) -> Agreement:
-    """The mean of a value over pairs of annotators; `undefined` says when a pair has none.
+    """Mean of a value over pairs of annotators; `undefined_reason` says when a pair has none.
 
-    Raises `Inestimable` (`all_the_same`) if none has one.
+    Raises `Inestimable` (`all_the_same`) if no pair has a value.
     """
     missing = int(np.isnan(values_per_pair(np.ones((1, judgments.n_items))).values).sum())
     notes = shared.notes

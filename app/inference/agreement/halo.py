@@ -1,15 +1,16 @@
-"""Halo: how far judgments of one criterion are judgments of another (Thorndike 1920, "A constant error in psychological
+"""Halo: how far judgments by one criterion are judgments by another (Thorndike 1920, "A constant error in psychological
 ratings"; Cooper 1981, "Ubiquitous halo").
 
-Items that are good by two criteria make the means of the items correlate, and that is no error. Once each judgment is
-compared with the mean of its own item, the items are taken out. With d the deviation of a judgment from the mean of the
-judgments of the same item by the same criterion,
+Items that are good by two criteria make the means of the items correlate, and that is no error. Comparing each judgment
+with the mean of its own item removes the items. With d the deviation of a judgment from the mean of the judgments of
+the same item by the same criterion,
 
     (1)  halo = sum d d' / sqrt(sum d^2 sum d'^2),
 
 over all judgments of items that have two or more, with d by the one criterion and d' by the other in the same answer.
-Whoever sees two criteria apart errs in each by itself, and (1) is 0; whoever gives one impression twice makes it 1.
-Annotators who are strict by all criteria raise it, too: an impression of the item cannot be told from a habit.
+An annotator who judges two criteria separately errs independently in each, and (1) is 0; an annotator who gives one
+impression twice makes it 1. Annotators who are strict by all criteria raise it, too: an impression of the item cannot
+be told from a habit.
 """
 
 from dataclasses import dataclass
@@ -25,18 +26,23 @@ from app.inference.ground.notes import Note
 from app.inference.ground.validation import check_equal_length, sum_by_number, validate_finite, validate_numbers
 
 STRONG_HALO = 0.5
-"""From here on (1) is worth a warning: at least a quarter of the variance of deviations is shared."""
+"""Smallest value of (1) that deserves a warning: at least a quarter of the variance of deviations is shared."""
 
 MIN_HALO_JUDGMENTS = 30
-"""With fewer it is too uncertain: 95 % of what chance gives for 30 judgments lies within .36 of 0."""
+"""Fewest judgments for a halo: 95 % of what chance gives for 30 judgments lies within .36 of 0."""
 
 _ROUNDING_SHARE = 1e-12  # less variance than this part of the squares is rounding of equal scores
 
 
 @dataclass(frozen=True, slots=True)
 class HaloEstimate:
-    """A correlation with its bootstrap interval over items, NaN where there is none; on how many items and judgments it
-    rests. notes: what is missing, and why.
+    """A correlation with its bootstrap interval over items, NaN where there is none.
+
+    Attributes:
+        items: Number of items that it rests on.
+        judgments: Number of judgments that it rests on.
+        notes: What is missing, and why.
+
     """
 
     value: float
@@ -48,7 +54,9 @@ class HaloEstimate:
 
 
 def is_strong_halo(halo: float, judgment_count: int) -> bool:
-    """Whether (1), resting on so many judgments, is worth a warning: the two criteria were hardly judged apart."""
+    """Return whether (1), resting on this many judgments, deserves a warning: the two criteria were hardly judged
+    apart.
+    """
     return judgment_count >= MIN_HALO_JUDGMENTS and halo >= STRONG_HALO
 
 
@@ -61,10 +69,19 @@ def correlate_item_means(
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> HaloEstimate:
-    """The correlation of the items' means by two criteria.
+    """Correlation of the items' means by two criteria.
 
-    items: (T,) integers from 0; one, other: (T,) finite scores of the same judgments, each criterion on a scale of its
-    own. Raises ValueError for arrays that cannot be.
+    Args:
+        items: (T,) integers from 0.
+        first_scores: (T,) finite scores by the first criterion, on a scale of its own.
+        second_scores: (T,) finite scores of the same judgments by the second criterion.
+        draws: Number of bootstrap draws.
+        level: Level of the interval.
+        rng: Source of the draws.
+
+    Raises:
+        ValueError: The arrays are not as above.
+
     """
     items, first_scores, second_scores = _validate_score_columns(items, first_scores, second_scores)
     judgments = np.bincount(items)
@@ -90,7 +107,11 @@ def measure_halo(
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> HaloEstimate:
-    """(1). items: judgments of the same one differ in nothing but who gave them. Otherwise as `of_means`."""
+    """Halo (1) of two criteria.
+
+    Judgments with the same number in `items` must differ in nothing but their annotator. Otherwise as
+    `correlate_item_means`.
+    """
     items, first_scores, second_scores = _validate_score_columns(items, first_scores, second_scores)
     is_shared = np.bincount(items)[items] > 1
     _, item = np.unique(items[is_shared], return_inverse=True)
@@ -114,7 +135,7 @@ def _validate_score_columns(
 
 
 def _deviations_from_item_means(item: Integers, scores: Array, item_count: int) -> Array:
-    """From the mean of each item; exactly 0 where all of an item are the same but for rounding."""
+    """Return deviations from the mean of each item; exactly 0 where all of an item are equal up to rounding."""
     deviations = scores - (sum_by_number(item, scores, item_count) / np.bincount(item, minlength=item_count))[item]
     varies = sum_by_number(item, deviations**2, item_count) > _ROUNDING_SHARE * sum_by_number(
         item, scores**2, item_count
@@ -143,7 +164,14 @@ def _estimate_correlation(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HaloSums:
-    """What the judgments of N items by K criteria add up to. judgments: (N,); totals: (K, N); products: (K, K)."""
+    """Sums over the judgments of N items by K criteria.
+
+    Attributes:
+        judgments: (N,).
+        totals: (K, N).
+        products: (K, K).
+
+    """
 
     judgments: Integers
     totals: Array
@@ -151,12 +179,14 @@ class HaloSums:
 
     @classmethod
     def empty(cls, n_items: int, n_criteria: int) -> "HaloSums":
-        """Before the first judgment."""
+        """Return the sums before the first judgment."""
         none = np.zeros(n_items, np.intp)
         return cls(none, np.zeros((n_criteria, n_items)), np.zeros((n_criteria, n_criteria)))
 
     def add_judgments(self, items: npt.ArrayLike, scores: npt.ArrayLike) -> "HaloSums":
-        """With these judgments too. items: (T,) from 0 to N - 1; scores: (K, T). It checks nothing."""
+        """Return the sums with these judgments added; items: (T,) from 0 to N - 1; scores: (K, T). It validates
+        nothing.
+        """
         items, scores = np.asarray(items, np.intp), np.asarray(scores, np.float64)
         judgments, totals = self.judgments.copy(), self.totals.copy()
         np.add.at(judgments, items, 1)
@@ -166,17 +196,17 @@ class HaloSums:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes."""
+        """Memory of the sums, in bytes."""
         return self.judgments.nbytes + self.totals.nbytes + self.products.nbytes
 
     @property
     def shared_judgment_count(self) -> int:
-        """How many judgments are of items that have two or more: on so many (1) rests."""
+        """Number of judgments of items that have two or more: (1) rests on these."""
         return int(self.judgments[self.judgments > 1].sum())
 
     @property
     def halo_matrix(self) -> Array:
-        """(1) of each two criteria, (K, K); NaN where one of them does not vary."""
+        """Halo (1) of each two criteria, (K, K); NaN where one of them does not vary."""
         is_judged = self.judgments > 0
         totals = self.totals[:, is_judged]
         deviation_products = self.products - (totals / self.judgments[is_judged]) @ totals.T
@@ -184,7 +214,7 @@ class HaloSums:
 
     @property
     def mean_correlation_matrix(self) -> Array:
-        """The correlation of the items' means by each two criteria, (K, K); NaN where one of them does not vary."""
+        """Correlation of the items' means by each two criteria, (K, K); NaN where one of them does not vary."""
         is_judged = self.judgments > 0
         means = self.totals[:, is_judged] / self.judgments[is_judged]
         centred = means - means.mean(axis=1, keepdims=True) if is_judged.any() else means
@@ -192,6 +222,8 @@ class HaloSums:
 
 
 def _correlation_matrix(products: Array, squares: Array) -> Array:
-    """From products of deviations, (K, K), NaN where there are none but of rounding. squares: of the scores, (K,)."""
+    """Return correlations from products of deviations, (K, K), NaN where only rounding varies; squares: of the scores,
+    (K,).
+    """
     variances = np.where(np.diag(products) > _ROUNDING_SHARE * squares, np.diag(products), 0.0)
     return np.clip(divide_or_nan(products, np.sqrt(np.outer(variances, variances))), -1.0, 1.0)

@@ -1,8 +1,8 @@
 """Intraclass correlation: the share of the variance of scores that lies between items (Shrout & Fleiss 1979).
 
 Missing judgments: variances come from the analysis of variance for unequal numbers, one-way, and from Henderson's
-method 1 (Henderson 1953; Searle, Casella & McCulloch 1992, section 5.3), two-way. Both are unbiased whoever judged
-what, if annotators came to items by chance; both take linear time, and give the figures of Shrout & Fleiss if none is
+method 1 (Henderson 1953; Searle, Casella & McCulloch 1992, section 5.3), two-way. Both are unbiased for any assignment
+of annotators to items that is due to chance; both take linear time, and give the figures of Shrout & Fleiss if none is
 missing.
 """
 
@@ -32,7 +32,7 @@ ICC_CAVEAT = (
 NO_VARIATION_MESSAGE = "All scores are the same, so there are no differences to share out between items and annotators."
 
 VarianceComponents = Callable[[Array], tuple[Array, Array]]
-"""Weights (D, I) -> the variance between items, and what else there is of the variance of a judgment, (D,) each."""
+"""Function of weights (D, I) to the variance between items, and the rest of the variance of a judgment, (D,) each."""
 
 
 def one_way_icc(
@@ -49,10 +49,10 @@ def one_way_icc(
 ) -> Agreement:
     """ICC(1, k) of Shrout & Fleiss 1979, at most 1: each item judged by its own random annotators.
 
-    items, annotators: (T,) integers from 0; scores: (T,) finite numbers. mean_of: k, of how many judgments the mean is
-    to be trusted, at least 1; 1 is a single judgment. The estimate of a variance may be below 0, and so may this.
-    Raises ValueError for arrays that cannot be, `Inestimable` (`one_annotator`, `no_shared_items`, `all_the_same`,
-    `one_item`).
+    `items` and `annotators` are (T,) integers from 0, `scores` (T,) finite numbers. `judgments_per_mean` is k, at least
+    1, the number of judgments in the mean whose reliability is wanted; 1 is a single judgment. The estimate of a
+    variance may be below 0, and so may this. Raises ValueError for invalid arrays, `Inestimable` (`one_annotator`,
+    `no_shared_items`, `all_the_same`, `one_item`).
     """
     judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     return _estimate_icc(
@@ -74,9 +74,9 @@ def two_way_icc(
 ) -> Agreement:
     """ICC(2, k) of Shrout & Fleiss 1979, at most 1: annotators, a random sample, each judge several items.
 
-    Absolute agreement: an annotator who is strict throughout counts against it. As `one_way`, and raises
-    `Inestimable` (`annotators_not_shared`) if no annotator judged two items, so that an annotator's strictness
-    cannot be told from noise.
+    Absolute agreement: an annotator who is strict throughout counts against it. As `one_way_icc`, and raises
+    `Inestimable` (`annotators_not_shared`) if no annotator judged two items, so that an annotator's strictness cannot
+    be told from noise.
     """
     judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     if judgments.n_annotators == len(judgments.items):
@@ -157,13 +157,13 @@ def _two_way_variances(judgments: Judgments) -> VarianceComponents:
 
 
 def _item_sums(judgments: Judgments) -> Array:
-    """Per item: judgments m, sum of scores, sum of their squares, (sum of scores)^2 / m, and m^2, (I, 5)."""
+    """Return per item: judgments m, sum of scores, sum of their squares, (sum of scores)^2 / m, and m^2, (I, 5)."""
     y, m = _subtract_overall_mean(judgments), judgments.per_item
     sums = judgments.sum_by_item(y)
     return np.column_stack([m, sums, judgments.sum_by_item(y * y), sums * sums / m, m * m])
 
 
 def _subtract_overall_mean(judgments: Judgments) -> Array:
-    """Scores less their mean, so that little is lost when sums of squares are subtracted."""
+    """Return scores minus their mean, so that subtracting sums of squares loses little precision."""
     centred: Array = judgments.values - judgments.values.mean()
     return centred

@@ -44,12 +44,12 @@ def fit(
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
-    """Krippendorff's alpha, at most 1; 0 is chance, below 0 annotators disagree by system.
+    """Krippendorff's alpha, at most 1; 0 is chance, below 0 annotators disagree systematically.
 
-    items, annotators: (T,) integers from 0; values: (T,) finite numbers, labels or scores; for `ratio` at least 0.
-    Linear in T in time and memory for `interval`, and for `nominal`; `ordinal` also, but for every draw anew; `ratio`
-    takes the pairs of judgments of one item and the square of the number of different values in time, not memory.
-    Raises ValueError for arrays that cannot be, `Inestimable` (`one_annotator`, `no_shared_items`, `all_the_same`).
+    `items` and `annotators` are (T,) integers from 0; `values` are (T,) finite numbers, labels or scores, at least 0
+    for `ratio`. Linear in T in time and memory for `interval` and `nominal`; `ordinal` too, but again for every draw;
+    `ratio` takes the pairs of judgments of one item and the square of the number of distinct values in time, not
+    memory. Raises ValueError for invalid arrays, `Inestimable` (`one_annotator`, `no_shared_items`, `all_the_same`).
     """
     judgments = shared_judgments(items, annotators, values, n_items=n_items, n_annotators=n_annotators)
     if metric == "ratio" and judgments.values.min() < 0.0:
@@ -101,7 +101,7 @@ def _nominal_alpha(judgments: Judgments) -> WeightedStatistic:
 
 
 def _ordinal_alpha(judgments: Judgments) -> WeightedStatistic:
-    """The distance of two labels is that of their mean ranks, so alpha is that of intervals on ranks."""
+    """Alpha of intervals on ranks: the distance of two labels is that of their mean ranks."""
     counts, _ = _count_item_values(judgments)
     m = judgments.per_item.astype(np.float64)
 
@@ -136,17 +136,17 @@ def _ratio_alpha(judgments: Judgments) -> WeightedStatistic:
 
 
 def _ratio_distance(v: Array, w: Array) -> Array:
-    """The squared distance of a ratio scale, ((v - w) / (v + w))^2; 0 for two zeros."""
+    """Squared distance on a ratio scale, ((v - w) / (v + w))^2; 0 for two zeros."""
     return np.divide(v - w, v + w, out=np.zeros(np.broadcast(v, w).shape), where=v + w > 0.0) ** 2
 
 
 def _count_item_values(judgments: Judgments) -> tuple[csr_array, Array]:
-    """How often each item got each of the V values, sparse (I, V), and the values, sorted, (V,)."""
+    """Return how often each item got each of the V values, sparse (I, V), and the values, sorted, (V,)."""
     values, code = np.unique(judgments.values, return_inverse=True)
     shape = judgments.n_items, len(values)
     return csr_array((np.ones(len(code)), (judgments.items, code)), shape=shape), values
 
 
 def _alpha_from_sums(observed: Array, expected: Array, n: Array) -> Array:
-    """1 - D_o / D_e from the two sums over ordered pairs; NaN where all n values are the same."""
+    """Alpha, 1 - D_o / D_e, from the two sums over ordered pairs; NaN where all n values are the same."""
     return 1.0 - (n - 1.0) * divide_or_nan(observed, expected)

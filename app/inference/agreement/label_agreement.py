@@ -53,11 +53,11 @@ def pairwise_agreement(
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
-    """The share of pairs of judgments of one item that have the same label, in [0, 1]; not corrected for chance.
+    """Share of pairs of judgments of one item that have the same label, in [0, 1]; not corrected for chance.
 
-    items, annotators, labels: (T,) integers from 0, one entry per judgment. (A of Passonneau & Carpenter 2014, section
-    2.1, but over pairs of judgments, so that annotators who share more items count for more.) Raises ValueError for
-    arrays that cannot be, `Inestimable` (`one_annotator`, `no_shared_items`).
+    `items`, `annotators` and `labels` are (T,) integers from 0, one entry per judgment. (A of Passonneau & Carpenter
+    2014, section 2.1, but over pairs of judgments, so that annotators who share more items count for more.) Raises
+    ValueError for invalid arrays, `Inestimable` (`one_annotator`, `no_shared_items`).
     """
     judgments = shared_judgments(
         items, annotators, validate_numbers("labels", labels)[0], n_items=n_items, n_annotators=n_annotators
@@ -86,8 +86,8 @@ def cohens_kappa(
     """Cohen's kappa of two annotators, averaged over all pairs of them, in [-1, 1] (Cohen 1960; the mean: Light 1971).
 
     (A - C) / (1 - C), where C is the agreement of labels drawn from each one's own labels of the shared items. Pairs
-    with fewer than `least_shared` shared items, or where both gave one and the same label throughout, are left out;
-    the others count by the number of items they share. Arrays and errors as for `pairwise`; also `Inestimable`
+    with fewer than `least_shared` shared items, or where both gave the same single label throughout, are left out; the
+    others count by the number of items they share. Arrays and errors as for `pairwise_agreement`; also `Inestimable`
     (`too_few_shared_items`, `all_the_same`). Time and memory grow with the number of pairs of judgments.
     """
     judgments = shared_judgments(
@@ -130,9 +130,9 @@ def fleiss_kappa(
 ) -> Agreement:
     """Fleiss' kappa, at most 1 (Fleiss 1971): agreement by chance is that of two labels drawn from all labels.
 
-    With missing judgments as in Gwet 2014, "Handbook of Inter-Rater Reliability": agreement is the mean over items with
-    two or more judgments, the shares of the labels are means over items with any. Arrays and errors as for `pairwise`;
-    also `Inestimable` (`all_the_same`).
+    Missing judgments as in Gwet 2014, "Handbook of Inter-Rater Reliability": agreement is the mean over items with two
+    or more judgments, the shares of the labels are means over items with any. Arrays and errors as for
+    `pairwise_agreement`; also `Inestimable` (`all_the_same`).
     """
     labels, _ = validate_numbers("labels", labels)
     judgments = shared_judgments(
@@ -156,9 +156,9 @@ def gwets_ac1(
 ) -> Agreement:
     """Gwet's AC1, at most 1 (Gwet 2008): agreement by chance happens only where annotators guess.
 
-    It is sum_k pi_k (1 - pi_k) / (K - 1) with pi_k the share of label k, so unlike kappa it stays high where nearly
-    all items have one label. n_labels: K, how many labels there were to choose from, at least 2; default: 1 + the
-    highest one given. Missing judgments as for `fleiss_kappa`. Arrays and errors as for `pairwise`; also
+    It is sum_k pi_k (1 - pi_k) / (K - 1) with pi_k the share of label k, so unlike kappa it stays high where nearly all
+    items have one label. `n_labels` is K, the number of labels to choose from, at least 2; default: 1 + the highest
+    label given. Missing judgments as for `fleiss_kappa`. Arrays and errors as for `pairwise_agreement`; also
     `Inestimable` (`one_label`) if K is 1.
     """
     labels, choices = validate_numbers("labels", labels, n_labels)
@@ -172,9 +172,10 @@ def gwets_ac1(
 
 
 def _count_pair_labels(judgments: Judgments, shared: SharedJudgments) -> tuple[csr_array, csr_array, csr_array]:
-    """How often the first, and the second, of each pair of annotators gave each label to each item, sparse (I, U).
+    """Return how often the first, and the second, of each pair of annotators gave each label to each item, sparse (I,
+    U).
 
-    Only the U labels that one of a pair used have a column. The third, (U, P), tells which pair a column belongs to.
+    Only the U labels that one of a pair used have a column. The third array, (U, P), maps columns to pairs.
     """
     labels = judgments.values.astype(np.intp)
     n_labels, entries = int(labels.max()) + 1, len(shared.first)
@@ -187,18 +188,20 @@ def _count_pair_labels(judgments: Judgments, shared: SharedJudgments) -> tuple[c
 
 
 def _count_labels_by_item(judgments: Judgments) -> csr_array:
-    """How often each item got each label, sparse (I, K)."""
+    """Return how often each item got each label, sparse (I, K)."""
     return csr_array((np.ones(len(judgments.items)), (judgments.items, judgments.values.astype(np.intp))))
 
 
 def _count_agreeing_pairs(judgments: Judgments, counts: csr_array) -> Array:
-    """How many pairs of each item's judgments have the same label, (I,)."""
+    """Return how many pairs of each item's judgments have the same label, (I,)."""
     agreeing: Array = ((counts * counts).sum(axis=1) - judgments.per_item) / 2.0
     return agreeing
 
 
 def _chance_corrected_statistic(judgments: Judgments, chance_agreement: Callable[[Array], Array]) -> WeightedStatistic:
-    """(A - C) / (1 - C) with A the mean agreement of items and C from the mean shares of labels, (D, K) -> (D,)."""
+    """Statistic (A - C) / (1 - C), A the mean agreement of items and C from the mean shares of labels, (D, K) ->
+    (D,).
+    """
     counts, per_item = _count_labels_by_item(judgments), judgments.per_item
     has_several = (per_item >= 2).astype(np.float64)
     agreement = _count_agreeing_pairs(judgments, counts) / np.maximum(per_item * (per_item - 1) / 2.0, 1.0)

@@ -1,4 +1,4 @@
-"""Test and retest: does an annotator who is asked the same again answer the same?"""
+"""Test-retest reliability: whether an annotator gives the same answer when an item is shown again."""
 
 from dataclasses import dataclass
 
@@ -16,10 +16,16 @@ from app.inference.observations.comparisons import BooleanArray, validate_compar
 class ScoreRetest:
     """Scores given again, per annotator, (n_annotators,), NaN without repeats; pooled_...: all repeats together.
 
-    repeats: times an item was scored again. same: share of them no further from the time before than the margin.
-    shift: mean of new score minus old. error: standard error of measurement, sqrt(mean of squared differences / 2): how
-    far one score is from the annotator's own long-run mean. correlation: Pearson, old with new; NaN for fewer
-    than 3 repeats or where one side does not vary. estimable: whether there are repeats. notes: what is missing.
+    Attributes:
+        repeats: Number of times an item was scored again.
+        same: Share of repeats no further from the previous score than the margin.
+        shift: Mean of new score minus old.
+        error: Standard error of measurement, sqrt(mean of squared differences / 2): how far one score is from the
+        annotator's own long-run mean.
+        correlation: Pearson, old with new; NaN for fewer than 3 repeats or where one side does not vary.
+        estimable: Whether there are repeats.
+        notes: What is missing.
+
     """
 
     repeats: Integers
@@ -39,9 +45,14 @@ class ScoreRetest:
 class LabelRetest:
     """Labels given again, per annotator, (n_annotators,), NaN without repeats; pooled_...: all repeats together.
 
-    repeats: times something was labelled again. same: share of them with the label of the time before. kappa: Cohen's,
-    old with new, so beyond what an annotator's habits give by chance; NaN where old and new are one label throughout.
-    estimable: whether there are repeats. notes: what is missing.
+    Attributes:
+        repeats: Number of times an item or pair was labelled again.
+        same: Share of repeats with the previous label.
+        kappa: Cohen's, old with new, so beyond what an annotator's habits give by chance; NaN where old and new are one
+        label throughout.
+        estimable: Whether there are repeats.
+        notes: What is missing.
+
     """
 
     repeats: Integers
@@ -61,10 +72,19 @@ def retest_scores(
     n_annotators: int | None = None,
     margin: float = 0.0,
 ) -> ScoreRetest:
-    """Compares every score with the one that the same annotator gave the same item the time before.
+    """Compare every score with the previous one by the same annotator for the same item.
 
-    (J,) each, in order of time; scores in [0, 1]. margin >= 0: how far apart two scores may be and still count as the
-    same. Raises ValueError as `long_form` does, and Inestimable (code "no_repeats") if nobody scored anything twice.
+    Args:
+        items: (J,) in order of time.
+        annotators: (J,).
+        scores: (J,) in [0, 1].
+        n_annotators: Number of annotators; default: 1 + the largest number.
+        margin: How far apart two scores may be and still count as the same, at least 0.
+
+    Raises:
+        ValueError: The arrays are not as above.
+        Inestimable: No annotator scored anything twice ("no_repeats").
+
     """
     items, _ = validate_numbers("items", items)
     annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)
@@ -84,9 +104,9 @@ def retest_scores(
 def retest_labels(
     items: npt.ArrayLike, annotators: npt.ArrayLike, labels: npt.ArrayLike, *, n_annotators: int | None = None
 ) -> LabelRetest:
-    """Compares every label with the one that the same annotator gave the same item the time before.
+    """Compare every label with the previous one by the same annotator for the same item.
 
-    (J,) each, in order of time; labels 0 to K - 1. Errors as `scores`.
+    The arrays are (J,), in order of time; labels 0 to K - 1. Errors as `retest_scores`.
     """
     items, _ = validate_numbers("items", items)
     annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)
@@ -116,9 +136,10 @@ def retest_pairs(
     *,
     n_annotators: int | None = None,
 ) -> LabelRetest:
-    """Compares every judgment of a pair with the one that the same annotator made of it the time before.
+    """Compare every judgment of a pair with the previous one by the same annotator.
 
-    (J,) each, in order of time; outcomes +1, 0, -1. It does not matter which item is shown first. Errors as `scores`.
+    The arrays are (J,), in order of time; outcomes +1, 0, -1. The order in which the items are shown does not matter.
+    Errors as `retest_scores`.
     """
     first, second, outcomes, n_items = validate_comparisons(first, second, outcomes)
     pair = np.minimum(first, second) * n_items + np.maximum(first, second)
@@ -126,7 +147,7 @@ def retest_pairs(
 
 
 def _find_repeats(items: Integers, annotators: Integers) -> tuple[Integers, Integers]:
-    """Positions of each judgment that has been made before, and of the last one before it."""
+    """Return the positions of all repeated judgments, and of the previous judgment of each."""
     order = np.lexsort((items, annotators))  # stable: within an annotator's item, time is kept
     is_repeat = (np.diff(items[order]) == 0) & (np.diff(annotators[order]) == 0)
     if not is_repeat.any():
@@ -169,7 +190,7 @@ class _AnnotatorMeans:
         return sum_by_number(self.who, values, self.count.size) / self.divisor
 
     def label_shares(self, labels: Integers, *, all_labels: Integers) -> Array:
-        """For each label, how often its annotator gave it among `of`."""
+        """Return, for each label, its share among all labels of its annotator, `all_labels`."""
         n_labels = int(max(labels.max(), all_labels.max())) + 1
         keys, times = np.unique(self.who * n_labels + all_labels, return_counts=True)
         wanted_keys = self.who * n_labels + labels

@@ -26,10 +26,10 @@ from app.inference.ground.weighted_correlation import (
 from app.inference.observations.judgments import Judgments, shared_judgments
 
 MIN_REPORTED_LOSS = 0.01
-"""Of a correlation, which is shown to two places."""
+"""Smallest loss of a correlation that is reported: correlations are shown to two decimals."""
 
 DEFAULT_SPLITS = 20
-"""How often the judgments are split: the mean over more of them changes by less than the interval's own error."""
+"""How often the judgments are split: the mean over more splits changes by less than the interval's own error."""
 
 CORRELATION_MEANING = (
     "How far two annotators put items in the same {what}, where 0 is not at all and 1 entirely. It does not see that "
@@ -58,12 +58,12 @@ def mean_annotator_correlation(
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> Agreement:
-    """The correlation of two annotators on the items both judged, averaged over all pairs of them, in [-1, 1].
+    """Correlation of two annotators on the items both judged, averaged over all pairs of them, in [-1, 1].
 
-    items, annotators: (T,) integers from 0; scores: (T,) finite numbers. Pairs with fewer than `least_shared` shared
-    items, or where one gave one score throughout, are left out; the others count by the number of items they share.
-    Time and memory grow with the number of pairs of judgments. Raises ValueError for arrays that cannot be,
-    `Inestimable` (`one_annotator`, `no_shared_items`, `too_few_shared_items`, `all_the_same`).
+    `items` and `annotators` are (T,) integers from 0, `scores` (T,) finite numbers. Pairs with fewer than
+    `least_shared` shared items, or where one annotator gave one score throughout, are left out; the others count by the
+    number of items they share. Time and memory grow with the number of pairs of judgments. Raises ValueError for
+    invalid arrays, `Inestimable` (`one_annotator`, `no_shared_items`, `too_few_shared_items`, `all_the_same`).
     """
     if least_shared < 2:
         raise ValueError(f"a correlation needs at least 2 shared items, not {least_shared}")
@@ -103,11 +103,15 @@ def mean_annotator_correlation(
 
 
 def few_items_loss(spearman_value: float, shared_item_counts: npt.ArrayLike) -> float:
-    """By how much Spearman's correlation lies below that of many items, in the mean over pairs of annotators who share
-    so many items, (P,), each weighted by them.
+    """Expected deficit of Spearman's correlation because pairs of annotators share few items.
 
     The mean of Spearman's correlation of n items is ((n - 2) rho + 3 tau) / (n + 1) (Moran 1948); tau is that of normal
-    scores with this rho, of which `value` is taken for an estimate.
+    scores with this rho, estimated by `spearman_value`.
+
+    Args:
+        spearman_value: The correlation found.
+        shared_item_counts: The number of items that each pair of annotators shares, (P,); pairs are weighted by it.
+
     """
     tau = 2 / np.pi * np.arcsin(2 * np.sin(np.pi * spearman_value / 6))
     sizes = np.asarray(shared_item_counts, np.float64)
@@ -129,10 +133,10 @@ def split_half_reliability(
 ) -> Agreement:
     """Spearman between the items' means over two random halves of their judgments, averaged over splits, in [-1, 1].
 
-    items, annotators: (T,) integers from 0; scores: (T,) finite numbers. Of an odd number of judgments a random half
-    gets one more. spearman_brown: step the correlation r of the halves up to that of all judgments, 2 r / (1 + r)
-    (Spearman 1910, Brown 1910); the sentence says which it is. The interval uses the same splits as the value.
-    Raises ValueError for arrays that cannot be, `Inestimable` (`one_annotator`, `no_shared_items`,
+    `items` and `annotators` are (T,) integers from 0, `scores` (T,) finite numbers. If an item has an odd number of
+    judgments, a random half gets one more. `spearman_brown` steps the correlation r of the halves up to that of all
+    judgments, 2 r / (1 + r) (Spearman 1910, Brown 1910); the sentence says which it is. The interval uses the same
+    splits as the value. Raises ValueError for invalid arrays, `Inestimable` (`one_annotator`, `no_shared_items`,
     `too_few_shared_items` if fewer than 3 items have two judgments, `all_the_same`).
     """
     if splits < 1:
@@ -165,7 +169,7 @@ def split_half_reliability(
 
 
 def random_half_means(judgments: Judgments, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The means of each item's judgments in two halves drawn at random, (I,) each."""
+    """Return the means of each item's judgments in two random halves, (I,) each."""
     order = np.lexsort((rng.random(len(judgments.items)), judgments.items))
     before = np.cumsum(judgments.per_item) - judgments.per_item
     position_in_item = (

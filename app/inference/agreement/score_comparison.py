@@ -1,4 +1,4 @@
-"""Two sets of scores of the same items side by side: the figures of `metrics`, each with its interval over items."""
+"""Comparison of two sets of scores of the same items: the figures of `metrics`, each with its interval over items."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,9 @@ from app.inference.ground.notes import Note
 from app.inference.ground.weighted_correlation import MeanRanks, weighted_kendall, weighted_pearson, weighted_spearman
 
 MAX_ITEMS_PAIRED_AT_ONCE = 1_000
-"""Items up to which each two are compared for all draws at once; from there on sorting each draw is faster."""
+"""Largest number of items for which all pairs are compared for all draws at once; beyond, sorting each draw is
+faster.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,14 @@ class IntervalEstimate:
 
 @dataclass(frozen=True, slots=True)
 class ScoreComparison:
-    """n: items that both have a score for. Correlations in [-1, 1], ndcg in [0, 1], as in `metrics`."""
+    """Measures of agreement of two sets of scores, with intervals.
+
+    Attributes:
+        n: Items with a score on both sides.
+        pearson: In [-1, 1], as spearman and kendall; see `metrics`.
+        ndcg: In [0, 1].
+
+    """
 
     n: int
     pearson: IntervalEstimate
@@ -46,11 +55,10 @@ def correlate_with_intervals(
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> ScoreComparison:
-    """`metrics.compare` with intervals: both (N,), NaN where an item has no score.
+    """Return `metrics.correlate_scores` with intervals: both (N,), NaN where an item has no score.
 
-    The intervals tell how far a figure depends on which items were asked about; the scores' own uncertainty is not in
-    them. Raises what `metrics.compare`
-    raises, and ValueError for a level outside (0, 1) or fewer than 0 draws.
+    The intervals show how far a figure depends on the choice of items; the scores' own uncertainty is not in them.
+    Raises what `metrics.correlate_scores` raises, and ValueError for a level outside (0, 1) or fewer than 0 draws.
     """
     correlations = metrics.correlate_scores(reference, scores)
     reference, scores = np.asarray(reference, dtype=np.float64), np.asarray(scores, dtype=np.float64)
@@ -102,7 +110,7 @@ def _weighted_statistics(x: Array, y: Array) -> dict[str, WeightedStatistic]:
 
 
 def _measure_resampled_copies(measure: Callable[[Array, Array], float], x: Array, y: Array, weights: Array) -> Array:
-    """The measure of each draw's items, copied out, (D,); NaN where it has none."""
+    """Return the measure of each draw's items, copied out, (D,); NaN where it has none."""
     items: list[Integers] = [np.repeat(np.arange(len(x)), row) for row in weights.astype(np.intp)]
     return np.array([_measure_or_nan(measure, x[drawn_items], y[drawn_items]) for drawn_items in items])
 

@@ -1,1 +1,1 @@
-"""What every method stands on: arrays and their checks, resampling, correlation, refusals."""
+"""Shared basis of all methods: arrays and their checks, resampling, correlation, refusals."""

@@ -1,4 +1,4 @@
-"""Arrays of numbers as all methods take them, and what is checked and computed of them everywhere."""
+"""Array types of all methods, and the checks and computations that they share."""
 
 from collections.abc import Sequence
 
@@ -12,34 +12,42 @@ Mask = npt.NDArray[np.bool_]
 
 
 def divide_or_nan(numerator: Array, denominator: Array) -> Array:
-    """The quotient of the two, NaN where `below` is 0."""
+    """Return the quotient, NaN where the denominator is 0."""
     nothing = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     result: Array = np.divide(numerator, denominator, out=nothing, where=denominator > 0.0)
     return result
 
 
 def portable_exp(exponent: Array) -> Array:
-    """Powers of e, with the same bits on every processor: NumPy's own takes other instructions where there are
-    some, and rounds otherwise. What a law computes is to be found again by a replay on another machine.
+    """Return powers of e with the same bits on every processor.
+
+    NumPy's own function uses other instructions where a processor has them, and then rounds differently. A replay on
+    another machine must reproduce the posteriors of a law to the last bit.
     """
     return np.asarray(inv_boxcox(exponent, 0.0), np.float64)
 
 
 def portable_log(number: Array) -> Array:
-    """Natural logarithms, with the same bits on every processor, as `exp`."""
+    """Return natural logarithms, with the same bits on every processor; see `portable_exp`."""
     return np.asarray(boxcox(number, 0.0), np.float64)
 
 
 def validate_interval_level(level: float) -> float:
-    """The level of an interval; raises ValueError unless 0 < level < 1."""
+    """Return the level of an interval. Raises ValueError unless 0 < level < 1."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"the level of an interval must lie between 0 and 1, not {level}")
     return level
 
 
 def distinct_rows(columns: Sequence[Array]) -> tuple[Integers, Integers]:
-    """The rows of these columns, (N,) each, that differ in a bit: where each of them stands first, (D,), and which
-    every row is, (N,).
+    """Return the distinct rows of these columns, compared bit by bit.
+
+    Args:
+        columns: K columns, (N,) each.
+
+    Returns:
+        The position at which each distinct row occurs first, (D,), and the number of each row's distinct row, (N,).
+
     """
     rows = np.zeros(len(columns[0]), np.intp)
     for column in columns:

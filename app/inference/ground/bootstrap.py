@@ -1,4 +1,4 @@
-"""Intervals by the bootstrap over items (Efron & Tibshirani 1986): the items are drawn again, with replacement."""
+"""Bootstrap intervals over items (Efron & Tibshirani 1986): items are resampled with replacement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,21 +11,22 @@ BOOTSTRAP_DRAWS = 1000
 """Enough for 2.5 % tails: the ends of an interval then vary by about 5 % of its width from seed to seed."""
 
 MIN_BOOTSTRAP_ITEMS = 6
-"""With fewer, 95 % intervals of a correlation would hold the true one in 40 to 85 of 100 cases, and two or three items
-that happen to agree would print [1, 1].
+"""Fewest items for an interval. With fewer, 95 % intervals of a correlation would hold the true one in 40 to 85 of 100
+cases, and two or three items that happen to agree would print [1, 1].
 """
 
 _MIN_SPREAD_OF_DRAWS = 1e-12  # a difference of rounding
 _CELLS_PER_BLOCK = 500_000  # numbers held at once, draws are made in blocks of so many: what a processor's cache holds
 
 WeightedStatistic = Callable[[Array], Array]
-"""weights (D, n), how often each draw has each item -> D values, NaN where a draw cannot give one."""
+"""Function of weights (D, n), how often each draw contains each item, to D values, NaN where a draw has no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class BootstrapInterval:
-    """The central `level` of the draws that gave a value, `usable` of them; NaN, NaN where there is no interval, and
-    `refusal` says why, unless none was asked for.
+    """The central `level` of the draws that gave a value; `usable_draws` counts them.
+
+    `low` and `high` are NaN where there is no interval. `refusal` then says why, unless no interval was requested.
     """
 
     low: float
@@ -39,7 +40,7 @@ def _no_interval(reason: str = "", usable_draws: int = 0) -> BootstrapInterval:
 
 
 def evaluate_statistic(statistic: WeightedStatistic, n_items: int) -> float:
-    """The statistic of the items as they are."""
+    """Return the statistic of the items themselves, without resampling."""
     return float(statistic(np.ones((1, n_items)))[0])
 
 
@@ -53,12 +54,23 @@ def bootstrap_interval(
     cells_per_draw: int = 0,
     recentred_on: float | None = None,
 ) -> BootstrapInterval:
-    """The percentile interval over `draws` draws of n_items items, each as likely as any other.
+    """Percentile interval over `draws` resamples of n_items items, each item equally likely.
 
-    There is none for fewer than LEAST_ITEMS items, nor where every draw gives the same. cells_per_draw: how many
-    numbers `statistic` holds for one draw, if more than n_items. about: the draws are shifted to have this mean, for a
-    statistic that drawing items again makes smaller or larger by itself. Raises ValueError for a level outside (0, 1)
-    or fewer than 0 draws.
+    There is none for fewer than MIN_BOOTSTRAP_ITEMS items, nor where every draw gives the same value.
+
+    Args:
+        statistic: The statistic of weighted items.
+        n_items: The number of items.
+        draws: The number of resamples, at least 0.
+        level: The share of the draws that the interval holds, in (0, 1).
+        rng: The source of the resamples.
+        cells_per_draw: How many numbers `statistic` holds for one draw, if more than n_items.
+        recentred_on: Shift the draws to have this mean, for a statistic that resampling items makes smaller or larger
+        by itself.
+
+    Raises:
+        ValueError: The level is outside (0, 1), or there are fewer than 0 draws.
+
     """
     validate_interval_level(level)
     if draws < 0:
@@ -85,7 +97,7 @@ def bootstrap_interval(
 
 
 def draw_resample_counts(n_items: int, draws: int, rng: np.random.Generator) -> Array:
-    """How often each of n_items items comes up in n_items draws with replacement, (draws, n_items)."""
+    """Return how often each of n_items items occurs in n_items draws with replacement, (draws, n_items)."""
     drawn = rng.integers(n_items, size=(draws, n_items))
     cells = (drawn + n_items * np.arange(draws)[:, None]).ravel()
     return np.bincount(cells, minlength=draws * n_items).reshape(drawn.shape).astype(np.float64)

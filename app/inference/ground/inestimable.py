@@ -1,13 +1,15 @@
-"""What the estimators raise when the judgments cannot carry an answer."""
+"""Exceptions of the estimators where the judgments cannot support an answer."""
 
 from functools import partial
 from typing import Any
 
 
 class Inestimable(ValueError):
-    """Nothing can be estimated from these judgments; the message says why, in a sentence for a researcher.
+    """These judgments do not allow an estimate; the message tells a researcher why, in a sentence.
 
-    code: a stable word for programs.
+    Attributes:
+        code: A stable word for programs.
+
     """
 
     def __init__(self, sentence: str, *, code: str) -> None:
@@ -15,9 +17,9 @@ class Inestimable(ValueError):
         self.code = code
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As exceptions are, it would be made anew without its code, and could not come from another process."""
+        """Keep the code when pickled: by default exceptions are rebuilt from their message alone."""
         return partial(type(self), code=self.code), self.args
 
 
 class NotConverged(Inestimable):
-    """A fit reached its limit of iterations before it settled; nothing of it should be used."""
+    """A fit reached its limit of iterations before it settled; its numbers must not be used."""

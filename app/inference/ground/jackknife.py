@@ -1,8 +1,8 @@
-"""Bands by the jackknife (Efron & Stein 1981): the figure again, each time without one of those who answered.
+"""Jackknife bands (Efron & Stein 1981): the figure is recomputed without each of the annotators in turn.
 
-For figures of what many people said of the same items, compared with a truth. To draw the people again, with
-replacement, would count some of them twice and others never, so that scores were worse than those that there are, and
-such a bootstrap lies almost wholly below the figure (`python -m benchmarks.bands_of_people`).
+They are for figures of many annotators' answers to the same items, compared with a truth. A bootstrap over the
+annotators would count some of them twice and others never, so that scores would be worse than the real ones; such a
+bootstrap lies almost wholly below the figure (`python -m benchmarks.bands_of_people`).
 """
 
 import numpy as np
@@ -15,8 +15,15 @@ MAX_CORRELATION = 1 - 1e-9  # a correlation of 1 has no place on Fisher's scale
 
 
 def jackknife_error(leave_one_out: Array, is_present: Mask) -> Array:
-    """Of a figure without each of P people in turn, (P, ...): its standard error, (...), by those who are `there`,
-    (P, ...), as others change nothing; NaN for fewer than two.
+    """Standard error of a figure, (...), from its values without each of P annotators in turn.
+
+    Args:
+        leave_one_out: The figure without each annotator, (P, ...).
+        is_present: Which annotators contribute to the figure, (P, ...); the others change nothing.
+
+    Returns:
+        The standard error, (...); NaN for fewer than two annotators.
+
     """
     people = is_present.sum(axis=0)
     few = people < 2
@@ -27,8 +34,10 @@ def jackknife_error(leave_one_out: Array, is_present: Mask) -> Array:
 
 
 def band_half_width(standard_error: Array, people_count: npt.ArrayLike, level: float = 0.95) -> Array:
-    """How far a band goes to either side by this standard error, (...): by Student's t, as few people, (...), tell
-    little about how people differ. Raises ValueError for a level outside (0, 1).
+    """Half the width of a band with this standard error, (...).
+
+    It uses Student's t, since few annotators, (...), say little about how annotators differ. Raises ValueError for a
+    level outside (0, 1).
     """
     freedom = np.maximum(np.asarray(people_count) - 1, 1)
     half_width: Array = t.ppf((1.0 + validate_interval_level(level)) / 2.0, freedom) * standard_error
@@ -38,8 +47,14 @@ def band_half_width(standard_error: Array, people_count: npt.ArrayLike, level: f
 def correlation_band(
     correlation: Array, leave_one_out: Array, is_present: Mask, level: float = 0.95
 ) -> tuple[Array, Array]:
-    """The band of correlations, (...), which are those in `without`, (P, ...), when one of P people is left out; on
-    Fisher's scale, so that it stays in [-1, 1]. Otherwise as `standard_error` and `reach`.
+    """Band of correlations, computed on Fisher's scale so that it stays in [-1, 1].
+
+    Args:
+        correlation: The correlations, (...).
+        leave_one_out: The correlations without each of P annotators, (P, ...).
+        is_present: As in `jackknife_error`.
+        level: As in `band_half_width`.
+
     """
     middle = fisher_z(correlation)
     half_width = band_half_width(jackknife_error(fisher_z(leave_one_out), is_present), is_present.sum(axis=0), level)
@@ -47,6 +62,6 @@ def correlation_band(
 
 
 def fisher_z(correlation: Array) -> Array:
-    """The scale on which a correlation is about Normal, with the same spread wherever it lies."""
+    """Fisher's transformation: a correlation is about Normal on this scale, with the same spread everywhere."""
     z: Array = np.arctanh(np.clip(correlation, -MAX_CORRELATION, MAX_CORRELATION))
     return z

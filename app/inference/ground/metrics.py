@@ -1,4 +1,4 @@
-"""How well one set of scores agrees with another: Pearson, Spearman, Kendall and nDCG."""
+"""Agreement of two sets of scores: Pearson, Spearman, Kendall and nDCG."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,14 @@ _MAX_ITEMS_COMPARED_PAIRWISE = 1_000  # items; from there on sorting them is fas
 
 @dataclass(frozen=True, slots=True)
 class Correlations:
-    """n: items that both have a score for. The figures in [-1, 1], ndcg in [0, 1]; NaN where notes say why."""
+    """Four measures of agreement of two sets of scores.
+
+    Attributes:
+        n: Number of items with a score on both sides.
+        pearson: In [-1, 1], as are spearman and kendall; NaN where `notes` say why.
+        ndcg: In [0, 1].
+
+    """
 
     n: int
     pearson: float
@@ -27,9 +34,9 @@ class Correlations:
 
 
 def correlate_scores(reference: npt.ArrayLike, scores: npt.ArrayLike) -> Correlations:
-    """All four figures over the items where both (N,) arrays hold a number; NaN marks an item without a score.
+    """Return all four measures over the items where both (N,) arrays hold a number; NaN marks an item without a score.
 
-    For nDCG the gain of an item is its reference score above the lowest one, so that scores below 0 can be compared.
+    For nDCG the gain of an item is its reference score minus the lowest one, so that scores below 0 can be compared.
     Raises ValueError for shapes that differ or an infinite score, Inestimable if fewer than 2 items are left.
     """
     reference, scores = np.asarray(reference, dtype=np.float64), np.asarray(scores, dtype=np.float64)
@@ -100,10 +107,18 @@ def _mean_ranks(values: Array) -> Array:
 def ndcg(reference: npt.ArrayLike, scores: npt.ArrayLike, *, cutoff: int | None = None) -> float:
     """Normalised discounted cumulative gain (Järvelin & Kekäläinen 2002) of ranking by score; 1 is the best order.
 
-    (N,) each. reference: gains of at least 0, taken as they are. The item at rank r, from 1, counts gain / log2(r + 1);
-    items of equal score share the mean of their places' weights, so their order in the arrays does not matter.
-    cutoff: only that many places count. Raises ValueError as `pearson`, for a negative gain and a cutoff below 1;
-    Inestimable without items ("too_few") or if all gains are 0 ("constant").
+    The item at rank r, from 1, counts gain / log2(r + 1). Items of equal score share the mean of their ranks' weights,
+    so their order in the arrays does not matter.
+
+    Args:
+        reference: Gains of at least 0, (N,).
+        scores: The scores that rank the items, (N,).
+        cutoff: Only this many ranks count.
+
+    Raises:
+        ValueError: As `pearson`, for a negative gain and a cutoff below 1.
+        Inestimable: There are no items ("too_few"), or all gains are 0 ("constant").
+
     """
     gain, scores = _validate_score_pair(reference, scores)
     if gain.size and gain.min() < 0.0:

@@ -1,4 +1,4 @@
-"""Sentences beside a result, each with a stable code for programs and the numbered things that it speaks of."""
+"""Sentences that accompany a result, each with a stable code for programs and the numbered things that it mentions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +14,12 @@ MAX_LISTED_MENTIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Some of the things that a result numbers, at least one. noun: what one of them is called, such as "item".
+    """One or more of the things that a result numbers.
 
-    names: of all things of that noun, by number, if they are known.
+    Attributes:
+        noun: Singular noun for one of them, such as "item".
+        names: Names of all things of that noun, by number, if they are known.
+
     """
 
     noun: str
@@ -24,7 +27,9 @@ class Mention:
     names: Sequence[str] | None = None
 
     def format_text(self) -> str:
-        """'item 3', 'items 3 and 7' or '25 items (0, 1, ...)'; with names in the place of numbers, if there are."""
+        """Return 'item 3', 'items 3 and 7' or '25 items (0, 1, ...)', with names instead of numbers if they are
+        known.
+        """
         listed_numbers = self.numbers[:MAX_LISTED_MENTIONS]
         listed_names = [str(k) if self.names is None else f"“{shorten_echo(self.names[k])}”" for k in listed_numbers]
         if len(self.numbers) > MAX_LISTED_MENTIONS:
@@ -34,9 +39,9 @@ class Mention:
 
 
 class Note(str):
-    """A sentence with a code and mentions. It reads with their numbers, and `named` gives it their names.
+    """A sentence with a code and mentions. It shows their numbers; `with_names` gives it their names.
 
-    A code never changes once released, and one place alone gives it; the sentence may change.
+    A code never changes once released, and exactly one place in the code gives it; the sentence may change.
     """
 
     __slots__ = ("code", "mentions", "template")
@@ -46,14 +51,16 @@ class Note(str):
     mentions: tuple[Mention, ...]
 
     def __new__(cls, code: str, template: str, *mentions: Mention) -> Self:
-        """template: has {0}, {1}, ... in the place of each mention; without any it is the sentence as it is."""
+        """Make a note from a template with {0}, {1}, ... for the mentions; without mentions it is the sentence
+        itself.
+        """
         note = super().__new__(cls, fill_template(template, [mention.format_text() for mention in mentions]))
         note.code, note.template, note.mentions = code, template, mentions
         return note
 
     @property
     def about(self) -> dict[str, list[str] | list[int]]:
-        """By noun what the note speaks of: names where they are known, else numbers."""
+        """Return the mentioned things by noun: names where they are known, else numbers."""
         mentions_by_noun: dict[str, Any] = {}
         for mention in self.mentions:
             mentions_by_noun.setdefault(mention.noun, []).extend(
@@ -62,12 +69,12 @@ class Note(str):
         return mentions_by_noun
 
     def with_names(self, names: Mapping[str, Sequence[str]]) -> "Note":
-        """names: of all things by their noun; those of other nouns keep their numbers."""
+        """Return the note with names, given the names of all things by noun; other nouns keep their numbers."""
         return Note(self.code, self.template, *(replace(one, names=names.get(one.noun)) for one in self.mentions))
 
 
 def fill_template(template: str, mention_texts: Sequence[str]) -> str:
-    """The template with words in its places, and a capital at its start; without words as it is."""
+    """Return the template with its placeholders filled and a capital first letter; unchanged without mentions."""
     if not mention_texts:
         return template
     text = template.format(*mention_texts)
@@ -75,16 +82,16 @@ def fill_template(template: str, mention_texts: Sequence[str]) -> str:
 
 
 def make_mention(noun: str, numbers: npt.ArrayLike) -> Mention:
-    """numbers: whole numbers (n,), or a mask (N,)."""
+    """Return a mention of things by number, whole numbers (n,) or a mask (N,)."""
     array = np.asarray(numbers)
     return Mention(noun, (np.flatnonzero(array) if array.dtype == np.bool_ else array).tolist())
 
 
 def mention_placeholders(count: int, *, first: int = 0) -> str:
-    """The places of so many mentions in a template, one after another."""
+    """Return the placeholders of `count` mentions in a template, one after another."""
     return "; ".join(f"{{{place}}}" for place in range(first, first + count))
 
 
 def name_mentions(notes: Iterable[Note], names: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
-    """The notes with names in their mentions."""
+    """Return the notes with names in their mentions."""
     return tuple(note.with_names(names) for note in notes)

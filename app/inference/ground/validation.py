@@ -1,4 +1,4 @@
-"""Long-form arrays, one entry per judgment, checked once before any mathematics."""
+"""Checks of long-form arrays, one entry per judgment, before any mathematics."""
 
 from typing import Any
 
@@ -9,10 +9,16 @@ from app.inference.ground.arrays import Array, Integers
 
 
 def validate_numbers(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
-    """The numbers as an array (n,) of intp, and how many things are numbered.
+    """Return the numbers as an array (n,) of intp, and how many things are numbered.
 
-    values: whole numbers (n,), each from 0 to count - 1; count defaults to 1 + the largest, 0 when n = 0.
-    Raises ValueError for another shape, for what is not a whole number, and for a number outside the range.
+    Args:
+        name: The name of the array in error messages.
+        values: Whole numbers (n,), each from 0 to count - 1.
+        count: How many things are numbered; default: 1 + the largest number, 0 when n = 0.
+
+    Raises:
+        ValueError: Another shape, a value that is no whole number, or a number outside the range.
+
     """
     numbers = _validate_whole_numbers(name, values)
     if count is None:
@@ -23,7 +29,9 @@ def validate_numbers(name: str, values: npt.ArrayLike, count: int | None = None)
 
 
 def validate_outcomes(values: npt.ArrayLike) -> Integers:
-    """Outcomes (n,) as intp: +1 the first is preferred, 0 a tie, -1 the second; ValueError for any other number."""
+    """Return outcomes (n,) as intp: +1 the first is preferred, 0 a tie, -1 the second. ValueError for any other
+    number.
+    """
     outcomes = _validate_whole_numbers("outcomes", values)
     if len(outcomes) and (outcomes.min() < -1 or outcomes.max() > 1):
         raise ValueError(f"outcomes are -1, 0 or 1, but {outcomes.min()} to {outcomes.max()} occur")
@@ -31,7 +39,7 @@ def validate_outcomes(values: npt.ArrayLike) -> Integers:
 
 
 def validate_finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """The values as float64 (n,); ValueError for another shape, NaN or an infinity."""
+    """Return the values as float64 (n,). Raises ValueError for another shape, NaN or an infinity."""
     floats = np.asarray(values, dtype=np.float64)
     if floats.ndim != 1:
         raise ValueError(f"{name} is an array of shape (n,), not {floats.shape}")
@@ -41,14 +49,14 @@ def validate_finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]
 
 
 def check_equal_length(**columns: npt.NDArray[Any]) -> None:
-    """Raises ValueError unless all columns are equally long; names them and their lengths."""
+    """Raise ValueError unless all columns are equally long; the message names them and their lengths."""
     if len({len(column) for column in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
         raise ValueError(f"one entry per judgment is needed in every array, but the lengths are: {lengths}")
 
 
 def sum_by_number(numbers: Integers, values: Array, count: int) -> Array:
-    """For each number from 0 to count - 1 the sum of its values, (count,); numbers and values (n,)."""
+    """Return the sum of the values of each number from 0 to count - 1, (count,); numbers and values are (n,)."""
     return np.bincount(numbers, weights=values, minlength=count).astype(np.float64, copy=False)
 
 

@@ -1,4 +1,4 @@
-"""Correlations of resampled entries: each counts as often as a draw has it. All draws at once, no entry is copied."""
+"""Correlations of resampled entries, each weighted by its count in a draw. All draws at once; no entry is copied."""
 
 from dataclasses import dataclass
 
@@ -8,17 +8,21 @@ from scipy.sparse import csr_array
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 
 NUMBERS_PER_ENTRY_AND_DRAW = 6
-"""Numbers held at once for each entry and draw by `spearman`."""
+"""How many numbers `weighted_spearman` holds at once for each entry and draw."""
 
 _ROUNDING = 1e-12  # less variance than this part of the squares is rounding of equal values
 
 
 @dataclass(frozen=True, slots=True)
 class MeanRanks:
-    """The mean ranks of E entries within their B blocks, for any weights of the entries.
+    """Mean ranks of E entries within their B blocks, for any weights of the entries.
 
-    group: the number of each entry's value among the G sorted values of all blocks, (E,). members: which entries each
-    value has, sparse (G, E). block: which block each value belongs to, (G,). blocks: the same, sparse (B, G).
+    Attributes:
+        group: The number of each entry's value among the G sorted values of all blocks, (E,).
+        members: The entries that have each value, sparse (G, E).
+        block: The block of each value, (G,).
+        blocks: The same, sparse (B, G).
+
     """
 
     group: Integers
@@ -28,7 +32,9 @@ class MeanRanks:
 
     @classmethod
     def from_values(cls, values: Array, block: Integers) -> "MeanRanks":
-        """The ranking of `values` within each block of entries; both (E,), blocks numbered from 0 without a gap."""
+        """Return the ranking of `values` within each block of entries; both (E,), blocks numbered from 0 without
+        a gap.
+        """
         order = np.lexsort((values, block))
         is_new_value = np.ones(len(order), dtype=bool)
         is_new_value[1:] = (np.diff(values[order]) != 0.0) | (np.diff(block[order]) != 0)
@@ -45,9 +51,10 @@ class MeanRanks:
         )
 
     def weighted_ranks(self, weights: Array) -> tuple[Array, Array]:
-        """Ranks less the mean of their block, (E, D), and their squares added up, (B, D); weights: (E, D).
+        """Return ranks minus the mean of their block, (E, D), and the sums of their squares, (B, D), given weights (E,
+        D).
 
-        Ranks of weights that are whole numbers are multiples of 1/2, so nothing of this is rounded.
+        Ranks with whole-number weights are multiples of 1/2, so nothing here is rounded.
         """
         totals = self.members @ weights
         block_totals = self.blocks @ totals
@@ -61,19 +68,19 @@ class MeanRanks:
         return ranks.take(self.group, axis=0), self.blocks @ buffer
 
     def sum_by_block(self, values: Array) -> Array:
-        """Added up over the entries of each block, (E, D) -> (B, D)."""
+        """Return sums over the entries of each block, (E, D) -> (B, D)."""
         block_sums: Array = self.blocks @ (self.members @ values)
         return block_sums
 
 
 def _run_membership(entries: Integers, starts: Integers) -> csr_array:
-    """Which entries lie in each run that starts there, sparse (runs, entries): sums over runs are a product with it."""
+    """Membership of entries in runs, sparse (runs, entries): sums over runs are a product with it."""
     shape = len(starts), len(entries)
     return csr_array((np.ones(len(entries)), entries, np.append(starts, len(entries))), shape=shape)
 
 
 def weighted_spearman(first_ranks: MeanRanks, second_ranks: MeanRanks, weights: Array) -> Array:
-    """The rank correlation within each block, (B, D), NaN where one of the two does not vary; weights: (E, D)."""
+    """Rank correlation within each block, (B, D), NaN where one of the two does not vary; weights: (E, D)."""
     (a, xx), (b, yy) = first_ranks.weighted_ranks(weights), second_ranks.weighted_ranks(weights)
     a *= b
     a *= weights
@@ -81,9 +88,14 @@ def weighted_spearman(first_ranks: MeanRanks, second_ranks: MeanRanks, weights: 
 
 
 def weighted_pearson(x: Array, y: Array, weights: Array, starts: Integers) -> Array:
-    """The correlation of x and y within each block, (D, P), NaN where one of them does not vary.
+    """Correlation of x and y within each block, (D, P), NaN where one of them does not vary.
 
-    weights: (D, E); x, y: (E,) or (D, E); starts: where each block of entries begins, (P,).
+    Args:
+        x: (E,) or (D, E).
+        y: (E,) or (D, E).
+        weights: (D, E).
+        starts: The position where each block of entries begins, (P,).
+
     """
     total = np.add.reduceat(weights, starts, axis=1)
     dx, dy = (_centre_in_blocks(values, weights, total, starts) for values in (x, y))
@@ -92,7 +104,7 @@ def weighted_pearson(x: Array, y: Array, weights: Array, starts: Integers) -> Ar
 
 
 def _centre_in_blocks(values: Array, weights: Array, total: Array, starts: Integers) -> Array:
-    """Values less their mean in each block; exactly 0 where they are all the same but for rounding."""
+    """Return values minus their block's mean; exactly 0 where all are equal up to rounding."""
     sizes = np.diff(starts, append=weights.shape[1])
     mean = divide_or_nan(np.add.reduceat(weights * values, starts, axis=1), total)
     centred = values - np.repeat(mean, sizes, axis=1)
@@ -102,10 +114,16 @@ def _centre_in_blocks(values: Array, weights: Array, total: Array, starts: Integ
 
 
 def weighted_kendall(x: Array, y: Array, weights: Array) -> Array:
-    """Kendall's tau-b of entries that are one block, (D,), NaN where one of the two does not vary (Kendall 1945).
+    """Kendall's tau-b of entries that form one block, (D,), NaN where one of the two does not vary (Kendall 1945).
 
-    x, y: (E,); weights: (D, E) whole numbers. Concordant less discordant pairs are a quadratic form of the weights, and
-    so are the pairs that are no tie. Takes E^2 memory and D E^2 time.
+    Concordant minus discordant pairs are a quadratic form of the weights, and so are the untied pairs. Takes E^2 memory
+    and D E^2 time.
+
+    Args:
+        x: (E,).
+        y: (E,).
+        weights: (D, E) whole numbers.
+
     """
     signs_of_x, signs_of_y = (np.sign(values[:, None] - values) for values in (x, y))
     xy, xx, yy = (

@@ -1,1 +1,1 @@
-"""Answers as estimators read them: judgments, comparisons, comparisons with a baseline, ties."""
+"""Answers in the form that estimators read: judgments, comparisons, comparisons with a baseline, ties."""

@@ -1,4 +1,4 @@
-"""Judgments of systems against one baseline: choosing the baseline, and what the judgments can and cannot tell.
+"""Judgments of systems against one baseline: the choice of the baseline, and what the judgments can and cannot tell.
 
 Outcomes are seen from the system's side: +1 the system is preferred, 0 a tie, -1 the baseline is.
 """
@@ -20,11 +20,14 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class BaselineAdvice:
-    """How often the baseline was preferred, tied and not preferred, and what to think of it.
+    """Assessment of a baseline by how often it was preferred.
 
-    won, tied, lost: numbers of judgments, from the baseline's side.
-    share_won: won / (won + lost), NaN when every judgment is a tie.
-    verdict: "even", "strong", "weak" or "tied". sentence: for a researcher.
+    Attributes:
+        won: Judgments that preferred the baseline. tied and lost likewise, from the baseline's side.
+        share_won: won / (won + lost), NaN when every judgment is a tie.
+        verdict: "even", "strong", "weak" or "tied".
+        sentence: The assessment for a researcher.
+
     """
 
     won: int
@@ -36,10 +39,17 @@ class BaselineAdvice:
 
 
 def baseline_advice(outcomes: npt.ArrayLike) -> BaselineAdvice:
-    """Whether the baseline was a good choice: Otani et al. 2016, section 6.3, a good one wins and loses about equally.
+    """Assess the choice of the baseline: a good one wins and loses about equally (Otani et al. 2016, section 6.3).
 
-    outcomes: (n,) of +1, 0, -1. "even" is a share of won among decided judgments from 1/3 to 2/3: neither side has
-    more than twice what the other has. Raises `Inestimable` ("no_judgments") and ValueError.
+    "even" is a share won of the decided judgments from 1/3 to 2/3: neither side has more than twice what the other has.
+
+    Args:
+        outcomes: (n,) of +1, 0, -1.
+
+    Raises:
+        Inestimable: "no_judgments".
+        ValueError: An outcome is another number.
+
     """
     values = validate_outcomes(outcomes)
     if not len(values):
@@ -64,11 +74,22 @@ _ADVICE_BY_VERDICT = {
 def select_baseline_judgments(
     baseline: int, first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike
 ) -> tuple[Integers, Integers, Integers]:
-    """From judgments of any pairs those that have the baseline in them: their positions, the other system of each, and
-    the outcome from that system's side, three arrays (m,).
+    """Select the judgments that include the baseline.
 
-    first, second: (n,); outcomes: (n,) of +1 the first is preferred, 0, -1. A comparison of the baseline with itself
-    is left out. Raises ValueError for arrays that are not as above.
+    A comparison of the baseline with itself is left out.
+
+    Args:
+        baseline: The number of the baseline.
+        first: (n,).
+        second: (n,).
+        outcomes: (n,) of +1 (the first is preferred), 0, -1.
+
+    Returns:
+        The positions of the judgments, the other system of each, and the outcome from that system's side; (m,) each.
+
+    Raises:
+        ValueError: The arrays are not as above.
+
     """
     (left, _), (right, _), result = (
         validate_numbers("first", first),
@@ -87,8 +108,13 @@ def select_baseline_judgments(
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    """Systems, judges or segments: used (m,), those with a judgment; index (n,), by judgment the position in `used`;
-    count, of all.
+    """Numbering of systems, judges or segments.
+
+    Attributes:
+        used: The numbers with a judgment, (m,).
+        index: The position in `used` of each judgment, (n,).
+        count: How many numbers there are, with or without a judgment.
+
     """
 
     used: Integers
@@ -97,13 +123,13 @@ class Numbering:
 
     @property
     def is_judged(self) -> Mask:
-        """(count,), whether there is a judgment."""
+        """Return whether each number has a judgment, (count,)."""
         mask = np.zeros(self.count, dtype=np.bool_)
         mask[self.used] = True
         return mask
 
     def scatter(self, used_values: Array) -> Array:
-        """(m, ...) as (count, ...), NaN for those without a judgment."""
+        """Return values of the used numbers (m, ...) as (count, ...), NaN for those without a judgment."""
         all_values = np.full((self.count, *used_values.shape[1:]), np.nan)
         all_values[self.used] = used_values
         return all_values
@@ -111,7 +137,7 @@ class Numbering:
 
 @dataclass(frozen=True, slots=True)
 class BaselineJudgments:
-    """Judgments against the baseline, checked; outcomes (n,)."""
+    """Validated judgments against the baseline; outcomes (n,)."""
 
     items: Numbering
     annotators: Numbering
@@ -129,7 +155,7 @@ def validate_baseline_judgments(
     n_annotators: int | None,
     n_segments: int | None,
 ) -> BaselineJudgments:
-    """The four arrays (n,) of long form; ValueError for different lengths and numbers out of range."""
+    """Validate the four arrays (n,) of long form. Raises ValueError for different lengths and numbers out of range."""
     system_numbers, n_items = validate_numbers("items", items, n_items)
     judge_numbers, n_annotators = validate_numbers("annotators", annotators, n_annotators)
     segment_numbers, n_segments = validate_numbers("segments", segments, n_segments)
@@ -151,7 +177,7 @@ def _number_used(numbers: Integers, count: int) -> Numbering:
 
 
 def refuse_uninformative_outcomes(outcomes: Integers) -> None:
-    """Raises `Inestimable` for no judgments ("no_judgments") and for judgments that are all alike ("one_outcome")."""
+    """Raise `Inestimable` for no judgments ("no_judgments") and for judgments that are all alike ("one_outcome")."""
     if not len(outcomes):
         raise Inestimable("There are no judgments against the baseline.", code="no_judgments")
     if (outcomes == outcomes[0]).all():
@@ -164,7 +190,7 @@ def refuse_uninformative_outcomes(outcomes: Integers) -> None:
 
 
 def baseline_judgment_notes(judgments: BaselineJudgments) -> list[Note]:
-    """What these judgments cannot tell, in sentences."""
+    """Return notes on what these judgments cannot tell."""
     groups = (("system", judgments.items), ("judge", judgments.annotators), ("segment", judgments.segments))
     notes = [note for name, group in groups for note in unjudged_notes(name, group)]
     if len(judgments.annotators.used) == 1:
@@ -180,7 +206,7 @@ def baseline_judgment_notes(judgments: BaselineJudgments) -> list[Note]:
 
 
 def unjudged_notes(noun: str, numbering: Numbering) -> list[Note]:
-    """At most one sentence, on those without a judgment."""
+    """Return at most one note, on the numbers without a judgment."""
     missing = np.flatnonzero(~numbering.is_judged)
     return (
         [Note("without_judgment", "{0} had no judgment and no estimate.", make_mention(noun, missing))]
@@ -190,7 +216,7 @@ def unjudged_notes(noun: str, numbering: Numbering) -> list[Note]:
 
 
 def _disconnected_system_notes(judgments: BaselineJudgments) -> list[Note]:
-    """Systems judged on no common segments, even by way of others, meet only in the prior of the difficulties."""
+    """Return a note on groups of systems without common segments, which only the prior of the difficulties relates."""
     systems, segments = len(judgments.items.used), len(judgments.segments.used)
     edges = judgments.items.index, systems + judgments.segments.index
     graph = coo_array((np.ones(len(edges[0])), edges), shape=(systems + segments,) * 2)

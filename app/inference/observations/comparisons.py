@@ -1,4 +1,4 @@
-"""Judgments of pairs as counts: who was compared with whom, how often, and which items hang together."""
+"""Counts of pairwise judgments: which items were compared, how often, and which groups they form."""
 
 from dataclasses import dataclass
 
@@ -20,11 +20,14 @@ _CELLS_PER_JUDGMENT = 8
 
 @dataclass(frozen=True, slots=True)
 class PairOutcomeCounts:
-    """How often each pair of items was judged, and how.
+    """Number of judgments of each pair of items, by outcome.
 
-    low, high: (P,) item numbers, low < high, in order of (low, high), no pair twice.
-    low_won, high_won, tied: (P,) counts as floats; at least one of the three is above 0.
-    n_items: items are numbered 0 to n_items - 1; some may be in no pair.
+    Attributes:
+        low: (P,) item numbers, low < high, in order of (low, high), no pair twice.
+        high: (P,).
+        low_won: (P,) counts as floats, as high_won and tied; at least one of the three is above 0.
+        n_items: Items are numbered 0 to n_items - 1; some may be in no pair.
+
     """
 
     low: Integers
@@ -36,18 +39,18 @@ class PairOutcomeCounts:
 
     @property
     def judgment_counts(self) -> Array:
-        """(P,) judgments of each pair."""
+        """Number of judgments of each pair, (P,)."""
         return self.low_won + self.high_won + self.tied
 
     @property
     def is_compared(self) -> BooleanArray:
-        """(n_items,) whether an item was compared with any other."""
+        """Return whether each item was compared with any other, (n_items,)."""
         compared = np.zeros(self.n_items, dtype=np.bool_)
         compared[self.low] = compared[self.high] = True
         return compared
 
     def select_pairs(self, mask: BooleanArray) -> "PairOutcomeCounts":
-        """The pairs where the mask `kept`, (P,), is true; items keep their numbers."""
+        """Return the pairs where the mask, (P,), is true; items keep their numbers."""
         counts = (self.low_won[mask], self.high_won[mask], self.tied[mask])
         return PairOutcomeCounts(self.low[mask], self.high[mask], *counts, n_items=self.n_items)
 
@@ -55,10 +58,10 @@ class PairOutcomeCounts:
 def validate_comparisons(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, n_items: int | None = None
 ) -> tuple[Integers, Integers, Integers, int]:
-    """The three arrays of judgments as integers, and the number of items (default: 1 + the highest number).
+    """Return the three arrays of judgments as integers, and the number of items (default: 1 + the highest number).
 
-    (J,) each; outcomes +1 (first preferred), 0 (tie), -1 (second preferred). Raises ValueError as `long_form` does and
-    for an item compared with itself; Inestimable if J is 0 (code "no_judgments").
+    The arrays are (J,); outcomes are +1 (first preferred), 0 (tie), -1 (second preferred). Raises ValueError as the
+    checks in `validation` do and for an item compared with itself; Inestimable if J is 0 (code "no_judgments").
     """
     first, n_first = validate_numbers("first", first, n_items)
     second, n_second = validate_numbers("second", second, n_items)
@@ -74,7 +77,7 @@ def validate_comparisons(
 def count_pair_outcomes(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, *, n_items: int | None = None
 ) -> PairOutcomeCounts:
-    """Judgments in long form -> counts per pair; arguments and errors as `checked`. O(J log J), memory O(J)."""
+    """Count long-form judgments per pair; arguments and errors as `validate_comparisons`. O(J log J), memory O(J)."""
     first, second, outcomes, n_items = validate_comparisons(first, second, outcomes, n_items)
     is_reversed = first > second
     low, high = np.where(is_reversed, second, first), np.where(is_reversed, first, second)
@@ -90,7 +93,7 @@ def count_pair_outcomes(
 
 
 def _count_keys(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
-    """The distinct keys in ascending order, and how often each occurs. Sorts the keys in place."""
+    """Return the distinct keys in ascending order, and how often each occurs. Sorts the keys in place."""
     if n_keys <= _CELLS_PER_JUDGMENT * keys.size:  # ten times as fast as sorting, in memory still linear
         occurrences = np.bincount(keys)
         distinct = np.flatnonzero(occurrences)
@@ -103,12 +106,18 @@ def _count_keys(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
 def pairs_from_hits(
     hits: npt.ArrayLike, items: npt.ArrayLike, scores: npt.ArrayLike, *, tie_margin: float = 0.0, ties: bool = True
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """All pairs that were scored side by side: first, second, outcomes and the HIT of each pair.
+    """Return all pairs that were scored side by side: first, second, outcomes and the HIT of each pair.
 
-    (R,) each: the HIT in which a score was given, the item, the score in [0, 1]. A HIT of n items gives its
-    n (n - 1) / 2 pairs, in the order of `combinations`; scores no further apart than tie_margin >= 0 are a tie, or, if
-    ties is False, say nothing: such pairs are left out, so that a best and a worst of n give 2 n - 3.
-    HITs come out in order of their numbers. Raises ValueError as `long_form` does.
+    A HIT of n items gives its n (n - 1) / 2 pairs, in the order of `combinations`. HITs are returned in numerical
+    order. Raises ValueError as the checks in `validation` do.
+
+    Args:
+        hits: The HIT in which each score was given, (R,).
+        items: The scored item, (R,).
+        scores: The score in [0, 1], (R,).
+        tie_margin: Scores no further apart than this, at least 0, are a tie.
+        ties: If False, such pairs are left out instead, so that a best and a worst of n give 2 n - 3 pairs.
+
     """
     hits, _ = validate_numbers("hits", hits)
     items, _ = validate_numbers("items", items)
@@ -126,29 +135,36 @@ def pairs_from_hits(
 
 
 def pairs_of_equal_keys(sorted_keys: Integers) -> tuple[Integers, Integers]:
-    """Positions i < j of all pairs of equal neighbours: [7, 7, 7, 8, 8] -> (0, 0, 1, 3), (1, 2, 2, 4)."""
+    """Return the positions i < j of all pairs of equal neighbours: [7, 7, 7, 8, 8] -> (0, 0, 1, 3), (1, 2, 2, 4)."""
     return follower_pairs(count_equal_followers(sorted_keys), 0, sorted_keys.size)
 
 
 def count_equal_followers(sorted_keys: Integers) -> Integers:
-    """How many equal keys come after each: [7, 7, 7, 8, 8] -> [2, 1, 0, 1, 0]."""
+    """Return how many equal keys follow each key: [7, 7, 7, 8, 8] -> [2, 1, 0, 1, 0]."""
     return np.searchsorted(sorted_keys, sorted_keys, side="right") - 1 - np.arange(sorted_keys.size)
 
 
 def follower_pairs(follower_counts: Integers, start: int, stop: int) -> tuple[Integers, Integers]:
-    """Positions start <= i < stop, each with the left[i] positions j after it: a slice of `pairs_in_runs`."""
+    """Return positions start <= i < stop, each with the `follower_counts[i]` positions j after it.
+
+    This is a slice of `pairs_of_equal_keys`.
+    """
     repeats = follower_counts[start:stop]
     i = np.repeat(np.arange(start, stop), repeats)
     return i, i + 1 + np.arange(i.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
 
 
 def connected_groups(comparisons: PairOutcomeCounts, *, strongly_connected: bool) -> Integers:
-    """Which items hang together: (n_items,) group numbers, 0 the largest group (of equal ones
-    that with the lowest item), -1 for an item in no group of two.
+    """Return the group of each item, (n_items,).
 
-    both_ways False: items are together if a chain of comparisons joins them. True: if in such a chain, walked in
-    either direction, each item at least tied with the next (the strongly connected components in which
-    a maximum likelihood is finite: Ford 1957).
+    0 is the largest group (of equally large ones the one with the lowest item), -1 an item that is in no group of two.
+
+    Args:
+        comparisons: The pairs that were compared.
+        strongly_connected: False: items are together if a chain of comparisons joins them. True: only if in such a
+        chain, walked in either direction, each item at least tied with the next (the strongly connected components,
+        in which a maximum likelihood is finite: Ford 1957).
+
     """
     won = comparisons.low_won + comparisons.tied > 0
     lost = comparisons.high_won + comparisons.tied > 0
@@ -164,7 +180,7 @@ def connected_groups(comparisons: PairOutcomeCounts, *, strongly_connected: bool
 
 
 def uncompared_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
-    """A sentence about the items that are in no pair, if there are any."""
+    """Return a note about the items that are in no pair, if there are any."""
     uncompared = np.flatnonzero(~comparisons.is_compared)
     sentence = "Nothing is known about {0}: never compared with another item."
     return (Note("never_compared", sentence, make_mention("item", uncompared)),) if uncompared.size else ()

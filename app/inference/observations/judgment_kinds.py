@@ -1,4 +1,4 @@
-"""Which kinds of answers can be read as which: a coarser kind forgets something, and never makes anything up."""
+"""Conversions between kinds of answers: a coarser kind loses information and never invents any."""
 
 from typing import Literal
 
@@ -13,14 +13,14 @@ READABLE_KINDS: dict[JudgmentKind, tuple[JudgmentKind, ...]] = {
     "classes": ("classes",),
     "order": ("order",),
 }
-"""What answers of each kind can be read as, the kind itself first.
+"""Kinds as which answers of each kind can be read, the kind itself first.
 
 Ratios become points by their logarithm, points become ordered classes by cuts of the scale, ordered classes become
-points by their place among the classes; of classes without an order nothing else is known, nor of places. The items of
-a HIT with points, ratios or ordered classes have an order, and perhaps ties.
+points by their rank among the classes. Classes without an order and places convert to nothing else. The items of a HIT
+with points, ratios or ordered classes have an order, and perhaps ties.
 """
 
 
 def can_law_read(law_kind: JudgmentKind, answer_kind: JudgmentKind, class_count: int) -> bool:
-    """Whether a law can follow answers of this kind, one by one: it cannot choose cuts, so classes must be there."""
+    """Return whether a law can read answers of this kind one by one: it cannot choose cuts, so classes must exist."""
     return law_kind in READABLE_KINDS[answer_kind] and (law_kind not in CLASS_KINDS or class_count > 1)

@@ -1,4 +1,4 @@
-"""Judgments in long form, one entry each, checked and put in order: what every measure of agreement starts from."""
+"""Judgments in long form, one entry each, validated and sorted: the input of every measure of agreement."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,13 @@ from app.inference.ground.validation import check_equal_length, validate_finite,
 class Judgments:
     """T judgments of I items by J annotators, sorted by item, then annotator, no annotator twice on an item.
 
-    items, annotators: (T,), renumbered 0..I-1 and 0..J-1, so that each has a judgment.
-    values: (T,), float64. per_item: (I,), judgments of each item.
-    notes: what was left out.
+    Attributes:
+        items: (T,), renumbered 0..I-1, so that each item has a judgment.
+        annotators: (T,), renumbered 0..J-1 likewise.
+        values: (T,), float64.
+        per_item: (I,), judgments of each item.
+        notes: Notes on judgments that were left out.
+
     """
 
     items: Integers
@@ -28,21 +32,21 @@ class Judgments:
 
     @property
     def n_items(self) -> int:
-        """How many items have a judgment here."""
+        """Number of items with a judgment."""
         return len(self.per_item)
 
     @property
     def n_annotators(self) -> int:
-        """How many annotators have a judgment here."""
+        """Number of annotators with a judgment."""
         return int(self.annotators.max()) + 1
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs of judgments are of the same item."""
+        """Number of pairs of judgments of the same item."""
         return int((self.per_item * (self.per_item - 1) // 2).sum())
 
     def sum_by_item(self, values: npt.ArrayLike) -> Array:
-        """The sum of one number per judgment (T,) over each item's judgments, (I,)."""
+        """Return the sum of one number per judgment (T,) over each item's judgments, (I,)."""
         weights = np.asarray(values, dtype=np.float64)
         return np.asarray(np.bincount(self.items, weights=weights, minlength=self.n_items), dtype=np.float64)
 
@@ -56,10 +60,10 @@ def shared_judgments(
     n_annotators: int | None = None,
     min_annotators: int = 2,
 ) -> Judgments:
-    """The judgments of items that at least `least` annotators judged; of an annotator's several on one item the first.
+    """Return the judgments of items that at least `min_annotators` annotators judged.
 
-    Raises ValueError as `long_form` does, and `Inestimable` if no item has two annotators: `one_annotator`,
-    `no_shared_items`.
+    If an annotator judged an item several times, the first judgment counts. Raises ValueError as the checks in
+    `validation` do, and `Inestimable` if no item has two annotators: `one_annotator`, `no_shared_items`.
     """
     items, _ = validate_numbers("items", items, n_items)
     annotators, _ = validate_numbers("annotators", annotators, n_annotators)
@@ -87,7 +91,7 @@ def shared_judgments(
 
 
 def refuse_unshared_judgments(annotators: Integers, judgments_per_item: Integers) -> None:
-    """Raises `Inestimable` unless some item has two judgments, given how many each has."""
+    """Raise `Inestimable` unless some item has two judgments, given how many each item has."""
     if (judgments_per_item >= 2).any():
         return
     if len(annotators) and (annotators == annotators[0]).all():
@@ -96,21 +100,21 @@ def refuse_unshared_judgments(annotators: Integers, judgments_per_item: Integers
 
 
 def repeated_judgments_note(count: int) -> Note:
-    """What is said of judgments by an annotator who had judged the item before."""
+    """Return the note on judgments by an annotator who had judged the item before."""
     singular = "1 judgment was left out: its annotator had judged the same item before."
     plural = f"{count:,} judgments were left out: their annotators had judged the same items before."
     return Note("repeats_left_out", singular if count == 1 else plural)
 
 
 def single_judgments_note(count: int) -> Note:
-    """What is said of items with a single judgment."""
+    """Return the note on items with a single judgment."""
     singular = "1 item was left out: only one annotator judged it."
     plural = f"{count:,} items were left out: only one annotator judged each of them."
     return Note("single_judgments_left_out", singular if count == 1 else plural)
 
 
 def pairs_within_items(judgments: Judgments) -> tuple[Integers, Integers]:
-    """Every pair of judgments of one item, as two arrays of positions (P,); the lower annotator comes first."""
+    """Return every pair of judgments of one item, as two arrays of positions (P,); the lower annotator comes first."""
     total = len(judgments.items)
     ends = np.cumsum(judgments.per_item)[judgments.items]
     follower_counts = ends - np.arange(total) - 1  # how many judgments of the same item follow

@@ -1,4 +1,4 @@
-"""All judgments of a campaign in long form, for what cannot be told from what they add up to."""
+"""All judgments of a campaign in long form, for estimators that cannot work from sums."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,15 @@ from app.inference.ground.arrays import Array, Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LongJudgments:
-    """Of N items, in their order, (T,) each. annotators: whatever whole numbers they have; scores: on 0 to 1."""
+    """T judgments of N items, in the order in which they were given.
+
+    Attributes:
+        n_items: N.
+        items: (T,) from 0 to N - 1.
+        annotators: (T,), any whole numbers.
+        scores: (T,) on 0 to 1.
+
+    """
 
     n_items: int
     items: Integers
@@ -19,12 +27,12 @@ class LongJudgments:
 
     @classmethod
     def empty(cls, n_items: int) -> "LongJudgments":
-        """Before the first one."""
+        """Return the judgments of a campaign before the first one."""
         none = np.zeros(0, np.intp)
         return cls(n_items, none, none, np.zeros(0))
 
     def add_judgments(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "LongJudgments":
-        """With these too."""
+        """Return these judgments followed by new ones."""
         return LongJudgments(
             self.n_items,
             np.append(self.items, np.asarray(items, np.intp)),
@@ -33,12 +41,12 @@ class LongJudgments:
         )
 
     def select_items(self, items: Integers) -> "LongJudgments":
-        """Those of some items alone, by their numbers in order, which are numbered anew."""
+        """Return the judgments of some items, given by number in ascending order; the items are renumbered."""
         positions = np.searchsorted(items, self.items)
         is_selected = items.take(positions, mode="clip") == self.items
         return LongJudgments(len(items), positions[is_selected], self.annotators[is_selected], self.scores[is_selected])
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take."""
+        """Memory of the arrays, in bytes."""
         return self.items.nbytes + self.annotators.nbytes + self.scores.nbytes

@@ -1,6 +1,6 @@
-"""What the judgments of each item add up to, kept up with as they come in: enough to tell how far annotators differ.
+"""Sums over the judgments of each item, updated as judgments arrive: enough to estimate how much annotators differ.
 
-Judgments of one item by the same annotator are not independent, so who judged what is kept too.
+Judgments of one item by the same annotator are not independent, so the annotators of each item are kept too.
 """
 
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ MERGE_FRACTION, MIN_MERGED_PAIRS = 8, 20_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnnotatorItemCounts:
-    """Which annotator judged which item, as sorted numbers, and how often; (P,) each."""
+    """Number of judgments by annotator and item: sorted pair numbers and their counts, (P,) each."""
 
     numbers: Integers
     counts: Integers
 
     @classmethod
     def empty(cls) -> "AnnotatorItemCounts":
-        """Nobody has judged."""
+        """Return the counts before any judgment."""
         return cls(np.zeros(0, np.intp), np.zeros(0, np.intp))
 
     def select_items(self, items: Integers, n_items: int) -> "AnnotatorItemCounts":
-        """Those of some of N items, by their numbers in order, which are numbered anew."""
+        """Return the counts of some of N items, given by number in ascending order; the items are renumbered."""
         annotator, item = np.divmod(self.numbers, n_items)
         positions = np.searchsorted(items, item)
         is_selected = items.take(positions, mode="clip") == item
@@ -40,7 +40,7 @@ class AnnotatorItemCounts:
         )
 
     def look_up_counts(self, numbers: Integers) -> Integers:
-        """How often each of these is there, (n,)."""
+        """Return the count of each of these pair numbers, (n,)."""
         if not len(self.numbers):
             return np.zeros(len(numbers), np.intp)
         positions = np.searchsorted(self.numbers, numbers)
@@ -48,7 +48,7 @@ class AnnotatorItemCounts:
         return np.where(is_present, self.counts.take(positions, mode="clip"), 0)
 
     def add_counts(self, new_numbers: Integers, new_counts: Integers) -> "AnnotatorItemCounts":
-        """With these too, sorted and each once."""
+        """Return the counts with new ones added, sorted and without duplicates."""
         is_known = self.look_up_counts(new_numbers) > 0
         updated_counts = self.counts.copy()
         updated_counts[np.searchsorted(self.numbers, new_numbers[is_known])] += new_counts[is_known]
@@ -61,12 +61,19 @@ class AnnotatorItemCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Of N items, (N,) each.
+    """Sums over the judgments of N items, (N,) each.
 
-    judgments: how many each has; total: the sum of their scores. annotators: how many gave them. first_total,
-    first_squares: sums of the first score of each annotator, and of its square. repeats: the sum of the squared numbers
-    of judgments by the same annotator, so `judgments` where nobody judged the item twice.
-    settled, recent: who judged what; its number is that of the annotator times N plus that of the item.
+    Attributes:
+        judgments: Number of judgments.
+        total: Sum of their scores.
+        annotators: Number of annotators who gave them.
+        first_total: Sum of the first score of each annotator.
+        first_squares: Sum of the squares of these first scores.
+        repeats: Sum of the squared numbers of judgments by the same annotator, so `judgments` where no annotator judged
+        the item twice.
+        settled: Counts by annotator and item; the number of a pair is annotator * N + item.
+        recent: The newest of these counts, merged into `settled` from time to time.
+
     """
 
     judgments: Integers
@@ -80,15 +87,20 @@ class Tally:
 
     @classmethod
     def empty(cls, n_items: int) -> "Tally":
-        """Before the first judgment."""
+        """Return the tally before the first judgment."""
         none, zero = np.zeros(n_items, np.intp), np.zeros(n_items)
         return cls(none, zero, none, zero, zero, none, AnnotatorItemCounts.empty(), AnnotatorItemCounts.empty())
 
     def add_judgments(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "Tally":
-        """With these judgments too, in their order; the same sums, to the last bit, in whatever pieces they come.
+        """Return the tally with these judgments added in order; the same sums, to the last bit, in any batches.
 
-        items: (T,) from 0 to N - 1; annotators: (T,) whole numbers from 0, below 2^63 / N; scores: (T,). It checks
-        nothing. Time and memory grow with T and N; with all judgments so far only now and then.
+        It validates nothing. Time and memory grow with T and N; with all judgments so far only now and then.
+
+        Args:
+            items: (T,) from 0 to N - 1.
+            annotators: (T,) whole numbers from 0, below 2^63 / N.
+            scores: (T,).
+
         """
         items, scores = np.asarray(items, np.intp), np.asarray(scores, np.float64)
         numbers = np.asarray(annotators, np.intp) * len(self.judgments) + items
@@ -108,7 +120,7 @@ class Tally:
         )
 
     def select_items(self, items: Integers) -> "Tally":
-        """That of some items alone, by their numbers in order, which are numbered anew."""
+        """Return the tally of some items, given by number in ascending order; the items are renumbered."""
         return Tally(
             self.judgments[items],
             self.total[items],
@@ -122,19 +134,19 @@ class Tally:
 
     @property
     def annotator_item_counts(self) -> AnnotatorItemCounts:
-        """Who judged what: all that is `settled` and `recent`."""
+        """Return all counts by annotator and item, `settled` and `recent` together."""
         return self.settled.add_counts(self.recent.numbers, self.recent.counts)
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes."""
+        """Memory of the tally, in bytes."""
         arrays = (self.judgments, self.total, self.annotators, self.first_total, self.first_squares, self.repeats)
         pairs = (self.settled.numbers, self.settled.counts, self.recent.numbers, self.recent.counts)
         return sum(array.nbytes for array in (*arrays, *pairs))
 
     @property
     def mean(self) -> Array:
-        """Of all judgments, (N,); NaN where there is none."""
+        """Mean of all judgments of each item, (N,); NaN where there is none."""
         judged = self.judgments > 0
         mean: Array = np.divide(self.total, self.judgments, out=np.full(len(judged), np.nan), where=judged)
         return mean

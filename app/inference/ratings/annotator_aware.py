@@ -171,8 +171,8 @@ def _convergence_notes(fixed_point: FixedPoint, tolerance: float) -> tuple[Note,
         return ()
     sentence = (
         f"What is believed of annotators had not settled after {fixed_point.rounds:,} rounds: one more would still "
-        f"have changed something by {fixed_point.residual:.1%} of itself. Shown is what came nearest; do not rely on small "
-        "differences."
+        f"have changed something by {fixed_point.residual:.1%} of itself. The nearest result is shown; do not rely "
+        "on small differences."
     )
     return (Note("not_settled", sentence),)
 
