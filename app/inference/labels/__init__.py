@@ -1,1 +1,1 @@
-"""Which class items belong to, and how annotators confuse classes."""
+"""Estimators of items' classes, and of how annotators confuse classes."""

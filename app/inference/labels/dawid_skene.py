@@ -1,9 +1,10 @@
-"""Dawid-Skene: what items are and how each annotator answers, from categorical labels without any truth.
+"""Dawid-Skene: the classes of items and the response matrix of each annotator, from labels without any truth.
 
-Every item has one true class, drawn from the prevalence; an annotator who labels an item of class k says l with the
-probability in row k, column l of a response matrix of their own. Dawid & Skene 1979, "Maximum Likelihood Estimation of
-Observer Error-Rates Using the EM Algorithm", with the additive smoothing and the measures of information of Passonneau
-& Carpenter 2014, "The Benefits of a Model of Annotation", sections 2.2.1 and 2.2.2 (their equations have no numbers).
+Every item has one true class, drawn from the prevalence; an annotator who labels an item of class k gives label l with
+the probability in row k, column l of a response matrix of their own. Dawid & Skene 1979, "Maximum Likelihood Estimation
+of Observer Error-Rates Using the EM Algorithm", with the additive smoothing and the measures of information of
+Passonneau & Carpenter 2014, "The Benefits of a Model of Annotation", sections 2.2.1 and 2.2.2 (their equations have no
+numbers).
 
 Labels and classes are the same K things, numbered from 0. Information is in bits, log-likelihoods are natural.
 """
@@ -67,7 +68,7 @@ class DawidSkeneResult:
 
     @property
     def iterations(self) -> int:
-        """How many steps it took to get here."""
+        """Number of steps of the climb."""
         return len(self.trace)
 
 
@@ -140,10 +141,9 @@ def fit(
 
 
 def expected_information(result: DawidSkeneResult, annotator: int | None = None) -> Array:
-    """How far one more label is expected to lower the entropy of each item: (n_items,) bits; ask where it is largest.
+    """Expected decrease of each item's entropy by one more label, (n_items,) bits; ask where it is largest.
 
-    annotator: whose label it would be. None is a typical annotator; so is one about whom nothing is known, as far as
-    nothing is known.
+    `annotator` gives the label; None is a typical annotator, as is an annotator without estimable responses.
     """
     response = result.typical_response
     if annotator is not None:
@@ -152,7 +152,7 @@ def expected_information(result: DawidSkeneResult, annotator: int | None = None)
 
 
 def label_confidence(result: DawidSkeneResult, items: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
-    """How probable it is that a label is right, given all labels: (n,) items and their (n,) labels give (n,).
+    """Probability that a label is right, given all labels: (n,) items and their (n,) labels give (n,).
 
     NaN where the item is not estimable. Raises ValueError for numbers the result does not have.
     """
@@ -163,9 +163,9 @@ def label_confidence(result: DawidSkeneResult, items: npt.ArrayLike, labels: npt
 
 
 def consensus(result: DawidSkeneResult) -> tuple[Integers, Array]:
-    """The most probable class of each item, and how probable it is: (n_items,) and (n_items,).
+    """Return the most probable class of each item, (n_items,), and its probability, (n_items,).
 
-    Of classes that are equally probable the lowest. -1 and NaN where the item is not estimable.
+    The lowest of equally probable classes. -1 and NaN where the item is not estimable.
     """
     best_class = result.posterior.argmax(axis=1)
     probability = np.take_along_axis(result.posterior, best_class[:, None], axis=1)[:, 0]
@@ -182,7 +182,7 @@ def _refuse_missing_labels(labels: Integers, n_labels: int) -> None:
 
 
 def _make_smoothing(alpha: npt.ArrayLike, beta: npt.ArrayLike, n_labels: int) -> ClassParameters:
-    """Dirichlet parameters less 1. Below 1 the density has no peak inside; ValueError then."""
+    """Return Dirichlet parameters minus 1. Raises ValueError below 1, where the density has no peak inside."""
     shape = (n_labels,)
     return ClassParameters(
         _validate_dirichlet_parameter("beta", beta, shape), _validate_dirichlet_parameter("alpha", alpha, shape * 2)
@@ -199,9 +199,9 @@ def _validate_dirichlet_parameter(name: str, values: npt.ArrayLike, shape: tuple
 
 
 def _has_overlapping_labels(items: Integers, annotators: Integers, n_annotators: int) -> Mask:
-    """Which annotators (n_annotators,) gave a label to an item that has another.
+    """Return which annotators (n_annotators,) gave a label to an item that has another label.
 
-    The others' response matrices can take any shares of their labels from any prevalence, so the likelihood is the
+    The others' response matrices can explain any shares of their labels by any prevalence, so the likelihood is the
     same whatever they are.
     """
     is_shared = (np.bincount(items) > 1)[items]
@@ -254,7 +254,7 @@ def _start_parameters(start: StartingPoint, label_matrix: LabelMatrix, smoothing
 
 
 def _parameters_from_result(result: DawidSkeneResult, label_matrix: LabelMatrix) -> ClassParameters:
-    """Its parameters for the annotators of these labels; a newcomer starts as typical."""
+    """Return the result's parameters for the annotators of these labels; a new annotator starts as typical."""
     if len(result.prevalence) != label_matrix.n_labels:
         raise ValueError(f"the start is of {len(result.prevalence)} classes, not of {label_matrix.n_labels}")
     response = np.full((label_matrix.n_annotators, label_matrix.n_labels, label_matrix.n_labels), np.nan)

@@ -1,4 +1,4 @@
-"""What a researcher should know about labels before believing what `dawid_skene` makes of them, in sentences."""
+"""Notes that a researcher needs before trusting a fit of `dawid_skene`."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def unlabelled_item_notes(is_labelled: Mask, is_estimable: Mask) -> list[Note]:
-    """labelled, estimable: (n_items,), whether an item has a label, and whether one that was used."""
+    """Return notes on items without a label, and without one that was used, given (n_items,) masks."""
     notes: list[Note] = []
     if not is_labelled.all():
         sentence = "Without a label, so that all one knows is the prevalence: {0}."
@@ -27,7 +27,7 @@ def unlabelled_item_notes(is_labelled: Mask, is_estimable: Mask) -> list[Note]:
 
 
 def unused_annotator_notes(is_active: Mask, is_used: Mask) -> list[Note]:
-    """active, known: (n_annotators,), whether an annotator gave a label, and whether one that was used."""
+    """Return notes on annotators who gave labels, none of which was used, given (n_annotators,) masks."""
     notes: list[Note] = []
     if not is_active.all():
         sentence = "Without a label, so that nothing can be said of them: {0}."
@@ -42,7 +42,7 @@ def unused_annotator_notes(is_active: Mask, is_used: Mask) -> list[Note]:
 
 
 def label_matrix_notes(label_matrix: LabelMatrix) -> list[Note]:
-    """Where what was found rests on the start or the prior more than on the labels."""
+    """Return notes on results that rest on the start or the prior more than on the labels."""
     label_counts = label_matrix.counts.sum(axis=0).reshape(label_matrix.n_annotators, label_matrix.n_labels)
     active, used = np.flatnonzero(label_counts.sum(axis=1)), np.flatnonzero(label_counts.sum(axis=0))
     notes: list[Note] = []
@@ -64,7 +64,7 @@ def label_matrix_notes(label_matrix: LabelMatrix) -> list[Note]:
 def restart_notes(
     first_climb: ClimbResult, best_climb: ClimbResult, higher_count: int, unconverged_count: int, restart_count: int
 ) -> list[Note]:
-    """first: from the start asked for; best: the one reported; higher, lost: as `latent_classes.highest` counts."""
+    """Return notes on the random starts; the counts are those of `latent_classes.best_of_restarts`."""
     notes: list[Note] = []
     if unconverged_count:
         sentence = f"{unconverged_count:,} of {restart_count:,} random starts did not settle and were left out."
@@ -83,7 +83,7 @@ def restart_notes(
 
 
 def unmet_classes_note() -> Note:
-    """Where, without smoothing, a row of a response matrix rests on no label at all."""
+    """Return the note on rows of a response matrix that rest, without smoothing, on no label at all."""
     return Note(
         "unmet_classes",
         "Some annotators never labelled an item of some class, so without smoothing nothing tells how they would, nor "
@@ -110,7 +110,7 @@ def _annotator_group_notes(group_of_annotator: Integers, active_annotators: Inte
 
 
 def _annotator_groups(label_matrix: LabelMatrix) -> Integers:
-    """(n_annotators,): the number of each annotator's group, joined by common items, even by way of others."""
+    """Return the group of each annotator, (n_annotators,): groups are connected by common items, even indirectly."""
     columns, ends = label_matrix.counts.indices // label_matrix.n_labels, label_matrix.counts.indptr[1:-1]
     same_item = np.ones(len(columns) - 1, dtype=np.bool_)
     same_item[ends - 1] = False

@@ -1,7 +1,7 @@
-"""Expectation maximisation (EM) for classes that are seen only through labels: the climb behind `dawid_skene`.
+"""Expectation maximisation (EM) for classes that are observed only through labels: the climb behind `dawid_skene`.
 
-Arrays over items are (K, items), so that what is done to one class at a time runs over contiguous memory: with 2
-classes many times faster than (items, K).
+Arrays over items are (K, items), so that operations on one class run over contiguous memory: with 2 classes many times
+faster than (items, K).
 """
 
 from dataclasses import dataclass, replace
@@ -21,9 +21,9 @@ _REACH_FACTOR = 4.0
 
 @dataclass(frozen=True, slots=True)
 class LabelMatrix:
-    """How often each item got each label of each annotator: sparse (n_items, n_annotators * n_labels).
+    """Counts of labels by item and annotator: sparse (n_items, n_annotators * n_labels).
 
-    Column annotator * n_labels + label. Every item has a label here.
+    The column is annotator * n_labels + label. Every item has a label here.
     """
 
     counts: sparse.csr_array
@@ -33,9 +33,9 @@ class LabelMatrix:
 
 @dataclass(frozen=True, slots=True)
 class ClassParameters:
-    """Prevalence (K,) and response matrices (n_annotators, K, K), [j, k, l] = P(j says l of class k).
+    """Prevalence (K,) and response matrices (n_annotators, K, K), [j, k, l] = P(label l by annotator j | class k).
 
-    Also the smoothing of both, what it adds to their counts: (K,) and (K, K).
+    Also the smoothing of both, the amounts added to their counts: (K,) and (K, K).
     """
 
     prevalence: Array
@@ -44,7 +44,7 @@ class ClassParameters:
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """When a climb ends: no posterior is farther than `tolerance` from the top, or `max_iterations` are done.
+    """Rule for the end of a climb: no posterior is farther than `tolerance` from the top, or `max_iterations` are done.
 
     Raises ValueError for a tolerance below 0 or fewer than 2 iterations (one step has nothing to compare with).
     """
@@ -61,11 +61,15 @@ class StopRule:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What is seen from a point in parameter space.
+    """The E step at a point in parameter space.
 
-    posterior: (K, n_items) under these parameters. expected: (n_annotators, K, K), how many labels l annotator j is
-    expected to have given to items of class k. log_likelihood: of the labels. height: that plus the log prior but for a
-    constant, which is what is climbed.
+    Attributes:
+        parameters: The point.
+        posterior: (K, n_items) under these parameters.
+        expected: (n_annotators, K, K), the expected number of labels l by annotator j for items of class k.
+        log_likelihood: The log-likelihood of the labels.
+        height: The objective of the climb: the log-likelihood plus the log prior up to a constant.
+
     """
 
     parameters: ClassParameters
@@ -77,7 +81,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class ClimbResult:
-    """The view where a climb ended, its height at each step, and whether it ended because it had converged."""
+    """The point where a climb ended, its height at each step, and whether it converged."""
 
     end: Expectation
     trace: list[float]
@@ -87,7 +91,7 @@ class ClimbResult:
 def make_label_matrix(
     rows: Integers, annotators: Integers, labels: Integers, n_annotators: int, n_labels: int
 ) -> LabelMatrix:
-    """Labels from long form: three (n,); rows number the items that have a label."""
+    """Return the counts of long-form labels, three arrays (n,); `rows` number the items that have a label."""
     entries = np.ones(len(rows)), (rows, annotators * n_labels + labels)
     counts = sparse.csr_array(entries, shape=(int(rows.max()) + 1, n_annotators * n_labels))
     return LabelMatrix(counts, n_annotators, n_labels)
@@ -96,14 +100,14 @@ def make_label_matrix(
 def climb_likelihood(
     start: ClassParameters, label_matrix: LabelMatrix, smoothing: ClassParameters, stop_rule: StopRule
 ) -> ClimbResult:
-    """EM from the start to the penalised maximum that it leads to, with a leap after every other step.
+    """Run EM from the start to the penalised maximum that it leads to, with a leap after every other step.
 
-    EM alone creeps where labels are few. So two steps are taken as the direction of a leap (squared extrapolation,
-    Varadhan & Roland 2008), and it is made if it leads no lower; how far it may go grows with leaps that do and shrinks
-    with those that do not. The height never falls but for rounding, and a plain step judges whether it has converged:
-    how far it moved posteriors, times the number of such steps that the last two say are left. It has also where only
-    rounding is left of the height that a step gains; heights tell little else, for where labels are few a posterior can
-    be far from where it is going while hardly any height is left to gain.
+    EM alone creeps where labels are few. So two steps give the direction of a leap (squared extrapolation, Varadhan &
+    Roland 2008), which is made if it leads no lower; its largest length grows after leaps that succeed and shrinks
+    after those that fail. The height never falls but for rounding, and a plain step judges convergence: how far it
+    moved posteriors, times the number of such steps that the last two predict. The climb has also converged where the
+    gain in height is only rounding; heights tell little else, for where labels are few a posterior can be far from its
+    limit while hardly any height is left to gain.
     """
     view = _evaluate_parameters(start, label_matrix, smoothing)
     trace, reach, steps_left = [view.height], 1.0, 1.0
@@ -132,12 +136,12 @@ def climb_likelihood(
 
 
 def _max_posterior_change(before: Expectation, after: Expectation) -> float:
-    """The largest difference of two posteriors."""
+    """Return the largest difference of two posteriors."""
     return float(max(np.abs(one - two).max() for one, two in zip(before.posterior, after.posterior, strict=True)))
 
 
 def parameters_from_votes(label_matrix: LabelMatrix, smoothing: ClassParameters) -> ClassParameters:
-    """The parameters that follow if the posterior of each item is the share of its labels."""
+    """Return the parameters that follow if the posterior of each item is the share of its labels."""
     label_indicators = np.tile(np.eye(label_matrix.n_labels), label_matrix.n_annotators)
     votes = np.stack([label_matrix.counts @ column for column in label_indicators])
     posterior = votes / votes.sum(axis=0)
@@ -145,7 +149,7 @@ def parameters_from_votes(label_matrix: LabelMatrix, smoothing: ClassParameters)
 
 
 def parameters_from_accuracy(accuracy: float, label_matrix: LabelMatrix) -> ClassParameters:
-    """Equal prevalence, and for every annotator the accuracy on the diagonal and equal shares beside it."""
+    """Return equal prevalence, and for every annotator the accuracy on the diagonal and equal shares off it."""
     n = label_matrix.n_labels
     response = np.full((n, n), (1.0 - accuracy) / (n - 1))
     np.fill_diagonal(response, accuracy)
@@ -161,10 +165,13 @@ def best_of_restarts(
     restarts: int,
     rng: np.random.Generator,
 ) -> tuple[ClimbResult, int, int]:
-    """The highest of the first climb and those from random starts; how many were higher than the first, how many
-    did not converge and so were not considered.
+    """Return the highest of the first climb and climbs from random starts.
 
-    A climb counts as higher only by more than two climbs to one top may differ.
+    A climb counts as higher only by more than the difference that two climbs to the same top may have.
+
+    Returns:
+        The climb, the number of climbs higher than the first, and the number that did not converge and were dropped.
+
     """
     best, higher, unconverged = first_climb, 0, 0
     min_height = (
@@ -182,7 +189,7 @@ def best_of_restarts(
 
 
 def class_posteriors(label_matrix: LabelMatrix, parameters: ClassParameters) -> tuple[Array, float]:
-    """Posteriors p(z_i = k | y) ~ pi_k prod_n theta[jj[n], k, y[n]] as (K, n_items), and the log-likelihood."""
+    """Return posteriors p(z_i = k | y) ~ pi_k prod_n theta[jj[n], k, y[n]] as (K, n_items), and the log-likelihood."""
     with np.errstate(divide="ignore"):  # without smoothing a probability may be 0; the sparse sum never meets 0 * inf
         log_prevalence, log_response = np.log(parameters.prevalence), np.log(parameters.response)
     joint = np.stack([label_matrix.counts @ log_response[:, k].ravel() for k in range(label_matrix.n_labels)])
@@ -196,7 +203,7 @@ def class_posteriors(label_matrix: LabelMatrix, parameters: ClassParameters) -> 
 
 
 def normalise_counts(counts: Array) -> Array:
-    """Shares along the last axis; equal ones where nothing was counted."""
+    """Return shares along the last axis; equal ones where all counts are 0."""
     total = counts.sum(axis=-1, keepdims=True)
     shares: Array = np.full_like(counts, 1.0 / counts.shape[-1])
     np.divide(counts, total, out=shares, where=total > 0.0)
@@ -204,13 +211,15 @@ def normalise_counts(counts: Array) -> Array:
 
 
 def _draw_random_parameters(label_matrix: LabelMatrix, rng: np.random.Generator) -> ClassParameters:
-    """Uniform over all parameters."""
+    """Draw parameters uniformly."""
     flat = np.ones(label_matrix.n_labels)
     return ClassParameters(rng.dirichlet(flat), rng.dirichlet(flat, (label_matrix.n_annotators, label_matrix.n_labels)))
 
 
 def _expected_label_counts(label_matrix: LabelMatrix, posterior: Array) -> Array:
-    """(n_annotators, K, K): labels l that annotator j gave to items of class k, as far as they are of class k."""
+    """Return expected counts (n_annotators, K, K): labels l by annotator j for items, weighted by their posterior of
+    class k.
+    """
     transposed, shape = label_matrix.counts.T, (label_matrix.n_annotators, label_matrix.n_labels)
     return np.stack([(transposed @ share).reshape(shape) for share in posterior], axis=1)
 
@@ -227,7 +236,7 @@ def _parameters_from_counts(posterior: Array, expected_counts: Array, smoothing:
 
 
 def _leap_length(start: ClassParameters, first_step: ClassParameters, second_step: ClassParameters) -> float:
-    """How far two steps say one should leap, |change| / |bend|, and at least 1, which is where the second step ends."""
+    """Return the length of a leap that two steps suggest, |change| / |bend|, at least 1, where the second step ends."""
     change = _parameter_distance(first_step.prevalence - start.prevalence, first_step.response - start.response)
     bend = _parameter_distance(
         second_step.prevalence - 2.0 * first_step.prevalence + start.prevalence,
@@ -250,7 +259,7 @@ def _extrapolate_parameters(
 
 
 def _extrapolate_probabilities(start: Array, first_step: Array, second_step: Array, length: float) -> Array:
-    """Probabilities zero + 2 length change + length^2 bend, none below a tenth of `two`, since at 0 it would stay."""
+    """Return start + 2 length change + length^2 bend, none below a tenth of `second_step`, since at 0 it would stay."""
     leapt = start + 2.0 * length * (first_step - start) + length * length * (second_step - 2.0 * first_step + start)
     return normalise_counts(np.maximum(leapt, 0.1 * second_step))
 
@@ -269,10 +278,10 @@ def _log_smoothing_prior(parameters: ClassParameters, smoothing: ClassParameters
 
 
 def _name_classes_after_labels(climb_result: ClimbResult, smoothing: ClassParameters) -> ClimbResult:
-    """The same climb with its classes named after the labels that their items are given most.
+    """Return the same climb with its classes named after the labels that their items are given most.
 
-    From a random start the names are random, and so they are to the likelihood. If the prior tells classes apart,
-    though, it has named them.
+    From a random start the names are random, and the likelihood does not depend on them. If the prior tells classes
+    apart, though, it has named them.
     """
     if not _is_exchangeable(smoothing):
         return climb_result

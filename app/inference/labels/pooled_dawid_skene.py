@@ -1,8 +1,8 @@
-"""Dawid & Skene's model with one matrix of responses for all annotators, from how often each item got each label.
+"""Dawid & Skene's model with one response matrix for all annotators, from the counts of each item's labels.
 
-Where annotators are taken to be alike, the counts of an item's labels say all that its labels say, and items with the
-same counts are the same to the model: it is fitted to different counts, of which there are few, whatever the number of
-items. So it is fast enough to be fitted again while a campaign runs (`dawid_skene` has a matrix for each annotator).
+If annotators are assumed alike, the counts of an item's labels contain all information, and items with the same counts
+are the same to the model: it is fitted to distinct counts, which are few, whatever the number of items. So it is fast
+enough to be refitted while a campaign runs (`dawid_skene` has a matrix for each annotator).
 """
 
 from dataclasses import dataclass
@@ -14,38 +14,49 @@ from scipy.special import logsumexp
 from app.inference.ground.arrays import Array
 
 PRIOR_LABELS_PER_CLASS = 10.0
-"""Labels of each class, three of four right, that are taken for given before the first: so that a few labels, whose
-items nobody else has seen, do not look as if annotators never erred."""
+"""Pseudo-labels of each class, three of four right, before the first label: so that a few labels, each the only one of
+its item, do not look as if annotators never erred.
+"""
 PRIOR_ACCURACY = 0.75
 MAX_POOLED_EM_STEPS, RESPONSE_TOLERANCE = 50, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class PooledModel:
-    """prevalence: (K,), how probable each class is. response: (K, K), [k, l] the probability of label l of an item of
-    class k. Both are above 0, and sum to 1 over the last axis.
+    """Prevalence and response matrix of all annotators together; both above 0, with sum 1 over the last axis.
+
+    Attributes:
+        prevalence: (K,), the probability of each class.
+        response: (K, K), [k, l] the probability of label l for an item of class k.
+
     """
 
     prevalence: Array
     response: Array
 
     def posterior(self, counts: npt.ArrayLike) -> Array:
-        """p(k | labels) of items with these counts of labels, (V, K): (V, K), each row sums to 1."""
+        """Return p(k | labels) of items with these counts of labels, (V, K): (V, K), each row sums to 1."""
         log = np.log(self.prevalence) + np.asarray(counts, np.float64) @ np.log(self.response).T
         return np.asarray(np.exp(log - logsumexp(log, axis=1, keepdims=True)))
 
 
 def initial_pooled_model(class_count: int) -> PooledModel:
-    """What is taken for given of so many classes, at least two, before the first label."""
+    """Return the model before the first label, for at least two classes."""
     prior_counts = _prior_label_counts(class_count)
     return PooledModel(np.full(class_count, 1.0 / class_count), prior_counts / prior_counts.sum(axis=1, keepdims=True))
 
 
 def fit(counts: npt.ArrayLike, item_counts: npt.ArrayLike, *, max_steps: int = MAX_POOLED_EM_STEPS) -> PooledModel:
-    """EM to the penalised maximum, from what is taken for given, in at most so many steps.
+    """Run EM to the penalised maximum from the initial model, in at most `max_steps` steps.
 
-    counts: (V, K), how often an item got each label, K >= 2. items: (V,), how many items have these counts. A step
-    costs O(V K^2). Items without labels say nothing. Raises ValueError for shapes that do not fit or negative numbers.
+    A step costs O(V K^2). Items without labels contribute nothing. Raises ValueError for shapes that do not fit or
+    negative numbers.
+
+    Args:
+        counts: (V, K), how often an item got each label, K >= 2.
+        item_counts: (V,), how many items have these counts.
+        max_steps: The largest number of steps.
+
     """
     counts, item_counts = np.asarray(counts, np.float64), np.asarray(item_counts, np.float64)
     if counts.ndim != 2 or counts.shape[1] < 2 or item_counts.shape != counts.shape[:1]:
@@ -69,7 +80,7 @@ def fit(counts: npt.ArrayLike, item_counts: npt.ArrayLike, *, max_steps: int = M
 
 
 def _prior_label_counts(class_count: int) -> Array:
-    """(K, K) labels, by class and label."""
+    """Return the pseudo-labels (K, K), by class and label."""
     wrong = (1.0 - PRIOR_ACCURACY) / (class_count - 1)
     return np.asarray(
         PRIOR_LABELS_PER_CLASS

@@ -1,1 +1,1 @@
-"""The update laws: posteriors that each HIT changes at once."""
+"""Update laws: each HIT changes the posteriors of its items at once."""

@@ -1,4 +1,4 @@
-"""The law `easl-aware`: how it goes from HIT to HIT, asking for what it needs of its campaign's state."""
+"""The law `easl-aware` as steps from HIT to HIT that query the campaign's state."""
 
 from bisect import bisect_right, insort
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -39,12 +39,12 @@ from app.inference.ratings.moderated_aware import moderate_aware_means
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorAwareLaw(Law):
-    """`easl-aware`; `annotator_aware_online` says what it does and what it keeps."""
+    """The law `easl-aware`; `annotator_aware_state` explains the update and the state."""
 
     def initial_beliefs(
         self, priors: Sequence[npt.ArrayLike], parameters: LawParameters, law_state: LawState | None = None
     ) -> "AwareLawBeliefs":
-        """Under the rule of the campaign of which this is kept."""
+        """Return the beliefs before the first HIT, under the rule of the campaign whose state this is."""
         state = validate_priors(self, priors)
         campaign_state = (
             aware.INITIAL_CAMPAIGN_STATE
@@ -57,7 +57,9 @@ class AnnotatorAwareLaw(Law):
         )
 
     def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> LawStep:  # noqa: ARG002  (it has nothing to tune)
-        """The items of the HIT, those whose turn it is, and everybody concerned. Raises what `apply` raises."""
+        """Update the HIT's items, the items to rescan and all their annotators. Raises what `apply_aware_hit`
+        raises.
+        """
         campaign_state: StateFloats = yield ReadCampaignState()
         rescanned_items, campaign_state = yield from _choose_rescans(hit.items, campaign_state)
         numbers = [*hit.items, *rescanned_items]
@@ -85,11 +87,11 @@ class AnnotatorAwareLaw(Law):
     def describe_annotators(
         self, annotator_states: Mapping[int, StateFloats], campaign_state: StateFloats
     ) -> dict[int, AnnotatorDescription]:
-        """As the analysis describes them: who is odd but goes with the others is not random."""
+        """Describe annotators as the analysis does: an odd annotator who agrees with the others is not random."""
         return aware.describe_aware_annotators(annotator_states, campaign_state)
 
     def read_judgment_weights(self, item_number: int) -> Generator[StateQuery, Any, JudgmentWeights]:
-        """By what is known of its annotators now."""
+        """Return the weights of an item's judgments by the present beliefs about their annotators."""
         campaign_state: StateFloats = yield ReadCampaignState()
         item_heads = yield ReadItemHeads([item_number])
         item_tails = yield ReadItemTails([item_number])
@@ -102,7 +104,7 @@ class AnnotatorAwareLaw(Law):
 def _choose_rescans(
     hit_items: Sequence[int], campaign_state: StateFloats
 ) -> Generator[StateQuery, Any, tuple[list[int], StateFloats]]:
-    """The items that are looked at again with a HIT of these, and the campaign's state with its turn moved on."""
+    """Return the items to rescan with a HIT of these items, and the campaign's state with its position moved on."""
     last, judgment_budget = aware.rescan_position(campaign_state)
     if not judgment_budget:
         return [], campaign_state
@@ -120,7 +122,10 @@ def _choose_rescans(
 def _read_item_states(
     item_numbers: Sequence[int], campaign_state: StateFloats, *, rescan_count: int
 ) -> Generator[StateQuery, Any, list[ItemState]]:
-    """What is known of these items, the last `again` of which are looked at again, with all that is looked at."""
+    """Return the states of these items, with the scanned judgments where they are needed.
+
+    The last `rescan_count` of the items are rescanned.
+    """
     item_heads = yield ReadItemHeads(item_numbers)
     items = [ItemState(*item_heads.get(number, ())) for number in item_numbers]
     item_tails = yield ReadItemTails(
@@ -131,10 +136,16 @@ def _read_item_states(
 
 @dataclass(slots=True)
 class AwareLawBeliefs:
-    """What a campaign has learned, in memory: all of its state, changed by one HIT after another.
+    """All of a campaign's state in memory, changed by one HIT after another.
 
-    state: the posteriors, (2, N). priors: N pairs (a, b). items: N states. annotators: states by number. totals: the
-    campaign's.
+    Attributes:
+        state: The posteriors, (2, N).
+        priors: N pairs (a, b).
+        items: N states.
+        annotators: States by number.
+        campaign_state: The campaign's state.
+        judged: Numbers of the judged items, in order.
+
     """
 
     law: AnnotatorAwareLaw
@@ -148,12 +159,12 @@ class AwareLawBeliefs:
 
     @property
     def nbytes(self) -> int:
-        """Posteriors, and what is known of each judgment."""
+        """Memory of the posteriors and of the judgments, in bytes."""
         judgments = sum(self.items[item].judgment_count for item in self.judged)
         return self.state.nbytes + 8 * aware.JUDGMENT_SIZE * judgments
 
     def copy(self) -> "AwareLawBeliefs":
-        """What is known of an item or annotator is never changed in place, so it is shared."""
+        """Return an independent copy. States of items and annotators never change in place, so both share them."""
         return replace(
             self,
             state=self.state.copy(),
@@ -163,7 +174,7 @@ class AwareLawBeliefs:
         )
 
     def to_law_state(self) -> LawState:
-        """All that is known besides posteriors."""
+        """Return all state besides posteriors."""
         none = np.empty(0)
         items = {k: self.items[k] for k in self.judged}
         return LawState(
@@ -178,13 +189,13 @@ class AwareLawBeliefs:
             pass
 
     def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
-        """Apply HITs, and tell what each changed."""
+        """Apply HITs, and yield what each changed."""
         for hit in hits:
             yield self.apply_hit(hit)
 
     def apply_hit(self, hit: AnsweredHit) -> HitChange:
-        """One HIT. Raises ValueError for what `annotator_aware_online.apply` refuses, and for item numbers that are not
-        there or twice.
+        """Apply one HIT. Raises ValueError for what `apply_aware_hit` refuses, and for item numbers out of range or
+        given twice.
         """
         validate_hit_items(hit.items, len(self.items))
         change = run_law_step(self.law.step_hit(hit, self.parameters), self._answer_query)

@@ -1,27 +1,29 @@
-"""The update law `easl-aware`: one HIT changes what is known of its items, of others, and of everybody who judged them.
+"""The update law `easl-aware`: one HIT changes the states of its items, of other items, and of all their annotators.
 
 EASL adds s to alpha and 1 - s to beta. So does this law, after correcting s for its annotator's bias and scale, times
 the annotator's weight; with the trust (see `annotator_beliefs`) at 0 it IS EASL. Weights change as annotators become
-known. So after a HIT the posteriors of its items are made anew from all their judgments, with the newest weights; and
-then those of other items, in turn, `AGAIN` judgments of them. Thus the whole campaign is gone through again and again:
-the fit to all judgments, its rounds spread over the answers (as in incremental EM, Neal & Hinton 1998, "A view of the
-EM algorithm that justifies incremental, sparse, and other variants"). Up to `AGAIN` judgments in all, every HIT is a
-round; later, a round passes while the campaign's judgments grow by a few in a hundred.
+known. So after a HIT the posteriors of its items are recomputed from all their judgments, with the newest weights; and
+then those of other items, in turn, `MAX_RESCANNED_JUDGMENTS` judgments of them. Thus the law passes through the whole
+campaign again and again: the fit to all judgments, its rounds spread over the answers (as in incremental EM, Neal &
+Hinton 1998, "A view of the EM algorithm that justifies incremental, sparse, and other variants"). Up to
+`MAX_RESCANNED_JUDGMENTS` judgments in all, every HIT is a round; later, a round passes while the campaign's judgments
+grow by a few in a hundred.
 
-A campaign's state is lists of floats, to be stored as they are:
+A campaign's state is lists of floats, stored as they are:
 
-- per item, what `ItemState` says. It is in two parts, so that an answer whose item is not looked at costs the same
-  however many judgments the item has: it adds two floats to the shorter part, and leaves the longer one unread;
-- per annotator, `ANNOTATOR` floats: sums of evidence, what is believed, and what was added to the totals;
-- for the campaign, the number of the rule and the turn (which item was looked at again last, and how many judgments may
-  be on top of `AGAIN` with the next HIT), then `TOTALS` floats: the sum of what annotators have added.
+- per item, an `ItemState`. It has two parts, so that an answer whose item is not scanned costs the same however many
+  judgments the item has: it adds two floats to the shorter part, and leaves the longer one unread;
+- per annotator, `ANNOTATOR` floats: sums of evidence, beliefs, and contributions to the totals;
+- for the campaign, the number of the rule and the rescan position (the item rescanned last, and how many judgments may
+  be rescanned on top of `MAX_RESCANNED_JUDGMENTS` with the next HIT), then `TOTALS` floats: the sum of all annotators'
+  contributions.
 
-The totals make a HIT depend on all before it, so HITs of a campaign must be applied one after another, in the order in
-which they are numbered; `apply` then gives the same bits live and in a replay. Which items are looked at again follows
-from these states alone.
+The totals make a HIT depend on all before it, so HITs of a campaign must be applied one after another, in the order of
+their numbers; `apply_aware_hit` then gives the same bits live and in a replay. These states alone determine which items
+are rescanned.
 
-Campaigns launched under the first rule keep it: only a HIT's own items are looked at, with every HIT; beliefs change at
-once; `since` is always empty, and the campaign's state is without what comes before totals.
+Campaigns launched under the first rule keep it: only a HIT's own items are scanned, with every HIT; beliefs change at
+once; `since` is always empty, and the campaign's state has no rule and position before the totals.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +54,7 @@ ANNOTATOR_SIZE = EVIDENCE_SIZE + _BELIEFS_SIZE + learning.TOTALS_SIZE
 TOTALS_SIZE = learning.TOTALS_SIZE
 
 MAX_RESCANNED_JUDGMENTS = 100
-"""Judgments of other items that are looked at again with each HIT, and the most such items."""
+"""Judgments of other items that are rescanned with each HIT, and the largest number of such items."""
 # Of a HIT's items, all judgments are looked at when those that were not yet are at least this part of the others: so
 # what an answer costs hardly grows with the judgments that its items have.
 _MIN_NEW_SHARE = 1 / 20
@@ -60,18 +62,23 @@ _MIN_NEW_SHARE = 1 / 20
 INITIAL_CAMPAIGN_STATE: StateFloats = [2.0, -1.0, 0.0]
 """The campaign's state before the first HIT. Under the first rule it was empty.
 
-Nothing reads the number of the rule yet: that there is a turn tells the first two apart.
+Nothing reads the number of the rule yet: the presence of a rescan position tells the first two rules apart.
 """
 _POSTERIOR_SIZE, _NEW_JUDGMENT_SIZE = 2, 2  # floats before the judgments since the last look, and of each of these
 _BELIEF_STEP = 0.5  # of a change of beliefs is made, as in `annotator_fixed_point`
 
 
 class ItemState(NamedTuple):
-    """What is known of one item; its judgments are those of `looked`, first to last, and then those of `since`.
+    """State of one item; its judgments are those of `looked`, first to last, and then those of `since`.
 
-    since: the posterior's alpha and beta, then annotator and score of each judgment since the item was last looked at;
-    empty before the first judgment. floats: how many `looked` has. looked: `JUDGMENT` floats of each judgment up to
-    then: the annotator's number, the score, and what the others said at that look; None if they are not at hand.
+    Attributes:
+        since: The posterior's alpha and beta, then annotator and score of each judgment since the last scan; empty
+            before
+        the first judgment.
+        floats: The length of `looked`.
+        looked: `JUDGMENT` floats of each judgment up to the last scan: the annotator's number, the score, and the
+        consensus of the others at that scan; None if they are not loaded.
+
     """
 
     since: Sequence[float] = ()
@@ -80,18 +87,18 @@ class ItemState(NamedTuple):
 
     @property
     def judgment_count(self) -> int:
-        """How many the item has."""
+        """Number of the item's judgments."""
         return self.floats // JUDGMENT_SIZE + self.unscanned_count
 
     @property
     def unscanned_count(self) -> int:
-        """How many it has since the last look."""
+        """Number of judgments since the last scan."""
         return max(len(self.since) - _POSTERIOR_SIZE, 0) // _NEW_JUDGMENT_SIZE
 
     def judgment_rows(self) -> Array:
-        """All judgments, (judgments, JUDGMENT), NaN where it is not known what the others said. To be read only.
+        """All judgments, (judgments, JUDGMENT), NaN where the consensus of the others is unknown; read-only.
 
-        Raises ValueError if what was looked at is not at hand.
+        Raises ValueError if the scanned judgments are not loaded.
         """
         if self.looked is None and self.floats:
             raise ValueError("what was known of an item that is looked at must be given")
@@ -105,11 +112,15 @@ class ItemState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AwareChange:
-    """What one HIT changed: new values, the arguments of `apply` are left alone.
+    """New values after one HIT; the arguments of `apply_aware_hit` are left alone.
 
-    a, b: posteriors, Beta(a, b), of the HIT's n items, then of those looked at again. items: these items' states.
-    looked: which of these were looked at, by place; of the others only `since` is new.
-    annotators: the new state of everybody concerned, by number. totals: the campaign's, its turn as it was.
+    Attributes:
+        a: Posteriors Beta(a, b) of the HIT's n items, then of the rescanned items, as b.
+        items: These items' states.
+        scanned_places: Positions of the scanned ones among these; only `since` of the others is new.
+        annotators: New states of all annotators involved, by number.
+        campaign_state: The campaign's state, with its rescan position unchanged.
+
     """
 
     a: list[float]
@@ -121,24 +132,26 @@ class AwareChange:
 
 
 def _has_rescans(campaign_state: Sequence[float]) -> bool:
-    """Whether other items are looked at again: not under the first rule."""
+    """Return whether other items are rescanned: not under the first rule."""
     return len(campaign_state) not in (0, TOTALS_SIZE)
 
 
 def _annotator_totals(campaign_state: Sequence[float]) -> Array:
-    """What annotators have added to the campaign's state, (TOTALS,)."""
+    """Return the sum of all annotators' contributions, (TOTALS,)."""
     return np.array(
         [*campaign_state[len(INITIAL_CAMPAIGN_STATE) if _has_rescans(campaign_state) else 0 :]] or [0.0] * TOTALS_SIZE
     )
 
 
 def initial_state_for_rule(campaign_state: Sequence[float]) -> StateFloats:
-    """Before the first HIT, the state of a campaign that has these totals at any time: under the same rule."""
+    """Return the initial state of a campaign that has this state at any time: under the same rule."""
     return INITIAL_CAMPAIGN_STATE if _has_rescans(campaign_state) else []
 
 
 def rescan_position(campaign_state: Sequence[float]) -> tuple[int, int]:
-    """Which item was looked at again last, and how many judgments may be now; (-1, 0) if none ever are."""
+    """Return the item rescanned last, and how many judgments may be rescanned now; (-1, 0) if the rule has no
+    rescans.
+    """
     return (
         (int(campaign_state[1]), int(campaign_state[2]) + MAX_RESCANNED_JUDGMENTS)
         if _has_rescans(campaign_state)
@@ -149,9 +162,14 @@ def rescan_position(campaign_state: Sequence[float]) -> tuple[int, int]:
 def choose_rescanned_items(
     candidates: Iterable[tuple[int, int]], last_item: int, judgment_budget: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """The items to look at again, `may` judgments or fewer of at most `AGAIN` items, and the turn after that.
+    """Return the items to rescan, at most MAX_RESCANNED_JUDGMENTS items, and the next rescan position.
 
-    following: number and judgments of the campaign's judged items, without the HIT's, from the one after `last` around.
+    Args:
+        candidates: Number and judgment count of the campaign's judged items, without the HIT's, from the one after
+        `last_item` around.
+        last_item: The item rescanned last.
+        judgment_budget: The largest number of judgments to rescan.
+
     """
     numbers: list[int] = []
     for number, judgments in candidates:
@@ -165,7 +183,7 @@ def choose_rescanned_items(
 
 
 def move_rescan_position(campaign_state: Sequence[float], last_item: int, saved_judgments: int) -> StateFloats:
-    """The campaign's state with its turn moved on."""
+    """Return the campaign's state with its rescan position moved on."""
     return (
         [campaign_state[0], float(last_item), float(saved_judgments), *campaign_state[len(INITIAL_CAMPAIGN_STATE) :]]
         if _has_rescans(campaign_state)
@@ -174,7 +192,9 @@ def move_rescan_position(campaign_state: Sequence[float], last_item: int, saved_
 
 
 def scanned_places(items: Sequence[ItemState], rescan_count: int, campaign_state: Sequence[float]) -> list[int]:
-    """The places of the items whose judgments are looked at; the last `again` are not in the HIT."""
+    """Return the positions of the items whose judgments are scanned; the last `rescan_count` items are not in the
+    HIT.
+    """
     hit_size = len(items) - rescan_count
     scans_all = not _has_rescans(campaign_state)
     return [place for place, item in enumerate(items) if scans_all or place >= hit_size or _should_scan(item)]
@@ -187,7 +207,10 @@ def _should_scan(item: ItemState) -> bool:
 def involved_annotators(
     annotator: int, items: Sequence[ItemState], campaign_state: Sequence[float], *, rescan_count: int = 0
 ) -> list[int]:
-    """Whose states `apply` needs, and may change: the annotator's and those of the judgments looked at, in order."""
+    """Return the annotators whose states `apply_aware_hit` reads and may change, in order.
+
+    These are the HIT's annotator and the annotators of the scanned judgments.
+    """
     scanned_annotators = [
         items[place].judgment_rows()[:, 0] for place in scanned_places(items, rescan_count, campaign_state)
     ]
@@ -204,13 +227,20 @@ def apply_aware_hit(
     campaign_state: Sequence[float],
     rescan_count: int = 0,
 ) -> AwareChange:
-    """One HIT of n >= 1 items.
+    """Apply one HIT of n >= 1 items.
 
-    annotator: any whole number below 2^53 in size. scores: n floats in [0, 1]. items: the n items' states, then those
-    of `again` others that are looked at again; `looked` must be at hand where they are `looked_at`. priors: the (a, b)
-    that each of all these started with. annotators: the states of all `concerned`, without those who are new. totals:
-    the campaign's, `BEGUN` before the first HIT.
-    Raises ValueError for a score that is NaN or outside [0, 1], for lengths that differ and for what is not at hand.
+    Args:
+        annotator: Any whole number below 2^53 in size.
+        scores: n floats in [0, 1].
+        priors: The (a, b) with which each of the items below started.
+        items: The n items' states, then those of the rescanned items; `looked` must be loaded at the `scanned_places`.
+        annotator_states: The states of all `involved_annotators`, without new annotators.
+        campaign_state: The campaign's state, `INITIAL_CAMPAIGN_STATE` before the first HIT.
+        rescan_count: The number of rescanned items.
+
+    Raises:
+        ValueError: A score is NaN or outside [0, 1], lengths differ, or scanned judgments are not loaded.
+
     """
     floats = validate_hit_scores(scores, len(items) - rescan_count)
     if len(priors) != len(items):
@@ -266,7 +296,7 @@ def apply_aware_hit(
 
 
 def _split_rows_by_item(rows: Array, judgments: ScoredJudgments) -> list[Array]:
-    """Of rows for all judgments those of each item, first to last."""
+    """Split rows of all judgments by item, first to last."""
     sorted_rows = rows[np.argsort(judgments.items, kind="stable")]
     ends = np.cumsum(np.bincount(judgments.items, minlength=judgments.n_items)).tolist()
     return [sorted_rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
@@ -279,8 +309,9 @@ def _scanned_item_state(posterior: Sequence[float], rows: Array) -> ItemState:
 def _collect_judgments(
     annotator: int, scores: list[float], item_rows: Sequence[Array], annotator_numbers: list[int]
 ) -> tuple[ScoredJudgments, Array]:
-    """All judgments of these items, the new ones last and of the first items, and what the others of them said before,
-    (OTHERS, J), NaN where nothing is known of it.
+    """Return all judgments of these items, and the consensus of the others at the last scan.
+
+    The new judgments come last and belong to the first items. The consensus is (OTHERS, J), NaN where it is unknown.
     """
     rows = np.concatenate([np.empty((0, JUDGMENT_SIZE)), *item_rows])
     item = np.repeat(np.arange(len(item_rows), dtype=np.intp), [len(earlier) for earlier in item_rows])
@@ -303,8 +334,11 @@ def _learn_annotators(
     annotator_states: Mapping[int, Sequence[float]],
     campaign_state: Sequence[float],
 ) -> tuple[AnnotatorBeliefs, Array, dict[int, StateFloats], Array]:
-    """What these judgments make believe of their annotators, what the others say now, the annotators' new states, and
-    the new sum of what annotators add.
+    """Update the beliefs about the annotators of these judgments.
+
+    Returns:
+        The beliefs, the present consensus of the others, the annotators' new states, and the new sum of contributions.
+
     """
     rows = np.array([annotator_states.get(number) or [0.0] * ANNOTATOR_SIZE for number in annotator_numbers])
     evidence, old_beliefs, old_contributions = np.split(rows, [EVIDENCE_SIZE, EVIDENCE_SIZE + _BELIEFS_SIZE], axis=1)
@@ -355,7 +389,7 @@ def _judgments_by_one_annotator(annotator: int, scores: list[float]) -> ScoredJu
 def _add_up_posteriors(
     items: npt.NDArray[np.intp], weight: Array, score: Array, priors: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float]]:
-    """The items' Beta posteriors: the prior, and weight times corrected score, added up from first to last."""
+    """Return the items' Beta posteriors: the prior plus weight times corrected score, added up from first to last."""
     posteriors = np.reshape(np.array(priors, dtype=np.float64), (-1, 2))
     np.add.at(posteriors[:, 0], items, weight * score)
     np.add.at(posteriors[:, 1], items, weight * (1.0 - score))
@@ -363,19 +397,25 @@ def _add_up_posteriors(
 
 
 def item_annotators(item: ItemState) -> list[int]:
-    """Who gave each judgment of an item, first to last."""
+    """Return the annotator of each judgment of an item, first to last."""
     return [int(number) for number in item.judgment_rows()[:, 0]]
 
 
 def current_judgment_weights(
     item: ItemState, annotator_states: Mapping[int, Sequence[float]], campaign_state: Sequence[float]
 ) -> tuple[list[float], list[float]]:
-    """What each judgment of an item counts for by what is known now, first to last: weights in (0, 1] and corrected
-    scores in [0, 1].
+    """Return the weight in (0, 1] and the corrected score in [0, 1] of each judgment of an item, by the present
+    beliefs.
 
-    item: its state; annotators: the states of its `judges`; totals: the campaign's. The posterior is the prior and
-    weight times corrected score, as they were when the item was last looked at: after the HIT that looked at it, the
-    weighted mean is the mode of a posterior that began as Beta(1, 1); later, until its turn comes, it is ahead of it.
+    The posterior is the prior plus weight times corrected score, as they were when the item was last scanned: after the
+    HIT that scanned it, the weighted mean is the mode of a posterior that began as Beta(1, 1); later, until its next
+    scan, it is ahead of it.
+
+    Args:
+        item: The item's state.
+        annotator_states: The states of its `item_annotators`.
+        campaign_state: The campaign's state.
+
     """
     numbers, annotator_positions = np.unique(np.array(item_annotators(item), dtype=np.int64), return_inverse=True)
     scores = item.judgment_rows()[:, 1]
@@ -392,8 +432,10 @@ def current_judgment_weights(
 def describe_aware_annotators(
     annotator_states: Mapping[int, Sequence[float]], campaign_state: Sequence[float]
 ) -> dict[int, AnnotatorDescription]:
-    """These annotators, by number, as of what is known of them now; those who judged less than `COMPARED_AT_LEAST`
-    items that others have judged too only by their chance of answering at random.
+    """Describe these annotators, by number, as of their present states.
+
+    Annotators with fewer than `MIN_EVIDENCE_JUDGMENTS` items that others have judged too get only their chance of
+    answering at random.
     """
     if not annotator_states:
         return {}

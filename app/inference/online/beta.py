@@ -1,7 +1,7 @@
-"""Beta posteriors, Beta(alpha, beta) on [0, 1]: what `easl` and `ra` share.
+"""Beta posteriors, Beta(alpha, beta) on [0, 1], shared by `easl` and `ra`.
 
-Equation numbers are those of Sakaguchi & Van Durme 2018, "Efficient Online Scalar Annotation with Bounded
-Support". The vectorised functions take arrays (or floats) that broadcast, as `law.Family` says.
+Equation numbers are those of Sakaguchi & Van Durme 2018, "Efficient Online Scalar Annotation with Bounded Support". The
+vectorised functions take arrays (or floats) that broadcast, as in `law.PosteriorFamily`.
 """
 
 import math
@@ -21,16 +21,16 @@ _SMALLEST_PRIOR, _LARGEST_PRIOR = 1e-6, 1e9
 
 
 def is_valid_beta_prior(alpha: float, beta: float) -> bool:
-    """Whether Beta(alpha, beta) may be a start: both in [1e-6, 1e9], so that floats keep every update."""
+    """Return whether Beta(alpha, beta) may be a prior: both in [1e-6, 1e9], so that floats keep every update."""
     return all(_SMALLEST_PRIOR <= parameter <= _LARGEST_PRIOR for parameter in (alpha, beta))
 
 
 def score(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> Array:
-    """The mode (12), in [0, 1], and a sane number where (12) is none.
+    """The mode (12), in [0, 1], and a sensible number where (12) has none.
 
-    Where neither parameter is above 1 the density has no peak inside (it is flat, or largest at an end):
-    the mean is taken, so Beta(1, 1) gives 0.5. Where only one is above 1 the density climbs to that end,
-    1 for alpha and 0 for beta, while (12) could leave [0, 1].
+    Where neither parameter is above 1 the density has no peak inside (it is flat, or largest at an end): the mean is
+    taken, so Beta(1, 1) gives 0.5. Where only one is above 1 the density climbs to that end, 1 for alpha and 0 for
+    beta, while (12) could leave [0, 1].
     """
     alpha, beta = _validate_beta_arrays(alpha, beta)
     above, below = np.maximum(alpha - 1.0, 0.0), np.maximum(beta - 1.0, 0.0)
@@ -66,7 +66,9 @@ def density(alpha: npt.ArrayLike, beta: npt.ArrayLike, x: npt.ArrayLike) -> Arra
 
 
 def mode_and_variance(alpha: float, beta: float) -> tuple[float, float]:
-    """`score` and `variance` of one posterior in plain floats: the same operations, so the same bits, much faster."""
+    """Return `score` and `variance` of one posterior in plain floats: the same operations, so the same bits, much
+    faster.
+    """
     above = alpha - 1.0 if alpha > 1.0 else 0.0
     below = beta - 1.0 if beta > 1.0 else 0.0
     peak, total = above + below, alpha + beta
@@ -75,13 +77,13 @@ def mode_and_variance(alpha: float, beta: float) -> tuple[float, float]:
 
 
 def beta_modes_and_variances(alpha: Sequence[float], beta: Sequence[float]) -> AlphasAndBetas:
-    """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
+    """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
     modes_and_variances = [mode_and_variance(a, b) for a, b in zip(*validate_beta_lists(alpha, beta), strict=True)]
     return [mode for mode, _ in modes_and_variances], [variance for _, variance in modes_and_variances]
 
 
 def validate_beta_lists(alpha: Sequence[float], beta: Sequence[float]) -> AlphasAndBetas:
-    """The posteriors of one HIT as plain floats.
+    """Return the posteriors of one HIT as plain floats.
 
     Raises ValueError if the lengths differ or a parameter is not finite and above 0.
     """

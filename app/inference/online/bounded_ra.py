@@ -1,6 +1,6 @@
 """RA, bounded: pairwise preferences and ties move Beta posteriors (Sakaguchi & Van Durme 2018, section 3.2).
 
-Alpha and beta never fall. The variance may rise all the same, although the paper says it cannot.
+Alpha and beta never decrease. The variance may increase all the same, although the paper says it cannot.
 """
 
 import math
@@ -16,11 +16,11 @@ from app.inference.online.pair_updates import Posterior, apply_hit_pairs
 def update(
     alpha: Sequence[float], beta: Sequence[float], scores: Sequence[float], parameters: LawParameters
 ) -> Columns:
-    """One HIT: its pairs one after another, the higher score preferred, (14) to (19).
+    """Apply one HIT: its pairs one after another, the higher score preferred, (14) to (19).
 
-    Sequences of n >= 1 floats in presentation order, scores in [0, 1]; two new lists of n floats. One item
-    alone changes nothing. Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or
-    outside [0, 1], or an alpha or beta that is not finite and above 0.
+    Sequences of n >= 1 floats in presentation order, scores in [0, 1]; returns two new lists of n floats. One item
+    alone changes nothing. Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0,
+    1], or an alpha or beta that is not finite and above 0.
     """
     columns = beta_posterior.validate_beta_lists(alpha, beta)
     return apply_hit_pairs(
@@ -33,10 +33,14 @@ def update(
 
 
 def win_probability(difference: float, epsilon: float) -> float:
-    """The probability that the first of two items is preferred, p(i>j) (20), after Rao & Kupper 1967.
+    """Probability that the first of two items is preferred, p(i>j) (20), after Rao & Kupper 1967.
 
-    difference: D = M_i - M_j of the modes, in [-1, 1]; epsilon >= 0, the tie parameter.
-    Of -D it is p(i<j) (21), and what the two leave is p(i=j) (22).
+    The value at -difference is p(i<j) (21), and the remainder is p(i=j) (22).
+
+    Args:
+        difference: D = M_i - M_j of the modes, in [-1, 1].
+        epsilon: The tie parameter, at least 0.
+
     """
     # (20) divided by theta pi_j: the exponent is at most 1, so nothing overflows however large epsilon is.
     odds = math.exp(difference - epsilon)
@@ -64,7 +68,7 @@ def _apply_beta_tie(i: Posterior, j: Posterior, parameters: LawParameters) -> tu
 
 
 def _step_sizes(i: Posterior, j: Posterior, gamma: float) -> tuple[float, float, float]:
-    """Var_i / c, Var_j / c and D = M_i - M_j before the update, with c^2 = 2 gamma^2 + Var_i + Var_j."""
+    """Return Var_i / c, Var_j / c and D = M_i - M_j before the update, with c^2 = 2 gamma^2 + Var_i + Var_j."""
     mode_i, variance_i = mode_and_variance(*i)
     mode_j, variance_j = mode_and_variance(*j)
     # The variances first: their sum is the same either way round, so that swapping two items swaps

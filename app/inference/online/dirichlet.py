@@ -1,25 +1,25 @@
-"""Dirichlet: labels are counted for each class, and the likeliest class is that of the largest share.
+"""Dirichlet: labels are counted for each class, and the likeliest class is the one with the largest share.
 
 The shares p_1..p_K in which all annotators would give an item its labels have a Dirichlet(a_1, ..., a_K) posterior,
 conjugate to labels drawn by these shares (Gelman et al., "Bayesian Data Analysis", section 3.4). A label of class k
-adds 1 to a_k. Every item begins with 1 / K for each of K classes: as much as one label, shared out among them, whatever
-K is (Perks 1947; Berger, Bernardo & Sun 2015, "Overall objective priors"). With 1 for each, ten labels of thirty that
-all agree would make a share of .28; so it is .91.
+adds 1 to a_k. Every item begins with 1 / K for each of K classes: as much as one label in all, whatever K is (Perks
+1947; Berger, Bernardo & Sun 2015, "Overall objective priors"). With 1 for each, ten labels of thirty that all agree
+would make a share of .28; so it is .91.
 
-What there is to know of such an item is a class, not a place on a scale. So the score is how sure the class is: the
-posterior mean share of the likeliest class, 1 / K before the first label, near 1 for an item on which all agree.
+The target is a class, not a position on a scale. So the score is how sure the class is: the posterior mean share of the
+likeliest class, 1 / K before the first label, near 1 for an item on which all agree.
 
 The variance is that of all shares together, the trace of their covariance matrix. With A = a_1 + ... + a_K and means
 m_k = a_k / A it is
 
     V = sum_k m_k (1 - m_k) / (A + 1) = (1 - sum_k m_k^2) / (A + 1).
 
-It is what a label can still tell: the mutual information of the next label and the shares with Gini's index 1 - sum p^2
-in the place of Shannon's entropy, (1 - sum m_k^2) - E(1 - sum p_k^2) = V. So Algorithm 1, which is led by the item of
-the largest variance, asks next about the item whose next label tells most. Two others would not do. The variance of the
-likeliest share alone grows with the first label where there are six classes or more, so that what nobody has judged
-would come last. The entropy of the mean shares stays large for an item on which annotators will always be divided,
-which would be asked about for ever: in simulations with some such items it finds fewer true classes than chance.
+It measures what a label can still tell: the mutual information of the next label and the shares with Gini's index 1 -
+sum p^2 in place of Shannon's entropy, (1 - sum m_k^2) - E(1 - sum p_k^2) = V. So Algorithm 1, led by the item of the
+largest variance, asks next about the item whose next label tells most. Two alternatives fail. The variance of the
+likeliest share alone grows with the first label where there are six classes or more, so that unjudged items would come
+last. The entropy of the mean shares stays large for an item on which annotators will always be divided, and it would be
+asked about forever: in simulations with some such items it finds fewer true classes than chance.
 """
 
 import math
@@ -38,7 +38,7 @@ from app.inference.online.law import Columns, PosteriorFamily
 
 
 def is_valid_dirichlet_prior(*counts: float) -> bool:
-    """Whether Dirichlet(counts) may be a start: each such as a Beta's alpha may be."""
+    """Return whether Dirichlet(counts) may be a prior: each count within the limits of a Beta's alpha."""
     return len(counts) > 1 and all(beta.is_valid_beta_prior(count, count) for count in counts)
 
 
@@ -69,17 +69,17 @@ def density(*counts_then_x: npt.ArrayLike) -> Array:
 
 
 def dirichlet_scores_and_variances(*counts: Sequence[float]) -> tuple[list[float], list[float]]:
-    """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
+    """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
     scores_and_variances = [_score_and_variance(item) for item in zip(*_validate_count_lists(counts), strict=True)]
     return [score for score, _ in scores_and_variances], [variance for _, variance in scores_and_variances]
 
 
 def update(*counts_labels_parameters: object) -> Columns:
-    """One HIT: a_k += 1 for each item's own label k.
+    """Apply one HIT: a_k += 1 for each item's own label k.
 
-    K sequences of n >= 1 floats, n labels 0..K-1, parameters, of which there are none to tune; K new lists of n floats.
-    Raises ValueError for lengths that differ, an empty HIT, a label that is none, or a count that is not finite and
-    above 0.
+    The arguments are K sequences of n >= 1 floats, n labels 0..K-1, and parameters, none of which this law uses;
+    returns K new lists of n floats. Raises ValueError for lengths that differ, an empty HIT, an invalid label, or a
+    count that is not finite and above 0.
     """
     *counts, labels, _ = counts_labels_parameters
     columns = _validate_count_lists(counts)
@@ -89,7 +89,7 @@ def update(*counts_labels_parameters: object) -> Columns:
 
 
 def count_labels_in_place(*counts_items_labels: Array) -> None:
-    """The same for all labels of many HITs, in place; see `ItemLaw`."""
+    """Apply all labels of many HITs in place; see `ItemLaw`."""
     *counts, items, labels = counts_items_labels
     for label, column in enumerate(counts):
         # One after another, so that sums round as they do in `update`.
@@ -97,7 +97,7 @@ def count_labels_in_place(*counts_items_labels: Array) -> None:
 
 
 def _validate_hit_labels(labels: object, item_count: int, class_count: int) -> list[int]:
-    """The labels of one HIT as whole numbers."""
+    """Return the labels of one HIT as whole numbers."""
     label_numbers = [float(label) for label in labels]  # type: ignore[attr-defined]  # a sequence
     if not 0 < len(label_numbers) == item_count:
         raise ValueError(f"a HIT needs one label per item, but has {item_count} items and {len(label_numbers)} labels")
@@ -114,14 +114,14 @@ def _score_and_variance(counts: tuple[float, ...]) -> tuple[float, float]:
 
 
 def _marginal_of_likeliest_class(counts: Sequence[npt.ArrayLike]) -> tuple[Array, Array]:
-    """The Beta marginal of the likeliest class's share."""
+    """Return the Beta marginal of the likeliest class's share."""
     columns = _validate_count_arrays(counts)
     largest_count = reduce(np.maximum, columns)
     return largest_count, reduce(np.add, columns) - largest_count
 
 
 def _validate_count_lists(counts: Sequence[object]) -> list[list[float]]:
-    """The posteriors of one HIT as plain floats, a new list for each class."""
+    """Return the posteriors of one HIT as plain floats, a new list for each class."""
     columns: list[list[float]] = [list(map(float, column)) for column in counts]  # type: ignore[call-overload]  # sequences
     if len({len(column) for column in columns}) > 1:
         raise ValueError("a posterior has one count for each class")
@@ -143,20 +143,20 @@ def _validate_count_arrays(counts: Sequence[npt.ArrayLike]) -> list[Array]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirichletLaw(ItemLaw):
-    """`dirichlet` for a number of classes; that of the registry is for two."""
+    """The law `dirichlet` for some number of classes; the one in the registry is for two."""
 
     def for_class_count(self, class_count: int) -> "DirichletLaw":
-        """The law for so many classes, at least two."""
+        """Return the law for this number of classes, at least two."""
         return dirichlet_law(class_count)
 
     def is_accepted(self, values: Array) -> npt.NDArray[np.bool_]:
-        """The numbers of its classes."""
+        """Return which values are numbers of its classes."""
         return np.isin(values, np.arange(len(self.family.parameter_names)))
 
 
 @cache
 def dirichlet_law(class_count: int) -> DirichletLaw:
-    """The law for so many classes. Raises ValueError for fewer than two."""
+    """Return the law for this number of classes. Raises ValueError for fewer than two."""
     if class_count < 2:
         raise ValueError(f"there must be two classes at least, not {class_count}")
     return DirichletLaw(

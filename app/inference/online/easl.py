@@ -17,12 +17,12 @@ def update(
     scores: Sequence[float],
     parameters: LawParameters,  # noqa: ARG001 - every law is called alike; this one has nothing to tune
 ) -> Columns:
-    """One HIT: alpha += s (24), beta += 1 - s (25), each item by its own score s in [0, 1].
+    """Apply one HIT: alpha += s (24), beta += 1 - s (25), each item by its own score s in [0, 1].
 
-    Sequences of n >= 1 floats in presentation order; two new lists of n floats. From Beta(1, 1) the mode
-    after m scores is their mean, and the variance knows only their number and mean, not whether annotators
-    agree. Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0, 1],
-    or an alpha or beta that is not finite and above 0.
+    Sequences of n >= 1 floats in presentation order; returns two new lists of n floats. From Beta(1, 1) the mode after
+    m scores is their mean, and the variance knows only their number and mean, not whether annotators agree. Raises
+    ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0, 1], or an alpha or beta that is
+    not finite and above 0.
     """
     alphas, betas = beta_posterior.validate_beta_lists(alpha, beta)
     floats = validate_hit_scores(scores, len(alphas))
@@ -33,7 +33,7 @@ def update(
 
 
 def add_scores_in_place(alpha: Array, beta: Array, items: npt.NDArray[np.intp], scores: Array) -> None:
-    """(24) and (25) for all judgments of many HITs, in place; see `ItemLaw`."""
+    """Apply (24) and (25) for all judgments of many HITs, in place; see `ItemLaw`."""
     # `at` adds one number after another, in order, so that sums round as they do in `update`.
     np.add.at(alpha, items, scores)
     np.add.at(beta, items, 1.0 - scores)

@@ -1,4 +1,4 @@
-"""Laws that learn of items alone: one HIT changes the posteriors of its items, by these and its values."""
+"""Laws that keep item posteriors alone: one HIT changes the posteriors of its items, given these and its values."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,22 +23,25 @@ from app.inference.online.law import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemLaw(Law):
-    """A law that keeps posteriors, and nothing else.
+    """A law that keeps posteriors and nothing else.
 
-    update(*state, values, parameters): one HIT of n >= 1 items, sequences of n floats in presentation order; answers
-    new lists of n plain floats, one for each number of the state, and leaves its arguments alone. Raises ValueError for
-    lengths that differ, an empty HIT, a value that it does not read, or a posterior that cannot be.
+    Attributes:
+        update: update(*state, values, parameters) applies one HIT of n >= 1 items, sequences of n floats in
+            presentation
+        order. It returns new lists of n plain floats, one for each number of the state, and leaves its arguments alone.
+        Raises ValueError for lengths that differ, an empty HIT, a value that it does not read, or an invalid posterior.
+        update_in_place: update_in_place(*state, items, values), only for a law that moves an item by its own values
+            alone:
+        all judgments of many HITs at once, changing the arrays of the state, (N,), with the bits of one `update` after
+        another. items, values: (T,) in the order of the HITs, values that it accepts. It validates nothing.
 
-    update_all(*state, items, values): only of a law that moves an item by its own values alone: all judgments of many
-    HITs at once, changing the arrays of the state, (N,), with the bits of one `update` after another. items, values:
-    (T,) in the order of the HITs, values that it `accepts`. It checks nothing.
     """
 
     update: Callable[..., Columns]
     update_in_place: Callable[..., None] | None = None
 
     def is_accepted(self, values: Array) -> npt.NDArray[np.bool_]:
-        """Which of these values, (T,), `update` reads."""
+        """Return which of these values, (T,), `update` reads."""
         return (values >= 0.0) & (values <= 1.0)
 
     def initial_beliefs(
@@ -47,18 +50,18 @@ class ItemLaw(Law):
         parameters: LawParameters,
         law_state: LawState | None = None,  # noqa: ARG002  (such laws keep nothing else)
     ) -> "ItemLawBeliefs":
-        """Nothing is kept of a campaign but its posteriors."""
+        """Return the beliefs before the first HIT: the posteriors alone."""
         return ItemLawBeliefs(self, validate_priors(self, priors), parameters)
 
     def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> LawStep:
-        """The posteriors of the HIT's items, and no others. Raises what `update` raises."""
+        """Update the posteriors of the HIT's items, and no others. Raises what `update` raises."""
         posteriors: Columns = yield ReadPosteriors(hit.items)
         return HitChange(hit.items, self.update(*posteriors, hit.values, parameters))
 
 
 @dataclass(slots=True)
 class ItemLawBeliefs:
-    """The posteriors of a campaign's items. state: their numbers, (numbers, N)."""
+    """The posteriors of a campaign's items; `state` holds their numbers, (numbers, N)."""
 
     law: ItemLaw
     state: Array
@@ -66,19 +69,21 @@ class ItemLawBeliefs:
 
     @property
     def nbytes(self) -> int:
-        """Of the posteriors."""
+        """Memory of the posteriors, in bytes."""
         return self.state.nbytes
 
     def copy(self) -> "ItemLawBeliefs":
-        """One that goes its own way."""
+        """Return an independent copy."""
         return ItemLawBeliefs(self.law, self.state.copy(), self.parameters)
 
     def to_law_state(self) -> LawState:
-        """Nothing."""
+        """Return an empty state: such laws keep nothing besides posteriors."""
         return LawState()
 
     def apply_hits(self, hits: Sequence[AnsweredHit]) -> None:
-        """With `update_all` where there is one; what is wrong with a HIT is said by taking the HITs one by one."""
+        """Apply HITs, with `update_in_place` where it exists. An invalid HIT is reported by applying the HITs one by
+        one.
+        """
         if self.law.update_in_place and (judgments := flatten_hits(hits, self.state.shape[1], self.law)):
             self.law.update_in_place(*self.state, *judgments)
             return
@@ -86,12 +91,12 @@ class ItemLawBeliefs:
             pass
 
     def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
-        """Apply HITs one by one; `state` has them once all are taken."""
+        """Apply HITs one by one; `state` includes them once all have been applied."""
         for hit, columns in zip(hits, self._iterate_updated_columns(hits), strict=True):
             yield HitChange(hit.items, columns)
 
     def _iterate_updated_columns(self, hits: Sequence[AnsweredHit]) -> Iterator[Columns]:
-        """Of each HIT's items."""
+        """Yield the new columns of each HIT's items."""
         count = self.state.shape[1]
         for hit in hits:
             validate_hit_items(hit.items, count)
@@ -110,9 +115,9 @@ class ItemLawBeliefs:
                 row[:] = column
 
     def _read_touched_columns(self, hits: Sequence[AnsweredHit]) -> Sequence[dict[int, float] | list[float]]:
-        """Each number of the state, by item: of the HITs' items alone where going through all would take longer.
+        """Return each number of the state by item: only the HITs' items where converting all items would take longer.
 
-        To read an element is several times faster than from an array, and gives plain floats.
+        Reading an element is several times faster than from an array, and gives plain floats.
         """
         if len(hits) >= self.state.shape[1]:
             columns: list[list[float]] = self.state.tolist()
@@ -122,7 +127,7 @@ class ItemLawBeliefs:
 
 
 def validate_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
-    """A copy of the priors, (numbers, N). Raises ValueError for what cannot be a prior."""
+    """Return a copy of the priors, (numbers, N). Raises ValueError for an invalid prior."""
     columns = [np.array(column, dtype=np.float64) for column in priors]
     for column in columns:
         if column.ndim != 1:
@@ -138,7 +143,9 @@ def validate_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
 def flatten_hits(
     hits: Sequence[AnsweredHit], item_count: int, law: ItemLaw
 ) -> tuple[npt.NDArray[np.intp], Array] | None:
-    """Items and values of all HITs, (T,) each, in order; None if `steps` would refuse one of the HITs."""
+    """Return items and values of all HITs, (T,) each, in order; None if `iterate_changes` would refuse one of the
+    HITs.
+    """
     sizes = np.fromiter((len(hit.items) for hit in hits), np.intp, len(hits))
     if [len(hit.values) for hit in hits] != sizes.tolist() or not sizes.all():
         return None

@@ -1,4 +1,4 @@
-"""What an online update law is: it reads a posterior, and one HIT changes the posteriors of its items."""
+"""The interface of an online update law: it reads a posterior, and one HIT changes the posteriors of its items."""
 
 import math
 from abc import ABC, abstractmethod
@@ -22,10 +22,10 @@ Columns = tuple[list[float], ...]
 
 
 class AnsweredHit(NamedTuple):
-    """One answered HIT, as a law takes it: who answered, the items' numbers as presented, and their values.
+    """One answered HIT as a law reads it: the annotator, the items' numbers as presented, and their values.
 
-    values: of a law that reads classes, their numbers from 0 on; of others shares of the scale, in [0, 1], the better
-    the higher.
+    `values` are numbers of classes from 0 for a law that reads classes; otherwise shares of the scale in [0, 1], higher
+    is better.
     """
 
     annotator: int
@@ -35,15 +35,17 @@ class AnsweredHit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LawParameters:
-    """What the laws can be tuned with; the defaults are those of Sakaguchi & Van Durme 2018, section 5.
+    """Parameters of the laws; the defaults are those of Sakaguchi & Van Durme 2018, section 5.
 
-    gamma: "skill chain", the width of a judgment's noise on the scale of the scores; finite, > 0.
-    epsilon: how near two items must be for a tie to be expected, same scale; finite, >= 0
-        (the paper takes > 0).
-    tie_margin: two scores that differ by no more are a tie; in [0, 1], 0 means equal scores.
-    ties: whether those are ties; otherwise nobody knows which of the two is better.
+    Attributes:
+        gamma: "skill chain", the width of a judgment's noise on the scale of the scores; finite, > 0.
+        epsilon: How near two items must be for a tie to be expected, same scale; finite, >= 0 (the paper takes > 0).
+        tie_margin: Two scores that differ by no more are a tie; in [0, 1], 0 means equal scores.
+        ties: Whether those are ties; otherwise it is unknown which of the two is better.
 
-    Raises ValueError for anything else.
+    Raises:
+        ValueError: A parameter is out of range.
+
     """
 
     gamma: float = 0.1
@@ -62,11 +64,15 @@ class LawParameters:
 
 @dataclass(frozen=True, slots=True)
 class LawState:
-    """What a law knows besides posteriors: lists of floats that mean something to it alone.
+    """State of a law besides posteriors: lists of floats that only the law interprets.
 
-    campaign: of the whole campaign, None for a law that knows nothing of the kind. annotators: by their numbers.
-    items: by their numbers, a short list that changes with each judgment, and a long one that seldom does, None where
-    it is as it was.
+    Attributes:
+        campaign: State of the whole campaign, None for a law without such state.
+        annotators: States by annotator number.
+        items: States by item number: a short list that changes with each judgment, and a long one that seldom does,
+            None
+        where it is unchanged.
+
     """
 
     campaign: StateFloats | None = None
@@ -76,7 +82,7 @@ class LawState:
 
 @dataclass(frozen=True, slots=True)
 class HitChange:
-    """What one HIT changed: the posteriors of these items, the HIT's first, as columns; and what the law keeps."""
+    """Changes by one HIT: the posteriors of these items, the HIT's first, as columns; and the law's state."""
 
     items: Sequence[int]
     state: Columns
@@ -84,44 +90,43 @@ class HitChange:
 
 
 class ReadPosteriors(NamedTuple):
-    """Asks for the posteriors of these items, as columns."""
+    """Query for the posteriors of these items, as columns."""
 
     items: Sequence[int]
 
 
 class ReadPriors(NamedTuple):
-    """Asks for the states that these items began with, a tuple of floats each."""
+    """Query for the priors of these items, a tuple of floats each."""
 
     items: Sequence[int]
 
 
 class ReadCampaignState(NamedTuple):
-    """Asks for what is kept of the campaign: a list of floats."""
+    """Query for the state of the campaign: a list of floats."""
 
 
 class ReadAnnotatorStates(NamedTuple):
-    """Asks for what is kept of these annotators, by number, without those of whom nothing is."""
+    """Query for the states of these annotators, by number; annotators without state are left out."""
 
     annotators: Sequence[int]
 
 
 class ReadItemHeads(NamedTuple):
-    """Asks for the short lists of these items and the lengths of their long ones, without those of which nothing is
-    kept.
-    """
+    """Query for the short lists of these items and the lengths of their long ones; items without state are left out."""
 
     items: Sequence[int]
 
 
 class ReadItemTails(NamedTuple):
-    """Asks for the long lists of these items, without those of which nothing is kept."""
+    """Query for the long lists of these items; items without state are left out."""
 
     items: Sequence[int]
 
 
 class ReadNextItems(NamedTuple):
-    """Asks for the next `limit` items of which something is kept, from the one after number `last` on and around to it:
-    number, short list, length of the long one.
+    """Query for the next `limit` items with state, from the one after number `last` on and around to it.
+
+    The answer has number, short list and length of the long list of each.
     """
 
     last: int
@@ -129,7 +134,7 @@ class ReadNextItems(NamedTuple):
 
 
 class RunInThread(NamedTuple):
-    """Asks to go on where nobody waits: some milliseconds of mathematics follow."""
+    """Request to continue in a thread: some milliseconds of mathematics follow."""
 
 
 StateQuery = (
@@ -143,18 +148,16 @@ StateQuery = (
     | ReadNextItems
 )
 LawStep = Generator[StateQuery, Any, HitChange]
-"""One HIT under way: it yields what it must know, is sent the answers, and returns what has changed. Pure, so whoever
-keeps a campaign's state, in memory or in a database, takes the same steps to the same bits.
+"""One HIT in progress: a generator that yields queries, is sent the answers, and returns the changes. It is pure, so a
+campaign's state in memory and in a database go through the same steps to the same bits.
 """
 
 JudgmentWeights = tuple[list[float], list[float]]
-"""What each judgment of an item counts for, first to last: weights in [0, 1], and corrected values as the law reads
-them.
-"""
+"""Weight of each judgment of an item, first to last, in [0, 1], and the corrected values as the law reads them."""
 
 
 def resume_law_step(law_step: Generator[StateQuery, Any, T], answer: Any) -> StateQuery | T:
-    """What is asked next, once the answer to what was asked before is told, or what came of it all."""
+    """Send the answer to the last query; return the next query, or the result of the step."""
     try:
         return law_step.send(answer)
     except StopIteration as end:
@@ -163,7 +166,7 @@ def resume_law_step(law_step: Generator[StateQuery, Any, T], answer: Any) -> Sta
 
 
 def run_law_step(law_step: Generator[StateQuery, Any, T], answer_query: Callable[[StateQuery], Any]) -> T:
-    """What comes of it, for whoever has the answers to all that is asked at hand."""
+    """Return the result of a step whose queries can all be answered at once."""
     query_or_result = resume_law_step(law_step, None)
     while isinstance(query_or_result, StateQuery):
         query_or_result = resume_law_step(law_step, answer_query(query_or_result))
@@ -171,52 +174,54 @@ def run_law_step(law_step: Generator[StateQuery, Any, T], answer_query: Callable
 
 
 class LawBeliefs(Protocol):
-    """All that a law believes of a campaign of N items, in memory, as HITs are applied in order.
+    """All beliefs of a law about a campaign of N items, in memory, as HITs are applied in order.
 
-    state: the posteriors' numbers, (numbers, N).
+    `state` holds the posteriors' numbers, (numbers, N).
     """
 
     state: Array
 
     def apply_hits(self, hits: Sequence[AnsweredHit]) -> None:
-        """Apply HITs. Raises ValueError for what cannot be one; start afresh then."""
+        """Apply HITs. Raises ValueError for an invalid HIT; the beliefs are then unusable."""
 
     def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
-        """Apply HITs one by one; what each changed."""
+        """Apply HITs one by one, and yield what each changed."""
 
     def copy(self) -> "LawBeliefs":
-        """One that goes its own way."""
+        """Return an independent copy."""
 
     def to_law_state(self) -> LawState:
-        """What the law knows besides posteriors."""
+        """Return the law's state besides posteriors."""
 
     @property
     def nbytes(self) -> int:
-        """About how much memory it takes."""
+        """Approximate memory, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class PosteriorFamily:
-    """A kind of distribution that a posterior is, and what its numbers, the state, say.
+    """A family of distributions for posteriors, and the meaning of their numbers, the state.
 
-    name: as people write it before the numbers: "Beta" or "Normal".
-    parameter_names: what the numbers are called, in files too: ("alpha", "beta") or ("mu", "sigma2").
-    score_name: what the estimate is called, "mode" or "mean".
-    default_prior: the numbers every item starts with.
-    support: where scores can lie, as (lowest, highest); infinite for an unbounded scale.
-    valid_prior(*state): whether these floats may be a start; says False to NaN and infinity.
-    counts_classes: whether its numbers are counts of classes and the score is the share of the likeliest class, so that
-        there is no scale on which items stand.
+    Vectorised functions take the columns of a state of shape (N,) (or any that broadcast, floats included) and return
+    that shape. They raise ValueError for a number that is invalid in this family, such as alpha = 0 or NaN.
 
-    Vectorised, the columns of a state of shape (N,) (or any that broadcast, floats included), answers of that shape:
-    score(*state): the estimate on the scale of the scores.
-    variance(*state): the uncertainty, in squared units of the score.
-    interval(*state, level=0.95): the central interval that holds `level` of the posterior, as (low, high).
-    density(*state, x): the posterior's density at `x`, which broadcasts with them, per unit of the score.
-    These raise ValueError for a number that cannot be one of this posterior, such as alpha = 0 or NaN.
+    Attributes:
+        name: The family's name before the numbers: "Beta" or "Normal".
+        parameter_names: The names of the numbers, in files too: ("alpha", "beta") or ("mu", "sigma2").
+        score_name: The name of the estimate, "mode" or "mean".
+        default_prior: The numbers every item starts with.
+        support: The range of scores, as (lowest, highest); infinite for an unbounded scale.
+        is_valid_prior: is_valid_prior(*state), whether these floats may be a prior; False for NaN and infinity.
+        score: score(*state), the estimate on the scale of the scores.
+        variance: variance(*state), the uncertainty, in squared units of the score.
+        interval: interval(*state, level=0.95), the central interval that holds `level` of the posterior, as (low,
+            high).
+        density: density(*state, x), the posterior's density at `x`, which broadcasts with them, per unit of the score.
+        scores_and_variances: scores_and_variances(*state), `score` and `variance` of the n posteriors of one HIT,
+        sequences of n floats, as two new lists of n plain floats with the same bits, many times faster for a few items.
+        counts_classes: Whether its numbers are counts of classes and the score is the share of the likeliest class, so
+        that items have no position on a scale.
 
-    estimates(*state): `score` and `variance` of the n posteriors of one HIT, sequences of n floats, as two new lists of
-    n plain floats with the same bits, many times faster for a few items. Raises ValueError as they do.
     """
 
     name: str
@@ -233,21 +238,23 @@ class PosteriorFamily:
     counts_classes: bool = False
 
     def stack_states(self, states: Sequence[Sequence[float]]) -> Array:
-        """States of n items, one by one, as columns, (numbers, n)."""
+        """Return states of n items, one by one, as columns, (numbers, n)."""
         return np.array(states, np.float64).reshape(-1, len(self.parameter_names)).T
 
     def most_counted_class(self, state: Array) -> Integers:
-        """Of posteriors that count classes, (K, N), the class of the largest count: (N,) of 0..K-1, -1 where others
-        have as many.
-        """
+        """Return the class of the largest count of each posterior, given (K, N): (N,) of 0..K-1, -1 for a tie."""
         is_tied = (state == state.max(axis=0)).sum(axis=0) > 1
         return np.where(is_tied, -1, state.argmax(axis=0))
 
 
 class AnnotatorDescription(NamedTuple):
-    """What a law has learned of an annotator, NaN where nothing. at_random: the probability that they answer at random.
-    reliability: 0 to 1, the expected correlation of their answers with what items are worth. bias: how much higher they
-    score the same items, in scores.
+    """A law's beliefs about an annotator, NaN where unknown.
+
+    Attributes:
+        at_random: The probability that they answer at random.
+        reliability: 0 to 1, the expected correlation of their answers with the true values of items.
+        bias: How much higher they score the same items, in scores.
+
     """
 
     at_random: float
@@ -257,15 +264,20 @@ class AnnotatorDescription(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Law(ABC):
-    """An online update law: what it keeps per item, and what one HIT does to that.
+    """An online update law: the state per item, and how one HIT changes it.
 
-    name: the key in `laws.ONLINE`, stored with a campaign. title: short words for people.
-    assumes: what it takes for granted, one sentence.
-    family: what its posteriors are. reads: what kind of values it takes.
-    layout: the version of what its `Kept` means, 0 for a law that keeps nothing besides posteriors.
-    quick: whether a HIT takes microseconds, so that a long campaign can be replayed while somebody waits.
-    fit: scores with errors by what it assumes, from all judgments at once and what they add up to, or None where these
-    do not tell; None for a law whose scores are the plain means, or say nothing of errors.
+    Attributes:
+        name: The key in `laws.ONLINE`, stored with a campaign.
+        title: A short name for people.
+        assumes: The law's assumptions, one sentence.
+        family: The family of its posteriors.
+        reads: The kind of values that it reads.
+        layout: The version of the meaning of its `LawState`, 0 for a law that keeps nothing besides posteriors.
+        quick: Whether a HIT takes microseconds, so that a long campaign can be replayed while a user waits.
+        fit: Scores with errors under its assumptions, from all judgments at once and their tally, or None where these
+            do
+        not suffice; None for a law whose scores are the plain means, or say nothing of errors.
+
     """
 
     name: str
@@ -279,23 +291,32 @@ class Law(ABC):
 
     @property
     def short_title(self) -> str:
-        """Its name for people."""
+        """The law's name for people, without details."""
         return self.title.partition(":")[0]
 
     @abstractmethod
     def initial_beliefs(
         self, priors: Sequence[npt.ArrayLike], parameters: LawParameters, law_state: LawState | None = None
     ) -> LawBeliefs:
-        """Before the first HIT. priors: the columns of the items' first states, (N,) each. kept: what is stored of the
-        campaign now, if anything: some laws begin as they did then. Raises ValueError for priors that cannot be.
+        """Return the beliefs before the first HIT.
+
+        Args:
+            priors: The columns of the items' priors, (N,) each.
+            parameters: The law's parameters.
+            law_state: The stored state of the campaign now, if any: some laws need it to know under which rule they
+                began.
+
+        Raises:
+            ValueError: A prior is invalid.
+
         """
 
     @abstractmethod
     def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> LawStep:
-        """What one HIT changes, asking for what it needs to know."""
+        """Compute the changes by one HIT, yielding queries for the state that it needs."""
 
     def for_class_count(self, class_count: int) -> "Law":  # noqa: ARG002  (most laws read none)
-        """The law for so many classes."""
+        """Return the law for this number of classes."""
         return self
 
     def describe_annotators(
@@ -303,21 +324,18 @@ class Law(ABC):
         annotator_states: Mapping[int, StateFloats],  # noqa: ARG002  (some laws read it)
         campaign_state: StateFloats,  # noqa: ARG002  (some laws read it)
     ) -> dict[int, AnnotatorDescription]:
-        """What the law has learned of each annotator, by number; nothing by most laws.
-
-        annotators, campaign: what is kept of them.
-        """
+        """Describe each annotator by number, given the stored states; most laws describe none."""
         return {}
 
     def read_judgment_weights(self, item_number: int) -> Generator[StateQuery, Any, JudgmentWeights] | None:  # noqa: ARG002  (most laws ask nothing)
-        """What each judgment of an item counts for now; None where all count alike."""
+        """Return the present weight of each judgment of an item; None where all count alike."""
         return None
 
 
 def validate_hit_scores(scores: Sequence[float], item_count: int) -> list[float]:
-    """The scores of one HIT of `items` items as plain floats, so that no NumPy scalar slows or leaks out.
+    """Return the scores of one HIT of `item_count` items as plain floats, so that no NumPy scalar slows or leaks out.
 
-    Raises ValueError if there are none, not `items` of them, or one is NaN or outside [0, 1].
+    Raises ValueError if there are none, not `item_count` of them, or one is NaN or outside [0, 1].
     """
     if not 0 < len(scores) == item_count:
         raise ValueError(f"a HIT needs one score per item, but has {item_count} items and {len(scores)} scores")
@@ -329,7 +347,7 @@ def validate_hit_scores(scores: Sequence[float], item_count: int) -> list[float]
 
 
 def validate_hit_items(items: Sequence[int], item_count: int) -> None:
-    """Raises ValueError unless the items of a HIT are different numbers from 0 to `count` - 1."""
+    """Raise ValueError unless the items of a HIT are different numbers from 0 to `item_count` - 1."""
     # Python would take -1 for the last item, and an item shown twice would keep only one of its updates.
     if len(set(items)) != len(items):
         raise ValueError(f"an item is twice in one HIT: {list(items)}")

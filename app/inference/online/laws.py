@@ -1,4 +1,4 @@
-"""The update laws by name. A new one is a module with a `LAW`, and one line here."""
+"""Registry of the update laws by name. To add a law, add a module with a `LAW`, and one line here."""
 
 from app.inference.online import annotator_aware_law, bounded_ra, dirichlet, easl, log_normal, trueskill
 from app.inference.online.law import Law

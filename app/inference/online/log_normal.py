@@ -1,14 +1,15 @@
 """Ratios to a reference: a Normal posterior on the logarithm of each item's ratio.
 
-Magnitude estimation multiplies: who finds an item twice as good as the reference gives it twice the reference's value,
-and errs by a factor. So the logarithms of ratios are averaged, which is their geometric mean, as is usual for magnitude
-estimation; RankME is Novikova, Dušek & Rieser 2018, "RankME: Reliable human ratings for natural language generation".
-With known noise and a Normal prior the posterior is Normal again (Gelman et al. 2013, Bayesian Data Analysis, 2.5):
+Magnitude estimation multiplies: an annotator who finds an item twice as good as the reference gives it twice the
+reference's value, and errs by a factor. So the logarithms of ratios are averaged, which is their geometric mean, as is
+usual for magnitude estimation; RankME is Novikova, Dušek & Rieser 2018, "RankME: Reliable human ratings for natural
+language generation". With known noise and a Normal prior the posterior is Normal again (Gelman et al. 2013, Bayesian
+Data Analysis, 2.5):
 
     (1)  1 / sigma2' = 1 / sigma2 + 1 / noise,
     (2)  mu' = sigma2' (mu / sigma2 + x / noise) for a judgment x = log(value / reference).
 
-A law takes judgments as shares of their scale, and a ratio r has the share s = r / (1 + r). So x is the log-odds of s,
+A law reads judgments as shares of their scale, and a ratio r has the share s = r / (1 + r). So x is the log-odds of s,
 and a score is the logistic of mu: 1/2 for an item as good as the reference, 2/3 for one that is twice as good. A Normal
 on the log-odds is a logit-normal on the shares, and a log-normal on the ratios.
 
@@ -30,8 +31,8 @@ from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import Columns, LawParameters, PosteriorFamily, validate_hit_scores
 
 LOG_NORMAL_DEFAULT_PRIOR = (0.0, math.pi * math.pi / 3.0)
-"""As good as the reference, with the variance of a logistic distribution: the one whose shares are all as likely as any
-other. So it is nearly flat on the scale of the scores; 95 of 100 ratios lie between 1/35 and 35.
+"""As good as the reference, with the variance of a logistic distribution, whose shares are all equally likely. So it is
+nearly flat on the scale of the scores; 95 of 100 ratios lie between 1/35 and 35.
 """
 
 LOGARITHM_PER_SCORE = 4.0  # at the reference, where the logistic climbs by 1/4
@@ -48,7 +49,9 @@ _TRAPEZOID_WEIGHTS = [height / sum(_TRAPEZOID_HEIGHTS) for height in _TRAPEZOID_
 
 
 def is_valid_log_normal_prior(mu: float, sigma2: float) -> bool:
-    """Whether Normal(mu, sigma2) may be a start: |mu| <= 20, a ratio of half a billion; sigma2 in [1e-9, 100]."""
+    """Return whether Normal(mu, sigma2) may be a prior: |mu| <= 20, a ratio of half a billion; sigma2 in [1e-9,
+    100].
+    """
     return abs(mu) <= _MAX_LOG_NORMAL_MU and _MIN_LOG_NORMAL_SIGMA2 <= sigma2 <= _MAX_LOG_NORMAL_SIGMA2
 
 
@@ -93,17 +96,19 @@ def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array
 
 
 def log_normal_scores_and_variances(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
-    """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats, by the same operations."""
+    """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats, by the same
+    operations.
+    """
     columns = normal.validate_normal_lists(mu, sigma2)
     return score(*columns).tolist(), variance(*columns).tolist()
 
 
 def update(mu: Sequence[float], sigma2: Sequence[float], shares: Sequence[float], parameters: LawParameters) -> Columns:
-    """One HIT: (1) and (2), each item by its own share s of the scale.
+    """Apply one HIT: (1) and (2), each item by its own share s of the scale.
 
-    Sequences of n >= 1 floats in presentation order, shares in (0, 1); two new lists of n floats, sigma2 smaller than
-    before and above 0. Raises ValueError for lengths that differ, an empty HIT, a share that is NaN or not in (0, 1),
-    which no ratio has, a mu that is not finite or a sigma2 that is not finite and above 0.
+    Sequences of n >= 1 floats in presentation order, shares in (0, 1); returns two new lists of n floats, sigma2
+    smaller than before and above 0. Raises ValueError for lengths that differ, an empty HIT, a share that is NaN or not
+    in (0, 1), which no ratio has, a mu that is not finite or a sigma2 that is not finite and above 0.
     """
     mus, sigma2s = normal.validate_normal_lists(mu, sigma2)
     noise = (LOGARITHM_PER_SCORE * parameters.gamma) ** 2

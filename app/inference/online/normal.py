@@ -1,4 +1,4 @@
-"""The Normal posteriors that a law keeps of items: a mean mu and a variance sigma2 of each, checked."""
+"""Validation of Normal posteriors: a mean mu and a variance sigma2 of each item."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from app.inference.ground.arrays import Array
 
 
 def validate_normal_lists(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Those of the items of one HIT, n floats each, as plain floats.
+    """Return the posteriors of the items of one HIT, n floats each, as plain floats.
 
     Raises ValueError for lengths that differ, a mu that is not finite and a sigma2 that is not finite and above 0.
     """
@@ -26,7 +26,9 @@ def validate_normal_lists(mu: Sequence[float], sigma2: Sequence[float]) -> tuple
 
 
 def validate_normal_arrays(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
-    """Those of any number of items as arrays of float64. Raises ValueError as `checked` does, but for their lengths."""
+    """Return the posteriors of any items as float64 arrays. Raises ValueError as `validate_normal_lists`, except for
+    lengths.
+    """
     mu, sigma2 = np.asarray(mu, dtype=np.float64), np.asarray(sigma2, dtype=np.float64)
     if not np.all(np.isfinite(mu)):
         raise ValueError("mu must be finite")

@@ -1,4 +1,4 @@
-"""From the scores of one HIT to the outcomes of its pairs: what `ra` and `trueskill` share."""
+"""Conversion of the scores of one HIT to the outcomes of its pairs, shared by `ra` and `trueskill`."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -8,7 +8,7 @@ from app.inference.online.law import Columns, LawParameters
 
 Posterior = tuple[float, float]
 PairUpdate = Callable[[Posterior, Posterior, LawParameters], tuple[Posterior, Posterior]]
-"""Two posteriors before a judgment of their pair -> both after it, in the same order."""
+"""Function of two posteriors before a judgment of their pair to both after it, in the same order."""
 
 
 def apply_hit_pairs(
@@ -19,11 +19,11 @@ def apply_hit_pairs(
     apply_win: PairUpdate,
     apply_tie: PairUpdate,
 ) -> Columns:
-    """All n (n - 1) / 2 pairs of one HIT in presentation order, each on what the last one left.
+    """Apply all n (n - 1) / 2 pairs of one HIT in presentation order, each to the result of the previous one.
 
-    (Algorithm 1 of Sakaguchi & Van Durme 2018, lines 5 to 7.) Two lists of n floats and n scores, checked by
-    the caller; two new lists of n floats. `won` gets the preferred item first. One item alone has no pairs; a pair of
-    which nobody knows the order changes nothing.
+    (Algorithm 1 of Sakaguchi & Van Durme 2018, lines 5 to 7.) Takes two lists of n floats and n scores, validated by
+    the caller; returns two new lists of n floats. `apply_win` gets the preferred item first. One item alone has no
+    pairs; a pair of unknown order changes nothing.
     """
     posteriors = list(zip(*posterior_columns, strict=True))
     for i, j in combinations(range(len(scores)), 2):

@@ -25,7 +25,7 @@ _MAX_TRUESKILL_MU, _MIN_TRUESKILL_SIGMA2, _MAX_TRUESKILL_SIGMA2 = 1e9, 1e-12, 1e
 
 
 def is_valid_trueskill_prior(mu: float, sigma2: float) -> bool:
-    """Whether Normal(mu, sigma2) may be a start: |mu| <= 1e9, sigma2 in [1e-12, 1e12]."""
+    """Return whether Normal(mu, sigma2) may be a prior: |mu| <= 1e9, sigma2 in [1e-12, 1e12]."""
     return abs(mu) <= _MAX_TRUESKILL_MU and _MIN_TRUESKILL_SIGMA2 <= sigma2 <= _MAX_TRUESKILL_SIGMA2
 
 
@@ -56,17 +56,19 @@ def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array
 
 
 def trueskill_scores_and_variances(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
-    """`score` and `variance` of the posteriors of one HIT, as two lists of plain floats: what they are."""
+    """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats: the parameters
+    themselves.
+    """
     return normal.validate_normal_lists(mu, sigma2)
 
 
 def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float], parameters: LawParameters) -> Columns:
-    """One HIT: its pairs one after another, the higher score wins, (3) to (10).
+    """Apply one HIT: its pairs one after another, the higher score wins, (3) to (10).
 
-    Sequences of n >= 1 floats in presentation order, scores in [0, 1]; two new lists of n floats, sigma2
-    never larger than before and always above 0. One item alone changes nothing. Raises ValueError for lengths
-    that differ, an empty HIT, a score that is NaN or outside [0, 1], a mu that is not finite or a sigma2 that
-    is not finite and above 0.
+    Sequences of n >= 1 floats in presentation order, scores in [0, 1]; returns two new lists of n floats, sigma2 never
+    larger than before and always above 0. One item alone changes nothing. Raises ValueError for lengths that differ, an
+    empty HIT, a score that is NaN or outside [0, 1], a mu that is not finite or a sigma2 that is not finite and above
+    0.
     """
     columns = normal.validate_normal_lists(mu, sigma2)
     return apply_hit_pairs(
@@ -92,7 +94,7 @@ def _apply_normal_outcome(
     parameters: LawParameters,
     surprise: Callable[[float, float], tuple[float, float]],
 ) -> tuple[Posterior, Posterior]:
-    """(3), (4), (7), (8), with v and w from `surprise` at t / c and epsilon / c."""
+    """Apply (3), (4), (7), (8), with v and w from `surprise` at t / c and epsilon / c."""
     (mu_i, sigma2_i), (mu_j, sigma2_j) = i, j
     noise = 2.0 * parameters.gamma * parameters.gamma
     # The variances first, so that swapping two items swaps the answer exactly.
@@ -105,7 +107,10 @@ def _apply_normal_outcome(
 
 
 def _shrink_variance(sigma2: float, other_variance: float, w: float) -> float:
-    """(7): sigma2 (1 - w sigma2 / c^2), rest = c^2 - sigma2, written as a quotient that cannot round to 0."""
+    """Return (7), sigma2 (1 - w sigma2 / c^2), written as a quotient that cannot round to 0.
+
+    `other_variance` is c^2 - sigma2.
+    """
     return sigma2 * ((other_variance + sigma2 * (1.0 - w)) / (other_variance + sigma2))
 
 

@@ -26,26 +26,33 @@ _GAUSS_LEGENDRE_NODES = (
 
 
 def win_surprise(t: float, epsilon: float) -> tuple[float, float]:
-    """Of a win, v (5) and w (9): v >= 0 and w in [0, 1], both falling as t - epsilon grows.
+    """Surprise functions v (5) and w (9) of a win: v >= 0 and w in [0, 1], both falling as t - epsilon grows.
 
-    t: how far the winner was ahead, and epsilon >= 0 the draw margin, both divided by c; any finite floats.
+    Args:
+        t: How far the winner was ahead, divided by c; any finite float.
+        epsilon: The draw margin, at least 0, divided by c; any finite float.
+
     """
     hazard, excess = _hazard_and_excess(epsilon - t)
     return hazard, hazard * excess
 
 
 def tie_surprise(t: float, epsilon: float) -> tuple[float, float]:
-    """Of a draw, v (6) and w (10): v has the sign of -t, w lies in [0, 1].
+    """Surprise functions v (6) and w (10) of a draw: v has the sign of -t, w lies in [0, 1].
 
-    t: how far the first was ahead, and epsilon >= 0 the draw margin, both divided by c; any finite floats.
-    At epsilon = 0, where (6) and (10) are 0/0, their limits -t and 1.
+    At epsilon = 0, where (6) and (10) are 0/0, it returns their limits -t and 1.
+
+    Args:
+        t: How far the first item was ahead, divided by c; any finite float.
+        epsilon: The draw margin, at least 0, divided by c; any finite float.
+
     """
     v, w = _tie_surprise_when_ahead(abs(t), epsilon)
     return math.copysign(v, -t), min(w, 1.0)  # far out w may round to a little more than 1
 
 
 def _tie_surprise_when_ahead(t: float, epsilon: float) -> tuple[float, float]:
-    """|v| and w for t >= 0: mean and 1 - variance of a normal kept between t - epsilon and t + epsilon."""
+    """Return |v| and w for t >= 0: mean and 1 - variance of a normal truncated to t - epsilon .. t + epsilon."""
     if epsilon <= 0.7 and t * epsilon <= 0.5:
         return _tie_surprise_by_quadrature(t, epsilon)
     if t <= epsilon:
@@ -54,7 +61,7 @@ def _tie_surprise_when_ahead(t: float, epsilon: float) -> tuple[float, float]:
 
 
 def _tie_surprise_by_quadrature(t: float, epsilon: float) -> tuple[float, float]:
-    """A nearly flat density, where differences of tails cancel: quadrature over t + epsilon u, |u| <= 1."""
+    """Integrate over t + epsilon u, |u| <= 1, where the density is nearly flat and differences of tails cancel."""
     total = first = second = 0.0
     for node, weight in _GAUSS_LEGENDRE_NODES:
         height = weight * math.exp(-0.5 * (epsilon * node) ** 2)
@@ -67,7 +74,7 @@ def _tie_surprise_by_quadrature(t: float, epsilon: float) -> tuple[float, float]
 
 
 def _tie_surprise_around_zero(t: float, epsilon: float) -> tuple[float, float]:
-    """Zero lies inside the interval: (6) and (10) as they stand are sums of positive terms."""
+    """Evaluate (6) and (10) directly where zero lies inside the interval: they are sums of positive terms."""
     near, far = epsilon - t, epsilon + t
     mass = 0.5 * (math.erf(near * _SQRT_HALF) + math.erf(far * _SQRT_HALF))
     at_near, at_far = _normal_density(near), _normal_density(far)
@@ -76,7 +83,10 @@ def _tie_surprise_around_zero(t: float, epsilon: float) -> tuple[float, float]:
 
 
 def _tie_surprise_in_tail(t: float, epsilon: float) -> tuple[float, float]:
-    """The interval lies wholly above zero: only its ratio of tails q = Q(far) / Q(near) < 0.4 is needed."""
+    """Evaluate the surprise where the interval lies wholly above zero.
+
+    Only its ratio of tails q = Q(far) / Q(near) < 0.4 is needed.
+    """
     near, far = t - epsilon, t + epsilon
     hazard_near, excess_near = _hazard_and_excess(near)
     hazard_far, excess_far = _hazard_and_excess(far)
