@@ -31,24 +31,30 @@ _MIN_START_PROBABILITY = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class DawidSkeneResult:
-    """What a fit found, for n_items items, n_annotators annotators and K classes.
+    """Estimates for n_items items, n_annotators annotators and K classes.
 
-    prevalence: (K,), the share of each class, sums to 1.
-    posterior: (n_items, K), how probable each class is for the item, rows sum to 1; the prevalence where not estimable.
-    entropy: (n_items,), the uncertainty of that posterior in bits, 0 to log2(K).
-    estimable: (n_items,) bool, whether a label was used for the item.
-    response: (n_annotators, K, K), [j, k, l] the probability that annotator j says l of an item of class k.
-    typical_response: (K, K), the same over all labels together: for an annotator about whom nothing is known.
-    class_accuracy: (n_annotators, K), the diagonals: the probability of a right label for an item of class k.
-    accuracy: (n_annotators,), the probability of a right label for an item drawn from the prevalence.
-    mutual_information: (n_annotators,), what one label tells about an item drawn from the prevalence, in bits: 0 for
-        an annotator whose answers do not depend on the item, and much for one who is reliably wrong.
-    evidence: (n_annotators, K), the expected number of labels given to items of class k: what row k of `response`
-        rests on. Where it is well below 1 the row is little more than the prior; where it is 0 without smoothing, NaN.
-    estimable_annotators: (n_annotators,) bool; what belongs to the others is NaN, and their evidence 0.
-    log_likelihood: of the labels used, at these parameters.
-    trace: (iterations,), the penalised log-likelihood (up to a constant) at each step; never falls but for rounding.
-    notes: sentences for the researcher on what could not be estimated, and why.
+    Attributes:
+        prevalence: (K,), the share of each class, sums to 1.
+        posterior: (n_items, K), the probability of each class for the item, rows sum to 1; the prevalence where not
+        estimable.
+        entropy: (n_items,), the uncertainty of that posterior in bits, 0 to log2(K).
+        estimable: (n_items,) bool, whether a label was used for the item.
+        response: (n_annotators, K, K), [j, k, l] the probability that annotator j gives label l to an item of class k.
+        typical_response: (K, K), the same over all labels together: for an annotator without estimates.
+        class_accuracy: (n_annotators, K), the diagonals: the probability of a right label for an item of class k.
+        accuracy: (n_annotators,), the probability of a right label for an item drawn from the prevalence.
+        mutual_information: (n_annotators,), the information of one label about an item drawn from the prevalence, in
+            bits:
+        0 for an annotator whose answers do not depend on the item, and high for one who is reliably wrong.
+        evidence: (n_annotators, K), the expected number of labels given to items of class k: the basis of row k of
+        `response`. Where it is well below 1 the row is little more than the prior; where it is 0 without smoothing,
+        NaN.
+        estimable_annotators: (n_annotators,) bool; the figures of the others are NaN, and their evidence 0.
+        log_likelihood: The log-likelihood of the labels used, at these parameters.
+        trace: (iterations,), the penalised log-likelihood (up to a constant) at each step; never falls but for
+            rounding.
+        notes: Sentences for the researcher on what could not be estimated, and why.
+
     """
 
     prevalence: Array
@@ -91,28 +97,40 @@ def fit(
     tolerance: float = 1e-6,
     max_iterations: int = 1000,
 ) -> DawidSkeneResult:
-    """The parameters of greatest posterior density that EM reaches from its start, and what follows from them.
+    """Estimate the parameters of greatest posterior density that EM reaches from its start.
 
-    items, annotators, labels: (n,) whole numbers from 0, one entry per label; an annotator may label an item twice.
-    n_items, n_annotators, n_labels: how many there are; each defaults to 1 + the largest number. n_labels is K.
-    alpha: Dirichlet parameter of the rows of every response matrix, at least 1: a number, or (K, K) with row k for
-        class k. beta: that of the prevalence: a number or (K,). 1 is no smoothing, 1.01 adds .01 to every count.
-    start: the likelihood has many optima, and EM climbs to the one that its start leads to.
-        "votes": each item's posterior is the share of its labels, so a class means what most people call it.
-        A number between 1/K and 1: that on the diagonal of every response matrix, the rest shared equally, and equal
-        prevalence; .7 is a usual choice.
-        A Result: its parameters, for going on after one more batch. Give all labels, not the new ones alone; items
-        and annotators beyond those of the Result are welcome.
-    restarts: how many random starts are tried besides, with `rng`; the highest end is taken, that of `start` if none
-        is higher. The classes that a random start ends with are named after the labels they are given most, unless
-        alpha or beta tells classes apart.
-    tolerance: the fit ends when no posterior is farther than this from where EM leads, as far as its last steps tell.
+    Time and memory are linear in the labels. If no item of an annotator has a second label, the labels of this
+    annotator are set aside, and `notes` says so: there is no evidence of how good the annotator is, and so of what the
+    labels are worth.
 
-    Time and memory are linear in the labels. Labels of an annotator none of whose items has a second label are set
-    aside, and `notes` says so: nothing tells how good that annotator is, so nothing tells what the labels are worth.
+    Args:
+        items: (n,) whole numbers from 0, one entry per label; an annotator may label an item twice.
+        annotators: (n,) whole numbers from 0.
+        labels: (n,) whole numbers from 0.
+        n_items: The number of items; this and the next two default to 1 + the largest number.
+        n_annotators: The number of annotators.
+        n_labels: K, the number of labels.
+        alpha: Dirichlet parameter of the rows of every response matrix, at least 1: a number, or (K, K) with row k for
+        class k. 1 is no smoothing, 1.01 adds .01 to every count.
+        beta: Dirichlet parameter of the prevalence: a number or (K,).
+        start: The likelihood has many optima, and EM climbs to the one that its start leads to. "votes": each item's
+        posterior is the share of its labels, so a class means what most people call it. A number between 1/K and 1:
+        that on the diagonal of every response matrix, the rest shared equally, and equal prevalence; .7 is a usual
+        choice. A `DawidSkeneResult`: its parameters, for continuing after one more batch; give all labels, not the new
+        ones alone; new items and annotators are allowed.
+        restarts: The number of additional random starts, with `rng`; the highest end is taken, that of `start` if none
+            is
+        higher. The classes of a random start are named after the labels they are given most, unless alpha or beta
+        tells classes apart.
+        rng: The source of the random starts.
+        tolerance: The fit ends when no posterior is farther than this from its limit, as predicted by its last steps.
+        max_iterations: The largest number of steps.
 
-    Raises Inestimable with the code "no_labels", "one_class" (K is 1) or "no_overlap" (no item has two labels), and
-    NotConverged with the code "not_converged". Raises ValueError for arrays or options that cannot be.
+    Raises:
+        Inestimable: "no_labels", "one_class" (K is 1) or "no_overlap" (no item has two labels).
+        NotConverged: "not_converged".
+        ValueError: An array or option is invalid.
+
     """
     items, n_items = validate_numbers("items", items, n_items)
     annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)

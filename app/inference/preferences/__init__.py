@@ -1,1 +1,1 @@
-"""What items are worth, from which one people prefer."""
+"""Estimators of items' values from pairwise preferences."""

@@ -1,4 +1,4 @@
-"""Best-worst counts: how often an item was the best of those beside it, less how often the worst (Orme 2009)."""
+"""Best-worst counts: how often an item was the best of its HIT, minus how often the worst (Orme 2009)."""
 
 from dataclasses import dataclass
 
@@ -21,11 +21,17 @@ COMPANY_NOTE = Note(
 
 @dataclass(frozen=True, slots=True)
 class BestWorstCounts:
-    """score: (n_items,) in [-1, 1], the share of an item's HITs in which it was the best, less that in which it was the
-    worst; NaN where not estimable. standard_error: (n_items,); NaN there too.
+    """Best-worst scores and their errors.
 
-    hits: (n_items,) HITs in which an item stood beside others. estimable: (n_items,) whether there is any. notes: what
-    this can and cannot tell.
+    Attributes:
+        score: (n_items,) in [-1, 1], the share of an item's HITs in which it was the best, minus that in which it was
+            the
+        worst; NaN where not estimable.
+        standard_error: (n_items,); NaN where not estimable.
+        hits: (n_items,) HITs in which the item was shown with others.
+        estimable: (n_items,) whether there is such a HIT.
+        notes: What this can and cannot tell.
+
     """
 
     score: Array
@@ -43,13 +49,24 @@ def fit(
     n_items: int | None = None,
     tie_margin: float = 0.0,
 ) -> BestWorstCounts:
-    """(R,) each: the HIT in which a score was given, the item, the score, the better the higher. O(R).
+    """Compute best-worst scores in O(R).
 
-    Items no further than tie_margin >= 0 from the best of their HIT share that place in equal parts, and so at the
-    other end. The standard error is that of a mean of independent HITs, each with an outcome of 1 (best), -1 (worst) or
-    0, whose chances are guessed as if the item had stood in one more HIT, and been judged by chance there: so an item
-    that was always the best is not certain to be. A HIT of one item says nothing.
-    Raises ValueError as `long_form` does, and Inestimable (`nothing_side_by_side`) if no HIT has two items.
+    Items no further than `tie_margin` from the best of their HIT share that rank in equal parts, and so at the other
+    end. The standard error is that of a mean of independent HITs, each with an outcome of 1 (best), -1 (worst) or 0,
+    whose chances are estimated as if the item had been shown in one more HIT, judged by chance: so an item that was
+    always the best is not certain to be. A HIT of one item gives no information.
+
+    Args:
+        hits: The HIT in which each score was given, (R,).
+        items: The scored item, (R,).
+        scores: The score, (R,); higher is better.
+        n_items: The number of items; default: 1 + the largest number.
+        tie_margin: The largest difference of tied scores, at least 0.
+
+    Raises:
+        ValueError: The arrays are invalid.
+        Inestimable: No HIT has two items ("nothing_side_by_side").
+
     """
     hits, n_hits = validate_numbers("hits", hits)
     items, n_items = validate_numbers("items", items, n_items)
@@ -70,7 +87,7 @@ def fit(
 
 
 def share_of_top_place(hits: Integers, scores: Array, n_hits: int, tie_margin: float) -> Array:
-    """(R,) the part that each has in the highest place of its HIT; those of a HIT add up to 1."""
+    """Return the share of each score in the highest rank of its HIT, (R,); the shares of a HIT add up to 1."""
     highest = np.full(n_hits, -np.inf)
     np.maximum.at(highest, hits, scores)
     is_top = (scores >= highest[hits] - tie_margin - TIE_SLACK).astype(np.float64)
@@ -78,8 +95,9 @@ def share_of_top_place(hits: Integers, scores: Array, n_hits: int, tie_margin: f
 
 
 def _score_and_error(best: Array, worst: Array, by_chance: Array, appearances: Integers) -> tuple[Array, Array]:
-    """From sums over each item's HITs, (n_items,): of its parts in the best place and the worst, and of those that it
-    has by chance.
+    """Return score and standard error from sums over each item's HITs, (n_items,).
+
+    The sums are of the item's shares in the best and the worst rank, and of its shares by chance.
     """
     count = np.where(appearances > 0, appearances, np.nan)
     chance = by_chance / count

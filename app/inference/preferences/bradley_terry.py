@@ -28,11 +28,11 @@ def fit(
 ) -> PairwiseScores:
     """Bradley-Terry: P(i preferred to j) = 1 / (1 + exp(score_j - score_i)); a tie is half a win for each.
 
-    (J,) each: item numbers and outcomes +1 (first preferred), 0 (tie), -1 (second preferred). Scores are log
-    odds with mean 0 in each group of items joined by comparisons. prior: precision of a Normal prior on each score, so
-    that an item which won all its comparisons has a score too; 0.1 is a standard deviation of 3.2 log
-    odds. 0 is plain maximum likelihood, where such an item has none; see `most_likely`, also for errors.
-    tolerance: of the scores. O(J log J) and a few passes over the pairs that occur.
+    Arrays are (J,): item numbers and outcomes +1 (first preferred), 0 (tie), -1 (second preferred). Scores are log odds
+    with mean 0 in each group of items joined by comparisons. `prior` is the precision of a Normal prior on each score,
+    so that an item which won all its comparisons has a score too; 0.1 is a standard deviation of 3.2 log odds. 0 is
+    plain maximum likelihood, where such an item has none; see `fit_pairwise_scores`, also for errors. `tolerance`
+    applies to the scores. O(J log J) and a few passes over the observed pairs.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     return fit_pairwise_scores(
@@ -49,11 +49,11 @@ def fit_rao_kupper(
     prior: float = WEAK_PRIOR,
     tolerance: float = 1e-9,
 ) -> PairwiseScores:
-    """Rao-Kupper: P(i preferred to j) = 1 / (1 + exp(h - (score_i - score_j))), and a tie what is left.
+    """Rao-Kupper: P(i preferred to j) = 1 / (1 + exp(h - (score_i - score_j))), and a tie otherwise.
 
-    h >= 0 is `threshold`, the logarithm of Rao & Kupper's theta; it is estimated from the share of ties, without
-    a prior. Else as `fit`. Without any tie h is 0 and this is Bradley-Terry, which a note says. Raises Inestimable
-    (code "all_ties") if nothing but ties is left to compare: then any zone of ties is wide enough.
+    h >= 0 is `threshold`, the logarithm of Rao & Kupper's theta; it is estimated from the share of ties, without a
+    prior. Else as `fit`. Without any tie h is 0 and this is Bradley-Terry, which a note says. Raises Inestimable (code
+    "all_ties") if only ties are left to compare: then any zone of ties is wide enough.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     ties, all_judged = float(comparisons.tied.sum()), float(comparisons.judgment_counts.sum())
@@ -71,7 +71,7 @@ def fit_rao_kupper(
 
 
 def tie_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
-    """What is done with ties where they count half, if there are any."""
+    """Return the note on ties where they count half, if there are any."""
     ties = int(comparisons.tied.sum())
     if not ties:
         return ()
@@ -84,7 +84,7 @@ def tie_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
 def _bradley_terry_likelihood(
     comparisons: PairOutcomeCounts, difference: Array, _threshold: float, /
 ) -> LikelihoodDerivatives:
-    """The log-likelihood: wins log P + losses log(1 - P), with P the logistic function of the difference."""
+    """Log-likelihood: wins log P + losses log(1 - P), with P the logistic function of the difference."""
     judged = comparisons.judgment_counts
     wins = comparisons.low_won + 0.5 * comparisons.tied
     # One exponential serves everything: these three lines are most of the time of a large fit.
@@ -98,7 +98,9 @@ def _bradley_terry_likelihood(
 def rao_kupper_likelihood(
     comparisons: PairOutcomeCounts, difference: Array, threshold: float, /
 ) -> LikelihoodDerivatives:
-    """P(tie) = (e^2h - 1) P(first preferred) P(second preferred): (22) of Sakaguchi & Van Durme 2018, h = epsilon."""
+    """Log-likelihood, P(tie) = (e^2h - 1) P(first preferred) P(second preferred): (22) of Sakaguchi & Van Durme 2018, h
+    = epsilon.
+    """
     up, down = difference - threshold, -difference - threshold
     wins, losses = comparisons.low_won + comparisons.tied, comparisons.high_won + comparisons.tied
     ties = float(comparisons.tied.sum())

@@ -1,4 +1,4 @@
-"""Elo ratings (Elo 1978): one judgment of a pair after another."""
+"""Elo ratings (Elo 1978), updated by one pairwise judgment after another."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,19 @@ from app.inference.ground.notes import Note, make_mention
 from app.inference.ground.validation import check_equal_length, validate_numbers
 from app.inference.observations.comparisons import BooleanArray, validate_comparisons
 
-_POOLED_DEGREES_OF_FREEDOM = (
-    4.0  # of the variance of all items, in degrees of freedom: the least that `moderated` takes
-)
+_POOLED_DEGREES_OF_FREEDOM = 4.0  # the fewest that `moderated_means` gives the variance of all items
 
 
 @dataclass(frozen=True, slots=True)
 class EloRatings:
-    """score: (n_items,) in points; NaN for an item without a judgment. estimable: (n_items,) whether it has any.
+    """Elo ratings and their bootstrap errors.
 
-    standard_error, low, high: (n_items,) by the bootstrap; NaN without resamples. notes: what this can and cannot tell.
+    Attributes:
+        score: (n_items,) in points; NaN for an item without a judgment.
+        standard_error: (n_items,) by the bootstrap, as low and high; NaN without resamples.
+        estimable: (n_items,) whether the item has a judgment.
+        notes: What this can and cannot tell.
+
     """
 
     score: Array
@@ -45,19 +48,19 @@ def fit(
     level: float = 0.95,
     rng: np.random.Generator | None = None,
 ) -> EloRatings:
-    """Each judgment moves both items by k (outcome - expected), outcome 1, 1/2 or 0 for the item.
+    """Move both items of each judgment by k (outcome - expected), outcome 1, 1/2 or 0 for the item.
 
-    What is expected of it is 1 / (1 + 10^((other's rating - its own) / scale)).
+    The expected outcome is 1 / (1 + 10^((other's rating - its own) / scale)).
 
-    (J,) each, in the order in which they were made, which matters: the last judgments weigh most, and ratings never
-    settle. Elo has no standard error of its own. With resamples > 0 it is the spread of the ratings after that many
-    bootstrap samples in random order, drawn from rng, which holds the uncertainty from both; an item that a sample
-    lacks keeps its initial rating there. together: (J,) numbers from 0, alike for judgments that are not independent of
-    each other, such as the pairs of one HIT: a sample has all of them or none. The spread of an item that few of these
-    know says little, so it is moderated towards that of all (see `moderated`), and the interval is the rating -+ z
-    errors: it holds the rating that such judgments lead to on average. One pass is O(J).
-    Raises ValueError as `comparisons.checked`, for k or scale not above 0, `together` of another length, and for
-    resamples without rng; Inestimable without judgments.
+    The arrays are (J,), in order of time, which matters: the last judgments weigh most, and ratings never settle. Elo
+    has no standard error of its own. With `resamples` > 0 it is the spread of the ratings after that many bootstrap
+    samples in random order, drawn from `rng`, which holds the uncertainty from both; an item that a sample lacks keeps
+    its initial rating there. `dependence_blocks` are (J,) numbers from 0, equal for judgments that are not independent
+    of each other, such as the pairs of one HIT: a sample has all of them or none. The spread of an item in few of these
+    blocks is uncertain, so it is moderated towards that of all items (see `moderated_means`), and the interval is the
+    rating -+ z errors: it holds the average rating that such judgments lead to. One pass is O(J). Raises ValueError as
+    `validate_comparisons`, for k or scale not above 0, `dependence_blocks` of another length, and for resamples without
+    rng; Inestimable without judgments.
     """
     if not (0.0 < k < np.inf and 0.0 < scale < np.inf and np.isfinite(initial)):
         raise ValueError("k and scale must be finite and above 0, and initial finite")
@@ -83,7 +86,7 @@ def fit(
 
 
 def _resample_judgments(block: Integers, n_blocks: int, rng: np.random.Generator) -> Integers:
-    """Judgments of as many blocks as there are, drawn with replacement, in the order in which they were drawn."""
+    """Draw as many blocks as there are, with replacement; return their judgments in the order of the draw."""
     sizes, by_block = np.bincount(block, minlength=n_blocks), np.argsort(block, kind="stable")
     drawn_blocks = rng.integers(n_blocks, size=n_blocks)
     drawn_sizes = sizes[drawn_blocks]
@@ -93,14 +96,14 @@ def _resample_judgments(block: Integers, n_blocks: int, rng: np.random.Generator
 
 
 def _count_blocks_of_items(first: Integers, second: Integers, block: Integers, n_items: int) -> Integers:
-    """In how many blocks each item is, (n_items,)."""
+    """Return the number of blocks that include each item, (n_items,)."""
     of_item = np.unique(np.concatenate([first, second]) + n_items * np.tile(block, 2)) % n_items
     return np.bincount(of_item, minlength=n_items)
 
 
 def _moderated_errors(variance: Array, appearances: Integers) -> Array:
-    """Standard errors, from each item's own variance with as many degrees of freedom as appearances less 1, and that
-    of all items with `_STRENGTH`.
+    """Return standard errors, from each item's own variance with appearances - 1 degrees of freedom, and that of all
+    items with `_POOLED_DEGREES_OF_FREEDOM`.
     """
     freedom = np.maximum(appearances - 1, 0)
     is_judged = appearances > 0

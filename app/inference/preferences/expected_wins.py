@@ -20,11 +20,16 @@ from app.inference.observations.comparisons import (
 
 @dataclass(frozen=True, slots=True)
 class ExpectedWins:
-    """score: (n_items,) in [0, 1], the chance of beating an opponent drawn at random; NaN where not estimable.
+    """Expected wins and their errors.
 
-    standard_error: (n_items,); NaN where not estimable. opponents: (n_items,) other items that an item was compared
-    with, other than by ties alone where these do not count. estimable: (n_items,) whether there is any.
-    notes: what could not be estimated and why.
+    Attributes:
+        score: (n_items,) in [0, 1], the chance of beating an opponent drawn at random; NaN where not estimable.
+        standard_error: (n_items,); NaN where not estimable.
+        opponents: (n_items,) other items that an item was compared with, other than by ties alone where these do not
+            count.
+        estimable: (n_items,) whether there is an opponent.
+        notes: What could not be estimated and why.
+
     """
 
     score: Array
@@ -42,14 +47,14 @@ def fit(
     n_items: int | None = None,
     ties: Literal["ignored", "half"] = "ignored",
 ) -> ExpectedWins:
-    """The mean over an item's opponents of the share of their comparisons that it won.
+    """Mean over an item's opponents of the share of their comparisons that it won.
 
-    (J,) each: item numbers and outcomes +1 (first preferred), 0 (tie), -1 (second preferred). ties: "ignored" as in
-    WMT13, or "half" a win for each. An opponent counts as much as any other, however often they met; opponents
-    never met do not count (the published program counts them as lost, which it can as all have met). The
-    standard error has, for each opponent, the binomial variance at (wins + 1/2) / (comparisons + 1), so that an
-    opponent beaten once out of once is not certain. Raises ValueError as `comparisons.checked`, and Inestimable if
-    there are no judgments or only ties.
+    Arrays are (J,): item numbers and outcomes +1 (first preferred), 0 (tie), -1 (second preferred). `ties` are
+    "ignored" as in WMT13, or "half" a win for each. Opponents have equal weights, however often they met; opponents
+    never met do not count (the published program counts them as lost, which works where all have met). The standard
+    error has, for each opponent, the binomial variance at (wins + 1/2) / (comparisons + 1), so that an opponent beaten
+    once out of once is not certain. Raises ValueError as `validate_comparisons`, and Inestimable if there are no
+    judgments or only ties.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     tie_worth = {"ignored": 0.0, "half": 0.5}[ties]

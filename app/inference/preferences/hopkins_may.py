@@ -27,17 +27,17 @@ def fit(
 ) -> PairwiseScores:
     """The quality of a system's output is Normal(score, ability_sd^2); a judge sees it with Normal noise.
 
-    A judge with noise of standard deviation observation_sd on each output prefers the one that looks better by more
-    than decision_radius >= 0, and else calls a tie. With d the difference of two scores and
-    s^2 = 2 (ability_sd^2 + observation_sd^2), P(first preferred) = Phi((d - radius) / s), and a tie is what is left.
-    prior: precision of the Normal prior on a score.
+    A judge with noise of standard deviation `observation_sd` on each output prefers the one that looks better by more
+    than `decision_radius` >= 0, and else calls a tie. With d the difference of two scores and s^2 = 2 (ability_sd^2 +
+    observation_sd^2), P(first preferred) = Phi((d - radius) / s), and a tie otherwise. `prior` is the precision of the
+    Normal prior on a score.
 
     (Otani et al. 2016, section 2, name the model only: "the quality of each system can be represented by a Gaussian
-    distribution". The defaults are those of the program published with Sakaguchi, Post & Van Durme 2014, whose
-    settings Otani et al. follow.) That program samples the hidden qualities; here they are integrated out, which they
-    can be exactly, so there is one answer: the most probable scores, with standard errors from the curvature.
-    Arguments, result and errors otherwise as `bradley_terry.fit`; ValueError for a radius or deviation out of range,
-    and for ties with a radius of 0, which would be impossible.
+    distribution". The defaults are those of the program published with Sakaguchi, Post & Van Durme 2014, whose settings
+    Otani et al. follow.) That program samples the hidden qualities; here they are integrated out exactly, so there is
+    one answer: the most probable scores, with standard errors from the curvature. Arguments, result and errors
+    otherwise as `bradley_terry.fit`; ValueError for a radius or deviation out of range, and for ties with a radius of
+    0, which would be impossible.
     """
     if not (0.0 <= decision_radius < np.inf and ability_sd >= 0.0 < observation_sd < np.inf and ability_sd < np.inf):
         raise ValueError("decision_radius and ability_sd must be at least 0, observation_sd above 0, all finite")
@@ -52,7 +52,10 @@ def fit(
 def hopkins_may_likelihood(
     comparisons: PairOutcomeCounts, difference: Array, _threshold: float, /, *, radius: float, spread: float
 ) -> LikelihoodDerivatives:
-    """The log-likelihood of the comparisons, and its slope and bend in each difference, (P,); radius: in spreads."""
+    """Log-likelihood of the comparisons, with first and minus second derivative in each difference, (P,).
+
+    `radius` is in spreads.
+    """
     d = difference / spread
     win, win_slope, win_bend = _log_win_chance(d - radius)
     loss, loss_slope, loss_bend = _log_win_chance(-d - radius)
@@ -66,14 +69,17 @@ def hopkins_may_likelihood(
 
 
 def _log_win_chance(x: Array) -> tuple[Array, Array, Array]:
-    """Logarithm of Phi(x), its slope, and minus its second derivative."""
+    """Return the logarithm of Phi(x), its slope, and minus its second derivative."""
     log_chance = log_ndtr(x)
     slope = np.exp(-0.5 * x**2 - _LOG_ROOT_2_PI - log_chance)
     return log_chance, slope, slope * (slope + x)
 
 
 def _log_tie_chance(d: Array, radius: float) -> tuple[Array, Array, Array]:
-    """Logarithm of Phi(radius - d) - Phi(-radius - d), and the same in d, on the side where both tails are small."""
+    """Return the logarithm of Phi(radius - d) - Phi(-radius - d), its slope and minus its second derivative in d.
+
+    It is evaluated on the side where both tails are small.
+    """
     upper, lower = radius - np.abs(d), -radius - np.abs(d)
     log_upper = log_ndtr(upper)
     log_chance = log_upper + np.log(-np.expm1(log_ndtr(lower) - log_upper))

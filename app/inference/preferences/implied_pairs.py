@@ -1,19 +1,20 @@
-"""What one annotator's answers imply of pairs that they were not asked (Amidei 2020, section 4).
+"""Pairs whose outcome one annotator's answers imply, so that they need not be asked (Amidei 2020, section 4).
 
-Whoever prefers a to b and b to c is taken to prefer a to c, so that pair need not be asked. What is implied is a strict
-order that follows from the answers in the order in which they came. Two things the paper leaves open are settled by
-what real annotators do, the 84,445 judgments of pairs of UKPConvArg1 (`python -m benchmarks.implied`):
+An annotator who prefers a to b and b to c is assumed to prefer a to c, so that pair need not be asked. The implied
+relation is a strict order that follows from the answers in the order in which they came. Two things the paper leaves
+open are decided by the behaviour of real annotators, the 84,445 judgments of pairs of UKPConvArg1 (`python -m
+benchmarks.implied`):
 
-- Only preferences carry over, ties do not: a chain of items that are each about equal to the next one ends far from
-  where it began. There, what chains of preferences imply is answered otherwise in 20 of 100 pairs; with ties in the
-  chains, as the paper has it, in 32.
-- It is each annotator's own answers that imply: of what the answers of all imply together, 40 of 100 are answered
-  otherwise.
+- Only preferences carry over, ties do not: a chain of items that are each about equal to the next one ends far from its
+  start. In these data, annotators contradict the implications of chains of preferences in 20 of 100 pairs; with ties in
+  the chains, as the paper has it, in 32.
+- Only an annotator's own answers imply: of the pairs that all annotators' answers imply together, 40 of 100 are
+  answered otherwise.
 
-An answer that contradicts what was implied stands for its own pair alone, and what was implied stays so. To let it in
-would close a circle, and then nothing could be told of any two items between its ends, which is most of them where the
-ends lie far apart: of 100 items and an annotator who errs about close ones, 69 of 100 pairs would be asked instead of
-20, to lower the share of implied pairs that are wrong from .10 to .07.
+An answer that contradicts an implication counts for its own pair alone, and the implication stays. To let it in would
+close a circle, and then nothing could be told of any two items between its ends, which is most of them where the ends
+are far apart: with 100 items and an annotator who errs about close ones, 69 of 100 pairs would be asked instead of 20,
+to lower the share of implied pairs that are wrong from .10 to .07.
 """
 
 import math
@@ -28,20 +29,25 @@ from scipy.special import ndtri
 from app.inference.ground.arrays import Integers
 
 PairOutcome: TypeAlias = Literal[1, 0, -1]
-"""Of a pair: the first is better, a tie, the second is better."""
+"""Outcome of a pair: the first is better, a tie, the second is better."""
 
 MAX_IMPLIED_ITEMS = 8_192
-"""Items that came later imply nothing; two tables of so many take 16 MB."""
+"""Largest number of items in an order; later items imply nothing. Two tables of this size take 16 MB."""
 
 BitTable = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
 class ImpliedCounts:
-    """How much answers imply, and how often that was wrong where it was asked.
+    """Number of implied pairs, and how often the implication was wrong where the pair was asked.
 
-    answered: pairs that were. not_asked: pairs that are implied and were not answered. asked_anyway: pairs that were
-    answered when they were implied, of which `otherwise` were answered otherwise, `reversed` even the other way round.
+    Attributes:
+        answered: Answered pairs.
+        not_asked: Implied pairs that were not answered.
+        asked_anyway: Pairs that were answered when they were implied.
+        answered_otherwise: Those of them with another answer than implied.
+        answered_reversed: Those of them with the opposite answer.
+
     """
 
     answered: int = 0
@@ -60,7 +66,7 @@ class ImpliedCounts:
         )
 
     def wrong_share_interval(self, level: float = 0.95) -> tuple[float, float, float] | None:
-        """The share that was answered otherwise with Wilson's interval (1927); None where nothing was asked anyway.
+        """Share of implied pairs answered otherwise, with Wilson's interval (1927); None where none was asked.
 
         Pairs of one annotator share items, so the interval is rather too narrow.
         """
@@ -73,17 +79,17 @@ class ImpliedCounts:
 
 
 def pair_outcome(shares: Sequence[float]) -> PairOutcome:
-    """Of two items' shares of a scale, the better the higher."""
+    """Return the outcome of a pair from two items' shares of a scale; higher is better."""
     first, second = shares
     return 1 if first > second else -1 if second > first else 0
 
 
 class Implications:
-    """The strict order that follows from one annotator's answers, kept closed: who is above whom of all items.
+    """The strict order that follows from one annotator's answers, kept transitively closed.
 
-    Items are whole numbers; those that were never compared take no room, n others n * n / 4 bytes. An answer that is
-    new to the order takes time O(n * n / 8) at worst, any other one and a question about one pair O(1), about all pairs
-    of an item O(n).
+    Items are whole numbers; items that were never compared take no room, n others n * n / 4 bytes. An answer that is
+    new to the order takes time O(n * n / 8) at worst, any other one and a query about one pair O(1), about all pairs of
+    an item O(n).
     """
 
     def __init__(self) -> None:
@@ -95,18 +101,21 @@ class Implications:
 
     @property
     def nbytes(self) -> int:
-        """Memory, about."""
+        """Approximate memory, in bytes."""
         return 200 * len(self._row) + self._below.nbytes + self._told.nbytes
 
     def add_answer(self, items: Sequence[int], shares: Sequence[float]) -> None:
-        """Take over an answer: items and their shares of a scale, the better the higher. It tells something where there
-        are two, and both shares are known.
+        """Add an answer: items and their shares of a scale, higher is better.
+
+        It is used only if there are two items, and both shares are known.
         """
         if len(items) == 2 and not any(map(math.isnan, shares)):
             self.add_outcome(items[0], items[1], pair_outcome(shares))
 
     def add_outcome(self, first: int, second: int, outcome: PairOutcome) -> PairOutcome | None:
-        """Take over an answer; what was implied of its pair, if anything. A pair’s second answer changes nothing."""
+        """Add an answer; return the outcome that was implied for its pair, if any. A pair’s second answer changes
+        nothing.
+        """
         a, b = self._find_or_add_row(first), self._find_or_add_row(second)
         if a is None or b is None or _get_bit(self._told, a, b):
             return None
@@ -122,36 +131,38 @@ class Implications:
         return implied
 
     def implied_outcome(self, first: int, second: int) -> PairOutcome | None:
-        """Which of two items is above the other, None if nothing tells."""
+        """Return the implied outcome of two items, None if there is none."""
         a, b = self._row.get(first), self._row.get(second)
         if a is None or b is None:
             return None
         return 1 if _get_bit(self._below, a, b) else -1 if _get_bit(self._below, b, a) else None
 
     def items_compared_with(self, item: int) -> Integers:
-        """The items that it was compared with, in no particular order."""
+        """Return the items with which an item was compared, in no particular order."""
         row = self._row.get(item)
         return self._items[:0] if row is None else self._items_of_bits(self._told[row])
 
     def items_implied_with(self, item: int) -> Integers:
-        """The items of which its place is implied though they were not compared, in no particular order."""
+        """Return the items whose outcome with this item is implied but not answered, in no particular order."""
         row = self._row.get(item)
         if row is None:
             return self._items[:0]
         return self._items_of_bits((self._below[row] | np.packbits(self._rows_above(row))) & ~self._told[row])
 
     def known_items(self) -> list[int]:
-        """Those of which something is known, in the order in which they came."""
+        """Return the items of the order, in the order in which they came."""
         return [*self._row]
 
     def implied_items_below(self, item: int) -> Integers:
-        """The items below one of `items` where that is implied and was not answered, in the order of their numbers."""
+        """Return the items that are implied to be below an item and were not compared with it, in numerical order."""
         row = self._row[item]
         return np.sort(self._items_of_bits(self._below[row] & ~self._told[row]))
 
     def _insert_preference(self, winner_row: int, loser_row: int) -> int:
-        """With all that is above the one and all that is below the other; whatever was above both knows the latter. How
-        many pairs are implied by that, beyond those that were answered.
+        """Put all rows above the winner above all rows below the loser.
+
+        Rows that are above both already know the latter. Returns the number of newly implied pairs beyond the answered
+        ones.
         """
         rows = np.append(np.flatnonzero(self._rows_above(winner_row) & ~self._rows_above(loser_row)), winner_row)
         lower = self._below[loser_row].copy()
@@ -161,14 +172,14 @@ class Implications:
         return int(np.bitwise_count(new & ~self._told[rows]).sum())
 
     def _rows_above(self, row: int) -> npt.NDArray[np.bool_]:
-        """Of all rows, which are above this one."""
+        """Return which rows are above this one."""
         return np.asarray((self._below[:, row >> 3] & _column_bit(row)) != 0)
 
     def _items_of_bits(self, bits: BitTable) -> Integers:
         return self._items[np.flatnonzero(np.unpackbits(bits))]
 
     def _find_or_add_row(self, item: int) -> int | None:
-        """A new one if it has none, as long as there may be more."""
+        """Return the item's row, a new one if it has none; None if there is no more room."""
         row = self._row.get(item)
         if row is None and len(self._row) < MAX_IMPLIED_ITEMS:
             row = self._row[item] = len(self._row)
@@ -178,7 +189,7 @@ class Implications:
         return row
 
     def _double_capacity(self) -> None:
-        """Twice the room."""
+        """Double the room of the tables."""
         capacity = max(8, 2 * len(self._items))
         self._items = np.resize(self._items, capacity) if len(self._items) else np.zeros(capacity, np.int64)
         self._below, self._told = (_enlarge_table(table, capacity) for table in (self._below, self._told))
@@ -191,7 +202,7 @@ def _enlarge_table(table: BitTable, capacity: int) -> BitTable:
 
 
 def _column_bit(column: int) -> int:
-    """The bit of a column in its byte, as `packbits` has it."""
+    """Return the bit of a column in its byte, as `packbits` orders them."""
     return 128 >> (column & 7)
 
 
@@ -206,8 +217,9 @@ def _set_bit(table: BitTable, row: int, column: int) -> None:
 def replay_implications(
     first: Iterable[int], second: Iterable[int], outcomes: Iterable[PairOutcome], annotators: Iterable[int]
 ) -> tuple[dict[int, Implications], list[PairOutcome | None]]:
-    """What each annotator's answers imply, and what was implied of each pair before it was answered. (J,) each, in the
-    order of time.
+    """Return each annotator's implications, and the outcome implied for each pair before it was answered.
+
+    The arguments are (J,) each, in order of time.
     """
     implications_by_annotator: dict[int, Implications] = {}
     implied_outcomes = []

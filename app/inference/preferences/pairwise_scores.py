@@ -1,7 +1,7 @@
-"""Scores that make judgments of pairs most likely: what Bradley-Terry, Thurstone and Hopkins & May share.
+"""Maximum-likelihood scores from pairwise judgments, shared by Bradley-Terry, Thurstone and Hopkins & May.
 
-Each says how likely an outcome is, given the difference of two scores; the rest is here. The logarithm of that is
-concave in the differences, so Newton's method finds the one maximum from any start, and the curvature there gives
+Each method gives the likelihood of an outcome, given the difference of two scores; the rest is here. The log-likelihood
+is concave in the differences, so Newton's method finds the one maximum from any start, and the curvature there gives
 the standard errors. It is the Laplacian of the graph of comparisons, so it is never made dense for many items.
 """
 
@@ -23,7 +23,7 @@ from app.inference.ground.validation import sum_by_number
 from app.inference.observations.comparisons import BooleanArray, PairOutcomeCounts, connected_groups, uncompared_notes
 
 WEAK_PRIOR = 0.1
-"""Precision of the Normal prior on a score: as much as 0.4 of one comparison with an equal tells (Bradley-Terry)."""
+"""Precision of the Normal prior on a score: the information of 0.4 comparisons with an equal item (Bradley-Terry)."""
 
 _NEWTON_LIMIT, _MAX_STEP_HALVINGS = 100, 40
 _DENSE_SOLVE, _DENSE_INVERSE, _SMALL_GROUP = 400, 2000, 100
@@ -37,16 +37,21 @@ _PROBES, _PROBE_SEED, _PROBE_ERROR = 32, 20180715, 0.2
 
 @dataclass(frozen=True, slots=True)
 class PairwiseScores:
-    """Scores from judgments of pairs, in units of the method.
+    """Scores from pairwise judgments, in units of the method.
 
-    score: (n_items,) mean 0 within each group of items that hang together; NaN where not estimable.
-    standard_error: (n_items,) of the score as a distance from its group's mean; NaN where not estimable, and where a
-    note says that it is left out.
-    estimable: (n_items,) whether there is a score. group: (n_items,) group of each item, 0 the largest, -1 none;
-    scores of two groups say nothing about each other.
-    threshold, threshold_error: half the width of the zone of ties in units of the score where the method estimates
-    one, and its standard error; else NaN. log_likelihood: of the judgments at the maximum, without the prior.
-    iterations: of Newton's method. notes: what could not be estimated and why.
+    Attributes:
+        score: (n_items,) mean 0 within each connected group of items; NaN where not estimable.
+        standard_error: (n_items,) of the score as a distance from its group's mean; NaN where not estimable, and where
+            a
+        note says that it is left out.
+        estimable: (n_items,) whether there is a score.
+        group: (n_items,) group of each item, 0 the largest, -1 none; scores of two groups cannot be compared.
+        threshold: Half the width of the zone of ties in units of the score where the method estimates one; else NaN.
+        threshold_error: Its standard error.
+        log_likelihood: The log-likelihood of the judgments at the maximum, without the prior.
+        iterations: The iterations of Newton's method.
+        notes: What could not be estimated and why.
+
     """
 
     score: Array
@@ -64,8 +69,14 @@ class PairwiseScores:
 class LikelihoodDerivatives:
     """The log-likelihood of P pairs at the differences d, (P,), of their scores, and its derivatives.
 
-    value: their sum. slope, bend: (P,) first and minus second derivative in d. The same in the threshold h:
-    threshold_slope, threshold_bend (sums) and cross, (P,), minus d2/dd dh; all 0 where h is not estimated.
+    Attributes:
+        value: The sum of the log-likelihoods.
+        slope: (P,) first derivative in d.
+        bend: (P,) minus second derivative in d.
+        threshold_slope: The sum of first derivatives in the threshold h; 0 where h is not estimated, as the next two.
+        threshold_bend: The sum of minus second derivatives in h.
+        cross: (P,) minus d2/dd dh.
+
     """
 
     value: float
@@ -77,10 +88,10 @@ class LikelihoodDerivatives:
 
 
 class PairLikelihood(Protocol):
-    """How likely outcomes are: counts of P pairs, differences low - high of their scores, (P,), and a threshold."""
+    """Likelihood of outcomes: counts of P pairs, differences low - high of their scores, (P,), and a threshold."""
 
     def __call__(self, comparisons: PairOutcomeCounts, difference: Array, threshold: float, /) -> LikelihoodDerivatives:
-        """The log-likelihood with its derivatives."""
+        """Return the log-likelihood with its derivatives."""
         ...
 
 
@@ -101,14 +112,23 @@ def fit_pairwise_scores(
     threshold: float | None = None,
     notes: tuple[Note, ...] = (),
 ) -> PairwiseScores:
-    """The scores that maximise link's log-likelihood minus prior / 2 times the sum of their squares.
+    """Maximise the log-likelihood minus prior / 2 times the sum of the squared scores.
 
-    prior >= 0: the precision of a Normal prior around the mean of an item's group. With 0 there is a maximum
-    only among items that beat or tie each other both ways round (Ford 1957), so groups are those then, and the
-    judgments between them, all in one direction, say only that the groups are infinitely far apart.
-    tolerance: of the scores. threshold: a start above 0 if the link has one to estimate. notes go before those made
-    here. Raises ValueError for a prior or tolerance out of range, Inestimable if no item can have a score,
-    NotConverged if Newton's method has not settled after 100 iterations.
+    Args:
+        comparisons: The judgments.
+        likelihood: The method's likelihood.
+        prior: The precision of a Normal prior around the mean of an item's group, at least 0. With 0 there is a maximum
+        only among items that beat or tie each other in both directions (Ford 1957), so these are the groups then, and
+        the judgments between groups, all in one direction, say only that they are infinitely far apart.
+        tolerance: The tolerance of the scores.
+        threshold: A start above 0 if the method estimates a threshold.
+        notes: Notes that come before those made here.
+
+    Raises:
+        ValueError: The prior or tolerance is out of range.
+        Inestimable: No item can have a score.
+        NotConverged: Newton's method has not settled after 100 iterations.
+
     """
     if not 0.0 <= prior < np.inf:
         raise ValueError(f"prior must be a finite number of at least 0, not {prior}")
@@ -141,7 +161,7 @@ def fit_pairwise_scores(
 
 
 def _comparisons_within_groups(comparisons: PairOutcomeCounts, group: Integers, members: Integers) -> PairOutcomeCounts:
-    """The pairs inside a group, with the members of groups numbered from 0."""
+    """Return the pairs inside a group, with the members of groups numbered from 0."""
     inner_pairs = comparisons.select_pairs(
         (group[comparisons.low] == group[comparisons.high]) & (group[comparisons.low] >= 0)
     )
@@ -187,7 +207,7 @@ def _group_notes(comparisons: PairOutcomeCounts, group: Integers, prior: float) 
 
 
 class _NewtonFit:
-    """Newton's method on the scores of items that all hang together in some group."""
+    """Newton's method on the scores of items that are all in some connected group."""
 
     def __init__(
         self, comparisons: PairOutcomeCounts, group: Integers, likelihood: PairLikelihood, prior: float
@@ -219,7 +239,7 @@ class _NewtonFit:
         return _NewtonPoint(score, threshold, slopes, slopes.value - 0.5 * self.prior * float(score @ score))
 
     def search_uphill(self, start: _NewtonPoint, score_step: Array, threshold_step: float) -> _NewtonPoint:
-        """The first point along the step, halved as often as needed, that is not lower (up to rounding)."""
+        """Return the first point along the step, halved as often as needed, that is not lower (up to rounding)."""
         slack = 1e-12 * (1.0 + abs(start.value))
         for share in 0.5 ** np.arange(_MAX_STEP_HALVINGS):
             threshold = start.threshold + share * threshold_step
@@ -241,7 +261,7 @@ class _NewtonFit:
         return step - direction * threshold_step, threshold_step
 
     def uncertainty(self, point: _NewtonPoint, *, estimate_threshold: bool) -> tuple[Array, float, tuple[Note, ...]]:
-        """Variances of the scores, the standard error of the threshold, and notes."""
+        """Return variances of the scores, the standard error of the threshold, and notes."""
         curvature = self.curvature(point)
         variance, notes = curvature.inverse_diagonal()
         if not estimate_threshold:
@@ -250,7 +270,7 @@ class _NewtonFit:
         return variance + direction**2 / threshold_curvature, float(1.0 / np.sqrt(threshold_curvature)), notes
 
     def threshold_direction(self, curvature: "_Curvature", point: _NewtonPoint) -> tuple[Array, float]:
-        """How the scores move with the threshold, and the curvature left for it: the Schur complement."""
+        """Return how the scores move with the threshold, and the curvature left for it: the Schur complement."""
         cross = self.gradient_by_item(point.slopes.cross)
         direction = curvature.solve(cross)
         threshold_curvature = point.slopes.threshold_bend - float(cross @ direction)
@@ -264,7 +284,7 @@ class _NewtonFit:
         return _Curvature(upper, self.prior, self.group, self.size)
 
     def gradient_by_item(self, slope: Array) -> Array:
-        """Derivatives in the differences, (P,), -> in the scores, (n,)."""
+        """Return derivatives in the scores, (n,), from derivatives in the differences, (P,)."""
         return sum_by_number(self.comparisons.low, slope, self.n) - sum_by_number(self.comparisons.high, slope, self.n)
 
     def centre_scores(self, score: Array) -> Array:
@@ -278,7 +298,7 @@ def _centre_in_groups(score: Array, group: Integers, size: Array) -> Array:
 class _Curvature:
     """The graph's Laplacian plus prior on the diagonal, within the scores of mean 0 in each group.
 
-    The Laplacian takes constants to 0, so a right-hand side of mean 0 has one solution of mean 0.
+    The Laplacian maps constants to 0, so a right-hand side of mean 0 has one solution of mean 0.
     """
 
     def __init__(self, upper: csr_array, prior: float, group: Integers, size: Array) -> None:
@@ -304,7 +324,7 @@ class _Curvature:
         return LinearOperator((self.n, self.n), lambda x: x / self.diagonal, dtype=np.float64)
 
     def to_dense(self) -> Array:
-        """With constants, which are no answer, made to cost something: then it can be inverted."""
+        """Return the matrix with a penalty on constants, which are no solutions, so that it can be inverted."""
         matrix = np.where(self.group[:, None] == self.group, self.diagonal.mean() / self.size[self.group], 0.0)
         upper = self.upper.toarray()
         matrix -= upper
@@ -319,7 +339,7 @@ class _Curvature:
         return splu((diags_array(diagonal) - self.upper - self.lower).tocsc()).solve(right)
 
     def inverse_diagonal(self) -> tuple[Array, tuple[Note, ...]]:
-        """The variances that go with the curvature, (n,): exact in groups of up to 2,000 items, else estimated."""
+        """Return the variances, (n,): exact in groups of up to 2,000 items, else estimated."""
         if self.size.size == 1:
             return self.inverse_diagonal_undivided()
         variance, notes = np.empty(self.n), list[Note]()
@@ -335,7 +355,9 @@ class _Curvature:
         return variance, tuple(notes)
 
     def iterate_batches(self) -> Iterator[tuple[slice, slice]]:
-        """Groups, the largest first, and their items in order of groups: each large one alone, small ones together."""
+        """Yield groups, the largest first, and their items in order of groups: each large one alone, small ones
+        together.
+        """
         ends = np.cumsum(self.size).astype(np.intp)
         batch = np.where(self.size > _SMALL_GROUP, -1 - np.arange(ends.size), ends // _SMALL_GROUP)
         cuts = np.flatnonzero(np.diff(batch, append=batch[-1] + 1)) + 1

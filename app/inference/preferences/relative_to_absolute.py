@@ -1,4 +1,4 @@
-"""From preferences to a scale, where they allow one (Amidei 2020, section 5; Roberts 1985, p. 107)."""
+"""Conversion of preferences to a scale, where they allow one (Amidei 2020, section 5; Roberts 1985, p. 107)."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,10 +18,16 @@ from app.inference.observations.comparisons import (
 
 @dataclass(frozen=True, slots=True)
 class AbsoluteScores:
-    """score: (n_items,) f(x), a whole number from 0; NaN where not estimable. estimable: (n_items,) whether it is.
+    """Scores that mirror preferences, or the reason why there are none.
 
-    cycle: empty, or three items (a, b, c) that forbid a scale: a is at least as good as b, b as c, and
-    yet c is better than a. notes: why there is no scale, or for which items.
+    Attributes:
+        score: (n_items,) f(x), a whole number from 0; NaN where not estimable.
+        estimable: (n_items,) whether the item has a score.
+        cycle: Empty, or three items (a, b, c) that forbid a scale: a is at least as good as b, b as c, and yet c is
+            better
+        than a.
+        notes: Why there is no scale, or for which items.
+
     """
 
     score: Array
@@ -33,12 +39,12 @@ class AbsoluteScores:
 def fit(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, *, n_items: int | None = None
 ) -> AbsoluteScores:
-    """f(x) = the number of other items y with x R y, R = "at least as good as" (Theorem 1).
+    """Score f(x) = the number of other items y with x R y, R = "at least as good as" (Theorem 1).
 
-    (J,) each: item numbers and outcomes +1 (first preferred), 0 (tie), -1 (second preferred), as a rule of one
-    annotator; where a pair was judged more than once, the majority decides, and no majority is a tie. f mirrors R
-    (x R y if and only if f(x) >= f(y)) just if R is complete and transitive over the items judged. If a pair is missing
-    or there is a cycle, no item has a score, and notes and cycle say so. O(J log J). Errors as `comparisons.checked`.
+    Arrays are (J,): item numbers and outcomes +1 (first preferred), 0 (tie), -1 (second preferred), as a rule of one
+    annotator; where a pair was judged more than once, the majority decides, and no majority is a tie. f mirrors R (x R
+    y if and only if f(x) >= f(y)) just if R is complete and transitive over the items judged. If a pair is missing or
+    there is a cycle, no item has a score, and notes and cycle say so. O(J log J). Errors as `validate_comparisons`.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     compared_items = np.flatnonzero(comparisons.is_compared)
@@ -64,7 +70,7 @@ def fit(
 
 
 def _missing_pairs_note(comparisons: PairOutcomeCounts, compared_items: Integers) -> Note:
-    """How many pairs were judged, and one that was not."""
+    """Return the note on how many pairs were judged, with one that was not."""
     compared_pairs = set(zip(comparisons.low.tolist(), comparisons.high.tolist(), strict=True))
     items = compared_items.tolist()
     low, high = next(pair for pair in combinations(items, 2) if pair not in compared_pairs)
@@ -77,7 +83,7 @@ def _missing_pairs_note(comparisons: PairOutcomeCounts, compared_items: Integers
 
 
 def _preference_relation(comparisons: PairOutcomeCounts, compared_items: Integers) -> BooleanArray:
-    """R as a matrix over the items seen; every pair is there."""
+    """Return R as a matrix over the compared items; every pair is there."""
     low, high = np.searchsorted(compared_items, comparisons.low), np.searchsorted(compared_items, comparisons.high)
     relation = np.eye(compared_items.size, dtype=np.bool_)
     relation[low, high] = comparisons.low_won >= comparisons.high_won
@@ -86,10 +92,10 @@ def _preference_relation(comparisons: PairOutcomeCounts, compared_items: Integer
 
 
 def _find_cycle(relation: BooleanArray, scores: Integers) -> tuple[int, ...]:
-    """Three items that break transitivity, or none; R is complete.
+    """Return three items that break transitivity, or none; R is complete.
 
-    Where f does not mirror R, there are x and y with y R x although f says no more of y than of x (y better) or
-    less (a tie). Counting what each is at least as good as leaves a third item between them, which closes the cycle.
+    Where f does not mirror R, there are x and y with y R x although f is no higher for y than for x (y better) or lower
+    (a tie). Counting the items below each leaves a third item between them, which closes the cycle.
     """
     wrong = np.argwhere(relation != (scores[:, None] >= scores))
     if not wrong.size:

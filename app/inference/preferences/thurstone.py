@@ -26,10 +26,10 @@ def fit(
 ) -> PairwiseScores:
     """Case V: P(i preferred to j) = Phi(score_i - score_j); a tie is half a win for each.
 
-    Every item's impression varies by the same amount and independently; the unit is the standard deviation of
-    the difference of two of them. Maximum likelihood, where Thurstone averaged normal deviates, so shares of 0 and 1
-    and pairs that nobody judged need no patching. Arguments, result and errors as `bradley_terry.fit`; scores
-    are about 0.6 times those.
+    Every item's impression varies by the same amount and independently; the unit is the standard deviation of the
+    difference of two of them. This is maximum likelihood, where Thurstone averaged normal deviates, so shares of 0 and
+    1 and unjudged pairs need no patching. Arguments, result and errors as `bradley_terry.fit`; scores are about 0.6
+    times those.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     return fit_pairwise_scores(

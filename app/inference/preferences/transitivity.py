@@ -1,4 +1,4 @@
-"""How consistent annotators are with themselves: kappa for transitivity (Amidei 2020, section 3.1)."""
+"""Self-consistency of annotators: kappa for transitivity (Amidei 2020, section 3.1)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,15 +26,21 @@ _WEDGES_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Transitivity:
-    """Per annotator, (n_annotators,), and over all their triads together.
-
-    kappa: 1 if all triads are transitive, 0 if as many as by chance (13/27), below that negative; NaN without triads.
-    triads, transitive: how many triads it rests on, and how many of them are transitive.
-    The same without triads that contain a tie, where chance is 6/8. pooled_...: of all annotators' triads.
-    estimable: (n_annotators,) whether the annotator has a triad. notes: what could not be estimated and why.
+    """Kappa of each annotator, (n_annotators,), and over all their triads together.
 
     Triads of one annotator share pairs, so they are not independent: a binomial interval would be too narrow. Kappa
     says that judgments fit together, not that they are right.
+
+    Attributes:
+        kappa: 1 if all triads are transitive, 0 if as many as by chance (13/27), below that negative; NaN without
+            triads.
+        triads: Number of triads that it rests on.
+        transitive: Number of those that are transitive.
+        kappa_without_ties: As kappa, without triads that contain a tie, where chance is 6/8; so the next two.
+        pooled_kappa: Kappa of all annotators' triads together, as pooled_kappa_without_ties.
+        estimable: (n_annotators,) whether the annotator has a triad.
+        notes: What could not be estimated and why.
+
     """
 
     kappa: Array
@@ -60,12 +66,12 @@ def fit(
 ) -> Transitivity:
     """Kappa = (P(A) - P(E)) / (1 - P(E)) over the triads of items whose three pairs one annotator judged.
 
-    (J,) each: item numbers, outcomes +1 (first preferred), 0 (tie), -1 (second preferred), annotator. A triad is
-    transitive if "at least as good as" is (a weak order). Of a pair that an annotator judged more than once the first
-    judgment counts; `retest` is about the others. hits, (J,): pairs that come from scores in one HIT are transitive by
-    construction, so with hits given, a triad counts only if its pairs come from three different HITs.
-    Time grows with the judgments and the triads looked at, not with the number of items. Raises ValueError as
-    `comparisons.checked`, and Inestimable if there is no triad (code "no_triads") or no judgment.
+    Arrays are (J,): item numbers, outcomes +1 (first preferred), 0 (tie), -1 (second preferred), annotator. A triad is
+    transitive if "at least as good as" is (a weak order). If an annotator judged a pair more than once, the first
+    judgment counts; `retest` is about the others. Pairs from scores in one HIT are transitive by construction, so with
+    `hits` given, (J,), a triad counts only if its pairs come from three different HITs. Time grows with the judgments
+    and the triads examined, not with the number of items. Raises ValueError as `validate_comparisons`, and Inestimable
+    if there is no triad (code "no_triads") or no judgment.
     """
     first, second, outcomes, n_items = validate_comparisons(first, second, outcomes)
     annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)
@@ -127,7 +133,7 @@ def _transitivity_notes(triad_counts: Integers, annotator_numbers: Integers) -> 
 
 @dataclass(frozen=True, slots=True)
 class _ComparisonEdges:
-    """One annotator's judgment of a pair each, (E,): nodes are an annotator's items; sorted by source, then target."""
+    """Judgments of pairs as edges, (E,): nodes are an annotator's items; sorted by source, then target."""
 
     source: Integers
     target: Integers
@@ -140,7 +146,7 @@ class _ComparisonEdges:
 def _make_comparison_edges(
     first: Integers, second: Integers, outcomes: Integers, annotators: Integers, hits: Integers
 ) -> _ComparisonEdges:
-    """The graph of who was compared with whom, each edge from the node with fewer edges to that with more.
+    """Return the graph of compared items, each edge from the node with fewer edges to that with more.
 
     So a node has at most sqrt(2 E) edges out of it, which bounds the work (Chiba & Nishizeki 1985). first and second
     are numbers of an annotator's item, so annotators share no node.
@@ -158,7 +164,7 @@ def _make_comparison_edges(
 
 
 def _iterate_triads(edges: _ComparisonEdges) -> Iterator[tuple[Integers, BooleanArray, BooleanArray]]:
-    """All triads, a few million candidates at a time: annotator, whether transitive, whether free of ties."""
+    """Yield all triads, a few million candidates at a time: annotator, whether transitive, whether free of ties."""
     keys = edges.source * edges.n_nodes + edges.target
     follower_counts = count_equal_followers(edges.source)
     cuts = (np.flatnonzero(np.diff(np.cumsum(follower_counts) // _WEDGES_AT_ONCE, append=-1)) + 1).tolist()

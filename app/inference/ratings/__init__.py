@@ -1,1 +1,1 @@
-"""What items are worth, from scores on a scale."""
+"""Estimators of items' values from scores on a scale."""

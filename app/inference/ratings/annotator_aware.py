@@ -1,7 +1,7 @@
-"""Scores that know their annotators: reliability, bias and scale of each, learned together with the scores.
+"""Scores that account for their annotators: reliability, bias and scale of each, estimated together with the scores.
 
-The method is explained in `annotator_beliefs`. Here everything is estimated at once from all judgments;
-`annotator_aware_online` does the same one HIT at a time.
+`annotator_beliefs` explains the method. Here everything is estimated at once from all judgments;
+`online.annotator_aware_state` does the same one HIT at a time.
 """
 
 from dataclasses import dataclass, replace
@@ -29,21 +29,24 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorAwareScores:
-    """Scores of N items and what was learned of J annotators; NaN where nothing was, with notes that say so.
+    """Scores of N items and estimates of J annotators; NaN where not estimable, with notes that say so.
 
-    score: (N,) in [0, 1], the weighted mean of corrected scores; the plain mean if `trust` is 0.
-    standard_error: (N,) from the spread of judgments around the scores, one for all items, and the item's weight.
-    weight: (N,) how many judgments of a typical annotator the item's judgments are worth, at most their number.
-    estimable: (N,) whether the item has a judgment.
-    reliability: (J,) 0 to 1, the expected correlation of an annotator's answers with what items are worth.
-    random: (J,) the probability that they answer at random; somebody strict who goes with the others does not.
-    annotator_weight: (J,) what one judgment of theirs counts for, 0 to 1, as far as it was acted on (`trust`).
-    bias: (J,) how much higher they score the same items, in scores, as far as their answers are evidence of it;
-    scale: (J,) the same of how much wider, as a ratio.
-    annotator_estimable: (J,) whether they judged three items that others have judged too.
-    trust: 0 to 1, how far weights and biases were acted on; scale_trust: the same of scales, beyond that.
-    iterations: rounds until it settled, from the start that led there.
-    converged: whether it settled; if not, this is the nearest that it came to, and a note says so.
+    Attributes:
+        score: (N,) in [0, 1], the weighted mean of corrected scores; the plain mean if `trust` is 0.
+        standard_error: (N,) from the spread of judgments around the scores, one for all items, and the item's weight.
+        weight: (N,) the item's judgments in units of a typical annotator's judgments, at most their number.
+        estimable: (N,) whether the item has a judgment.
+        reliability: (J,) 0 to 1, the expected correlation of an annotator's answers with the items' values.
+        random: (J,) the probability that they answer at random; low for a strict annotator who agrees with the others.
+        annotator_weight: (J,) the weight of one of their judgments, 0 to 1, as far as `trust` applies it.
+        bias: (J,) how much higher they score the same items, in scores, as far as their answers are evidence of it.
+        scale: (J,) how much wider they score the same items, as a ratio, likewise.
+        annotator_estimable: (J,) whether they judged three items that others have judged too.
+        trust: 0 to 1, how far weights and biases are applied.
+        scale_trust: How far scales are applied, beyond that.
+        iterations: Rounds until the beliefs settled, from the start that led there.
+        converged: Whether they settled; if not, this is the nearest result, and a note says so.
+
     """
 
     score: Array
@@ -74,13 +77,25 @@ def fit(
     max_iterations: int = 1000,
     tolerance: float = 1e-7,
 ) -> AnnotatorAwareScores:
-    """Everything from all judgments at once; time per iteration and memory are linear in their number.
+    """Estimate everything from all judgments at once; time per iteration and memory are linear in their number.
 
-    items, annotators: (T,) integers from 0; scores: (T,) in [0, 1]. `trust`: how far to act on the weights and biases
-    learned, at least 0 and less than 1; None, as the law does it, is as far as it is sure that this helps. It has
-    settled when one more round would change no belief by more than `tolerance`, on a logarithmic scale; where it has
-    not after `max_iterations` from any of several starts, the best is given with a note. Raises ValueError for arrays
-    that cannot be, `Inestimable` (`no_judgments`).
+    Args:
+        items: (T,) integers from 0.
+        annotators: (T,) integers from 0.
+        scores: (T,) in [0, 1].
+        n_items: The number of items; default: 1 + the largest number.
+        n_annotators: The number of annotators; default: 1 + the largest number.
+        trust: How far to apply the weights and biases learned, at least 0 and less than 1; None, as the law does,
+            applies
+        them as far as there is evidence that this helps.
+        max_iterations: The largest number of rounds from each of several starts; without convergence the best result is
+        returned with a note.
+        tolerance: Beliefs have settled when one more round would change none by more than this, on a logarithmic scale.
+
+    Raises:
+        ValueError: The arrays are invalid.
+        Inestimable: "no_judgments".
+
     """
     if trust is not None and not 0.0 <= trust < 1.0:
         raise ValueError(f"trust must be at least 0 and less than 1, but is {trust}")
@@ -103,7 +118,7 @@ def validate_scored_judgments(
     n_items: int | None,
     n_annotators: int | None,
 ) -> ScoredJudgments:
-    """The judgments as arrays; raises ValueError for what cannot be one, `Inestimable` if there are none."""
+    """Return the judgments as arrays. Raises ValueError for invalid ones, `Inestimable` if there are none."""
     items, item_count = validate_numbers("items", items, n_items)
     annotators, annotator_count = validate_numbers("annotators", annotators, n_annotators)
     values = validate_finite("scores", scores)
@@ -157,7 +172,10 @@ def _summarise_fixed_point(
 def _item_standard_errors(
     judgments: ScoredJudgments, weight: Array, score: Array, mean: Array, total_weight: Array
 ) -> Array:
-    """sqrt(s^2 / weight), s^2 the mean square of judgments around their items' scores; NaN if no item has two."""
+    """Standard errors sqrt(s^2 / weight), s^2 the mean square of judgments around their items' scores.
+
+    NaN if no item has two judgments.
+    """
     freedom = len(weight) - np.count_nonzero(total_weight > 0.0)
     if freedom <= 0:
         return np.full(judgments.n_items, np.nan)

@@ -1,27 +1,27 @@
-"""What answers tell of the annotators who gave them: reliability, bias and scale, and how far to act on it.
+"""Beliefs about annotators from their answers: reliability, bias and scale, and how far to apply them.
 
 The judgment y of annotator j on item i, in [0, 1], is read as
 
     y = centre + spread * (bias_j + scale_j * (r_j * t_i + sqrt(1 - r_j^2) * noise)),   t_i and noise ~ N(0, 1),
 
-r_j being the correlation of j's answers with what the item is worth. An annotator with r = 0 answers at random. Careful
-annotators have biases and scales near each other, random ones anywhere; how near, how many are random and how
-reliability is spread is estimated from everybody's answers (empirical Bayes, expectation-maximisation).
-Each annotator is compared with the consensus of the OTHERS on the same items (belief propagation), so agreeing with
-oneself counts for nothing, and somebody who always says 0 gives no evidence of being precise.
+r_j being the correlation of j's answers with the items' values. An annotator with r = 0 answers at random. Careful
+annotators have biases and scales near each other, random ones any; how near, how many are random and how reliability is
+spread is estimated from all answers (empirical Bayes, expectation-maximisation). Each annotator is compared with the
+consensus of the OTHERS on the same items (belief propagation), so agreeing with oneself counts for nothing, and an
+annotator who always says 0 gives no evidence of being precise.
 
-What is learned is used for the scores only as far as it helps. A judgment is corrected in two ways:
+The beliefs are applied to the scores only as far as this helps. A judgment is corrected in two ways:
 
-- it counts for at most 1, less the less informative its annotator is;
+- its weight is at most 1, and lower the less informative its annotator is;
 - its odds y / (1 - y) are divided by the annotator's bias, and brought to the common scale. The ends of the scale stay
-  where they are: 0 stays 0 and 1 stays 1 whoever says it. Sliders have piles at their ends, and adding a bias would
-  rank the items of such a pile by who had judged them.
+  fixed: 0 stays 0 and 1 stays 1 for every annotator. Sliders have piles at their ends, and adding a bias would rank the
+  items of such a pile by their annotators.
 
-Whether that helps is measured: do annotators agree more (correlation with the consensus of the others, which carries
-no bias of their own) when the others are corrected than when they are averaged? With a mean gain d over annotators of
-standard error e, the corrections are taken to the part max(0, 1 - 2 e^2 / d^2) (the positive part of James & Stein's
+Whether that helps is measured: do annotators agree more (correlation with the consensus of the others, which carries no
+bias of their own) when the others are corrected than when they are averaged? With a mean gain d over annotators of
+standard error e, the corrections are applied to the part max(0, 1 - 2 e^2 / d^2) (the positive part of James & Stein's
 factor, with e^2 taken twice): no evidence, no correction, and the score is the plain mean. Where there is nothing to
-correct, a correction by chance costs little then; where there is, hardly less is won.
+correct, a correction by chance then costs little; where there is, hardly less is gained.
 
 This method is the project's own; no paper describes it. All arrays are float64; "items" and "annotators" are numbers
 from 0; a judgment is one entry of arrays of equal length.
@@ -63,12 +63,12 @@ RELIABILITIES: Final = np.array(
         0.9468060128462683,
     ]
 )
-"""The reliabilities that are told apart; the first is that of answers at random. They are the hyperbolic tangents of 0,
-.2, .4, .6, .8, 1, 1.25, 1.5 and 1.8, written out because processors differ in the last bit of some.
+"""The grid of reliabilities; the first is that of answers at random. They are the hyperbolic tangents of 0, .2, .4, .6,
+.8, 1, 1.25, 1.5 and 1.8, written out because processors differ in the last bit of some.
 """
 RELIABILITY_COUNT: Final = len(RELIABILITIES)
 INFORMATION_BY_RELIABILITY: Final = RELIABILITIES**2 / (1.0 - RELIABILITIES**2)
-"""What one judgment adds to the precision of t, by reliability."""
+"""Precision that one judgment adds to t, by reliability."""
 _HALF_STEPS = np.array([0.08, 0.18, 0.32, 0.55, 1.0])
 _STEPS: Final = np.r_[-_HALF_STEPS[::-1], 0.0, _HALF_STEPS]
 # Narrow where scales are alike, so that a small scale_sd is not taken for none.
@@ -76,7 +76,9 @@ _STEP_WIDTHS: Final = np.gradient(_STEPS)
 _RANDOM_STRETCH, _RANDOM_BIAS_SD = 2.0, 0.3
 _ODD_SHARE, _ODD_SCALE_SD = 0.1, 1.0
 LOG_SCALE_GRID: Final = np.vstack([_RANDOM_STRETCH * _STEPS, np.tile(_STEPS, (RELIABILITY_COUNT - 1, 1))])
-"""log scale_j, (CLASSES, S): random answers may be spread more or less than careful ones, within a wider range."""
+"""Grid of log scale_j, (CLASSES, S): random answers may be spread more or less than careful ones, within a wider
+range.
+"""
 
 # What everyone is taken for before anybody has answered: so many made-up annotators or judgments of that kind.
 _PRIOR_RANDOM, _PRIOR_CAREFUL, _PRIOR_SD, _PRIOR_JUDGMENTS = 0.25, 2.0, 0.1, 2.0
@@ -100,14 +102,19 @@ TOTALS_SIZE: Final = GAINS + 6
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """What all annotators have in common.
+    """Parameters that all annotators share.
 
-    centre, spread: mean score, and the standard deviation within an annotator; in scores.
-    shares: (CLASSES,) how common each reliability is; sums to 1.
-    bias_sd: of careful annotators' biases, in spreads; scale_sd: of the logarithm of their scales.
-    typical: the mean information of a judgment.
-    headroom: the mean of y (1 - y): what a bias of one logit moves a score by.
-    trust: how far weights and biases are acted on, 0 to 1; scale_trust: how far scales are, beyond that.
+    Attributes:
+        centre: The mean score, in scores.
+        spread: The standard deviation within an annotator, in scores.
+        shares: (CLASSES,) how common each reliability is; sums to 1.
+        bias_sd: The standard deviation of careful annotators' biases, in spreads.
+        scale_sd: The standard deviation of the logarithm of their scales.
+        typical_information: The mean information of a judgment.
+        headroom: The mean of y (1 - y): how far a bias of one logit moves a score.
+        trust: How far weights and biases are applied, 0 to 1.
+        scale_trust: How far scales are applied, beyond that.
+
     """
 
     centre: float
@@ -123,13 +130,17 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorBeliefs:
-    """What is thought of each annotator, arrays of one length A.
+    """Beliefs about each annotator, arrays of one length A.
 
-    classes: (A, CLASSES) probability of each reliability.
-    information: expected precision that a judgment adds to t, >= 0.
-    slope, offset: a judgment y tells `slope * (y - centre) / spread - offset` of t, times its precision.
-    bias: in spreads, and log_scale: both as of a careful annotator.
-    bias2, scale2: expected squares of the bias and the log scale, times the probability of being careful.
+    Attributes:
+        classes: (A, CLASSES) probability of each reliability.
+        information: Expected precision that a judgment adds to t, >= 0.
+        slope: With offset: a judgment y estimates t as `slope * (y - centre) / spread - offset`, times its precision.
+        bias: In spreads, as of a careful annotator.
+        log_scale: As of a careful annotator.
+        bias2: Expected square of the bias, times the probability of being careful.
+        scale2: Expected square of the log scale, likewise.
+
     """
 
     classes: Array
@@ -142,24 +153,24 @@ class AnnotatorBeliefs:
     scale2: Array
 
     def to_rows(self) -> Array:
-        """One row per annotator, (A, CLASSES + 7)."""
+        """Return one row per annotator, (A, CLASSES + 7)."""
         rest = (self.information, self.slope, self.offset, self.bias, self.log_scale, self.bias2, self.scale2)
         return np.column_stack([self.classes, *rest])
 
     @classmethod
     def from_rows(cls, rows: Array) -> "AnnotatorBeliefs":
-        """From `rows()`."""
+        """Return the beliefs from the result of `to_rows`."""
         return cls(rows[:, :RELIABILITY_COUNT], *rows[:, RELIABILITY_COUNT:].T)
 
     @property
     def expected_reliability(self) -> Array:
-        """The expected correlation of an annotator's answers with what items are worth, 0 to 1."""
+        """Expected correlation of an annotator's answers with the items' values, 0 to 1."""
         reliability: Array = (self.classes * RELIABILITIES).sum(axis=1)
         return reliability
 
 
 def crowd_from_totals(totals: Array) -> Crowd:
-    """What all annotators have in common, from the sum (TOTALS,) of all `contributions`; zeros before any answer."""
+    """Return the crowd from the sum (TOTALS,) of all `annotator_contributions`; zeros before any answer."""
     judgments = totals[JUDGMENT_TOTAL] + _PRIOR_JUDGMENTS
     shares = totals[:RELIABILITY_COUNT] + _PRIOR_SHARES
     shares = np.maximum(shares, 1e-9)  # sums that were added to and taken from can end a hair below 0
@@ -182,10 +193,10 @@ def crowd_from_totals(totals: Array) -> Crowd:
 
 
 def _trust_in_gain(totals: Array, gain_number: int) -> float:
-    """The positive part of James & Stein's factor for one of the two mean gains; 0 if four annotators are nearly all.
+    """Positive part of James & Stein's factor for one of the two mean gains; 0 for about four annotators or fewer.
 
-    The standard error of a mean over few annotators may be far too small by chance, so its square is taken times
-    k / (k - 4), k the effective number of annotators by their judgments.
+    The standard error of a mean over few annotators may be far too small by chance, so its square is multiplied by k /
+    (k - 4), k the effective number of annotators by their judgments.
     """
     voices, voices2 = totals[VOICE_TOTAL], totals[VOICE_SQUARES]
     first, second, square = totals[GAINS + 3 * gain_number : GAINS + 3 * gain_number + 3]
@@ -200,8 +211,8 @@ def _trust_in_gain(totals: Array, gain_number: int) -> float:
 
 
 def estimate_beliefs(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
-    """What `evidence` (A, EVIDENCE or its first COMPARED columns) says of each annotator; without evidence, what the
-    crowd is like.
+    """Return the beliefs from `evidence`, (A, EVIDENCE) or its first COMPARED columns; without evidence, those of the
+    crowd.
     """
     return _estimate_in_blocks(
         evidence, lambda block: _beliefs_from_grid(*_log_weight_grid(block, crowd), LOG_SCALE_GRID)
@@ -209,7 +220,7 @@ def estimate_beliefs(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
 
 
 def log_probability_of_answers(evidence: Array, crowd: Crowd) -> float:
-    """Of each annotator's answers given the others', the logarithm, added up over those who answered."""
+    """Return the log-probability of each annotator's answers given the others', added up over those who answered."""
     answered = evidence[evidence[:, N] > 0.0]
     blocks = (
         _log_weight_grid(answered[k : k + _ANNOTATORS_PER_BLOCK], crowd)[0]
@@ -219,9 +230,10 @@ def log_probability_of_answers(evidence: Array, crowd: Crowd) -> float:
 
 
 def beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
-    """As `beliefs`, for people to read: a few careful annotators may be as far from the others as random ones are.
+    """Return beliefs for people to read: here a few careful annotators may be as far from the others as random ones
+    are.
 
-    Somebody who is very strict but goes with the others is odd and not random. Scores are made without odd annotators:
+    A very strict annotator who agrees with the others is odd and not random. Scores are made without odd annotators:
     where agreement is weak, random ones would pass for them, and estimates would not settle.
     """
     wide_crowd = replace(crowd, bias_sd=_RANDOM_BIAS_SD / crowd.spread, scale_sd=_ODD_SCALE_SD)
@@ -236,7 +248,7 @@ def beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
 
 
 def _estimate_in_blocks(evidence: Array, estimate: Callable[[Array], AnnotatorBeliefs]) -> AnnotatorBeliefs:
-    """`believed` of so many annotators at a time that the grids of all of them need not be held at once."""
+    """Apply `estimate` to blocks of annotators, so that the grids of all of them need not be held at once."""
     blocks = [
         estimate(evidence[k : k + _ANNOTATORS_PER_BLOCK])
         for k in range(0, max(len(evidence), 1), _ANNOTATORS_PER_BLOCK)
@@ -245,15 +257,16 @@ def _estimate_in_blocks(evidence: Array, estimate: Callable[[Array], AnnotatorBe
 
 
 def _log_weight_grid(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
-    """Log-probabilities of answers, reliability and scale, up to a constant, and mean and variance of the bias, which
-    is integrated out exactly; each (A, CLASSES, S).
+    """Return log-probabilities of answers, reliability and scale, up to a constant, and mean and variance of the bias.
+
+    The bias is integrated out exactly; each array is (A, CLASSES, S).
     """
     log_likelihood, bias, bias_variance = answer_likelihood(evidence, crowd)
     return log_likelihood + portable_log(crowd.shares)[:, None] + _log_scale_prior(crowd.scale_sd), bias, bias_variance
 
 
 def _beliefs_from_grid(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array) -> AnnotatorBeliefs:
-    """The posterior over a grid of reliability and scale; log_scale (CLASSES, S), the others (A, CLASSES, S)."""
+    """Return the posterior over a grid of reliability and scale; log_scale (CLASSES, S), the others (A, CLASSES, S)."""
     weight = portable_exp(log_weight - log_weight.max(axis=(1, 2), keepdims=True))
     weight /= weight.sum(axis=(1, 2), keepdims=True)
     careful_weight = weight[:, 1:]
@@ -273,7 +286,8 @@ def _beliefs_from_grid(log_weight: Array, bias: Array, bias_variance: Array, log
 
 
 def answer_likelihood(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
-    """The log-likelihood of the answers given m and v, and the mean and variance of the bias; each (A, CLASSES, S).
+    """Return the log-likelihood of the answers given m and v, and the mean and variance of the bias; each (A, CLASSES,
+    S).
 
     Given the others, y has mean bias + scale r m and variance scale^2 (1 - r^2 (1 - v)), v taken at its mean.
     """
@@ -301,7 +315,7 @@ def answer_likelihood(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Arra
 
 
 def _log_scale_prior(scale_sd: float) -> Array:
-    """Log-probabilities of LOG_SCALE: even for random answers, normal around 0 for careful ones."""
+    """Return log-probabilities of LOG_SCALE_GRID: even for random answers, normal around 0 for careful ones."""
     log_density = np.where(np.arange(RELIABILITY_COUNT)[:, None] == 0, 0.0, -0.5 * (LOG_SCALE_GRID / scale_sd) ** 2)
     log_prior = log_density + portable_log(_STEP_WIDTHS)
     normalised: Array = log_prior - portable_log(portable_exp(log_prior).sum(axis=1, keepdims=True))
@@ -311,8 +325,9 @@ def _log_scale_prior(scale_sd: float) -> Array:
 def correct_scores(
     judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd, *, trust: float, scale_trust: float
 ) -> tuple[Array, Array]:
-    """Each judgment's weight in (0, 1] and corrected score in [0, 1], the corrections taken to the part `trust`,
-    that of scale to the part `trust * scale_trust`.
+    """Return each judgment's weight in (0, 1] and corrected score in [0, 1].
+
+    The corrections are applied to the part `trust`, that of scale to the part `trust * scale_trust`.
     """
     weight = 1.0 + trust * (np.minimum(beliefs.information / crowd.typical_information, 1.0) - 1.0)
     if trust == 0.0:  # the scores are to be the very scores, not their logits turned back
@@ -328,15 +343,15 @@ def correct_scores(
 
 
 def logit_bias(beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
-    """Each annotator's bias on the logit scale, where it moves a score by bias * y (1 - y); (A,)."""
+    """Return each annotator's bias on the logit scale, where it moves a score by bias * y (1 - y); (A,)."""
     return np.clip(beliefs.bias * crowd.spread / crowd.headroom, -_MAX_LOGIT_BIAS, _MAX_LOGIT_BIAS)
 
 
 def summarise_others(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
-    """What the other annotators' judgments of the same item say, for each judgment; (OTHERS, J).
+    """Summarise the other annotators' judgments of the same item, for each judgment; (OTHERS, J).
 
     m and v are mean and variance of t; then the mean score and its weight, plain, corrected for bias, and for scale
-    too. With nobody else: m = 0, v = 1, mean score and weight 0.
+    too. Without others: m = 0, v = 1, mean score and weight 0.
     """
     columns = [*consensus_of_others(judgments, beliefs, crowd)]
     for trust, scale_trust in ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)):
@@ -349,7 +364,9 @@ def summarise_others(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crow
 
 
 def consensus_of_others(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd) -> tuple[Array, Array]:
-    """Mean and variance of t by the other annotators' judgments of the same item, for each judgment; (J,) each."""
+    """Return mean and variance of t by the other annotators' judgments of the same item, for each judgment; (J,)
+    each.
+    """
     standardised_scores = (judgments.scores - crowd.centre) / crowd.spread
     weighted_votes = beliefs.slope[judgments.annotators] * standardised_scores - beliefs.offset[judgments.annotators]
     precision = 1.0 + np.maximum(judgments.sum_of_others(beliefs.information[judgments.annotators]), 0.0)
@@ -357,9 +374,9 @@ def consensus_of_others(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, c
 
 
 def annotator_contributions(evidence: Array, beliefs: AnnotatorBeliefs, typical_information: float) -> Array:
-    """What each annotator adds to the totals, (A, TOTALS); `typical`: the mean information of a judgment so far.
+    """Return each annotator's contribution to the totals, (A, TOTALS); 0 for an annotator without judgments.
 
-    An annotator without judgments adds nothing.
+    `typical_information` is the mean information of a judgment so far.
     """
     enough = evidence[:, COMPARED] >= MIN_EVIDENCE_JUDGMENTS
     compared_count = np.where(enough, evidence[:, COMPARED], 0.0)
@@ -377,7 +394,7 @@ def annotator_contributions(evidence: Array, beliefs: AnnotatorBeliefs, typical_
 
 
 def crowd_contributions(evidence: Array, beliefs: AnnotatorBeliefs) -> Array:
-    """The `contributions` of each annotator that tell what the crowd is like, (A, HEARD), without how they agree."""
+    """Return the part of `annotator_contributions` that describes the crowd, (A, HEARD), without the agreement."""
     n, y, yy = (evidence[:, column] for column in (N, Y, YY))
     has_answered = n > 0.0
     columns = [

@@ -1,4 +1,4 @@
-"""The evidence on annotators that `annotator_beliefs` rests on: sums over their judgments, beside what the others said.
+"""The evidence for `annotator_beliefs`: sums over annotators' judgments and the others' judgments of the same items.
 
 All arrays are float64; "items" and "annotators" are numbers from 0; a judgment is one entry of arrays of equal length.
 """
@@ -12,7 +12,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.validation import sum_by_number
 
 MIN_EVIDENCE_JUDGMENTS: Final = 3
-"""Judgments on items which others have judged too, before an annotator's agreement means anything."""
+"""Fewest judgments on items that others have judged too, before an annotator's agreement means anything."""
 
 # Columns of the evidence on an annotator, sums over their judgments: of y and the others' consensus (m, v) on t ...
 N, Y, YY, M, MM, MY, V, COMPARED = range(8)
@@ -30,8 +30,11 @@ OTHERS_SIZE: Final = 2 + 2 * MEAN_KIND_COUNT
 class ScoredJudgments:
     """Judgments in long form: J of them, of n_items items by n_annotators annotators, scores in [0, 1].
 
-    same: (J,) alike for two judgments of the same item by the same annotator, which are not compared with each other;
-    None if there are no such judgments.
+    Attributes:
+        same: (J,) equal for two judgments of the same item by the same annotator, which are not compared with each
+            other;
+        None if there are no such judgments.
+
     """
 
     items: Integers
@@ -45,33 +48,33 @@ class ScoredJudgments:
     def from_arrays(
         cls, items: Integers, annotators: Integers, scores: Array, n_items: int, n_annotators: int
     ) -> "ScoredJudgments":
-        """With `same` found by sorting."""
+        """Return the judgments, with `same` found by sorting."""
         pairs, same = np.unique(items * max(n_annotators, 1) + annotators, return_inverse=True)
         return cls(items, annotators, scores, same if len(pairs) < len(same) else None, n_items, n_annotators)
 
     def sum_by_item(self, values: Array) -> Array:
-        """Sums over each item's judgments, (n_items,)."""
+        """Return sums over each item's judgments, (n_items,)."""
         return sum_by_number(self.items, values, self.n_items)
 
     def sum_by_annotator(self, values: Array) -> Array:
-        """Sums over each annotator's judgments, (n_annotators,)."""
+        """Return sums over each annotator's judgments, (n_annotators,)."""
         return sum_by_number(self.annotators, values, self.n_annotators)
 
     def sum_of_others(self, values: Array) -> Array:
-        """For each judgment, the sum over the judgments of its item by other annotators, (J,)."""
+        """Return, for each judgment, the sum over the judgments of its item by other annotators, (J,)."""
         own = values if self.same is None else sum_by_number(self.same, values, len(values))[self.same]
         return self.sum_by_item(values)[self.items] - own
 
 
 def answer_moments(judgments: ScoredJudgments, m: Array, v: Array) -> Array:
-    """The evidence (n_annotators, COMPARED) that beliefs rest on: answers, and the others' `consensus` beside them."""
+    """Return the moments (n_annotators, COMPARED) of answers and of the consensus of the others."""
     y = judgments.scores
     columns = (np.ones(len(y)), y, y * y, m, m * m, m * y, v)
     return np.column_stack([judgments.sum_by_annotator(column) for column in columns])
 
 
 def collect_evidence(judgments: ScoredJudgments, others: Array) -> Array:
-    """The evidence (n_annotators, EVIDENCE) in judgments and in what the `others` (OTHERS, J) say."""
+    """Return the evidence (n_annotators, EVIDENCE) from judgments and `summarise_others`, (OTHERS, J)."""
     y = judgments.scores
     columns = [(others[3] > 0.0) * 1.0]
     for mean_kind in range(MEAN_KIND_COUNT):
@@ -81,7 +84,9 @@ def collect_evidence(judgments: ScoredJudgments, others: Array) -> Array:
 
 
 def agreement_with_others(moments: Array) -> Array:
-    """The weighted correlation of an annotator's scores with the mean of the others; 0 if either does not vary."""
+    """Return the weighted correlation of an annotator's scores with the mean of the others; 0 if either does not
+    vary.
+    """
     w, y, yy, c, cc, yc = moments.T
     w = np.where(w > 0.0, w, 1.0)
     spreads = np.maximum(yy / w - (y / w) ** 2, 0.0) * np.maximum(cc / w - (c / w) ** 2, 0.0)

@@ -1,11 +1,12 @@
-"""Where beliefs about annotators settle: they lead to a consensus on the items that leads to the same beliefs again.
+"""Fixed points of beliefs about annotators: beliefs that lead to a consensus on the items that leads to the same
+beliefs.
 
-What is believed of annotators and of the crowd says what the others' judgments tell of an item; answers beside that
-give new beliefs. Half steps of this kind reach the fixed point, for full ones swing, but creep near it: hundreds of
-rounds whose changes look like rest. So once changes are small, the last rounds are extrapolated (Anderson 1965,
-"Iterative procedures for nonlinear integral equations"; in the form of Walker & Ni 2011, equation 2.2), wherever
-that brings the beliefs nearer to what follows from them. There can be more than one fixed point. Several starts are
-made, and the end counts under which the answers are the most probable.
+Beliefs about annotators and the crowd determine the consensus of the others on an item; answers compared with it give
+new beliefs. Half steps of this kind reach the fixed point, for full ones swing, but creep near it: hundreds of rounds
+whose changes look like rest. So once changes are small, the last rounds are extrapolated (Anderson 1965, "Iterative
+procedures for nonlinear integral equations"; in the form of Walker & Ni 2011, equation 2.2), wherever that brings the
+beliefs nearer to a fixed point. There can be more than one fixed point. Several starts are made, and the end under
+which the answers are the most probable is returned.
 """
 
 from collections.abc import Sequence
@@ -27,16 +28,20 @@ _MIN_INFORMATION = 1e-6  # what is learned from somebody's answers, and the same
 _ROUNDS_BEFORE_RETRY = 10  # rounds without extrapolating, after one that led away
 
 START_INFORMATION = (0.1, 4.0)
-"""What a judgment of any annotator is first taken to tell of t, in units of what is known before: next to nothing, and
-a lot."""
+"""Starting values of the information of a judgment about t, in units of the prior: next to nothing, and a lot."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
-    """Where the rounds ended.
+    """The end of the rounds.
 
-    known, common: what is believed. residual: the largest change that one more round would make, on a logarithmic
-    scale. log_probability: of each annotator's answers given the others', added up. rounds: how many it took.
+    Attributes:
+        beliefs: The beliefs about annotators.
+        crowd: The beliefs about the crowd.
+        residual: The largest change that one more round would make, on a logarithmic scale.
+        log_probability: The log-probability of each annotator's answers given the others', added up.
+        rounds: The number of rounds.
+
     """
 
     beliefs: AnnotatorBeliefs
@@ -48,7 +53,7 @@ class FixedPoint:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """A point (P,), how far one round moves it (P,), and what is believed there because of what evidence."""
+    """A point (P,), its change by one round (P,), and the beliefs there with their evidence."""
 
     point: Array
     step: Array
@@ -64,7 +69,7 @@ class _Round:
 def find_fixed_point(
     judgments: ScoredJudgments, *, max_rounds: int, tolerance: float, starts: Sequence[float] = START_INFORMATION
 ) -> FixedPoint:
-    """The fixed point; if no start led to one within `max_rounds`, the point nearest to one that a start came to.
+    """Return the fixed point; if no start led to one within `max_rounds`, the nearest point that a start reached.
 
     It is reached when one more round would change nothing by more than `tolerance`, on a logarithmic scale.
     """
@@ -77,7 +82,7 @@ def find_fixed_point(
 
 
 def _crowd_from_counts(judgments: ScoredJudgments) -> Crowd:
-    """The crowd before anything is believed: what it has in common by counting answers."""
+    """Return the crowd before any beliefs, from counts of answers."""
     none = np.zeros((2, len(judgments.scores)))
     evidence = answer_moments(judgments, *none)
     return _crowd_from_beliefs(
@@ -86,14 +91,14 @@ def _crowd_from_counts(judgments: ScoredJudgments) -> Crowd:
 
 
 def _crowd_from_beliefs(evidence: Array, beliefs: AnnotatorBeliefs) -> Crowd:
-    """What these beliefs say of the crowd; whether corrections help is not asked here."""
+    """Return the crowd that these beliefs imply, without asking whether corrections help."""
     totals = np.zeros(learning.TOTALS_SIZE)
     totals[: learning.COMPARED_TOTAL] = learning.crowd_contributions(evidence, beliefs).sum(axis=0)
     return learning.crowd_from_totals(totals)
 
 
 def _make_starting_point(n_annotators: int, information: float) -> Array:
-    """A point: everybody is as one expects of somebody who has not answered, but a judgment tells so much."""
+    """Return a point where every annotator is as expected before an answer, but a judgment has this information."""
     crowd = learning.crowd_from_totals(np.zeros(learning.TOTALS_SIZE))
     beliefs = learning.estimate_beliefs(np.zeros((n_annotators, COMPARED)), crowd)
     start_information = np.full(n_annotators, information)
@@ -105,15 +110,16 @@ def _make_starting_point(n_annotators: int, information: float) -> Array:
 
 
 def _point_from_beliefs(beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
-    """All that a round depends on, (3 A + CLASSES + 2,). Logarithms of what is positive, so that a step of some size
-    means as much anywhere.
+    """Return all inputs of a round, (3 A + CLASSES + 2,).
+
+    Positive values are in logarithms, so that a step of some size means the same everywhere.
     """
     positive = (beliefs.information, beliefs.slope, crowd.shares, [crowd.bias_sd, crowd.scale_sd])
     return np.concatenate([np.log(np.maximum(np.concatenate(positive), _MIN_INFORMATION)), beliefs.offset])
 
 
 def _evaluate_round(point: Array, judgments: ScoredJudgments, counted_crowd: Crowd) -> _Round:
-    """From what is believed to the consensus of the others, and from answers beside it to new beliefs."""
+    """Compute the consensus of the others from the beliefs, and new beliefs from the answers and that consensus."""
     a = judgments.n_annotators
     positive, offset = np.exp(point[:-a]), point[-a:]
     information, slope, shares, (bias_sd, scale_sd) = np.split(positive, np.cumsum([a, a, RELIABILITY_COUNT]))
@@ -131,7 +137,7 @@ def _evaluate_round(point: Array, judgments: ScoredJudgments, counted_crowd: Cro
 def _iterate_from_start(
     judgments: ScoredJudgments, counted_crowd: Crowd, information: float, max_rounds: int, tolerance: float
 ) -> FixedPoint:
-    """Where one start leads."""
+    """Return the end of the rounds from one start."""
     current = _evaluate_round(_make_starting_point(judgments.n_annotators, information), judgments, counted_crowd)
     nearest, recent_rounds, waiting, rounds = current, [current], 0, 1
     while nearest.residual > tolerance and rounds < max_rounds:
@@ -159,10 +165,10 @@ def _iterate_from_start(
 
 
 def _extrapolate_rounds(recent_rounds: list[_Round]) -> Array | None:
-    """Half a step from where the steps of the rounds kept, as a combination of them, come nearest to none.
+    """Return half a step from the combination of the kept rounds whose step is smallest.
 
-    None if that lies behind. Changes can shrink and grow again on the way; where they are smallest is then no end, and
-    whoever were led back to it would never leave.
+    None if that leads backwards. Changes can shrink and grow again on the way; the point where they are smallest is
+    then no end, and a search that returned to it would never leave.
     """
     if len(recent_rounds) == 1:
         return None

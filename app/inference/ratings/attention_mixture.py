@@ -1,10 +1,10 @@
-"""Who of some annotators looks, if the others answer at random, and how far who looks differs: a mixture of two kinds.
+"""Two-component mixture: which annotators answer attentively and which at random, and the noise of the attentive ones.
 
-Who looks gives item i the score t_i + s e, with t_i and e normal; who does not, any score from 0 to 1. Each judgment is
-held against what others say of its item, as far as they look, so that nobody agrees with themselves. Probabilities, how
-common they are, and s follow from each other in rounds (expectation-maximisation). Knowing that random answers lie
-anywhere, it tells them from few judgments, before `annotator_beliefs` do, which ask only who goes with whom; but it
-knows of nobody in between. It makes simulated annotators, no scores.
+An attentive annotator gives item i the score t_i + s e, with t_i and e normal; a random one, any score from 0 to 1.
+Each judgment is compared with the attentive judgments of its item by others, so that no annotator agrees with
+themselves. Probabilities, their prior, and s follow from each other in rounds (expectation-maximisation). Because the
+model knows that random answers are uniform, it detects them from few judgments, earlier than `annotator_beliefs`, which
+only compares annotators; but it has no kind in between. It makes simulated annotators, no scores.
 """
 
 from dataclasses import dataclass
@@ -23,14 +23,20 @@ _MAX_RANDOM_PROBABILITY = 1 - 1e-6  # so that something is left to weigh where e
 
 @dataclass(frozen=True, slots=True)
 class AttentionMixture:
-    """at_random: the probability that an annotator does not look, (J,). noise: s, on 0 to 1."""
+    """Estimates of the mixture.
+
+    Attributes:
+        at_random: The probability that an annotator answers at random, (J,).
+        noise: s, on 0 to 1.
+
+    """
 
     at_random: Array
     noise: float
 
 
 def fit(judgments: ScoredJudgments) -> AttentionMixture:
-    """From one judgment or more; time is linear in their number."""
+    """Fit the mixture to one judgment or more; time is linear in their number."""
     y, at_random = judgments.scores, np.zeros(judgments.n_annotators)
     share, variance = PRIOR_KIND_COUNTS[0] / sum(PRIOR_KIND_COUNTS), max(_MIN_VARIANCE, float(y.var()) / 2)
     for _ in range(_EM_ROUNDS):

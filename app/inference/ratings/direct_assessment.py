@@ -1,8 +1,8 @@
 """Direct assessment: each item's score is the mean of its judgments (Sakaguchi & Van Durme 2018, section 2).
 
-`fit` for scores on a continuous scale, `ordinal` for labelled points, `standardised` for scores whose annotators
-differ in strictness and in how much of the scale they use, as in WMT (Graham et al. 2013). Intervals are those of
-`moderated`: a bootstrap over an item's own few judgments would hold the true mean far too seldom.
+`fit` is for scores on a continuous scale, `assess_labels` for labelled points, `assess_standardised_scores` for scores
+whose annotators differ in strictness and in how much of the scale they use, as in WMT (Graham et al. 2013). Intervals
+are those of `moderated_means`: a bootstrap over an item's own few judgments would hold the true mean far too seldom.
 """
 
 from dataclasses import dataclass, replace
@@ -23,11 +23,15 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class DirectAssessment:
-    """What the judgments of each of N items say of it.
+    """Mean scores of N items and their errors; NaN where there is no figure, which notes explain.
 
-    score: the mean, on the judgments' own scale, (N,). judgments: how many there are, (N,). estimable: where there is
-    one at least, (N,). standard_error, low, high: (N,), from the item's own disagreement and that of all items, see
-    `moderated`; so an item with one judgment has them too. NaN where there is no figure; notes say so in sentences.
+    Attributes:
+        score: The mean, on the judgments' own scale, (N,).
+        standard_error: (N,), as low and high from the item's own disagreement and that of all items, see
+        `moderated_means`; so an item with one judgment has them too.
+        judgments: The number of judgments, (N,).
+        estimable: Whether there is at least one, (N,).
+
     """
 
     score: Array
@@ -41,10 +45,10 @@ class DirectAssessment:
 
 @dataclass(frozen=True, slots=True)
 class MeanAndMedian:
-    """`mean` of the labels 0..K-1 as if they were equally far apart, and `median`, which needs only their order, (N,).
+    """Mean of the labels 0..K-1 as if they were equally far apart, and median, which needs only their order, (N,).
 
-    The median of an even number of judgments is midway between the two in the middle. standard_error, low, high: of
-    the median, (N,): those of the mean, times how much further medians of so many Normal judgments vary.
+    The median of an even number of judgments is midway between the two in the middle. standard_error, low and high are
+    of the median, (N,): those of the mean, times how much further medians of Normal judgments vary.
     """
 
     mean: DirectAssessment
@@ -56,10 +60,14 @@ class MeanAndMedian:
 
 @dataclass(frozen=True, slots=True)
 class StandardisedScores:
-    """`scores`: direct assessment of z-scores, in standard deviations of an annotator.
+    """Direct assessment of z-scores.
 
-    annotator_mean, annotator_sd: of each annotator's judgments, (J,), NaN where there are none, the deviation also
-    where there is one. usable: whose judgments have a z-score, (J,).
+    Attributes:
+        scores: The assessment, in standard deviations of an annotator.
+        annotator_mean: The mean of each annotator's judgments, (J,), NaN where there are none.
+        annotator_sd: Their standard deviation, (J,), NaN for fewer than two.
+        usable: Which annotators have z-scores, (J,).
+
     """
 
     scores: DirectAssessment
@@ -78,11 +86,23 @@ def fit(
     scale: ScoreBounds | None = None,
     level: float = 0.95,
 ) -> DirectAssessment:
-    """Mean, standard error and interval per item; all judgments count alike, whoever gave them.
+    """Mean, standard error and interval per item; all judgments count alike, for every annotator.
 
-    items, annotators: (T,) integers from 0; scores: (T,) finite numbers. scale: the lowest and the highest score that
-    there can be, None if there are no bounds; intervals are cut to it. Time and memory are linear in T.
-    Raises ValueError for arrays that cannot be or a level outside (0, 1), `Inestimable` (`no_judgments`).
+    Time and memory are linear in T.
+
+    Args:
+        items: (T,) integers from 0.
+        annotators: (T,) integers from 0.
+        scores: (T,) finite numbers.
+        n_items: The number of items; default: 1 + the largest number.
+        n_annotators: The number of annotators; default: 1 + the largest number.
+        scale: The lowest and the highest possible score, None if there are no bounds; intervals are cut to it.
+        level: The level of the intervals, in (0, 1).
+
+    Raises:
+        ValueError: The arrays or the level are invalid.
+        Inestimable: "no_judgments".
+
     """
     items, annotators, values, count, _ = _validate_assessment_arrays(items, annotators, scores, n_items, n_annotators)
     return _assess_items(items, annotators, values, count, scale=scale, level=level)[0]
@@ -123,10 +143,10 @@ def assess_standardised_scores(
     """Direct assessment of z = (score - annotator's mean) / annotator's standard deviation (Graham et al. 2013, WMT).
 
     The deviation has m - 1 degrees of freedom. An annotator with one judgment, or who always gave the same score, has
-    no z-scores: those judgments are left out, and a note says how many. It assumes that annotators saw items that are
-    alike on the whole: who saw only good ones is taken for mild. Intervals hold the mean of what all annotators would
-    give in z-scores; an error in one annotator's mean is part of how far annotators differ. Arrays and errors as for
-    `fit`; also `Inestimable` (`nothing_varies`) if nobody has z-scores.
+    no z-scores: those judgments are left out, and a note says how many. It assumes that annotators saw similar items on
+    the whole: an annotator who saw only good ones is taken for mild. Intervals hold the mean of all annotators'
+    z-scores; an error in one annotator's mean is part of how far annotators differ. Arrays and errors as for `fit`;
+    also `Inestimable` (`nothing_varies`) if no annotator has z-scores.
     """
     items, annotators, values, count, annotator_count = _validate_assessment_arrays(
         items, annotators, scores, n_items, n_annotators
@@ -159,7 +179,7 @@ def _validate_assessment_arrays(
     n_items: int | None,
     n_annotators: int | None,
 ) -> tuple[Integers, Integers, Array, int, int]:
-    """The judgments as arrays, and how many items and annotators there are."""
+    """Return the judgments as arrays, and the numbers of items and annotators."""
     items, item_count = validate_numbers("items", items, n_items)
     annotators, annotator_count = validate_numbers("annotators", annotators, n_annotators)
     values = validate_finite("scores", scores)
@@ -189,7 +209,7 @@ def _assess_items(
 
 
 def _group_mean_and_deviation(groups: Integers, values: Array, group_count: int) -> tuple[Array, Array, Integers]:
-    """Mean, standard deviation and number of the values of each of `count` groups, NaN where there is none."""
+    """Return mean, standard deviation and number of the values of each group, NaN where there is none."""
     numbers = np.bincount(groups, minlength=group_count)
     lowest = np.full(group_count, np.inf)
     np.minimum.at(lowest, groups, values)
@@ -202,7 +222,7 @@ def _group_mean_and_deviation(groups: Integers, values: Array, group_count: int)
 
 
 def _divide_by_positive(totals: npt.NDArray[Any], numbers: Integers) -> Array:
-    """The quotient, NaN where the number is not above 0."""
+    """Return the quotient, NaN where the number is not above 0."""
     quotient: Array = np.divide(totals, numbers, out=np.full(len(totals), np.nan), where=numbers > 0)
     return quotient
 
@@ -217,8 +237,10 @@ def _item_medians(items: Integers, labels: Integers, judgments: Integers) -> Arr
 
 
 def _median_error_ratio(judgments: Integers) -> Array:
-    """The standard error of the median of n Normal judgments, as a ratio to that of their mean: 1 for n of 1 and 2,
-    then, to 1 %, sqrt(pi / 2 n / (n + h)), h being 1/2 for an odd number and 6/5 for an even one.
+    """Return the standard error of the median of n Normal judgments, as a ratio to that of their mean.
+
+    It is 1 for n of 1 and 2, then, to 1 %, sqrt(pi / 2 n / (n + h)), h being 1/2 for an odd number and 6/5 for an even
+    one.
     """
     n = np.maximum(judgments, 1)
     ratio: Array = np.sqrt(np.pi / 2.0 * n / (n + np.where(n % 2 == 1, 0.5, 1.2)))
@@ -246,7 +268,7 @@ def _assessment_notes(tally: Tally, means: ModeratedMeans) -> tuple[Note, ...]:
 
 
 def _no_intervals_note(tally: Tally) -> Note:
-    """Why no item has an interval."""
+    """Return the note on why no item has an interval."""
     alone = tally.annotators.max() < 2
     why = "No item was judged by two annotators" if alone else "Annotators never gave an item different scores"
     return Note("no_intervals", f"{why}, so nothing tells how far they differ: there are no intervals.")
@@ -257,7 +279,7 @@ def _count_items_text(count: int, singular_verb: str, plural_verb: str) -> str:
 
 
 def _unstandardised_notes(judgment_counts: Integers, usable: Mask) -> tuple[Note, ...]:
-    """What is said of annotators without z-scores, given how many judgments each gave."""
+    """Return notes on annotators without z-scores, given the number of judgments of each."""
     notes = []
     for is_left_out, why in (
         (judgment_counts == 1, "gave one judgment"),
