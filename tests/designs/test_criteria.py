@@ -97,7 +97,7 @@ def test_what_is_asked_stands_in_the_order_of_the_annotator():
 
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=lambda design: design.name)
 def test_every_design_reads_each_of_two_criteria_as_it_reads_one_question(design):
-    items = [7, 3, 5, 12, 4, 9, 1, 8, 6, 2][: design.usual_items]
+    items = [7, 3, 5, 12, 4, 9, 1, 8, 6, 2][: design.default_items]
     both = campaign((*BOTH[:1], {"name": "style", "question": "How is its style?"}), design=design.name)
     both.design_settings = {}
     for view, part in zip(criterion_views(both), split_submission(Form({}, "form"), both), strict=True):

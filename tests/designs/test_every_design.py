@@ -37,7 +37,7 @@ def design(request):
 
 @pytest.fixture
 def items(design):
-    return [7, 3, 5, 12, 4, 9, 1, 8, 6, 2][: design.usual_items]
+    return [7, 3, 5, 12, 4, 9, 1, 8, 6, 2][: design.default_items]
 
 
 def spread(items):
@@ -62,86 +62,86 @@ def test_it_has_a_picture_and_a_line_where_it_is_chosen(name):
 
 def test_what_was_given_fills_the_form_that_it_was_given_in(design, items):
     for shares in np.random.default_rng(5).uniform(-0.5, 1.5, (50, len(items))).tolist():
-        given = dict(zip(items, design.given(shares), strict=True))
-        assert design.read(Form(design.form_of(given), source="form"), items).values == given
-    assert design.form_of({}) == {}
+        given = dict(zip(items, design.simulate_answer(shares), strict=True))
+        assert design.parse_answer(Form(design.form_fields(given), source="form"), items).values == given
+    assert design.form_fields({}) == {}
 
 
 def test_it_says_what_annotators_do(design):
-    campaign = SimpleNamespace(items_per_hit=design.usual_items, **CAMPAIGN)
-    assert design.task(campaign).startswith("You ")
+    campaign = SimpleNamespace(items_per_hit=design.default_items, **CAMPAIGN)
+    assert design.describe_task(campaign).startswith("You ")
 
 
 def test_what_is_usual_for_it_is_possible(design):
     settings = CampaignSettings(name="A", question="B?", design=design.name) if design.name in DESIGNS else None
     if settings is not None:
-        assert (settings.items_per_hit, settings.update_law) == (design.usual_items, design.usual_law)
-    assert design.usual_items in design.items_per_hit
+        assert (settings.items_per_hit, settings.update_law) == (design.default_items, design.default_law)
+    assert design.default_items in design.items_per_hit
     assert 1 <= design.fewest_items <= design.items_per_hit[0]
 
 
 def test_whoever_sees_items_anywhere_on_the_scale_or_beyond_has_values_to_give(design, items):
     for shares in np.random.default_rng(4).uniform(-0.5, 1.5, (200, len(items))).tolist():
-        given = design.given(shares)
-        assert [design.stored(value) for value in given] == given
-        assert design.values(Answer(dict(zip(items, given, strict=True))), items) == given
+        given = design.simulate_answer(shares)
+        assert [design.normalise_value(value) for value in given] == given
+        assert design.validated_values(Answer(dict(zip(items, given, strict=True))), items) == given
 
 
 def test_who_is_seen_higher_gets_no_smaller_share(design, items):
-    if design.yields == "classes":
+    if design.value_kind == "classes":
         return  # they have no order
-    shares = design.shares(design.given(spread(items)))
+    shares = design.to_shares(design.simulate_answer(spread(items)))
     assert shares == sorted(shares)
     assert all(0.0 <= share <= 1.0 for share in shares)
 
 
 def test_values_are_stored_in_the_order_in_which_items_were_shown(design, items):
-    given = dict(zip(sorted(items), design.given(spread(items)), strict=True))
-    assert design.values(Answer(given), items) == [given[item] for item in items]
+    given = dict(zip(sorted(items), design.simulate_answer(spread(items)), strict=True))
+    assert design.validated_values(Answer(given), items) == [given[item] for item in items]
 
 
 def test_a_missing_item_or_one_too_many_is_refused_and_named_by_a_code(design, items):
-    given = dict(zip(items, design.given(spread(items)), strict=True))
+    given = dict(zip(items, design.simulate_answer(spread(items)), strict=True))
     less = {item: value for item, value in given.items() if item != items[0]}
     for sent in (less, given | {99: given[items[0]]}):
         with pytest.raises(Invalid) as refused:
-            design.values(Answer(sent), items)
+            design.validated_values(Answer(sent), items)
         assert refused.value.code in ("scores_missing", "scores_unknown")
 
 
 @pytest.mark.parametrize("beyond", [-1.0, 1e12, float("nan"), float("inf"), -float("inf")])
 def test_a_value_that_cannot_be_is_refused(design, items, beyond):
-    assert design.stored(beyond) is None
-    given = dict(zip(items, design.given(spread(items)), strict=True))
+    assert design.normalise_value(beyond) is None
+    given = dict(zip(items, design.simulate_answer(spread(items)), strict=True))
     with pytest.raises(Invalid):
-        design.values(Answer(given | {items[0]: beyond}), items)
+        design.validated_values(Answer(given | {items[0]: beyond}), items)
 
 
 def test_an_empty_form_is_an_answer_that_will_not_do(design, items):
     with pytest.raises(Invalid) as refused:
-        design.values(design.read(Form({"hit": "1", "token": "t"}, "form"), items), items)
+        design.validated_values(design.parse_answer(Form({"hit": "1", "token": "t"}, "form"), items), items)
     assert refused.value.code == "scores_missing"
 
 
 def test_shares_and_points_of_the_ends_are_those_of_their_scales(design):
-    if design.yields == "ratio":
+    if design.value_kind == "ratio":
         # The ends of this scale are 0 and infinity, which are no values: those that are taken come as near as they may.
-        low, high = design.points(np.array(design.ends))
+        low, high = design.to_points(np.array(design.value_range))
         assert 0.0 < low < 0.01
         assert 99.99 < high < 100.0
         return
-    low, high = (0.0, 100.0) if design.yields != "order" else (100.0, 0.0)
-    assert [MAX_POINTS * share for share in design.shares(design.ends)] == [low, high]
-    assert design.points(np.array(design.ends)).tolist() == [low, high]
+    low, high = (0.0, 100.0) if design.value_kind != "order" else (100.0, 0.0)
+    assert [MAX_POINTS * share for share in design.to_shares(design.value_range)] == [low, high]
+    assert design.to_points(np.array(design.value_range)).tolist() == [low, high]
 
 
 def test_points_are_a_hundred_times_the_share(design, items):
-    given = design.given(spread(items))
-    assert design.points(np.array(given)) == pytest.approx(100 * np.array(design.shares(given)))
+    given = design.simulate_answer(spread(items))
+    assert design.to_points(np.array(given)) == pytest.approx(100 * np.array(design.to_shares(given)))
 
 
 def test_minus_0_is_stored_as_0_or_not_at_all(design):
-    assert str(design.stored(-0.0)) in ("0.0", "None")
+    assert str(design.normalise_value(-0.0)) in ("0.0", "None")
 
 
 class Controls(HTMLParser):
@@ -199,14 +199,14 @@ EACH_TO_ANOTHER: tuple[str, ...] = ("best_worst",)
 
 @pytest.mark.parametrize("end", [0, -1])
 def test_what_its_page_asks_is_what_it_reads(design, items, end):
-    answer = design.read(Form(filled(shown(design, items), end), "form"), items)
+    answer = design.parse_answer(Form(filled(shown(design, items), end), "form"), items)
     if design.name in EACH_TO_ANOTHER:
         with pytest.raises(Invalid) as refused:
-            design.values(answer, items)
+            design.validated_values(answer, items)
         assert refused.value.code == "answer_impossible"
     else:
-        values = design.values(answer, items)
-        assert [design.stored(value) for value in values] == values
+        values = design.validated_values(answer, items)
+        assert [design.normalise_value(value) for value in values] == values
 
 
 def test_what_was_entered_before_a_refusal_is_shown_again(design, items):

@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {"name": "A", "question": "B?", "design": "magnitude"
 
 def refusal_of(design, fields, items):
     with pytest.raises(Invalid) as refused:
-        design.values(design.read(Form(fields, "form"), items), items)
+        design.validated_values(design.parse_answer(Form(fields, "form"), items), items)
     return refused.value
 
 

@@ -27,9 +27,9 @@ def recovered(law_name, design_name, per_hit, rounds, seed=1):
 
 
 def answered(design, truth, shown, rng):
-    places = design.given((truth[shown] + rng.normal(0, NOISE, len(shown))).tolist())
-    assert design.together(places) == places
-    return AnsweredHit(0, shown.tolist(), design.shares(places))
+    places = design.simulate_answer((truth[shown] + rng.normal(0, NOISE, len(shown))).tolist())
+    assert design.combine_values(places) == places
+    return AnsweredHit(0, shown.tolist(), design.to_shares(places))
 
 
 LAWS = [law.name for law in ONLINE_LAWS.values() if law.reads == "order"]

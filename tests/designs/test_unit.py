@@ -25,7 +25,7 @@ from app.inference.online.laws import ONLINE_LAWS
     ],
 )
 def test_an_answer_is_told_as_it_was_given(design, values, said):
-    assert [design.said(values, place) for place in range(len(values))] == said
+    assert [design.format_answer(values, place) for place in range(len(values))] == said
 
 
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)

@@ -38,9 +38,9 @@ def of(design):
 def outcome(design, campaign, items, form):
     """The answer and what is stored of it, or the refusal."""
     try:
-        answer = design.read(form, items)
+        answer = design.parse_answer(form, items)
         refuse_unoffered_reasons(campaign, answer, items)
-        return answer, design.values(answer, items)
+        return answer, design.validated_values(answer, items)
     except Invalid as refusal:
         return refusal
 
@@ -59,7 +59,7 @@ def test_whatever_a_browser_can_send_is_stored_or_refused_with_a_message(design,
     said = {item for name, item in zip(NAMED, items, strict=False) if marks.get(f"unjudged-{name}")}
     judged = {item: value for item, value in zip(items, values, strict=True) if not math.isnan(value)}
     assert judged.keys() == ({*items} - said if len({*items} - said) >= design.fewest_items else set())
-    assert all(design.stored(value) == value for value in judged.values())
+    assert all(design.normalise_value(value) == value for value in judged.values())
     assert answer.unjudged.keys() == said
 
 
@@ -67,18 +67,18 @@ def test_whatever_a_browser_can_send_is_stored_or_refused_with_a_message(design,
 def test_the_others_are_answered_as_if_they_were_all(design):
     items, _ = of(design)
     others = items[1:]
-    given = design.given([0.2, 0.9, 0.5][: len(others)])
-    values = design.values(Answer(dict(zip(others, given, strict=True)), unjudged={items[0]: ""}), items)
+    given = design.simulate_answer([0.2, 0.9, 0.5][: len(others)])
+    values = design.validated_values(Answer(dict(zip(others, given, strict=True)), unjudged={items[0]: ""}), items)
     assert math.isnan(values[0])
     if len(others) < design.fewest_items:
         assert math.isnan(values[1])
     else:
-        assert values[1:] == design.values(Answer(dict(zip(others, given, strict=True))), others)
+        assert values[1:] == design.validated_values(Answer(dict(zip(others, given, strict=True))), others)
 
 
 @pytest.mark.parametrize("design", [design() for design in DESIGNS.values()], ids=lambda design: design.name)
 def test_an_item_of_another_hit_cannot_be_said_to_be_beyond_judging(design):
     items, _ = of(design)
     with pytest.raises(Invalid) as refused:
-        design.values(Answer({}, unjudged={99: ""}), items)
+        design.validated_values(Answer({}, unjudged={99: ""}), items)
     assert refused.value.code == "scores_unknown"

@@ -149,7 +149,7 @@ def test_a_ratio_scale_starts_at_0():
     ],
 )
 def test_icc_of_the_table_of_shrout_and_fleiss(measure, mean_of, expected):
-    found = measure(*long_form(SHROUT_FLEISS), mean_of=mean_of, rng=rng())
+    found = measure(*long_form(SHROUT_FLEISS), judgments_per_mean=mean_of, rng=rng())
     assert found.value == pytest.approx(expected, abs=1e-12)  # pingouin 0.6.1; printed: .17 .44 .29 .62
     assert (f"a mean of {mean_of} judgments" in found.sentence) == (mean_of > 1)
 
@@ -452,7 +452,7 @@ def test_two_items_are_too_few_for_halves():
     [
         (krippendorff.fit, {"draws": -1}, "number of draws"),
         (krippendorff.fit, {"level": 1.0}, "between 0 and 1"),
-        (intraclass.one_way_icc, {"mean_of": 0.5}, "at least 1 judgment"),
+        (intraclass.one_way_icc, {"judgments_per_mean": 0.5}, "at least 1 judgment"),
         (score_agreement.mean_annotator_correlation, {"least_shared": 1}, "at least 2"),
         (score_agreement.split_half_reliability, {"splits": 0}, "at least 1 split"),
         (gwets_ac1, {"n_labels": 4}, "labels are numbered"),
