@@ -1,8 +1,8 @@
 """The geometric mean of each item's ratios to a reference, as is usual for magnitude estimation (Stevens 1971).
 
-Whoever judges by magnitude errs by a factor, so it is the logarithms that are Normal: items are compared by the means
-of these, and intervals are those of such means, with the variance of `moderated`. An item that half of the annotators
-find twice as good as the reference, and the others half as good, is as good as the reference: 1.
+Annotators who estimate magnitudes err by a factor, so the logarithms are Normal: items are compared by the means of
+these, and intervals are those of such means, with the variance of `moderated_means`. An item that half of the
+annotators find twice as good as the reference, and the others half as good, is as good as the reference: 1.
 """
 
 from dataclasses import replace
@@ -24,11 +24,11 @@ def fit(
     n_annotators: int | None = None,
     level: float = 0.95,
 ) -> DirectAssessment:
-    """Geometric mean, standard error and interval per item, as ratios; all judgments count alike, whoever gave them.
+    """Geometric mean, standard error and interval per item, as ratios; all judgments count alike, for every annotator.
 
-    items, annotators: (T,) integers from 0; ratios: (T,) finite numbers above 0. The error is that of the logarithm
-    times the mean, right to the first order; the interval is the exponential of that of the logarithm, so further
-    above the mean than below it. Raises ValueError for arrays that cannot be or a level outside (0, 1), `Inestimable`
+    `items` and `annotators` are (T,) integers from 0, `ratios` (T,) finite numbers above 0. The error is that of the
+    logarithm times the mean, right to the first order; the interval is the exponential of that of the logarithm, so
+    further above the mean than below it. Raises ValueError for invalid arrays or a level outside (0, 1), `Inestimable`
     (`no_judgments`).
     """
     values = validate_finite("ratios", ratios)

@@ -1,13 +1,13 @@
-"""How surely a goal is reached by what is known of items' true means: the best ones, sides of a line, an order.
+"""Probability that a goal is reached, given the beliefs about items' true means: best items, sides of a line, an order.
 
-What is believed of an item's true mean is a t distribution with the moderated error of `moderated`, in two ways: around
-its mean drawn towards that of all items, as far as their spread says (a Normal prior, Efron & Morris 1975), and around
-its mean as it is. A probability that follows from a prior may be looked at after every answer and acted on at any time:
-who stops once it is p is right in p of all cases, as far as the prior is that of the items (Berger & Wolpert 1988, the
-stopping rule principle). Where items pile up, it is not: then it draws those far away too near. So of the two chances
-the smaller one counts. `python -m benchmarks.stopping` measures the error that is left.
+The belief about an item's true mean is a t distribution with the moderated error of `moderated_means`, in two versions:
+around its mean shrunk towards that of all items, as far as their spread says (a Normal prior, Efron & Morris 1975), and
+around its mean as it is. A probability that follows from a prior may be read after every answer and acted on at any
+time: stopping once it is p is right in p of all cases, as far as the prior is that of the items (Berger & Wolpert 1988,
+the stopping rule principle). Where items pile up, it is not: then it shrinks distant items too much. So the smaller of
+the two probabilities counts. `python -m benchmarks.stopping` measures the remaining error.
 
-Differences of up to `within` do not matter: two items that are alike could be asked about for ever.
+Differences of up to `margin` do not matter: two equal items could otherwise be asked about forever.
 """
 
 from collections.abc import Callable
@@ -39,44 +39,53 @@ MIN_ITEMS_FOR_SPREAD = 3  # items whose spread says something
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BelievedMeans:
-    """Of N items, (N,) each: where the true mean is believed to be, how sure that is, and the degrees of freedom."""
+    """Beliefs about the true means of N items, (N,) each.
+
+    Attributes:
+        centre: The centre of each t distribution.
+        error: Its scale.
+        freedom: Its degrees of freedom.
+
+    """
 
     centre: Array
     error: Array
     freedom: Array
 
     def probability_below(self, place: Array | float) -> Array:
-        """The probability that each true mean is below a place; places that broadcast with (N,)."""
+        """Return the probability that each true mean is below a place; places that broadcast with (N,)."""
         errors = (place - self.centre) / self.error
         if errors.size >= _MIN_SIZE_FOR_TABLE and self.freedom.min() == self.freedom.max():
             return _interpolate_table(errors, _t_distribution_table(float(self.freedom[0])))
         return np.asarray(stdtr(self.freedom, errors), np.float64)
 
     def quantile(self, probability: float) -> Array:
-        """The place below which each true mean is with this probability."""
+        """Return the value that each true mean is below with this probability."""
         distinct_freedom, which = np.unique(self.freedom, return_inverse=True)  # few, and each takes its time
         quantiles = np.asarray(stdtrit(distinct_freedom, probability), np.float64)
         place: Array = self.centre + self.error * quantiles[which]
         return place
 
     def select_items(self, items: Integers) -> "BelievedMeans":
-        """Those of some items."""
+        """Return the beliefs about some items."""
         return BelievedMeans(self.centre[items], self.error[items], self.freedom[items])
 
     @property
     def mirror_image(self) -> "BelievedMeans":
-        """The same with the scale turned round."""
+        """Return the beliefs on the reversed scale."""
         return BelievedMeans(-self.centre, self.error, self.freedom)
 
 
 @lru_cache(maxsize=_MAX_TABLES)
 def _t_distribution_table(freedom: float) -> Array:
-    """Of a t distribution, below places whose inverse hyperbolic sines are evenly spread."""
+    """Return the distribution function of a t distribution at places whose inverse hyperbolic sines are evenly
+    spaced.
+    """
     return np.asarray(stdtr(freedom, np.sinh(np.linspace(-_TABLE_END, _TABLE_END, _TABLE_SIZE))), np.float64)
 
 
 def _interpolate_table(standardised_places: Array, table: Array) -> Array:
-    """`shares` between its places: a tenth of the time, and right to a thousandth of what is left above."""
+    """Interpolate the table: takes a tenth of the time, and is right to a thousandth of the tail."""
     table_position = (np.arcsinh(standardised_places).clip(-_TABLE_END, _TABLE_END) + _TABLE_END) * (
         (_TABLE_SIZE - 1) / (2 * _TABLE_END)
     )
@@ -88,8 +97,9 @@ def _interpolate_table(standardised_places: Array, table: Array) -> Array:
 
 
 def believed_true_means(moderated_means: ModeratedMeans) -> tuple[BelievedMeans, ...]:
-    """What is believed of all items, with the prior and without; those without a judgment lie as the others do. Empty
-    where nothing tells how far annotators differ, or how far items do.
+    """Return the beliefs about all items, with the prior and without; unjudged items are distributed as the others.
+
+    Empty where the judgments do not tell how far annotators differ, or how far items do.
     """
     has_error = np.isfinite(moderated_means.standard_error)
     if has_error.sum() < MIN_ITEMS_FOR_SPREAD:
@@ -107,8 +117,10 @@ def believed_true_means(moderated_means: ModeratedMeans) -> tuple[BelievedMeans,
 
 
 def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: int, margin: float) -> float:
-    """The probability that none of the others is better than one of the `best` highest by score, (N,), by more than
-    `within`: wherever the best of the others is, all of the best are above that place.
+    """Probability that no other item is better than one of the `best_count` highest by score, (N,), by more than
+    `margin`.
+
+    It integrates over the value of the best of the others: all of the best must be above that value.
     """
     order = _split_best(score, best_count)
     if not len(order[1]):
@@ -122,7 +134,9 @@ def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: i
     near = near.select_items(np.argsort(near.freedom, kind="stable"))  # alike in pieces
 
     def chances(places: Array) -> Array:
-        """That all others are below these places, and all of the best above them but for `within`, (2, P)."""
+        """Return the chances that all others are below these places, and all of the best above them minus `margin`, (2,
+        P).
+        """
         below = _log_joint_probability(near, lambda some: some.probability_below(places[:, None]))
         above = _log_joint_probability(best_items, lambda some: 1 - some.probability_below(places[:, None] - margin))
         return np.exp([below, above])
@@ -132,9 +146,10 @@ def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: i
 
 
 def _refine_chances(chances_at: Callable[[Array], Array], places: Array) -> Array:
-    """The chances at the places and at more between them, in order, (2, P). Both rise or fall all the way, so no more
-    than the product of both differences is left open between two places; where that is next to nothing, no place is
-    added.
+    """Return the chances at the places and at more between them, in order, (2, P).
+
+    Both are monotone, so the error between two places is at most the product of both differences; where that is
+    negligible, no place is added.
     """
     refined_chances = chances_at(places)
     for _ in range(_MAX_PLACE_HALVINGS):
@@ -148,10 +163,11 @@ def _refine_chances(chances_at: Callable[[Array], Array], places: Array) -> Arra
 
 
 def item_chances_of_best(believed: BelievedMeans, score: Array, best_count: int, margin: float) -> Array:
-    """Of each item, (N,), the probability that all of the others are below it, if it is one of the `best` highest by
-    score, or that all of the best are above it, if it is not; but for differences of `within`.
+    """Return each item's probability of being on the right side of the best, (N,), except for differences of `margin`.
 
-    Either is enough for it to be where it belongs, and not needed: the probability that it is there is no smaller.
+    For one of the `best_count` highest by score this is the probability that all of the others are below it; for
+    another item, that all of the best are above it. Either is sufficient for the item to be on the right side, and not
+    necessary: the true probability is no smaller.
     """
     best_items, others = _split_best(score, best_count)
     chances = np.ones(len(score))
@@ -166,14 +182,15 @@ def item_chances_of_best(believed: BelievedMeans, score: Array, best_count: int,
 
 
 def _split_best(score: Array, best_count: int) -> tuple[Integers, Integers]:
-    """The numbers of the `best` highest, and of the others."""
+    """Return the numbers of the `best_count` highest items, and of the others."""
     order = np.argsort(-score, kind="stable")
     return order[:best_count], order[best_count:]
 
 
 def _distribution_of_highest(believed: BelievedMeans) -> tuple[Array, Array]:
-    """Places where the highest of some items may lie, and with which probability it lies between a place and the one
-    before, (P,) each; at the first, below it.
+    """Return possible values of the highest item, and the probability that it lies between each and the previous one.
+
+    (P,) each; the first probability is that of lying below the first value.
     """
     low, high = (
         believed.quantile(_TAIL_PROBABILITY).max(),
@@ -186,12 +203,12 @@ def _distribution_of_highest(believed: BelievedMeans) -> tuple[Array, Array]:
 
 
 def _midpoint_values(at_places: Array) -> Array:
-    """What holds at places, (P,) or (P, n), halfway between each and the one before."""
+    """Return the means of neighbouring values, (P,) or (P, n), halfway between each place and the previous one."""
     return np.concatenate((at_places[:1], (at_places[1:] + at_places[:-1]) / 2))
 
 
 def _chances_above_others(believed: BelievedMeans, others: BelievedMeans, margin: float) -> Array:
-    """Of each item, (n,), the probability that all of the others are below it, but for differences of `within`."""
+    """Return the probability that all of the others are below each item, (n,), except for differences of `margin`."""
     places, steps = _distribution_of_highest(others)
     chances = 1 - believed.probability_below(places[-1] - margin)  # right for those that are above all places, or below
     undecided_items = np.flatnonzero(
@@ -207,7 +224,7 @@ def _chances_above_others(believed: BelievedMeans, others: BelievedMeans, margin
 
 
 def _log_joint_probability(believed: BelievedMeans, probability: Callable[[BelievedMeans], Array]) -> Array:
-    """The logarithm of the product of items' shares, (n,), some items at a time."""
+    """Return the logarithm of the product of items' probabilities, (n,), in blocks of items."""
     total = np.zeros(1)
     with np.errstate(divide="ignore"):
         for start in range(0, len(believed.centre), _ITEMS_PER_BLOCK):
@@ -217,14 +234,15 @@ def _log_joint_probability(believed: BelievedMeans, probability: Callable[[Belie
 
 
 def chance_all_on_believed_side(believed: BelievedMeans, threshold: float, margin: float) -> float:
-    """The probability that all items are on the side of the line on which they are believed to be, but for those that
-    are no farther than `within` from it.
+    """Probability that all items are on the side of the line on which they are believed to be.
+
+    Items that are no farther than `margin` from the line do not count.
     """
     return float(np.prod(item_chances_of_side(believed, threshold, margin)))
 
 
 def item_chances_of_side(believed: BelievedMeans, threshold: float, margin: float) -> Array:
-    """The same probability of each item, (N,)."""
+    """Return the same probability for each item, (N,)."""
     wrong = np.where(
         believed.centre > threshold,
         believed.probability_below(threshold - margin),
@@ -234,8 +252,9 @@ def item_chances_of_side(believed: BelievedMeans, threshold: float, margin: floa
 
 
 def chance_order_is_right(believed: BelievedMeans, score: Array, margin: float) -> float:
-    """The probability that no item is better than one of a higher score, (N,), by more than `within`: of orders that
-    are drawn, with a seed of its own.
+    """Probability that no item is better than one of a higher score, (N,), by more than `margin`.
+
+    It is the share of drawn orders, with a seed of its own.
     """
     in_order = believed.select_items(np.argsort(-score, kind="stable"))
     rng = np.random.default_rng(_ORDER_SEED)
@@ -245,8 +264,9 @@ def chance_order_is_right(believed: BelievedMeans, score: Array, margin: float) 
 
 
 def expected_split_half_correlation(moderated_means: ModeratedMeans) -> float:
-    """Spearman's correlation to be expected between the means of two random halves of the judgments, 0 to 1; 0 where an
-    item has none. For Normal scores it follows from Pearson's (Pearson 1907).
+    """Expected Spearman correlation between the means of two random halves of the judgments, 0 to 1.
+
+    0 where an item has no judgment. For Normal scores it follows from Pearson's correlation (Pearson 1907).
     """
     noise = moderated_means.standard_error**2
     if len(noise) < MIN_ITEMS_FOR_SPREAD or not np.isfinite(noise).all():

@@ -1,8 +1,8 @@
-"""`Moderated` scores that know their annotators: the fit of `annotator_aware` to all judgments, with its errors.
+"""Annotator-aware means with moderated errors: the fit of `annotator_aware` to all judgments, with its errors.
 
-Its errors come from one variance of all judgments around the scores, so it is known as well as all items tell it. As in
-`moderated`, several judgments of an item by one annotator are not independent: where annotator j gave n_j of the n, the
-error is that of n^2 / sum n_j^2 judgments, and they tell of the variance but once.
+Its errors come from one variance of all judgments around the scores, so all items contribute to it. As in
+`moderated_means`, several judgments of an item by one annotator are not independent: where annotator j gave n_j of the
+n, the error is that of n^2 / sum n_j^2 judgments, and they count once for the variance.
 """
 
 import numpy as np
@@ -17,8 +17,10 @@ MAX_BELIEF_ROUNDS, BELIEF_TOLERANCE = 200, 1e-4  # of beliefs about annotators, 
 
 
 def moderate_aware_means(judgments: LongJudgments, tally: Tally) -> ModeratedMeans | None:
-    """Of all items, on 0 to 1; None where nothing tells how far annotators differ, or the fit does not settle. tally:
-    what the same judgments add up to.
+    """Return the means of all items, on 0 to 1.
+
+    None where the judgments do not tell how far annotators differ, or the fit does not settle. `tally` holds the sums
+    of the same judgments.
     """
     if moderate_means(tally).degrees_of_freedom_limit < MIN_AWARE_DEGREES_OF_FREEDOM:
         return None

@@ -1,8 +1,8 @@
-"""Intervals of items' means that hold the true mean as often as they say, from two judgments an item on.
+"""Intervals of items' means with honest coverage from two judgments an item on.
 
-Two or three judgments say little of how far annotators differ on an item: some agree by chance. So the variance of
-each item is moderated towards what all items say, as in limma (Smyth 2004, "Linear models and empirical Bayes methods
-for assessing differential expression"). With SS the sum of squares of an item's n judgments around their mean m,
+Two or three judgments say little of how far annotators differ on an item: some agree by chance. So the variance of each
+item is moderated towards that of all items, as in limma (Smyth 2004, "Linear models and empirical Bayes methods for
+assessing differential expression"). With SS the sum of squares of an item's n judgments around their mean m,
 
     (1)  v     = half the pooled variance, half phi m'(1 - m'), m' = (sum + 1/2) / (n + 1),
                  phi = sum SS / sum (n - 1) m'(1 - m'), for judgments differ less near the ends of the scale;
@@ -10,10 +10,10 @@ for assessing differential expression"). With SS the sum of squares of an item's
     (3)  s^2   = (d0 v + SS) / (d0 + n - 1), with d0 + n - 1 degrees of freedom, but no more than all items have;
     (4)  error = s / sqrt(n), and the interval m -+ t error, cut to the scale.
 
-An annotator's judgments of one item are not independent of each other. The first of them counts for (1) to (3), and n
-judgments of which annotator j gave n_j are worth n^2 / sum n_j^2 in (4).
+An annotator's judgments of one item are not independent of each other. The first of them counts for (1) to (3), and if
+annotator j gave n_j of n judgments, these are worth n^2 / sum n_j^2 in (4).
 
-The true mean is that which all annotators would give who could have been asked. What they all get wrong is not in it.
+The true mean is the mean over all annotators who could have been asked. An error that all of them make is not in it.
 """
 
 from dataclasses import dataclass, replace
@@ -34,11 +34,20 @@ _ROUNDING_SHARE = 1e-12  # less disagreement than this part of the squared score
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModeratedMeans:
-    """Of N items: mean and standard error, in scores, and degrees of freedom, (N,) each; NaN where there is none.
+    """Means of N items with moderated errors, (N,) each; NaN where there is none.
 
     The error is NaN without a judgment, and everywhere if no two annotators gave an item different scores: then nothing
-    tells how far they differ. scale: where scores can lie, None for no bounds. together: the degrees of freedom of all
-    items, by which it is known how far annotators differ; infinite where that is known by itself.
+    tells how far they differ.
+
+    Attributes:
+        mean: In scores.
+        standard_error: In scores.
+        freedom: Degrees of freedom.
+        scale: The range of scores, None for no bounds.
+        degrees_of_freedom_limit: The degrees of freedom of all items together, by which the variance between annotators
+            is
+        known; infinite where that is known by itself.
+
     """
 
     mean: Array
@@ -48,7 +57,7 @@ class ModeratedMeans:
     degrees_of_freedom_limit: float = np.inf
 
     def select_items(self, items: npt.ArrayLike) -> "ModeratedMeans":
-        """Those of some items, by their numbers, in this order."""
+        """Return the means of some items, by their numbers, in this order."""
         item_numbers = np.asarray(items, np.intp)
         return replace(
             self,
@@ -58,22 +67,27 @@ class ModeratedMeans:
         )
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """(4): low and high, (N,) each."""
+        """Return the interval (4): low and high, (N,) each."""
         reach = stdtrit(self.freedom, (1.0 + validate_interval_level(level)) / 2.0) * self.standard_error
         low, high = self.mean - reach, self.mean + reach
         return (low, high) if self.scale is None else (np.maximum(low, self.scale[0]), np.minimum(high, self.scale[1]))
 
     def compare_intervals(self, low: Array, high: Array) -> tuple[float, float]:
-        """How other intervals, low to high, (N,) each, compare: the share of them that is expected to hold the true
-        mean, and how many times as wide the median one is; NaN if no item has both.
+        """Compare other intervals, low to high, (N,) each, with these.
 
-        Given what was said of all items, the true mean of one lies around its mean, drawn towards that of all
-        (`drawn_together`), as a t distribution says, on the scale; each interval holds it with the probability between
-        its ends, however it was made.
+        Given all judgments, the true mean of an item is distributed around its mean, shrunk towards that of all
+        (`shrink_means`), as a t distribution, on the scale; each interval holds it with the probability between its
+        ends, however it was made.
 
-        That supposes that an interval knows no more of the truth than the means do. One that is made from the order of
-        an annotator's scores does: how strict they are moves the means, but no order. So its share is too low where
+        This assumes that an interval knows no more of the truth than the means do. An interval from the order of an
+        annotator's scores does: strictness moves the means, but not the order. So its share is too low where
         annotators' biases differ.
+
+        Returns:
+            The share of them that is expected to hold the true mean, and how many times as wide the median one is; NaN
+                if no
+            item has both.
+
         """
         has_error = np.isfinite(self.standard_error)
         if not has_error.any():
@@ -100,9 +114,9 @@ class ModeratedMeans:
 
 
 def moderate_means(tally: Tally, scale: ScoreBounds | None = (0.0, 1.0)) -> ModeratedMeans:
-    """(1) to (4) for all items; linear in their number.
+    """Compute (1) to (4) for all items; linear in their number.
 
-    scale: where scores can lie; None for no bounds, and then (1) is the pooled variance.
+    `scale` is the range of scores; None for no bounds, and then (1) is the pooled variance.
     """
     n = tally.annotators
     squares, freedom = squares_within_items(tally), np.maximum(n - 1, 0)
@@ -122,18 +136,26 @@ def moderate_means(tally: Tally, scale: ScoreBounds | None = (0.0, 1.0)) -> Mode
 
 
 def variance_between_items(means: Array, error_variances: Array) -> float:
-    """The variance of true means: what their errors' variances, (n,), leave of that of the means, (n,); not above 0
-    where they leave nothing, and 0 of one item.
+    """Return the variance of true means: the variance of the means, (n,), minus that of their errors, (n,).
+
+    It is not above 0 where the errors explain everything, and 0 for one item.
     """
     return float(means.var(ddof=1) - error_variances.mean()) if len(means) > 1 else 0.0
 
 
 def shrink_means(means: Array, error_variances: Array) -> tuple[float, Array, Array]:
-    """What other items say of each: a Normal prior of the variance `between_items` (Efron & Morris 1975).
+    """Shrink each mean towards that of all items: a Normal prior of variance `variance_between_items` (Efron & Morris
+    1975).
 
-    mean, noise: (n,), n > 0, the variances of errors > 0. Returns where the prior lies, weighed as in a random-effects
-    analysis; how much of each item's difference from there is kept, (n,), above 0 and at most 1; and what that makes of
-    its mean, (n,).
+    Args:
+        means: (n,), n > 0.
+        error_variances: (n,), > 0.
+
+    Returns:
+        The centre of the prior, weighted as in a random-effects analysis; the kept share of each item's difference from
+            it,
+        (n,), above 0 and at most 1; and the shrunk means, (n,).
+
     """
     between = max(variance_between_items(means, error_variances), 0.0)
     weight = 1 / (between + error_variances)
@@ -143,7 +165,7 @@ def shrink_means(means: Array, error_variances: Array) -> tuple[float, Array, Ar
 
 
 def squares_within_items(tally: Tally) -> Array:
-    """SS, (N,): of the first scores of an item's annotators around their mean."""
+    """Return SS, (N,): squares of the first scores of an item's annotators around their mean."""
     squares = tally.first_squares - tally.first_total**2 / np.maximum(tally.annotators, 1)
     return np.where(squares > _ROUNDING_SHARE * tally.first_squares, squares, 0.0)
 
@@ -151,7 +173,10 @@ def squares_within_items(tally: Tally) -> Array:
 def expected_item_variances(
     tally: Tally, squares: Array, degrees_of_freedom: Integers, scale: ScoreBounds | None
 ) -> Array:
-    """(1), (N,), where some two annotators gave an item different scores; freedom: (N,), n - 1, at least 0."""
+    """Return (1), (N,), where some two annotators gave an item different scores.
+
+    `degrees_of_freedom` is (N,), n - 1, at least 0.
+    """
     pooled = squares.sum() / degrees_of_freedom.sum()
     if scale is None:
         return np.full(len(squares), pooled)
@@ -166,8 +191,10 @@ def expected_item_variances(
 def variance_spread_beyond_chance(
     squares: Array, degrees_of_freedom: Integers, expected_variances: Array
 ) -> tuple[float, float]:
-    """The squared spread of items' variances around (1), as a share of it, beyond that which chance alone gives, and
-    the latter, 2 / freedom. Items count by their degrees of freedom; arrays (N,).
+    """Return the squared spread of items' variances around (1), as a share of it, beyond chance, and that by chance
+    alone.
+
+    The latter is 2 / freedom. Items are weighted by their degrees of freedom; arrays (N,).
     """
     weight = degrees_of_freedom / degrees_of_freedom.sum()
     ratio = np.divide(
@@ -182,7 +209,7 @@ def variance_spread_beyond_chance(
 
 
 def _prior_strength(squares: Array, degrees_of_freedom: Integers, expected_variances: Array) -> float:
-    """(2): d0."""
+    """Return (2): d0."""
     beyond, chance = variance_spread_beyond_chance(squares, degrees_of_freedom, expected_variances)
     cv2 = max(beyond / (1.0 + chance), _MIN_CV2)
     return float(min(4.0 + 2.0 / cv2, _MAX_PRIOR_STRENGTH))

@@ -8,12 +8,16 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.validation import sum_by_number
 
 MIN_SHARED_JUDGMENTS = 3
-"""Judgments on items that others have judged too, below which a correlation says nothing."""
+"""Fewest judgments on items that others have judged too: with fewer, a correlation says nothing."""
 
 
 class CorrelationsWithOthers(NamedTuple):
-    """correlation: (A,) Pearson's, NaN below `MIN_SHARED` and where either side does not vary. shared: (A,) judgments
-    of items that others have judged, too.
+    """Correlation of each annotator with the others.
+
+    Attributes:
+        correlation: (A,) Pearson's, NaN below `MIN_SHARED_JUDGMENTS` and where either side does not vary.
+        shared: (A,) judgments of items that others have judged, too.
+
     """
 
     correlation: Array
@@ -28,13 +32,13 @@ def fit(
     n_items: int,
     n_annotators: int,
 ) -> CorrelationsWithOthers:
-    """Return how far each annotator goes with the others. An annotator's own other judgments of an item do not count.
+    """Return each annotator's correlation with the others. An annotator's own other judgments of an item do not count.
 
     Args:
         item: (J,) in 0..n_items - 1.
         annotator: (J,) in 0..n_annotators - 1.
         score: (J,) on 0 to 1.
-        n_items: of all, judged or not.
+        n_items: The number of all items, judged or not.
         n_annotators: A.
 
     """

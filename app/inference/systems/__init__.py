@@ -1,1 +1,1 @@
-"""What systems are worth, from comparisons of their outputs with a baseline."""
+"""Estimators of systems' values from comparisons of their outputs with a baseline or with each other."""

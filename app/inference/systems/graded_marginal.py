@@ -20,10 +20,10 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.validation import sum_by_number
 
 _TERMS_AT_ONCE = 8192
-"""So many terms, times the nodes, stay in the processor's cache."""
+"""Number of terms, times the nodes, that stay in the processor's cache."""
 
 _FLOATS_PER_BLOCK = 2**24
-"""The largest array of the curvature beside the matrix itself: 128 MiB."""
+"""Size of the largest array of the curvature besides the matrix itself: 128 MiB."""
 
 _MAX_NEWTON_STEPS = 200
 """Newton needs about 5; where it leaves the bracket, halving any bracket to the last bit needs about 100."""
@@ -58,9 +58,15 @@ class Prior:
 class LogisticTerms:
     """The logistic terms of all judgments, equal ones counted together, sorted by system.
 
-    system, judge: (M,); threshold: (M,), segment for b_1 and n_segments + segment for b_2; sign: (M,), +1.0 or -1.0;
-    count: (M,) how many judgments have this term. tie_judge, tie_segment, tie_count: (Q,) the ties.
     Every system, judge and segment has at least one judgment.
+
+    Attributes:
+        system: (M,), as judge.
+        threshold: (M,), segment for b_1 and n_segments + segment for b_2.
+        sign: (M,), +1.0 or -1.0.
+        count: (M,) how many judgments have this term.
+        tie_judge: (Q,) the judges of the ties, as tie_segment and tie_count.
+
     """
 
     system: Integers
@@ -85,8 +91,9 @@ class QuadratureNodes:
 
 
 def logistic_terms(systems: Integers, judges: Integers, segments: Integers, outcomes: Integers) -> LogisticTerms:
-    """The terms of judgments (n,), outcomes +1 the system is preferred, 0 a tie, -1 the baseline. All numbers from 0
-    to the largest are in use.
+    """Return the terms of judgments (n,), outcomes +1 the system is preferred, 0 a tie, -1 the baseline.
+
+    All numbers from 0 to the largest are in use.
     """
     n_systems, n_judges, n_segments = (int(numbers.max()) + 1 for numbers in (systems, judges, segments))
     # Not losing (u > 1) is about b_1, winning (u > 2) about b_2; a tie is not losing and not winning.
@@ -115,7 +122,7 @@ def logistic_terms(systems: Integers, judges: Integers, segments: Integers, outc
 
 
 def _count_tuples(columns: tuple[Integers, ...], sizes: tuple[int, ...]) -> tuple[list[Integers], Array]:
-    """The distinct tuples of numbers, sorted, and how often each occurs."""
+    """Return the distinct tuples of numbers, sorted, and how often each occurs."""
     key, count = np.unique(np.ravel_multi_index(columns, sizes), return_counts=True)
     return list(np.unravel_index(key, sizes)), count.astype(np.float64)
 
@@ -123,10 +130,11 @@ def _count_tuples(columns: tuple[Integers, ...], sizes: tuple[int, ...]) -> tupl
 def posterior_modes(
     terms: LogisticTerms, prior: Prior, log_a: Array, b: Array, start: Array | None = None
 ) -> tuple[Array, Array]:
-    """The theta (n_systems,) of highest posterior density given log_a (n_judges,) and b (2 n_segments,), section 5.2,
-    and the curvature there, -d2/dtheta2 of the log density, (n_systems,), > 0.
+    """Return the theta (n_systems,) of highest posterior density given log_a and b, section 5.2, and the curvature
+    there.
 
-    Newton's method inside a bracket, from `start`; the density is log-concave, so there is one mode.
+    The curvature is -d2/dtheta2 of the log density, (n_systems,), > 0. Newton's method inside a bracket, from `start`;
+    the density is log-concave, so there is one mode. log_a is (n_judges,), b is (2 n_segments,).
     """
     slope = terms.sign * np.exp(log_a)[terms.judge]
     offset = slope * b[terms.threshold]
@@ -158,7 +166,7 @@ def _log_posterior_slope_and_curvature(
 
 
 def quadrature_nodes(mode: Array, curvature: Array, prior: Prior, node_count: int) -> QuadratureNodes:
-    """`count` nodes for each system around its mode, as wide as its curvature says; (n_systems,) each.
+    """Return `node_count` nodes for each system around its mode, as wide as its curvature says; (n_systems,) each.
 
     mode = 0 and curvature = 1 / tau^2 give the nodes of the prior.
     """
@@ -172,11 +180,11 @@ def quadrature_nodes(mode: Array, curvature: Array, prior: Prior, node_count: in
 def log_marginal_and_gradient(
     terms: LogisticTerms, prior: Prior, log_a: Array, b: Array, nodes: QuadratureNodes
 ) -> tuple[float, Array, Array]:
-    """The logarithm of P(U, a, b) of section 5.1 with the barrier, and its gradient in log_a (n_judges,) and
-    b (2 n_segments,).
+    """Logarithm of P(U, a, b) of section 5.1 with the barrier, and its gradient in log_a (n_judges,) and b (2
+    n_segments,).
 
-    The gradient holds the nodes where they are. Where they follow the modes it is still that of the integral, which
-    does not depend on where its nodes lie, up to the error of the quadrature.
+    The gradient holds the nodes fixed. Where they follow the modes it is still that of the integral, which does not
+    depend on its nodes, up to the error of the quadrature.
     """
     value, by_log_a, by_b = _log_prior_and_gradient(prior, log_a, b)
     tie_terms = _tie_log_likelihood_and_gradient(terms, log_a, b)
@@ -194,8 +202,15 @@ def log_marginal_and_gradient(
 
 @dataclass(frozen=True, slots=True)
 class _Expectation:
-    """The terms of some systems on their nodes. rest = S(-z), z and weight are (m, T), weight the node's share of the
-    system's posterior, share the same as (systems, T); local (m,) says which of these systems a term is of.
+    """The terms of some systems on their nodes.
+
+    Attributes:
+        local: (m,), the system of each term among these systems.
+        z: (m, T).
+        rest: S(-z), (m, T).
+        weight: (m, T), the node's share of the system's posterior.
+        share: The same as (systems, T).
+
     """
 
     judge: Integers
@@ -238,7 +253,7 @@ def _iterate_expectations(
 
 
 def _normalise_log_weights(log_weight: Array) -> tuple[Array, Array]:
-    """The weights of each row, (n, T), with the sum 1, and the logarithm of their sum before, (n,)."""
+    """Return the weights of each row, (n, T), with the sum 1, and the logarithm of their sum before, (n,)."""
     largest = log_weight.max(axis=1, keepdims=True)
     weight = np.exp(log_weight - largest)
     total = weight.sum(axis=1, keepdims=True)
@@ -246,7 +261,7 @@ def _normalise_log_weights(log_weight: Array) -> tuple[Array, Array]:
 
 
 def _iterate_system_blocks(starts: Integers, max_systems: int) -> Iterator[tuple[int, int]]:
-    """Neighbouring systems (from, to) with few enough terms together; one alone where it has more."""
+    """Yield ranges of neighbouring systems with few enough terms together; one alone where it has more."""
     low = 0
     while low < len(starts) - 1:
         last_fitting = int(np.searchsorted(starts, starts[low] + _TERMS_AT_ONCE, side="right")) - 1
@@ -256,12 +271,12 @@ def _iterate_system_blocks(starts: Integers, max_systems: int) -> Iterator[tuple
 
 
 def _logistic_of_minus(z: Array, fraction: Array) -> Array:
-    """S(-z), where fraction is exp(-|z|)."""
+    """Return S(-z), where fraction is exp(-|z|)."""
     return np.where(z >= 0.0, fraction, 1.0) / (1.0 + fraction)
 
 
 def _log_prior_and_gradient(prior: Prior, log_a: Array, b: Array) -> tuple[float, Array, Array]:
-    """The log density up to a constant, with the barrier, and its gradient."""
+    """Return the log density up to a constant, with the barrier, and its gradient."""
     lower, upper = b.reshape(2, -1)
     from_a = (log_a - prior.mu_a) / prior.sigma_a
     from_b = (b - np.repeat(prior.mu_b, len(lower))) / prior.sigma_b
@@ -272,7 +287,7 @@ def _log_prior_and_gradient(prior: Prior, log_a: Array, b: Array) -> tuple[float
 
 
 def _tie_log_likelihood_and_gradient(terms: LogisticTerms, log_a: Array, b: Array) -> tuple[float, Array, Array]:
-    """The sum of log(1 - exp(-a_k (b_j2 - b_j1))) over the ties, and its gradient."""
+    """Return the sum of log(1 - exp(-a_k (b_j2 - b_j1))) over the ties, and its gradient."""
     lower, upper = b.reshape(2, -1)
     a = np.exp(log_a)[terms.tie_judge]
     distance = a * (upper - lower)[terms.tie_segment]
@@ -285,9 +300,9 @@ def _tie_log_likelihood_and_gradient(terms: LogisticTerms, log_a: Array, b: Arra
 
 
 def observed_information(terms: LogisticTerms, prior: Prior, log_a: Array, b: Array, nodes: QuadratureNodes) -> Array:
-    """Minus the second derivatives of `log_marginal` in (log_a, b_1, b_2), (P, P), P = n_judges + 2 n_segments.
+    """Minus the second derivatives of the log marginal in (log_a, b_1, b_2), (P, P), P = n_judges + 2 n_segments.
 
-    Of the integral they are the expectation of the second derivatives plus the variance of the first (Louis 1982).
+    For the integral they are the expectation of the second derivatives plus the variance of the first (Louis 1982).
     """
     judges, size = len(log_a), len(log_a) + len(b)
     matrix = np.zeros((size, size))
@@ -323,7 +338,7 @@ def _add_prior_information(matrix: Array, prior: Prior, judge_count: int, b: Arr
 
 
 def _add_width_information(matrix: Array, judge_count: int, width_information: Array) -> None:
-    """`bend` (n_segments,) is minus the second derivative in b_2 - b_1."""
+    """Add minus the second derivative in b_2 - b_1, (n_segments,), to the matrix."""
     lower = judge_count + np.arange(len(width_information))
     upper = lower + len(width_information)
     for row, column, sign in ((lower, lower, 1.0), (upper, upper, 1.0), (lower, upper, -1.0), (upper, lower, -1.0)):
@@ -331,7 +346,10 @@ def _add_width_information(matrix: Array, judge_count: int, width_information: A
 
 
 def _add_tie_information(matrix: Array, terms: LogisticTerms, log_a: Array, b: Array) -> None:
-    """With d = a (b_2 - b_1): the first derivative in d is 1 / (e^d - 1), minus the second 1 / (4 sinh^2(d / 2))."""
+    """Add the ties' information to the matrix.
+
+    With d = a (b_2 - b_1), the first derivative in d is 1 / (e^d - 1), minus the second 1 / (4 sinh^2(d / 2)).
+    """
     lower, upper = b.reshape(2, -1)
     judges, segments = len(log_a), len(lower)
     a = np.exp(log_a)[terms.tie_judge]
@@ -349,8 +367,10 @@ def _add_tie_information(matrix: Array, terms: LogisticTerms, log_a: Array, b: A
 
 
 def _centred_node_gradients(expectation: _Expectation, judge_count: int, parameter_count: int) -> Array:
-    """The gradient at each node of each system less its mean over the nodes, times the root of the node's share:
-    (P, systems * T).
+    """Return the gradient at each node of each system minus its mean over the nodes, times the root of the node's
+    share.
+
+    Its shape is (P, systems * T).
     """
     nodes = expectation.share.shape[1]
     rest = expectation.count[:, None] * expectation.rest

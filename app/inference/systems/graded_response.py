@@ -46,21 +46,30 @@ __all__ = [
 ]
 
 MAX_PARAMETERS_FOR_ERRORS = 6000
-"""Standard errors of a and b need the inverse of a square matrix of this size at most (0.3 GB, some ten seconds)."""
+"""Largest number of parameters a and b with standard errors, which need the inverse of a square matrix of this size
+(0.3 GB, some ten seconds).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GradedResponse:
-    """A fit of the graded response model. NaN stands where nothing is known; `notes` say why.
+    """A fit of the graded response model. NaN where not estimable; `notes` say why.
 
-    score: (n_items,), theta, on the scale of its prior N(0, tau^2), whose mean 0 is not the baseline.
-    standard_error: (n_items,), of theta given a and b: right for comparing systems with each other.
-    estimable: (n_items,), whether the system has a judgment.
-    sensitivity, sensitivity_standard_error: (n_annotators,), a_k > 0, low for a judge whose answers are random. It is
-        not near 0 if some of these are ties: at a = 0 a tie has no probability, so such a judge keeps some weight.
-    difficulty, difficulty_standard_error: (n_segments, 2), b_j1 < b_j2.
-    log_marginal: log P(U, a, b) up to a constant of the prior, at the maximum.
-    iterations: steps of the maximisation.
+    Attributes:
+        score: (n_items,), theta, on the scale of its prior N(0, tau^2), whose mean 0 is not the baseline.
+        standard_error: (n_items,), of theta given a and b: right for comparing systems with each other.
+        estimable: (n_items,), whether the system has a judgment.
+        sensitivity: (n_annotators,), a_k > 0, low for a judge whose answers are random. It is not near 0 if some of
+            these
+        are ties: at a = 0 a tie has no probability, so such a judge keeps some weight.
+        sensitivity_standard_error: (n_annotators,).
+        difficulty: (n_segments, 2), b_j1 < b_j2.
+        difficulty_standard_error: (n_segments, 2).
+        log_marginal: log P(U, a, b) up to a constant of the prior, at the maximum.
+        iterations: Steps of the maximisation.
+        prior: The prior.
+        notes: What could not be estimated and why.
+
     """
 
     score: Array
@@ -78,7 +87,7 @@ class GradedResponse:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Systems added to a fit: as the fields of `GradedResponse` of the same names."""
+    """Systems added to a fit; the fields are those of `GradedResponse` with the same names."""
 
     score: Array
     standard_error: Array
@@ -101,16 +110,32 @@ def fit(
     with_errors: bool = True,
     max_iterations: int = 2000,
 ) -> GradedResponse:
-    """Sensitivities, difficulties and performances from judgments against the baseline.
+    """Estimate sensitivities, difficulties and performances from judgments against the baseline.
 
-    items: (n,) the system judged; annotators: (n,) the judge; segments: (n,); outcomes: (n,) of +1, 0, -1.
-    nodes: T >= 1, of the quadrature. adaptive: whether each system has nodes of its own; False for the paper's
-    common nodes, which lie too far apart once a system has more than some ten judgments.
-    errors: False leaves the standard errors of a and b NaN, and saves their time.
+    Time and memory of one step are linear in n * node_count; the standard errors of a and b take the cube and square of
+    n_annotators + 2 n_segments.
 
-    Time and memory of one step are linear in n * nodes; the standard errors of a and b take the cube and square of
-    n_annotators + 2 n_segments. Raises `Inestimable` ("no_judgments", "one_outcome") and `NotConverged`
-    ("not_converged", "no_single_answer"); ValueError for arrays that are not as above.
+    Args:
+        items: (n,) the system judged.
+        annotators: (n,) the judge.
+        segments: (n,).
+        outcomes: (n,) of +1, 0, -1.
+        n_items: The number of systems; this and the next two default to 1 + the largest number.
+        n_annotators: The number of judges.
+        n_segments: The number of segments.
+        prior: The prior; default: that of section 6.1.
+        node_count: T >= 1, the number of nodes of the quadrature.
+        adaptive: Whether each system has nodes of its own; False for the paper's common nodes, which are too far apart
+            once
+        a system has more than some ten judgments.
+        with_errors: False leaves the standard errors of a and b NaN, and saves their time.
+        max_iterations: The largest number of steps.
+
+    Raises:
+        Inestimable: "no_judgments", "one_outcome".
+        NotConverged: "not_converged", "no_single_answer".
+        ValueError: The arrays are not as above.
+
     """
     columns = validate_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
@@ -145,12 +170,11 @@ def place_new_systems(
     *,
     n_items: int | None = None,
 ) -> Placement:
-    """The performance of systems that came later, with the judges and segments as they were fitted (section 1: a new
-    system is compared with the baseline alone).
+    """Estimate the performance of new systems, with the judges and segments as fitted.
 
-    items are numbered from 0 among the new systems; annotators and segments as in the fit, outcomes as in `fit`. A
-    judge or segment without a fit counts as the prior's median, and a note says so. Raises `Inestimable`
-    ("no_judgments") and ValueError.
+    (Section 1: a new system is compared with the baseline alone.) `items` are numbered from 0 among the new systems;
+    annotators and segments as in the fit, outcomes as in `fit`. A judge or segment without a fit counts as the prior's
+    median, and a note says so. Raises `Inestimable` ("no_judgments") and ValueError.
     """
     judge_count, segment_count = len(fitted.sensitivity), len(fitted.difficulty)
     columns = validate_baseline_judgments(
@@ -182,11 +206,16 @@ def place_new_systems(
 
 
 def item_information(theta: npt.ArrayLike, difficulty: npt.ArrayLike, sensitivity: npt.ArrayLike = 1.0) -> Array:
-    """How much one judgment tells about a performance near theta: I_j(theta) of section 6.5, the Fisher information.
+    """Fisher information of one judgment about a performance near theta: I_j(theta) of section 6.5.
 
-    theta and sensitivity: arrays that broadcast with difficulty[..., 0]; difficulty: (..., 2), b_1 <= b_2. At theta 0,
-    b = (-0.5, 0.5) and a = 1 it is 0.2926. With P*' = a P* (1 - P*) the sum's middle term is a^2 (P*_1 - P*_2)
-    (1 - P*_1 - P*_2)^2, so that b_1 = b_2 is no 0 / 0.
+    At theta 0, b = (-0.5, 0.5) and a = 1 it is 0.2926. With P*' = a P* (1 - P*) the sum's middle term is a^2 (P*_1 -
+    P*_2) (1 - P*_1 - P*_2)^2, so that b_1 = b_2 is no 0 / 0.
+
+    Args:
+        theta: An array that broadcasts with difficulty[..., 0].
+        difficulty: (..., 2), b_1 <= b_2.
+        sensitivity: An array that broadcasts with difficulty[..., 0].
+
     """
     a, b = np.asarray(sensitivity, dtype=np.float64), np.asarray(difficulty, dtype=np.float64)
     distance = np.asarray(theta, dtype=np.float64)[..., None] - b
@@ -210,7 +239,7 @@ class _Maximum:
 def _maximise_posterior(
     terms: LogisticTerms, prior: Prior, node_count: int, max_iterations: int, *, adaptive: bool
 ) -> _Maximum:
-    """L-BFGS on (log a, centre of b, log width of b), which need no constraints."""
+    """Run L-BFGS on (log a, centre of b, log width of b), which need no constraints."""
     from scipy.optimize import minimize  # it takes long to import, and few campaigns have systems
 
     judge_count, segment_count = terms.n_judges, terms.n_segments
@@ -245,7 +274,7 @@ def _maximise_posterior(
 
 
 def _unpack_parameters(point: Array, judge_count: int) -> tuple[Array, Array]:
-    """log_a (n_judges,) and b (2 n_segments,) from (log a, centre of b, log width of b)."""
+    """Return log_a (n_judges,) and b (2 n_segments,) from (log a, centre of b, log width of b)."""
     centre, log_width = point[judge_count:].reshape(2, -1)
     half_width = np.exp(log_width) / 2.0
     return point[:judge_count], np.concatenate([centre - half_width, centre + half_width])
@@ -254,7 +283,7 @@ def _unpack_parameters(point: Array, judge_count: int) -> tuple[Array, Array]:
 def _parameter_errors(
     terms: LogisticTerms, prior: Prior, maximum: _Maximum, *, with_errors: bool
 ) -> tuple[Array, Array, tuple[Note, ...]]:
-    """Standard errors of log a and b, from the inverse of the information, or NaN and why."""
+    """Return standard errors of log a and b, from the inverse of the information, or NaN and notes on why."""
     size = len(maximum.log_a) + len(maximum.b)
     unknown_a, unknown_b = np.full(len(maximum.log_a), np.nan), np.full(len(maximum.b), np.nan)
     if not with_errors:

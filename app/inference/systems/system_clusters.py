@@ -1,12 +1,12 @@
-"""Systems side by side: scores that do not depend on the company, ranks with ranges, and clusters.
+"""Comparison of systems: scores that do not depend on the other systems of a HIT, ranks with ranges, and clusters.
 
-A HIT is a block: what all its values share, such as how difficult its segment is and how strict its annotator, says
-nothing about systems. So scores are least-squares estimates from differences within HITs (the intrablock analysis of
-Yates 1936), whatever systems met; where HITs show one system each, they are means.
+A HIT is a block: the common part of its values, such as the difficulty of its segment and the strictness of its
+annotator, says nothing about systems. So scores are least-squares estimates from differences within HITs (the
+intrablock analysis of Yates 1936), for any combination of systems; where HITs show one system each, they are means.
 
-Ranks are bootstrapped over HITs, and systems whose rank ranges overlap stand in one cluster (Koehn 2012; the practice
-of the shared tasks in machine translation, Bojar et al. 2013). Yates, F. Incomplete randomized blocks. Annals of
-Eugenics 7; Koehn, P. Simulating human judgment in machine translation evaluation campaigns. IWSLT.
+Ranks are bootstrapped over HITs, and systems whose rank ranges overlap form one cluster (Koehn 2012; the practice of
+the shared tasks in machine translation, Bojar et al. 2013). Yates, F. Incomplete randomized blocks. Annals of Eugenics
+7; Koehn, P. Simulating human judgment in machine translation evaluation campaigns. IWSLT.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,16 @@ EIGENVALUE_ROUNDING = 1e-9  # of eigenvalues that are nothing but that
 
 @dataclass(frozen=True)
 class SystemClusters:
-    """(N,) each. score: on the scale of the values; low, high: its central interval; rank, 1 for the highest;
-    rank_low, rank_high: the range of ranks; cluster: 1 for the first. Of systems that nobody judged NaN, and 0.
+    """Scores, ranks and clusters of N systems, (N,) each; NaN and 0 for unjudged systems.
+
+    Attributes:
+        score: On the scale of the values.
+        low: The lower end of its central interval, as high.
+        rank: 1 for the highest.
+        rank_low: The first of the range of ranks, as rank_high.
+        cluster: 1 for the first cluster.
+        notes: What could not be estimated and why.
+
     """
 
     score: Array
@@ -51,11 +59,21 @@ def fit(
     draws: int = BOOTSTRAP_DRAWS,
     rng: np.random.Generator,
 ) -> SystemClusters:
-    """hit, system, value: (J,), the HIT of each judgment, from 0 without gaps, its system, 0 to n_systems - 1, and a
-    real value, the higher the better.
+    """Estimate scores, ranks and clusters of systems.
 
-    Raises `Inestimable`: `too_few_systems` for fewer than two with judgments, `systems_unconnected` where some were
-    never compared with the others, however indirectly.
+    Args:
+        hit: (J,), the HIT of each judgment, from 0 without gaps.
+        system: (J,), its system, 0 to n_systems - 1.
+        value: (J,), a real value, higher is better.
+        n_systems: The number of systems.
+        level: The level of the intervals.
+        draws: The number of bootstrap draws.
+        rng: The source of the draws.
+
+    Raises:
+        Inestimable: `too_few_systems` for fewer than two with judgments, `systems_unconnected` where some were never
+        compared with the others, however indirectly.
+
     """
     judged_systems = np.flatnonzero(np.bincount(system, minlength=n_systems))
     if len(judged_systems) < 2:
@@ -79,20 +97,21 @@ def fit(
 
 
 def rank_scores(score: Array) -> Integers:
-    """(D, n) 1 for the highest in each row."""
+    """Return ranks, (D, n), 1 for the highest in each row."""
     places: Integers = (-score).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable") + 1
     return places
 
 
 def rank_ranges(drawn_ranks: Integers, tails: Sequence[float]) -> Integers:
-    """(2, n) ranks between which so many of the draws, (D, n), lie."""
+    """Return the ranks, (2, n), at these tails of the draws, (D, n)."""
     range_ends: Integers = np.quantile(drawn_ranks, tails, axis=0, method="closest_observation").astype(np.intp)
     return range_ends
 
 
 def cluster_ranks(rank: Integers, rank_low: Integers, rank_high: Integers) -> Integers:
-    """(N,) 1 for the cluster of the highest: a new one begins at each rank above which no range of a higher one reaches
-    and from which on no range reaches above it.
+    """Return the cluster of each system, (N,), 1 for the cluster of the highest.
+
+    A new cluster begins at each rank that no range of a higher rank reaches, and from which no range reaches above it.
     """
     order = rank.argsort()
     furthest = np.maximum.accumulate(rank_high[order])
@@ -104,7 +123,7 @@ def cluster_ranks(rank: Integers, rank_low: Integers, rank_high: Integers) -> In
 
 
 def normal_equations(hit: Integers, system: Integers, value: Array, n_systems: int) -> tuple["csr_array", "csr_array"]:
-    """Of each of H HITs its share in the normal equations: (H, n * n) and (H, n).
+    """Return the contribution of each of H HITs to the normal equations: (H, n * n) and (H, n).
 
     Raises `Inestimable` (`systems_unconnected`).
     """
@@ -128,7 +147,7 @@ def normal_equations(hit: Integers, system: Integers, value: Array, n_systems: i
 
 
 def system_pairs(hit: Integers, system: Integers, hit_sizes: Integers) -> tuple[Integers, Integers, Integers]:
-    """All ordered pairs of systems of each HIT, each also with itself, and the HITs that they are of."""
+    """Return all ordered pairs of systems of each HIT, each also with itself, and their HITs."""
     order = hit.argsort(kind="stable")
     hit, system = hit[order], system[order]
     begin = np.cumsum(hit_sizes) - hit_sizes
@@ -140,7 +159,7 @@ def system_pairs(hit: Integers, system: Integers, hit_sizes: Integers) -> tuple[
 
 
 def solve_effects(matrices_flat: Array, sums: Array) -> Array:
-    """(D, n) the effects that solve (D, n * n) equations, with mean 0."""
+    """Return the effects (D, n) that solve (D, n * n) equations, with mean 0."""
     n = sums.shape[1]
     matrices = matrices_flat.reshape(-1, n, n)
     effects: Array = (np.linalg.pinv(matrices, rcond=EIGENVALUE_ROUNDING, hermitian=True) @ sums[:, :, None])[:, :, 0]
@@ -148,7 +167,7 @@ def solve_effects(matrices_flat: Array, sums: Array) -> Array:
 
 
 def bootstrap_effects(normal: "csr_array", sums: "csr_array", draws: int, rng: np.random.Generator) -> Array:
-    """(draws, n) the effects in HITs drawn again, with replacement."""
+    """Return the effects (draws, n) in HITs drawn with replacement."""
     count, n = sums.shape
     block = max(1, CELLS_PER_BLOCK // max(count, n * n))
     effects = []
@@ -159,7 +178,7 @@ def bootstrap_effects(normal: "csr_array", sums: "csr_array", draws: int, rng: n
 
 
 def unjudged_system_notes(unjudged_systems: Integers) -> tuple[Note, ...]:
-    """What there is to say of systems without judgments."""
+    """Return notes on systems without judgments."""
     if not len(unjudged_systems):
         return ()
     return (Note("not_judged", "Nobody has judged {0} yet.", Mention("system", unjudged_systems.tolist())),)
