@@ -21,11 +21,11 @@ SEEN_IN = {
     "templates/admin/*dashboard*": ["tests/browser/test_dashboard.py", "tests/dashboard/test_routes.py"],
     "templates/admin/*": [
         *("tests/browser/test_admin.py", "tests/browser/test_dashboard.py"),
-        *("tests/campaigns/test_routes.py", "tests/auth/test_account.py"),
+        *("tests/campaigns/test_routes.py", "tests/auth/test_account.py", "tests/test_pictures.py"),
     ],
     "templates/*.html": [
         *("tests/browser/test_scoring.py", "tests/browser/test_plain.py", "tests/browser/test_visits.py"),
-        "tests/serving/test_address.py",
+        *("tests/serving/test_address.py", "tests/test_pictures.py"),
     ],
     "static/analysis*": ["tests/browser/test_analysis.py"],
     "static/hit*": [
@@ -34,6 +34,7 @@ SEEN_IN = {
     ],
     "static/*": ["tests/browser/test_scoring.py", "tests/browser/test_dashboard.py"],
     "migrations/*": ["tests/database/test_migrations.py"],
+    "docs/pictures/*": ["tests/test_pictures.py"],
     "*.md": ["tests/test_documentation.py", "tests/test_project_pages.py"],
     "*": ["tests/test_packaging.py"],
 }

@@ -40,6 +40,8 @@ def test_every_name_in_the_developers_guide_is_in_the_code():
     names = {name for name in re.findall(r"`(\w+)`", DEVELOPERS) if not is_pattern(name)}
     assert len(names) > 30
     assert {name for name in names if not re.search(rf"\b{name}\b", code)} == set()
+    constants = {name for name in names if re.fullmatch(r"[A-Z_]+", name)}
+    assert {name for name in constants if not re.search(rf"^{name}\b", code, re.MULTILINE)} == set()
 
 
 def test_every_benchmark_that_is_named_exists():

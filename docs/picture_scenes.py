@@ -1,23 +1,14 @@
-"""The pictures of the designs, for `pictures.py`: a campaign of each on its running server, answered in part."""
+"""Campaigns for the pictures of HITs: a campaign file for each, and the actions of an annotator before the picture."""
 
 import csv
-import io
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, Locator, Page
-from sqlalchemy.ext.asyncio import AsyncEngine
+from playwright.async_api import Locator, Page
 
-from app.campaigns import items, lifecycle
-from app.campaigns.columns import ColumnMapping
-from app.campaigns.settings import CampaignSettings
-from app.cli.run_command import run_with_engine
-
-MOMENT = datetime(2026, 1, 5, tzinfo=UTC)
-BELOW = 20  # pixels under the last line
+SYSTEMS = Path(__file__).resolve().parents[1] / "examples" / "data" / "systems.csv"
 VERBS = ("run", "bring", "make", "accuse", "ponder")
 SENSES = (
     "bank: a financial institution that takes deposits and lends money",
@@ -64,7 +55,8 @@ async def choose_right(page: Page) -> None:
 
 async def put_in_order(page: Page) -> None:
     for verb in ("make", "go", "abide"):
-        await page.get_by_text(verb, exact=True).click()
+        await row(page, verb).locator(".badge").click()
+    await row(page, "go").hover()  # shows its buttons
     await row(page, "go").get_by_text("above").click()
 
 
@@ -78,23 +70,53 @@ async def give_numbers(page: Page) -> None:
         await row(page, text).locator("input").fill(value)
 
 
+async def rate_two(page: Page) -> None:
+    """Leave the last row untouched, so that the picture shows such a slider, too."""
+    for place, score in enumerate(("84", "37")):
+        await page.locator(".scripted .row input").nth(place).fill(score)
+
+
 @dataclass(frozen=True)
 class Scene:
-    """A campaign, with as many items as its HIT shows, and what somebody does with that."""
+    """A campaign whose HIT shows all of its items, and what an annotator does with it."""
 
     design: str
     name: str
     question: str
     texts: Sequence[str]
     act: Callable[[Page], Awaitable[None]]
+    design_settings: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
-    more: dict[str, Any] = field(default_factory=dict)
-    beside: dict[str, str] = field(default_factory=dict)  # columns, the same for all items
+    columns: dict[str, str] = field(default_factory=dict)  # further columns, with the same text for all items
     picture: str = ""
 
     @property
     def file(self) -> str:
+        """Name of the picture."""
         return self.picture or f"design-{self.design}"
+
+    def campaign_file(self) -> dict[str, Any]:
+        """Return the campaign file, which is JSON and so YAML, too."""
+        rows = [{"id": str(number), "text": text, **self.columns} for number, text in enumerate(self.texts, start=1)]
+        return {
+            "name": self.name,
+            "question": self.question,
+            "design": self.design,
+            "design_settings": self.design_settings,
+            "items_per_hit": len(self.texts),
+            **self.settings,
+            "items": {"shown": "text", "rows": rows},
+        }
+
+
+@dataclass(frozen=True)
+class SystemsScene(Scene):
+    """A campaign of the systems in examples/data/systems.csv."""
+
+    def campaign_file(self) -> dict[str, Any]:
+        """Return the campaign file with the systems' outputs."""
+        with SYSTEMS.open(encoding="utf-8", newline="") as file:
+            return super().campaign_file() | {"items_per_hit": 3, "items": {"rows": list(csv.DictReader(file))}}
 
 
 SCENES = (
@@ -102,7 +124,7 @@ SCENES = (
         *("rating", "Restaurant descriptions", "How natural is this sentence?"),
         ["There is a place in the city centre, Blue Spice, that is not family-friendly."],
         rate,
-        more={"low_label": "not at all", "high_label": "perfectly"},
+        settings={"low_label": "not at all", "high_label": "perfectly"},
     ),
     Scene("ordinal", "Verbs in everyday speech", "I hear this verb every day.", VERBS, choose_points),
     Scene(
@@ -157,14 +179,14 @@ SCENES = (
             "Dog sleep sofa.",
         ],
         rate,
-        more={
+        settings={
             "low_label": "nothing",
             "high_label": "everything",
             "differences": "reference",
             "source_column": "de",
             "reference_column": "en",
         },
-        beside={"de": "Der Hund schläft auf dem Sofa.", "en": "The dog is sleeping on the sofa."},
+        columns={"de": "Der Hund schläft auf dem Sofa.", "en": "The dog is sleeping on the sofa."},
         picture="items",
     ),
     Scene(
@@ -175,7 +197,7 @@ SCENES = (
             "A cat is sleeping on the sofa.",
         ],
         rate_some,
-        more={
+        settings={
             "criteria_shown": "grid",
             "criteria": [
                 {
@@ -194,52 +216,11 @@ SCENES = (
         },
         picture="criteria",
     ),
+    SystemsScene(
+        *("slider", "German to English", "How good is this translation?"),
+        (),
+        rate_two,
+        settings={"low_label": "useless", "high_label": "perfect", "judgments_per_item": 30},
+        picture="systems",
+    ),
 )
-
-
-def make_campaigns() -> dict[str, str]:
-    """The keys of their links, by the files of the pictures."""
-
-    async def work(engine: AsyncEngine) -> dict[str, str]:
-        async with engine.begin() as connection:
-            return {scene.file: await launched(connection, scene) for scene in SCENES}
-
-    return run_with_engine(work)
-
-
-async def launched(connection: Any, scene: Scene) -> str:
-    settings = CampaignSettings(
-        name=scene.name,
-        question=scene.question,
-        design=scene.design,
-        design_settings=scene.settings,
-        items_per_hit=len(scene.texts),
-        **scene.more,
-    )
-    campaign = await lifecycle.create_draft_campaign(connection, settings, now=MOMENT)
-    table = io.StringIO()
-    rows = [(number, text, *scene.beside.values()) for number, text in enumerate(scene.texts, start=1)]
-    csv.writer(table).writerows([("id", "text", *scene.beside), *rows])
-    file = io.BytesIO(table.getvalue().encode())
-    await items.import_items(
-        connection, campaign.slug, file, "items.csv", mapping=ColumnMapping(shown="text"), max_mb=1
-    )
-    return str((await lifecycle.apply_transition(connection, campaign.slug, "launch", now=MOMENT)).link_key)
-
-
-async def take(browser: Browser, base: str, keys: dict[str, str], pictures: Path) -> None:
-    """A picture of each, from the top of the page to the end of what is on it."""
-    for scene in SCENES:
-        context = await browser.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
-        page = await context.new_page()
-        await page.goto(f"{base}/link/{keys[scene.file]}")
-        await page.get_by_role("button", name="Start").click()
-        await page.locator("[data-send]").wait_for()
-        await scene.act(page)
-        await page.mouse.move(0, 0)
-        end = await page.locator("details.keys summary").bounding_box()
-        assert end is not None
-        clip = {"x": 0, "y": 0, "width": 1280, "height": end["y"] + end["height"] + BELOW}
-        path = pictures / f"{scene.file}.png"
-        await page.screenshot(path=path, clip=clip, animations="disabled")  # type: ignore[arg-type]  # a plain dict
-        await context.close()
