@@ -106,7 +106,7 @@ async def test_a_receiver_whose_mail_fails_keeps_no_other_from_being_told_once(e
     rows = await values(engine, "SELECT receiver, tries, sent_at IS NOT NULL FROM alert_messages ORDER BY receiver")
     assert rows == [("bea@example.org", 1, True), ("cat@example.org", 3, False)]
     told = await value(engine, "SELECT problem FROM alert_messages WHERE receiver = 'cat@example.org'")
-    assert told == "The mail was not taken (SMTPRecipientsRefused)."
+    assert told == "The mail server did not accept the mail (SMTPRecipientsRefused)."
 
 
 BAD = ["=?utf-8?q?=0d=0a?=@b.c", "'ada.:lovelace'@lab.org", "a(b@lab.org", "ädä@lab.org", "@", ""]
@@ -126,7 +126,7 @@ async def test_stored_addresses_that_are_none_are_noted_and_everybody_else_hears
     assert sorted(message_from_string(mail)["To"] for mail in got.messages) == ["bea@b.org", "eve@example.org"]
     problems = "SELECT receiver, problem FROM alert_messages WHERE sent_at IS NULL ORDER BY receiver"
     assert await values(engine, problems) == [
-        (address, "This is no address that mails can go to. Replace it in the settings.") for address in sorted(BAD)
+        (address, "This is not a valid e-mail address. Replace it in the settings.") for address in sorted(BAD)
     ]
 
 
@@ -162,7 +162,7 @@ async def test_a_failure_that_nobody_expected_is_noted_and_the_other_messages_go
         await outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1")).send_due(now=soon())
         assert len(got.messages) == 1
     told = await value(engine, "SELECT problem FROM alert_messages WHERE way = 'email'")
-    assert told == "It failed (AttributeError)."
+    assert told == "Sending failed (AttributeError)."
 
 
 async def test_an_address_that_was_taken_out_of_the_settings_gets_no_mail(engine):
@@ -205,7 +205,7 @@ async def test_a_mail_server_that_is_away_is_tried_again(engine):
     await held(engine, campaign)
     outbox = outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1"))
     await outbox.send_due(now=soon())
-    assert (await value(engine, "SELECT problem FROM alert_messages")).startswith("The mail was not taken")
+    assert (await value(engine, "SELECT problem FROM alert_messages")).startswith("The mail server did not accept")
 
 
 async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(engine):

@@ -37,11 +37,12 @@ async def answered(
 
 
 async def decide(engine: AsyncEngine, campaign: Row[Any], what: str, number: int, *, reason: str = "too fast") -> Any:
-    """One of the functions of `who_counts`, by name, and the posteriors that follow from it."""
+    """Apply a decision to an annotator (`hold`, `release`, ...) or an answer (`exclude_answer`, ...), and revise."""
+    function = getattr(decisions, what if what.endswith("_answer") else f"{what}_annotator")
     async with engine.begin() as connection:
-        found = await getattr(decisions, what)(connection, campaign, number, reason=reason, by=ADA, now=NOW)
+        result = await function(connection, campaign, number, reason=reason, actor=ADA, now=NOW)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    return found
+    return result
 
 
 async def verified(engine: AsyncEngine, campaign: Row[Any]) -> replay.Verification:

@@ -8,7 +8,7 @@ NOTHING = np.zeros(0, np.bool_)
 
 
 def conduct(share, others=None, *, n=5, yields="points", classes=0, ties=True, seconds=None, **known):
-    """Of answers with n items each; the others said the same unless it is said."""
+    """Behaviour with n items per answer; the others agree unless `others` is given."""
     share = np.asarray(share, np.float64)
     hits = np.repeat(np.arange(len(share)), n)[: len(share)]
     return AnnotatorBehaviour(
@@ -26,9 +26,7 @@ def conduct(share, others=None, *, n=5, yields="points", classes=0, ties=True, s
 
 
 def crowd(rng, count=30, judgments=150, *, noise=0.15):
-    """Careful people, of whom some are quick and some use little of the scale: the first half of them goes with the
-    others less. Their items are worth anything.
-    """
+    """Careful people: some are quick, and some use little of the scale. They agree with the others more or less."""
     return [careful(rng, judgments, noise=noise * rng.uniform(0.5, 1.5)) for _ in range(count)]
 
 
@@ -37,5 +35,5 @@ def careful(rng, judgments=150, *, noise=0.15):
     said = 0.5 + width * (worth - 0.5) + rng.normal(0, 0.08) + noise * rng.standard_normal(judgments)
     pace = 25 * np.exp(rng.normal(0, 0.35) + rng.normal(0, 0.5, judgments // 5))
     others = worth + 0.08 * rng.standard_normal(judgments)
-    checks = {"gold": rng.random(judgments // 25) > 0.1, "attention": rng.random(judgments // 50) > 0.02}
+    checks = {"gold_met": rng.random(judgments // 25) > 0.1, "attention_met": rng.random(judgments // 50) > 0.02}
     return conduct(np.clip(said, 0, 1), others, seconds=pace, **checks)

@@ -35,9 +35,9 @@ async def compare(engine, campaign) -> Any:
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
 async def test_who_answers_otherwise_goes_against_the_others_and_is_less_reliable(engine, law):
-    *careful, careless = (await compare(engine, await judged(engine, careless=[5], update_law=law))).by.values()
-    assert careless.goes.value < -0.8
-    assert all(one.goes.low > 0.5 for one in careful)
+    *careful, careless = (await compare(engine, await judged(engine, careless=[5], update_law=law))).by_annotator.values()
+    assert careless.peer_correlation.value < -0.8
+    assert all(one.peer_correlation.low > 0.5 for one in careful)
     assert all(one.reliability > careless.reliability for one in careful)
     assert careful[1].bias > careful[2].bias
 
@@ -51,7 +51,7 @@ async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_
     place = [column.name for column in found.columns].index("correlation")
     in_analysis = {row[1]: row[place] for row in found.rows}
     on_page = {
-        f"A{number}": one.goes.value for number, one in enumerate((await compare(engine, campaign)).by.values(), 1)
+        f"A{number}": one.peer_correlation.value for number, one in enumerate((await compare(engine, campaign)).by_annotator.values(), 1)
     }
     assert on_page == pytest.approx(in_analysis)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
@@ -62,15 +62,15 @@ async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_
 async def test_answers_that_do_not_count_are_compared_with_nobody(engine):
     campaign = await judged(engine, careless=[5])
     before = await compare(engine, campaign)
-    out = max(before.by)
+    out = max(before.by_annotator)
     await decide(engine, campaign, "exclude", out)
     after = await compare(engine, campaign)
-    assert {*before.by} - {*after.by} == {out}
+    assert {*before.by_annotator} - {*after.by_annotator} == {out}
 
 
 async def test_of_places_in_an_order_there_is_no_bias(engine):
     campaign = await judged(engine, design="ranking")
-    found = (await compare(engine, campaign)).by.values()
+    found = (await compare(engine, campaign)).by_annotator.values()
     assert len(found) == 6
     assert all(one.reliability is None and one.bias is None for one in found)
 

@@ -26,7 +26,7 @@ def design(request):
 
 def expected_of(design, values):
     """What somebody expects who would give these values."""
-    if design.yields == "order":
+    if design.value_kind == "order":
         return [ExpectedAnswer(place=int(value)) for value in values]
     if design.classes:
         return [ExpectedAnswer(labels=(design.classes[int(value)],)) for value in values]
@@ -34,18 +34,18 @@ def expected_of(design, values):
 
 
 def test_every_answer_of_every_design_is_as_somebody_expects_who_would_give_it(design):
-    for shares in np.random.default_rng(3).uniform(0.0, 1.0, (50, design.usual_items)).tolist():
-        values = design.given(shares)
+    for shares in np.random.default_rng(3).uniform(0.0, 1.0, (50, design.default_items)).tolist():
+        values = design.simulate_answer(shares)
         assert meets_expectations(design, expected_of(design, values), values)
 
 
 def test_in_every_design_some_answer_is_not_as_expected(design):
-    low, high = (design.given([share] * (design.usual_items - 1) + [1.0 - share]) for share in (0.0, 1.0))
+    low, high = (design.simulate_answer([share] * (design.default_items - 1) + [1.0 - share]) for share in (0.0, 1.0))
     assert not meets_expectations(design, expected_of(design, low), high)
 
 
 def test_what_cannot_be_judged_is_not_as_expected_in_any_design(design):
-    values = design.given(np.linspace(0.0, 1.0, design.usual_items).tolist())
+    values = design.simulate_answer(np.linspace(0.0, 1.0, design.default_items).tolist())
     told = feedback(design, expected_of(design, values), [math.nan] * len(values))
     assert told
     assert all(one.unjudged and not one.met for one in told)
@@ -140,13 +140,13 @@ def test_cells_of_a_table_say_what_is_expected(design, cell, tolerance, expected
 @pytest.mark.parametrize(
     ("design", "cell", "tolerance", "code", "words"),
     [
-        (Slider(), "high", "", "expected_unreadable", "“high” cannot be expected: it is no number."),
+        (Slider(), "high", "", "expected_unreadable", "“high” cannot be an expected answer: it is not a number."),
         (Slider(), "70", "a lot", "expected_unreadable", "a tolerance is a number"),
         (Slider(), "#0", "", "expected_unreadable", "a place is a whole number from 1 to 10"),
-        (Slider(), "101", "", "expected_impossible", "101 is no possible score; it is between 0 and 100."),
+        (Slider(), "101", "", "expected_impossible", "101 is no possible score, which is between 0 and 100."),
         (Categories(), "perhaps", "", "expected_impossible", "“perhaps” is none of the labels yes, no, unclear."),
         (Categories(), "#1", "", "expected_impossible", "have no order, so no place"),
-        (Categories(), "yes", "1", "expected_impossible", "have no order, so no tolerance"),
+        (Categories(), "yes", "1", "expected_impossible", "have no order, so they take no tolerance"),
         (Magnitude(), "150", "0.5", "expected_impossible", "a factor of 1 or more"),
         (Magnitude(), "0", "", "expected_impossible", "0 is no possible value"),
     ],

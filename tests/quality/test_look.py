@@ -202,9 +202,9 @@ async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engi
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("gold", "no line such as"),
+        ("gold", "not a line such as"),
         ("silver: hold", "there is no rule “silver”"),
-        ("gold: shout", "“shout” is nothing that a rule does"),
+        ("gold: shout", "“shout” is not an action"),
         ("gold.careful_percent: many", "gold.careful_percent"),
         ("gold.patience: 3", "gold.patience"),
         ("gold.careful_percent: 100", "less than or equal to 99"),
@@ -251,7 +251,7 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
         def looks(self, conduct, others, alarm):
             alarms[name].append(alarm)
 
-        return type(name, (rule,), {"look": looks})()
+        return type(name, (rule,), {"evaluate": looks})()
 
     chosen = {
         "gold": RuleChoice(watching("gold", FailedGoldRule), "warn"),

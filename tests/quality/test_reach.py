@@ -28,7 +28,7 @@ async def page_of(researcher, campaign, part):
 
 
 GOLD_CANNOT = (
-    "With 6 HITs a person, everybody meets about 1 gold item; this rule needs 5 failed ones: it cannot find anybody."
+    "With 6 HITs per person, each person meets about 1 gold item; this rule needs 5 failed ones, so it cannot find anyone."
 )
 
 
@@ -36,14 +36,14 @@ async def test_a_launch_warns_of_a_rule_that_cannot_find_anybody(engine, researc
     campaign = await with_gold(engine)
     html = await page_of(researcher, campaign, "launch/confirm")
     assert f"Fails gold items: {GOLD_CANNOT}" in html
-    assert "Answers too fast: With 6 HITs a person this rule cannot find anybody: it needs 12 HITs." in html
+    assert "Answers too fast: With 6 HITs per person this rule cannot find anyone: it needs 12 HITs." in html
 
 
 async def test_checks_and_the_form_say_it_too(engine, researcher):
     campaign = await with_gold(engine)
     assert GOLD_CANNOT in await page_of(researcher, campaign, "checks")
     form = await page_of(researcher, campaign, "edit")
-    assert "A rule finds nobody before 5 failed gold items or 3 failed attention items of one person." in form
+    assert "A rule finds no one before 5 failed gold items or 3 failed attention items of one person." in form
     assert GOLD_CANNOT in form
 
 
@@ -58,27 +58,27 @@ async def test_with_more_work_a_person_each_rule_says_from_when_it_can_speak(eng
 
 async def test_items_that_nobody_sees_twice_limit_what_one_person_does(engine, researcher):
     campaign = await with_gold(engine, hits_per_annotator=None, repeat_items=False, items_per_hit=10)
-    assert "With 6 HITs a person" in await page_of(researcher, campaign, "checks")
+    assert "With 6 HITs per person" in await page_of(researcher, campaign, "checks")
 
 
 async def test_too_few_gold_items_are_too_few_however_many_hits_one_person_does(engine, researcher):
     campaign = await with_gold(engine, ITEMS + GOLD[: GOLD.index("g3")], hits_per_annotator=None, checks_percent=50)
     html = await page_of(researcher, campaign, "checks")
     assert (
-        "Of the gold items one person meets 3 at most; this rule needs 5 failed ones: it cannot find anybody." in html
+        "One person meets at most 3 gold items; this rule needs 5 failed ones, so it cannot find anyone." in html
     )
 
 
 async def test_rules_that_are_off_warn_of_nothing(engine, researcher):
     campaign = await with_gold(engine, quality_preset="off")
     assert "cannot find" not in await page_of(researcher, campaign, "launch/confirm")
-    assert "A rule finds nobody" not in await page_of(researcher, campaign, "edit")
+    assert "A rule finds no one" not in await page_of(researcher, campaign, "edit")
 
 
 async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet(engine, researcher):
     campaign = await running(engine)
     said = "Rules that compare annotators need 6 of them; {} answered so far."
-    assert "nobody has answered yet" in await page_of(researcher, campaign, "checks")
+    assert "no one has answered yet" in await page_of(researcher, campaign, "checks")
     for person in range(6):
         me = await annotator(engine, campaign, name=f"person {person}")
         await submit(engine, me, await hit_of(engine, me))

@@ -25,20 +25,20 @@ def others():
 
 def found(rule, one, others=()):
     measures = np.array([rule.measure(other) for other in others])
-    return rule.look(one, measures, ALARM)
+    return rule.evaluate(one, measures, ALARM)
 
 
 def first_found(rule, one, others):
     """After how many HITs of five somebody is found, None if never."""
     measures = np.array([rule.measure(other) for other in others])
     looks = range(1, len(one.share) // 5 + 1)
-    return next((hits for hits in looks if rule.look(until(one, hits), measures, ALARM)), None)
+    return next((hits for hits in looks if rule.evaluate(until(one, hits), measures, ALARM)), None)
 
 
 def until(one, hits):
     end = 5 * hits
     arrays = {name: getattr(one, name)[:end] for name in ("hit", "item", "share", "others", "company")}
-    checks = {"gold": one.gold[: hits // 5], "attention": one.attention[: hits // 10]}
+    checks = {"gold_met": one.gold_met[: hits // 5], "attention_met": one.attention_met[: hits // 10]}
     return replace(one, **arrays, **checks, seconds=one.seconds[:hits])
 
 
@@ -59,25 +59,25 @@ def test_nobody_is_found_before_there_is_anything_to_see(rule, others):
 @pytest.mark.parametrize("rule", QUALITY_RULES.values(), ids=QUALITY_RULES)
 def test_every_rule_says_what_it_tells_and_what_its_thresholds_are(rule):
     assert rule.title
-    assert rule.tells.endswith(".")
+    assert rule.explanation.endswith(".")
     assert all(field.title and field.description for field in rule.model_fields.values())
 
 
 def test_one_who_fails_all_gold_items_is_found_after_five_and_one_who_fails_one_in_five_never():
-    assert found(FailedGoldRule(), conduct([], gold=np.zeros(4, bool))) is None
-    assert found(FailedGoldRule(), conduct([], gold=np.zeros(5, bool))).said == "Failed 5 of 5 gold items."
-    assert found(FailedGoldRule(), conduct([], gold=np.arange(100) % 5 > 0)) is None
+    assert found(FailedGoldRule(), conduct([], gold_met=np.zeros(4, bool))) is None
+    assert found(FailedGoldRule(), conduct([], gold_met=np.zeros(5, bool))).sentence == "Failed 5 of 5 gold items."
+    assert found(FailedGoldRule(), conduct([], gold_met=np.arange(100) % 5 > 0)) is None
 
 
 def test_attention_items_are_easier_so_fewer_failures_tell_more():
-    assert found(FailedAttentionRule(), conduct([], attention=np.zeros(3, bool))).seen == {"failed": 3, "shown": 3}
-    assert found(FailedGoldRule(), conduct([], gold=np.zeros(3, bool))) is None
+    assert found(FailedAttentionRule(), conduct([], attention_met=np.zeros(3, bool))).measures == {"failed": 3, "shown": 3}
+    assert found(FailedGoldRule(), conduct([], gold_met=np.zeros(3, bool))) is None
 
 
 def test_one_who_needs_a_tenth_of_the_time_is_found_and_one_who_needs_half_is_not(others):
     quick, hasty = (conduct(np.zeros(100), seconds=np.full(20, 25.0 * part)) for part in (0.5, 0.1))
     assert found(TooFast(), quick, others) is None
-    assert "Answered 20 of 20 HITs in less than 33 %" in found(TooFast(), hasty, others).said
+    assert "Answered 20 of 20 HITs in less than 33 %" in found(TooFast(), hasty, others).sentence
 
 
 def test_without_others_nobody_is_too_fast():
@@ -120,9 +120,9 @@ def test_always_the_ends_or_the_middle_is_found_and_much_of_the_middle_is_not(ot
     ends = conduct(np.where(rng.random(100) < 0.5, 0.0, 1.0))
     middle = conduct(0.5 + 0.02 * rng.standard_normal(100))
     narrow = conduct(0.5 + 0.1 * rng.standard_normal(100))
-    assert "at the ends of the scale" in found(ScaleEndsRule(), ends, others).said
+    assert "at the ends of the scale" in found(ScaleEndsRule(), ends, others).sentence
     assert found(ScaleMiddleRule(), ends, others) is None
-    assert "in the middle" in found(ScaleMiddleRule(), middle, others).said
+    assert "in the middle" in found(ScaleMiddleRule(), middle, others).sentence
     assert found(ScaleMiddleRule(), narrow, others) is None
 
 
@@ -173,7 +173,7 @@ def test_a_pair_that_follows_from_two_others_is_a_contradiction_the_other_way_ro
 
 
 def of_pairs(rng, slip, pairs=400):
-    """AnnotatorComparisons of ten items by one annotator, of whom a share of `slip` is the other way round."""
+    """Comparisons of 60 items by one annotator, who reverses a share of `slip` of them."""
     item = np.array([rng.choice(60, 2, replace=False) for _ in range(pairs)])
     better = (item[:, 0] > item[:, 1]) ^ (rng.random(pairs) < slip)
     return conduct(np.where(better[:, None], [1.0, 0.0], [0.0, 1.0]).ravel(), n=2, yields="order", item=item.ravel())
@@ -187,6 +187,6 @@ def test_one_who_prefers_at_random_contradicts_themselves_and_one_who_slips_does
 
 
 def test_what_the_law_is_nearly_sure_of_is_found_when_it_knows_enough():
-    assert found(AtRandom(), conduct(np.zeros(40), at_random=0.995)) is not None
-    assert found(AtRandom(), conduct(np.zeros(39), at_random=0.995)) is None
-    assert found(AtRandom(), conduct(np.zeros(40), at_random=0.98)) is None
+    assert found(AtRandom(), conduct(np.zeros(40), random_answer_probability=0.995)) is not None
+    assert found(AtRandom(), conduct(np.zeros(39), random_answer_probability=0.995)) is None
+    assert found(AtRandom(), conduct(np.zeros(40), random_answer_probability=0.98)) is None

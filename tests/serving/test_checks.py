@@ -268,7 +268,7 @@ async def test_checks_that_the_way_of_asking_chosen_since_cannot_meet_are_refuse
     chosen = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}}
     async with engine.begin() as connection:
         await lifecycle.edit_settings(connection, campaign.slug, lambda before: before.model_copy(update=chosen))
-    with pytest.raises(Conflict, match="Nobody can meet the check “g1”: 80 is no possible") as refused:
+    with pytest.raises(Conflict, match="No answer can meet the check “g1”: 80 is no possible") as refused:
         await lead(engine, campaign)
     assert refused.value.code == "expected_impossible"
 
