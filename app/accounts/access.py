@@ -1,4 +1,4 @@
-"""What somebody who asks may do and see: as a researcher, by a token, or by a read-only link."""
+"""Access of a request: what a researcher, an API token or a read-only link may do and see."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -20,17 +20,22 @@ from app.database.sharing_tables import campaign_members
 from app.database.tables import campaigns
 from app.errors import Forbidden
 
-# A rehearsal is reached by whoever reaches its campaign.
+# A rehearsal is shared with the people of its campaign.
 SHARING_CAMPAIGN_ID = func.coalesce(campaigns.c.rehearsal_of, campaigns.c.id)
 
 
 @dataclass(frozen=True)
 class Access:
-    """Of one request.
+    """Access of one request.
 
-    user_id: a row's, 0 for whoever came by a read-only link. role: for the whole server. member: their role in the
-    campaign that the request names. scopes: of a token; None for who is logged in. only: the one campaign of a token,
-    by its row's id. reaches: whether that is the one which the request names, if it names one.
+    Attributes:
+        user_id: The researcher's id; 0 for a read-only link.
+        role: Role for the whole server.
+        member: Role in the campaign that the request names; None without one.
+        scopes: Scopes of the token; None for a researcher who is logged in.
+        only_campaign_id: The only campaign of the token; None for all campaigns.
+        token_reaches_campaign: Whether the token is valid for the campaign that the request names, if it names one.
+
     """
 
     user_id: int
@@ -41,38 +46,38 @@ class Access:
     token_reaches_campaign: bool = True
 
     def can(self, need: str) -> bool:
-        """Whether their roles allow it, and the token's scopes."""
+        """Return whether the roles and the token's scopes allow the need."""
         return self.role_allows(need) and (self.scopes is None or SCOPE_BY_NEED.get(need) in self.scopes)
 
     def role_allows(self, need: str) -> bool:
-        """Whether their roles allow it."""
+        """Return whether the roles allow the need."""
         return need in granted_needs(self.role, self.member) and not (
             self.only_campaign_id is not None and need in SERVER_NEEDS
         )
 
     @property
     def can_see_campaign(self) -> bool:
-        """Whether the campaign that the request names is there for them."""
+        """Whether the campaign that the request names is visible."""
         return self.token_reaches_campaign and self.role_allows(SEE_CAMPAIGN)
 
     @property
     def effective_role(self) -> str:
-        """What they are called in the campaign that the request names, or on the server."""
+        """Role in the campaign that the request names, or on the server."""
         server_role = self.role if self.role in NEEDS_BY_CAMPAIGN_ROLE else None
         return stronger_role(self.member, server_role or self.member) if self.member else self.role
 
     def with_member_role(self, member: str | None) -> Self:
-        """The same in a campaign in which they have this role."""
+        """Return the same access with this role in the campaign."""
         return replace(self, member=member)
 
 
 def require_need(access: Access, need: str) -> None:
-    """Raises `Forbidden`: `role_forbids`, `token_of_one_campaign`, `scope_forbids`."""
+    """Raise `Forbidden` (`role_forbids`, `token_of_one_campaign`, `scope_forbids`) unless access allows it."""
     if access.can(need):
         return
     if access.only_campaign_id is not None and need in SERVER_NEEDS & granted_needs(access.role, access.member):
         raise Forbidden(
-            "This token is for one campaign, and this is about the whole server. Nothing was changed.",
+            "Your token is for one campaign only, and this needs one for the whole server. Nothing was changed.",
             code="token_of_one_campaign",
         )
     if access.scopes is not None and access.role_allows(need):
@@ -81,7 +86,9 @@ def require_need(access: Access, need: str) -> None:
 
 
 def visible_campaigns_condition(access: Access | None, need: str = SEE_CAMPAIGN) -> ColumnElement[bool]:
-    """SQL: the rows of `campaigns` of which somebody may do what has this need; None for who may do everything."""
+    """Return an SQL condition for the rows of `campaigns` where the access allows the need; all rows if `access` is
+    None.
+    """
     if access is None:
         return true()
     member_columns = campaign_members.c

@@ -1,4 +1,4 @@
-"""API: a token for a name and password."""
+"""API: create an API token with a name and password."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ from app.http.dependencies import Database, Now, client_network, document_refusa
 router = APIRouter(prefix="/api/v1", tags=["Tokens"])
 
 
-# A length also makes Pydantic look whether a text is one that UTF-8 can say.
+# A maximum length also makes Pydantic refuse text that UTF-8 cannot encode.
 CredentialText = Annotated[str, StringConstraints(max_length=200)]
 
 
@@ -25,10 +25,12 @@ class Credentials(BaseModel):
     scopes: list[Literal[tuple(NEEDS_BY_SCOPE)]] = Field(  # type: ignore[valid-type]
         default=list(NEEDS_BY_SCOPE),
         max_length=len(NEEDS_BY_SCOPE),
-        description="What it may be used for, as far as your role allows it: `read`, `collect` (get HITs and answer "
+        description="What the token may do, as far as your role allows it: `read`, `collect` (get HITs and answer "
         "them), `manage` (change and create).",
     )
-    campaign: CredentialText | None = Field(default=None, description="The one campaign that it is for, by its slug.")
+    campaign: CredentialText | None = Field(
+        default=None, description="Slug of the only campaign that the token is for."
+    )
 
 
 class Token(BaseModel):
@@ -48,7 +50,7 @@ class Token(BaseModel):
     ),
 )
 async def create_token(request: Request, database: Database, now: Now, credentials: Credentials) -> Token:
-    """Make an API token. Tokens last until they are revoked on the account page."""
+    """Create an API token. Tokens last until you revoke them on your account page."""
     address = client_network(request)
     user = await login.authenticate(database, credentials.name, credentials.password, address, now=now)
     CURRENT_ACTOR.set(Actor(user.name, "api", user.id))

@@ -1,9 +1,9 @@
-"""Who may come in: a dependency for researchers' pages and one for programs.
+"""Guards of all routes: dependencies that admit researchers (pages) and programs (API).
 
-Put `dependencies=[Depends(researcher)]` on a router of pages, `[Depends(program)]` on one of the API; a route that
-needs to know who it is takes `Researcher`. The serving path looks at the `Token` on the connection that it has.
-What an address needs of a role stands in `roles`.
-Whoever names a campaign is looked at there, in `require_access`: further on, a campaign is found by its slug alone.
+Put `dependencies=[Depends(require_researcher)]` on a router of pages and `[Depends(require_program)]` on one of the
+API. A route that needs the session takes `Researcher`. The serving path checks the `BearerToken` on the connection that
+it already has. `roles` lists what each route needs. `require_access` checks access to the campaign that a URL names;
+code behind it finds the campaign by its slug alone.
 """
 
 from collections.abc import AsyncIterator
@@ -36,10 +36,10 @@ bearer = HTTPBearer(auto_error=False, description="A token from `POST /api/v1/to
 
 
 async def require_researcher(request: Request, database: Database, now: Now) -> AsyncIterator[LoginSession]:
-    """The researcher whose browser this is; a stranger is sent to log in and comes back afterwards.
+    """Yield the session of the researcher who uses this browser; send a stranger to log in first and back afterwards.
 
-    Everything that changes something must also carry the session's CSRF token, as the field `csrf` of its form or the
-    header `X-CSRF-Token`. Templates read the session from `request.state.session`.
+    A request that changes something must also carry the session's CSRF token, as the form field `csrf` or the header
+    `X-CSRF-Token`. Templates read the session from `request.state.session`.
     """
     try:
         request.state.session = await admit_researcher(request, database, now)
@@ -51,7 +51,9 @@ async def require_researcher(request: Request, database: Database, now: Now) -> 
 
 
 async def require_researcher_without_csrf(request: Request, database: Database, now: Now) -> None:
-    """The same for pages of which no method changes more than a tick, so that none asks for the CSRF token."""
+    """Admit the researcher as `require_researcher` does, for pages whose forms change nothing that matters, without a
+    CSRF token.
+    """
     request.state.session = await admit_researcher(request, database, now)
 
 
@@ -59,7 +61,7 @@ async def admit_researcher(request: Request, database: Database, now: Now) -> Lo
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
         session = await find_request_session(connection, request, now)
-        # A page that asks by itself is not somebody at work.
+        # A request that a script sends by itself does not show that someone works.
         if session is not None and session.user_id and not is_script_request(request):
             await postpone_idle_end(
                 connection, session, now=now, idle_minutes_allowed=request.app.state.settings.idle_minutes
@@ -72,7 +74,7 @@ async def admit_researcher(request: Request, database: Database, now: Now) -> Lo
 
 
 async def find_request_session(connection: AsyncConnection, request: Request, now: datetime) -> LoginSession | None:
-    """Who asks by their login; where that does not let them see the campaign, by a read-only link to it."""
+    """Return the session by the login, or by a read-only link if the login cannot see the campaign."""
     slug = slug_in_address(request)
     session = await find_session(connection, session_cookie_value(request), now=now, slug=slug)
     if slug is None or (session is not None and session.access.can_see_campaign):
@@ -84,12 +86,12 @@ async def find_request_session(connection: AsyncConnection, request: Request, no
 
 
 def link_cookie_name(request: Request) -> str:
-    """Its path is a campaign's, so that no other page gets it."""
+    """Return the name of the cookie for read-only links. Its path is a campaign's, so that no other page gets it."""
     return f"{request.app.state.cookie_name}_link"
 
 
 async def is_still_admitted(request: Request, database: Database, now: Now) -> bool:
-    """Whether whoever watches a page may go on; while the database is away nobody is thrown out."""
+    """Return whether a researcher who watches a page may go on. While the database is unreachable, everyone may."""
     with suppress(*DATABASE_ERRORS):
         async with database.connect() as connection:
             session = await find_request_session(connection, request, now)
@@ -103,14 +105,18 @@ async def is_still_admitted(request: Request, database: Database, now: Now) -> b
 
 
 def slug_in_address(request: Request) -> str | None:
-    """The campaign that an address names."""
+    """Return the campaign's slug in the URL, None without one."""
     slug: str | None = request.path_params.get("slug")
     return slug
 
 
 def require_access(request: Request, access: Access) -> None:
-    """The one place that says who reaches what. Raises `NotFound` (`campaign_not_found`) for a campaign that is not
-    there for them, as if there were none, and `Forbidden` for what neither their role allows nor their token.
+    """Check the access of the request; all requests pass here.
+
+    Raises:
+        NotFound: `campaign_not_found`, if the campaign is not visible, as if it did not exist.
+        Forbidden: The role or the token does not allow it.
+
     """
     request.state.access = access
     slug = slug_in_address(request)
@@ -120,24 +126,26 @@ def require_access(request: Request, access: Access) -> None:
 
 
 def require_access_to_hit(request: Request, access: Access, *, is_found: bool) -> None:
-    """The same where an address names a HIT: what is not there for them is not found further on, whatever it holds."""
+    """Check the access where the URL names a HIT. If the HIT or its campaign is not visible, the route itself refuses
+    it as not found.
+    """
     if is_found and access.can_see_campaign:
         require_need(access, need_of_route(request))
 
 
 def need_of_route(request: Request) -> str:
-    """What an address needs; of one that says nothing, what nobody has."""
+    """Return the need of the route. An unlisted route has an empty need, which no role grants."""
     return NEED_BY_ROUTE.get(f"{request.method} {request.scope['route'].path}", "")
 
 
 async def current_access(request: Request) -> Access:
-    """What the researcher or the program may do here, after a guard has let them in."""
+    """Return the access of the researcher or program that a guard has admitted."""
     access: Access = request.state.access
     return access
 
 
 async def require_csrf(request: Request) -> None:
-    """Raises `Forbidden` (`csrf_failed`) unless the session's token comes with it."""
+    """Raise `Forbidden` (`csrf_failed`) unless the request carries the session's CSRF token."""
     if not is_same_secret(unmask_token(await submitted_csrf_token(request)), request.state.session.csrf):
         raise Forbidden(
             "This form is out of date, so nothing was changed. Go back, reload the page and try again.",
@@ -146,7 +154,7 @@ async def require_csrf(request: Request) -> None:
 
 
 def find_known_browser(request: Request, name: str) -> str | None:
-    """What names this browser if someone has logged in there under this name before."""
+    """Return this browser's mark if someone has logged in here under this name before."""
     known_browsers: KnownBrowsers = request.app.state.known_browsers
     return known_browsers.read_mark(
         request.cookies.get(known_browser_cookie_name(request), ""), normalize_typed_name(name)
@@ -158,7 +166,7 @@ def known_browser_cookie_name(request: Request) -> str:
 
 
 def session_cookie_value(request: Request) -> str:
-    """The secret in the session cookie, empty if there is none."""
+    """Return the secret in the session cookie, empty without one."""
     return request.cookies.get(request.app.state.cookie_name, "")
 
 
@@ -171,7 +179,7 @@ def login_required_error(request: Request) -> Exception:
 
 
 async def submitted_csrf_token(request: Request) -> str:
-    """The header, else the form's field. A large upload sends the header or puts the field first."""
+    """Return the token from the header, else from the form. A large upload sends the header or puts the field first."""
     if header := request.headers.get("x-csrf-token"):
         return header
     field = (await request.form()).get("csrf", "")
@@ -179,25 +187,26 @@ async def submitted_csrf_token(request: Request) -> str:
 
 
 def safe_next_path(target: str) -> str:
-    """Where to go after logging in: one of our own researcher pages, whatever a link says."""
+    """Return the page to show after the login: one of the researcher pages, whatever a link says."""
     path = target.partition("?")[0]
     return target if path == RESEARCHER_HOME or path.startswith(RESEARCHER_HOME + "/") else RESEARCHER_HOME
 
 
 def refuse_cross_site_request(request: Request) -> None:
-    """Nobody logs a visitor in from another site's page. Browsers tell where a request comes from; programs do not.
+    """Raise `Forbidden` (`cross_site`) for a login from another site's page. Browsers say where a request comes from;
+    programs do not.
 
-    Older browsers tell the origin alone. The login page asks them to.
+    Older browsers send only the origin. The login page asks them to.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     own_hosts = {request.headers.get("host"), urlsplit(request_base_url(request)).netloc}
     is_other_origin = origin is not None and urlsplit(origin).netloc not in own_hosts
     if site not in (None, "same-origin", "none") or (is_other_origin and site != "same-origin"):
-        raise Forbidden("Log in on Easel's own page.", code="cross_site")
+        raise Forbidden("Log in on Easel's own login page.", code="cross_site")
 
 
 async def read_bearer_token(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
-    """The token that a program shows. Raises `Unauthenticated` (`token_missing`)."""
+    """Return the token that a program sent. Raises `Unauthenticated` (`token_missing`)."""
     if credentials is None:
         raise Unauthenticated("Send an API token: Authorization: Bearer TOKEN.", code="token_missing")
     return credentials.credentials
@@ -205,17 +214,17 @@ async def read_bearer_token(credentials: Annotated[HTTPAuthorizationCredentials 
 
 Researcher = Annotated[LoginSession, Depends(require_researcher)]
 BearerToken = Annotated[str, Depends(read_bearer_token)]
-CurrentAccess = Annotated[Access, Depends(current_access)]  # behind one of the guards
+CurrentAccess = Annotated[Access, Depends(current_access)]  # for routes behind one of the guards
 
 
 async def require_program(request: Request, database: Database, now: Now, token: BearerToken) -> None:
-    """A program that shows a researcher's token. Raises `Unauthenticated`."""
+    """Admit a program with a researcher's token. Raises `Unauthenticated`."""
     async with borrow_autocommit_driver(database) as connection:
         await admit_program(connection, request, token, now=now)
 
 
 async def admit_program(connection: Driver, request: Request, token: str, *, now: datetime) -> None:
-    """The same on a connection that there is already."""
+    """Admit a program as `require_program` does, on an open connection."""
     token_use = await admit_token(connection, token, client_network(request), slug=slug_in_address(request), now=now)
     CURRENT_ACTOR.set(Actor(token_use.user_name, "api", token_use.user_id))
     require_access(request, token_use.access)

@@ -1,4 +1,4 @@
-"""Researchers who come by a provider of logins (OpenID Connect): whose account is whose."""
+"""Accounts of researchers who log in by a provider (OpenID Connect)."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -19,13 +19,17 @@ from app.text.email_address import is_email_address
 async def user_for_identity(
     connection: AsyncConnection, claims: IdentityClaims, *, domains: Collection[str], role: str, now: datetime
 ) -> Row[Any]:
-    """The researcher whom a provider tells of. At first that is whose login name is their address of mail, if the
-    provider has verified it and an owner made this account, which nobody has set a password for: who follows an
-    invitation chooses a name and a password, and nobody has verified that the name is theirs. Where the address is of
-    one of these domains, it is a new researcher with this role.
+    """Return the researcher of a provider's identity.
 
-    Raises `Forbidden` (`not_invited`), also for an account that somebody else of this provider has, and `Invalid`
-    (`user_name_invalid`).
+    At the first login this is the account whose login name is the identity's e-mail address. The provider must have
+    verified the address, an owner must have made the account, and it must have no password: a person who accepts an
+    invitation chooses name and password, and no one has verified that the name is theirs. If the address is of one of
+    `domains`, a new researcher is created with `role`.
+
+    Raises:
+        Forbidden: `not_invited`, also if another identity of this provider has the account.
+        Invalid: `user_name_invalid`.
+
     """
     if (user := await find_identity_user(connection, claims)) is not None:
         return user
@@ -40,14 +44,14 @@ async def user_for_identity(
 
 
 async def find_identity_user(connection: AsyncConnection, claims: IdentityClaims) -> Row[Any] | None:
-    """The researcher who came as this person before, or connected them to their account."""
+    """Return the researcher whose account is connected with this identity."""
     is_this_identity = identities.c.issuer == claims.issuer, identities.c.subject == claims.subject
     statement = select(users).join(identities, identities.c.user_id == users.c.id).where(*is_this_identity)
     return (await connection.execute(statement)).one_or_none()
 
 
 async def connect_identity(connection: AsyncConnection, claims: IdentityClaims, user_id: int, *, now: datetime) -> None:
-    """Let a researcher log in as this person, too; sent again it changes nothing.
+    """Let a researcher log in with this identity too. Repeating it changes nothing.
 
     Raises `Conflict` (`identity_taken`).
     """
@@ -62,7 +66,9 @@ async def connect_identity(connection: AsyncConnection, claims: IdentityClaims, 
 
 
 async def store_identity(connection: AsyncConnection, claims: IdentityClaims, user_id: int, *, now: datetime) -> bool:
-    """Whether it is theirs now: of each provider an account has one person, and each person one account."""
+    """Connect the identity with the account and return whether that was possible: for each provider an account has one
+    identity, and an identity one account.
+    """
     row = {"issuer": claims.issuer, "subject": claims.subject, "user_id": user_id, "connected_at": now}
     stored = upsert(identities).values(row).on_conflict_do_nothing().returning(identities.c.user_id)
     if (await connection.execute(stored)).one_or_none() is None:
@@ -80,8 +86,8 @@ async def is_identity_connected(connection: AsyncConnection, user_id: int, issue
 
 
 async def disconnect_identity(connection: AsyncConnection, user_id: int, issuer: str) -> None:
-    """They log in by name and password from now on. Raises `Conflict` (`no_password`) for who has none: they could not
-    come in again, or would be connected again when they next came.
+    """Disconnect the identity; the researcher logs in by password from now on. Raises `Conflict` (`no_password`) if
+    they have none: they could not log in, or the next login would connect it again.
     """
     if (await load_user(connection, user_id)).password_hash is None:
         raise Conflict("Set a password first. Nothing was changed.", code="no_password")
@@ -92,7 +98,7 @@ async def disconnect_identity(connection: AsyncConnection, user_id: int, issuer:
 
 def not_invited_error() -> Forbidden:
     return Forbidden(
-        "Nobody has let you in here yet. If you have an account, log in by name and password and connect this login on "
-        "your account page. Otherwise ask whoever runs this server for an invitation.",
+        "No account here is connected to this login. If you have an account, log in by name and password and connect "
+        "this login on your account page. Otherwise ask the owner of this server for an invitation.",
         code="not_invited",
     )

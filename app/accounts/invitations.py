@@ -1,4 +1,4 @@
-"""Invitations: a link by which somebody comes in once, as a researcher of the server or as a member of a campaign."""
+"""Invitations: a link that works once and admits a researcher to the server, or a member to a campaign."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from app.errors import Gone, Invalid, NotFound
 
 INVITATION_DAYS = 7
 MAX_NOTE_CHARACTERS = 80
-NEWCOMER_ROLE = "guest"  # of the server, whoever comes by an invitation to a campaign
+NEWCOMER_ROLE = "guest"  # role for the server of people invited to a campaign
 
 
 async def create_invitation(
@@ -31,10 +31,22 @@ async def create_invitation(
     inviter_id: int | None,
     now: datetime,
 ) -> str:
-    """The secret of a link, shown this once. campaign: None for the whole server. words: for whom it is. by: who
-    invites, a row's id; None on the command line. Those that nobody followed in time are swept out on the way.
+    """Create an invitation and delete expired ones.
 
-    Raises `Invalid` (`role_unknown`, `note_invalid`).
+    Args:
+        connection: The connection, in a transaction.
+        campaign: The campaign's row; None for the whole server.
+        role: The role to give.
+        words: Note that says whom the invitation is for.
+        inviter_id: Id of the researcher who invites; None on the command line.
+        now: The present time.
+
+    Returns:
+        The secret of the link. Only its digest is stored.
+
+    Raises:
+        Invalid: `role_unknown`, `note_invalid`.
+
     """
     valid_role = validate_server_role(role) if campaign is None else members.validate_member_role(role)
     words = validate_note(words)
@@ -53,12 +65,12 @@ async def create_invitation(
 
 
 def invitation_path(token: str) -> str:
-    """The address of an invitation, without the server's."""
+    """Return the path of an invitation's link."""
     return f"/invitation?token={token}"
 
 
 def validate_note(words: str) -> str:
-    """A note for researchers. Raises `Invalid` (`note_invalid`)."""
+    """Return the note without surrounding blanks. Raises `Invalid` (`note_invalid`)."""
     words = words.strip()
     if len(words) > MAX_NOTE_CHARACTERS or not words.isprintable():
         raise Invalid(f"A note is one line of at most {MAX_NOTE_CHARACTERS} characters.", code="note_invalid")
@@ -68,7 +80,7 @@ def validate_note(words: str) -> str:
 async def list_open_invitations(
     connection: AsyncConnection, campaign_id: int | None, *, now: datetime
 ) -> Sequence[Row[Any]]:
-    """Those that are open, oldest first, each with `inviter`, a login name."""
+    """Return open invitations, oldest first, each with `inviter`, a login name."""
     conditions = invitations.c.campaign_id.is_not_distinct_from(campaign_id), invitations.c.expires_at > now
     joined = invitations.outerjoin(users, users.c.id == invitations.c.invited_by)
     statement = select(invitations, users.c.name.label("inviter")).select_from(joined).where(*conditions)
@@ -76,7 +88,7 @@ async def list_open_invitations(
 
 
 async def delete_invitation(connection: AsyncConnection, campaign: Row[Any] | None, number: int) -> None:
-    """Raises `NotFound` (`invitation_not_found`) for one that was used, or is to another campaign."""
+    """Withdraw an invitation. Raises `NotFound` (`invitation_not_found`) if it was used or is for another campaign."""
     is_of_campaign = invitations.c.campaign_id.is_not_distinct_from(campaign.id if campaign else None)
     statement = (
         delete(invitations)
@@ -90,10 +102,10 @@ async def delete_invitation(connection: AsyncConnection, campaign: Row[Any] | No
 
 
 async def find_open_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
-    """An invitation with its campaign's `slug` and `name`, if it is to one, and the `inviter`.
+    """Return an invitation with its campaign's `slug` and `name`, if it has one, and the `inviter`.
 
-    Raises `Gone` (`invitation_used`) when it was used, is too old, withdrawn, or never was, and when who made it may
-    not invite any more.
+    Raises `Gone` (`invitation_used`) if the invitation was used, is too old, was withdrawn or never existed, or if its
+    inviter may not invite any more.
     """
     member_columns = campaign_members.c
     statement = (
@@ -120,7 +132,8 @@ def invitation_used_error() -> Gone:
 
 
 async def redeem_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
-    """The invitation as `open_invitation` gives it, used up; of two that come at once the database lets one through.
+    """Use up an invitation and return it as `find_open_invitation` does. Of two concurrent requests, the database
+    admits one.
 
     Raises `Gone` (`invitation_used`).
     """
@@ -132,7 +145,7 @@ async def redeem_invitation(connection: AsyncConnection, token: str, *, now: dat
 
 
 async def accept_invitation(connection: AsyncConnection, token: str, user: Row[Any], *, now: datetime) -> Row[Any]:
-    """The invitation, whose role a researcher has from now on, unless they have one that gives more."""
+    """Give a researcher the invitation's role, unless they have a stronger one. Return the invitation."""
     invitation = await redeem_invitation(connection, token, now=now)
     CURRENT_ACTOR.set(Actor(user.name, "page", user.id))
     if invitation.campaign_id is None:
@@ -147,9 +160,9 @@ async def accept_invitation(connection: AsyncConnection, token: str, user: Row[A
 async def accept_invitation_as_new_user(
     connection: AsyncConnection, token: str, name: str, password_hash: str, *, now: datetime
 ) -> tuple[Row[Any], Row[Any]]:
-    """The invitation, and a new researcher with its role.
+    """Create a researcher with the invitation's role. Return the invitation and the researcher.
 
-    Raises what `add_user` raises; the caller's transaction must not be committed then, and the invitation stays.
+    Raises as `insert_user` does; the caller must then roll back, and the invitation stays valid.
     """
     invitation = await redeem_invitation(connection, token, now=now)
     role = invitation.role if invitation.campaign_id is None else NEWCOMER_ROLE

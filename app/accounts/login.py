@@ -1,4 +1,4 @@
-"""Coming in and going out: by name and password, or by a link that works once; a session lasts some hours."""
+"""Logging in and out, by name and password or by a one-time link. A session lasts some hours."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,16 +25,23 @@ from app.errors import Gone, Unauthenticated
 
 ONE_TIME_LOGIN_HOURS = 24
 STRANGER_ACTOR = Actor("somebody", "page")
-PASSWORD_CHANGE_BY_LINK_MINUTES = 60  # so long whoever came by a link may set a password without the one they forgot
-SESSION_USE_NOTED_MINUTES = 1  # a session is noted as used at most this often, so that reading costs no write
+PASSWORD_CHANGE_BY_LINK_MINUTES = 60  # after a login by link, a new password does not need the forgotten one
+SESSION_USE_NOTED_MINUTES = 1  # uses are stored at most this often, so that reading costs no write
 
 
 @dataclass(frozen=True)
 class LoginSession:
-    """A researcher who is logged in, and what their forms must carry.
+    """A researcher who is logged in, with the CSRF token of their forms.
 
-    `must_confirm`: whether to let someone in, or set a password, takes the current password. It does not for who has
-    none, and for who has just come by a login link, perhaps because they forgot it.
+    Attributes:
+        access: Access of the request.
+        name: Login name.
+        has_password: Whether the account has a password.
+        must_confirm: Whether inviting people or setting a password needs the current password. It does not if there is
+            none, or shortly after a login by link, since the researcher may have forgotten it.
+        csrf: CSRF token of the session.
+        digest: Digest of the session's secret.
+
     """
 
     access: Access
@@ -50,41 +57,53 @@ class LoginSession:
 
     @property
     def role(self) -> str:
-        """For the whole server."""
+        """Role for the whole server."""
         return self.access.role
 
     def can(self, need: str) -> bool:
-        """Whether their role here allows it: one of the needs in `roles`. Pages leave out what it does not."""
+        """Return whether the role allows one of the needs in `roles`. Pages leave out what it does not allow."""
         return self.access.can(need)
 
     @property
     def masked_csrf(self) -> str:
-        """The CSRF token as a page carries it, another one each time."""
+        """The CSRF token as a page carries it, different each time."""
         return mask_token(self.csrf)
 
 
 async def authenticate(
     database: AsyncEngine, name: str, password: str, address: str, browser: str | None = None, *, now: datetime
 ) -> Row[Any]:
-    """The user with this name and password; `browser` as `throttle` wants it.
+    """Return the user with this name and password.
 
-    Takes the engine, not a connection: a failed attempt must be committed though the request is refused, and no
-    transaction stays open while the password is hashed. Raises `TooManyAttempts`, `Unauthenticated` (`wrong_password`).
+    It takes the engine, not a connection: a failed attempt must be committed although the request is refused, and no
+    transaction may stay open while the password is hashed.
+
+    Args:
+        database: The engine.
+        name: The login name as typed.
+        password: The password.
+        address: The client's network address.
+        browser: Mark of a known browser, see `throttle.record_login_attempt`.
+        now: The present time.
+
+    Raises:
+        TooManyAttempts: Too many attempts failed.
+        Unauthenticated: `wrong_password`.
+
     """
-    name = normalize_typed_name(name)[
-        : MAX_LOGIN_NAME_CHARACTERS + 1
-    ]  # as much of a longer one as shows that nobody has it
+    # One character more than the longest name, so that a longer one matches none.
+    name = normalize_typed_name(name)[: MAX_LOGIN_NAME_CHARACTERS + 1]
     async with database.begin() as connection:
         await throttle.record_login_attempt(connection, name, address, browser, now=now)
         user = await find_user(connection, name)
     if not await passwords.is_password_correct(user.password_hash if user else None, password) or user is None:
-        # Whatever else was typed as a name may have been a password.
+        # An unknown name is not logged: it may be a password typed into the wrong field.
         logged_name = user.name if user else "a name that nobody has"
         async with database.begin() as connection:
             await log_change(
                 connection, "login.failed", about=logged_name, after={"address": address}, actor=STRANGER_ACTOR
             )
-        raise Unauthenticated("This name and password do not go together.", code="wrong_password")
+        raise Unauthenticated("This name and password do not match.", code="wrong_password")
     async with database.begin() as connection:
         await throttle.delete_login_failures(connection, name, address, browser)
     return user
@@ -100,7 +119,7 @@ async def start_session(
     by_link: bool = False,
     method: str = "password",
 ) -> str:
-    """A new session's secret, for the cookie. Sessions that have ended are swept out on the way."""
+    """Start a session and return its secret, for the cookie. Ended sessions are deleted."""
     await connection.execute(delete(logins).where(or_(logins.c.expires_at <= now, logins.c.idle_at <= now)))
     session = new_secret()
     await connection.execute(
@@ -121,7 +140,7 @@ async def start_session(
 async def postpone_idle_end(
     connection: AsyncConnection, session: LoginSession, *, now: datetime, idle_minutes_allowed: int
 ) -> None:
-    """Put off the time when the session ends because nobody used it."""
+    """Postpone the time when the session ends if it is not used."""
     idle_at = now + timedelta(minutes=idle_minutes_allowed)
     stale = logins.c.idle_at < idle_at - timedelta(minutes=SESSION_USE_NOTED_MINUTES)
     statement = update(logins).where(logins.c.token_hash == session.digest, stale).values(idle_at=idle_at)
@@ -136,7 +155,7 @@ async def end_session(connection: AsyncConnection, session: str) -> None:
 async def find_session(
     connection: AsyncConnection, session: str, *, now: datetime, slug: str | None = None
 ) -> LoginSession | None:
-    """Who has this session, None when it is unknown or over. slug: of the campaign that they ask for, if they do."""
+    """Return the session with this secret, None if it is unknown or has ended. `slug` is the campaign's in the URL."""
     member_columns = campaign_members.c
     statement = (
         select(users, logins.c.by_link_at, member_columns.role.label("member"))
@@ -163,10 +182,10 @@ async def find_session(
 
 
 async def create_one_time_login(connection: AsyncConnection, *, now: datetime, user_id: int | None = None) -> str:
-    """A secret that logs in once within a day, by `/login?token=...`; for the oldest researcher unless one is named.
+    """Return a secret that logs in once within a day, by `/login?token=...`; for the oldest researcher unless one is
+    given.
 
-    On a fresh installation this makes the researcher `admin`, without a password. Logins that nobody used in time are
-    swept out on the way.
+    On a fresh installation this creates the researcher `admin`, without a password. Expired links are deleted.
     """
     await connection.execute(delete(one_time_logins).where(one_time_logins.c.expires_at <= now))
     if user_id is None:
@@ -181,14 +200,14 @@ async def create_one_time_login(connection: AsyncConnection, *, now: datetime, u
 
 
 def one_time_login_path(token: str) -> str:
-    """The address that takes a one-time login, without the server's."""
+    """Return the path that accepts a one-time login."""
     return f"/login?token={token}"
 
 
 async def redeem_one_time_login(connection: AsyncConnection, token: str, *, now: datetime) -> int:
-    """The id of the user whose login this is; of two that come at once the database lets one in.
+    """Use up a one-time login and return the id of its user. Of two concurrent requests, the database admits one.
 
-    Raises `Gone` (`login_link_used`) when it was used, is too old, or never was.
+    Raises `Gone` (`login_link_used`) if the link was used, is too old, or never existed.
     """
     statement = (
         delete(one_time_logins)

@@ -1,4 +1,4 @@
-"""Members of a campaign: researchers with a role of their own there, beside those who have one for the whole server."""
+"""Members of a campaign: researchers with a role of their own there, in addition to their role for the server."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,13 +21,13 @@ MEMBER_COLUMNS = campaign_members.c
 
 
 async def insert_campaign_owner(connection: AsyncConnection, campaign_id: int, owner: int, *, now: datetime) -> None:
-    """Whoever creates a campaign owns it."""
+    """Make the researcher who creates a campaign its owner."""
     values = {"campaign_id": campaign_id, "user_id": owner, "role": OWNER, "added_at": now}
     await connection.execute(insert(campaign_members).values(values))
 
 
 def member_role_sql(campaign_id: ColumnElement[int], access: Access | None) -> Label[str]:
-    """SQL: somebody's role in a campaign, as `member`; NULL where they have none of their own."""
+    """Return SQL for the researcher's role in a campaign, as `member`; NULL without a role of their own."""
     if access is None:
         return null().cast(Text).label("member")
     role_query = select(MEMBER_COLUMNS.role).where(
@@ -37,7 +37,7 @@ def member_role_sql(campaign_id: ColumnElement[int], access: Access | None) -> L
 
 
 async def list_members(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
-    """The members by their login names, each with `user_id`, `name`, `role`, `added_at`."""
+    """Return the members by login name, each with `user_id`, `name`, `role`, `added_at`."""
     statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
     return (
         await connection.execute(statement.where(MEMBER_COLUMNS.campaign_id == campaign_id).order_by(users.c.name))
@@ -45,7 +45,7 @@ async def list_members(connection: AsyncConnection, campaign_id: int) -> Sequenc
 
 
 def validate_member_role(role: str) -> str:
-    """Raises `Invalid` (`role_unknown`)."""
+    """Return the role. Raises `Invalid` (`role_unknown`)."""
     if role not in NEEDS_BY_CAMPAIGN_ROLE:
         raise Invalid(
             f"A role in a campaign is one of {', '.join(NEEDS_BY_CAMPAIGN_ROLE)}. Nothing was changed.",
@@ -76,8 +76,8 @@ async def add_member(connection: AsyncConnection, campaign: Row[Any], name: str,
 async def insert_member_if_new(
     connection: AsyncConnection, campaign: Row[Any], user: Row[Any], role: str, *, now: datetime, invited: bool = False
 ) -> bool:
-    """Make a researcher a member, or return False for a member. invited: whether they accepted an invitation, and were
-    not added by the researcher who acts.
+    """Make a researcher a member; return False if they are one already. `invited` says whether they accepted an
+    invitation or were added by the researcher who acts.
     """
     values = {"campaign_id": campaign.id, "user_id": user.id, "role": role, "added_at": now}
     statement = upsert(campaign_members).values(values).on_conflict_do_nothing().returning(MEMBER_COLUMNS.user_id)
@@ -93,7 +93,7 @@ async def insert_member_if_new(
 async def raise_member_role(
     connection: AsyncConnection, campaign_id: int, user: Row[Any], role: str, *, now: datetime
 ) -> None:
-    """Make a researcher who accepted an invitation a member with this role, or with theirs if that gives more."""
+    """Give a researcher who accepted an invitation this role, unless they have a stronger one."""
     campaign = await find_campaign_by_id(connection, campaign_id)
     if campaign is not None and not await insert_member_if_new(connection, campaign, user, role, now=now, invited=True):
         before = await lock_member(connection, campaign, user.id)
@@ -102,12 +102,12 @@ async def raise_member_role(
 
 
 async def find_campaign_by_id(connection: AsyncConnection, campaign_id: int | None) -> Row[Any] | None:
-    """A campaign by its row's id."""
+    """Return a campaign by its id."""
     return (await connection.execute(select(campaigns).where(campaigns.c.id == campaign_id))).one_or_none()
 
 
 async def set_member_role(connection: AsyncConnection, campaign: Row[Any], user_id: int, role: str) -> None:
-    """From their next request on, and that of their programs.
+    """Change a member's role, from their next request on and that of their programs.
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
     """
@@ -122,7 +122,7 @@ async def set_member_role(connection: AsyncConnection, campaign: Row[Any], user_
 
 
 async def remove_member(connection: AsyncConnection, campaign: Row[Any], user_id: int) -> None:
-    """End somebody's own role in a campaign. What their role for the server gives stays.
+    """Remove a member from a campaign. Their role for the server stays.
 
     Raises `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
     """
@@ -137,20 +137,20 @@ def member_key_conditions(campaign: Row[Any], user_id: int) -> tuple[ColumnEleme
 
 
 async def lock_member(connection: AsyncConnection, campaign: Row[Any], user_id: int) -> Row[Any]:
-    """Held until the transaction ends. Raises `NotFound` (`member_not_found`)."""
+    """Return a member, locked until the transaction ends. Raises `NotFound` (`member_not_found`)."""
     statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
     locking_statement = statement.where(*member_key_conditions(campaign, user_id)).with_for_update(
         of=campaign_members, key_share=True
     )
     row: Row[Any] | None = (await connection.execute(locking_statement)).one_or_none()
     if row is None:
-        raise NotFound("This researcher is no member of the campaign any more.", code="member_not_found")
+        raise NotFound("This researcher is not a member of the campaign any more.", code="member_not_found")
     return row
 
 
 async def require_another_campaign_owner(connection: AsyncConnection, campaign: Row[Any], user_id: int) -> None:
-    """Two owners who remove each other at once wait here for each other, and one stays. Raises `Conflict`
-    (`last_owner`) when without this member there would be none.
+    """Raise `Conflict` (`last_owner`) if the campaign has no other owner. The rows are locked, so that of two owners
+    who remove each other at once, one stays.
     """
     owners = select(MEMBER_COLUMNS.user_id).where(
         MEMBER_COLUMNS.campaign_id == campaign.id, MEMBER_COLUMNS.role == OWNER
@@ -158,7 +158,7 @@ async def require_another_campaign_owner(connection: AsyncConnection, campaign: 
     locking_statement = owners.order_by(MEMBER_COLUMNS.user_id).with_for_update(key_share=True)
     if (await connection.execute(locking_statement)).scalars().all() == [user_id]:
         raise Conflict(
-            "This is the last owner of the campaign, and somebody has to be one. Nothing was changed. Make another "
+            "This is the last owner of the campaign, and a campaign needs one. Nothing was changed. Make another "
             "member an owner first.",
             code="last_owner",
         )

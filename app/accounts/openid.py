@@ -1,7 +1,7 @@
-"""OpenID Connect, the protocol: what is asked of a provider, and what its word is worth. No SQL, no pages.
+"""OpenID Connect protocol: requests to a provider, and verification of its replies. No SQL, no pages.
 
-Authorization code flow with PKCE (OpenID Connect Core 1.0, section 3.1; RFC 7636). A login is bound to the browser that
-began it by a signed cookie, which keeps state, nonce and code verifier.
+Authorization code flow with PKCE (OpenID Connect Core 1.0, section 3.1; RFC 7636). A signed cookie with state, nonce
+and code verifier binds a login to the browser that began it.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from pydantic import BaseModel, ValidationError
 from app.errors import BadGateway, Unauthenticated
 from app.text.email_address import is_email_address
 
-# What a signature is made with that only the provider can make: never none, nor a secret that we share.
+# Asymmetric signatures only: never `none` or a shared secret, which others could produce.
 SIGNATURE_ALGORITHMS = [
     "RS256",
     "RS384",
@@ -43,17 +43,15 @@ SIGNATURE_ALGORITHMS = [
 ]
 OPENID_SCOPE = "openid email"
 PROVIDER_TIMEOUT_SECONDS = 10.0  # for each request, from its beginning to the last byte of the reply
-PROVIDER_REST_SECONDS = (
-    5.0  # for which a provider that could not be reached is not asked for its addresses and keys again
-)
-MAX_REPLY_BYTES = 256 * 1024  # bytes
-PROVIDER_CACHE_SECONDS = 3600.0  # for which a provider's addresses and keys are kept
-MAX_SUBJECT_CHARACTERS = 255  # characters; OpenID Connect Core 1.0, section 2
-CLOCK_LEEWAY_SECONDS = 60  # by which clocks may differ
+PROVIDER_REST_SECONDS = 5.0  # pause before an unreachable provider is asked for its addresses and keys again
+MAX_REPLY_BYTES = 256 * 1024
+PROVIDER_CACHE_SECONDS = 3600.0  # how long a provider's addresses and keys are kept
+MAX_SUBJECT_CHARACTERS = 255  # OpenID Connect Core 1.0, section 2
+CLOCK_LEEWAY_SECONDS = 60
 
 
 class ProviderAddresses(BaseModel):
-    """Of a provider, as its discovery document has them, and how it wants to be told the client's secret."""
+    """Addresses of a provider from its discovery document, and how it accepts the client's secret."""
 
     issuer: str
     authorization_endpoint: str
@@ -63,8 +61,15 @@ class ProviderAddresses(BaseModel):
 
 
 class LoginState(BaseModel):
-    """A login that somebody has begun, as their browser keeps it. user: the researcher who connects it to their
-    account, a row's id; None for who logs in. to: the page to go on to.
+    """A login that was begun, as the browser keeps it.
+
+    Attributes:
+        state: Random state parameter.
+        nonce: Random value that the ID token must repeat.
+        verifier: PKCE code verifier.
+        to: The page to go on to.
+        user: Id of the researcher who connects the identity to their account; None for a login.
+
     """
 
     state: str
@@ -85,9 +90,9 @@ class LoginState(BaseModel):
 
 
 class IdentityClaims(BaseModel):
-    """Who somebody is, as a provider says: `subject` is theirs for good, an address of mail may change hands.
+    """Identity of a person by a provider. `subject` is permanent, while an e-mail address may change hands.
 
-    email: a plain address in lower case, which the provider has verified; so it never matches a login name without @.
+    `email` is a plain address in lower case that the provider has verified; so it never matches a login name without @.
     """
 
     issuer: str
@@ -97,15 +102,22 @@ class IdentityClaims(BaseModel):
 
 @cache
 def trusted_authorities() -> ssl.SSLContext:
-    """Whose certificates are trusted: read once, for it takes tens of milliseconds."""
+    """Return the trusted certificates, read once since that takes tens of milliseconds."""
     return httpx.create_ssl_context()
 
 
 @dataclass
 class Provider:
-    """One provider, by its issuer's address; what it says of itself is asked when it is first needed, and every hour.
+    """A provider, identified by its issuer's address. Its addresses and keys are fetched when first needed, and every
+    hour.
 
-    transport: of the requests; None for the network.
+    Attributes:
+        issuer: The issuer's address.
+        client_id: This server's id at the provider.
+        client_secret: This server's secret at the provider.
+        transport: Transport of the requests; None for the network.
+        clock: Seconds of a monotonic clock.
+
     """
 
     issuer: str
@@ -117,7 +129,7 @@ class Provider:
     _resting_until: float = 0.0
 
     async def login_url(self, login_state: LoginState, redirect_uri: str) -> str:
-        """Where a browser is sent. Raises `BadGateway` (`provider_unreachable`)."""
+        """Return the URL to send a browser to. Raises `BadGateway` (`provider_unreachable`)."""
         challenge = hashlib.sha256(login_state.verifier.encode()).digest()
         query = {
             "response_type": "code",
@@ -133,8 +145,8 @@ class Provider:
         return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(query)}"
 
     async def exchange_code(self, code: str, login_state: LoginState, redirect_uri: str) -> IdentityClaims:
-        """Who came back with this code. Raises `BadGateway` (`provider_unreachable`) and `Unauthenticated`
-        (`provider_refused`).
+        """Return the identity of the person who came back with this code. Raises `BadGateway` (`provider_unreachable`)
+        and `Unauthenticated` (`provider_refused`).
         """
         addresses = await self.load_addresses()
         form = {
@@ -154,7 +166,7 @@ class Provider:
         return self.verify_claims(await self._decode_claims(str(reply.get("id_token", ""))), login_state)
 
     def verify_claims(self, claims: dict[str, Any], login_state: LoginState) -> IdentityClaims:
-        """What claims say, whose signature is good. Raises `Unauthenticated` (`provider_refused`)."""
+        """Return the identity in claims with a valid signature. Raises `Unauthenticated` (`provider_refused`)."""
         registry = jwt.JWTClaimsRegistry(
             leeway=CLOCK_LEEWAY_SECONDS,
             iss={"essential": True, "value": self.issuer},
@@ -174,12 +186,12 @@ class Provider:
         subject, mail, verified = claims["sub"], claims.get("email"), claims.get("email_verified") is True
         if not is_plain_claim(subject) or len(subject) > MAX_SUBJECT_CHARACTERS:
             raise provider_refused_error()
-        # Checked as it came: to lower a letter of another alphabet can make one of ours of it.
+        # Checked before lower-casing, which can turn letters of other alphabets into plain ones.
         email = mail.lower() if verified and isinstance(mail, str) and is_email_address(mail) else None
         return IdentityClaims(issuer=self.issuer, subject=subject, email=email)
 
     async def load_addresses(self) -> ProviderAddresses:
-        """Raises `BadGateway` (`provider_unreachable`)."""
+        """Return the provider's addresses. Raises `BadGateway` (`provider_unreachable`)."""
         document = await self._cached_document(
             "addresses", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
         )
@@ -187,12 +199,14 @@ class Provider:
             addresses = ProviderAddresses.model_validate(document)
         except ValidationError as problem:
             raise provider_unreachable_error() from problem
-        if addresses.issuer != self.issuer:  # section 4.3 of Discovery: it must be the one that was asked
+        if addresses.issuer != self.issuer:  # OpenID Connect Discovery 1.0, section 4.3
             raise provider_unreachable_error()
         return addresses
 
     async def _decode_claims(self, token: str) -> dict[str, Any]:
-        """Of a token whose signature one of the provider's keys made; asked for anew if none that is known did."""
+        """Return the claims of a token signed with one of the provider's keys; fetch the keys again if no known key
+        matches.
+        """
         address = (await self.load_addresses()).jwks_uri
         for refresh in (False, True):
             keys = await self._cached_document("keys", address, refresh=refresh)
@@ -214,7 +228,7 @@ class Provider:
         return document
 
     async def _request_json(self, method: str, address: str, **more: Any) -> dict[str, Any]:
-        """A JSON object that the provider sends. No redirect is followed."""
+        """Return a JSON object from the provider. No redirect is followed."""
         try:
             async with (
                 asyncio.timeout(PROVIDER_TIMEOUT_SECONDS),
@@ -245,26 +259,26 @@ class Provider:
 
 
 def is_plain_claim(claim: object) -> TypeGuard[str]:
-    """Whether it is text that can be stored and shown as it is."""
+    """Return whether the claim is text that can be stored and shown as it is."""
     return isinstance(claim, str) and claim != "" and claim.isprintable()
 
 
 def provider_unreachable_error() -> BadGateway:
     return BadGateway(
-        "The provider of logins cannot be reached, or does not answer as it should. Try again in a minute.",
+        "The provider of logins cannot be reached, or its reply is not valid. Try again in a minute.",
         code="provider_unreachable",
     )
 
 
 def provider_refused_error() -> Unauthenticated:
     return Unauthenticated(
-        "The provider's answer does not belong to a login that was begun here just now. Begin again.",
+        "The provider's reply does not match a login that you started here just now. Start again.",
         code="provider_refused",
     )
 
 
 def provider_denied_error() -> Unauthenticated:
     return Unauthenticated(
-        "The provider did not let you in, or you did not agree there. Nothing was changed here. You can begin again.",
+        "The provider did not let you in, or you did not agree there. Nothing was changed here. You can start again.",
         code="provider_denied",
     )

@@ -12,21 +12,20 @@ from app.errors import Invalid
 MIN_PASSWORD_CHARACTERS = 10
 MAX_PASSWORD_CHARACTERS = 1000
 
-PASSWORD_HASHER = (
-    PasswordHasher()
-)  # argon2id with the parameters of RFC 9106 for servers with little memory: 64 MiB a hash
-# Two at a time: a flood of logins then waits in line here, and neither fills the memory nor the loop's own threads.
+# argon2id with the parameters of RFC 9106 for servers with little memory: 64 MiB per hash.
+PASSWORD_HASHER = PasswordHasher()
+# Two at a time: a flood of logins queues here, and fills neither the memory nor the event loop's own threads.
 HASHING_THREADS = ThreadPoolExecutor(2, thread_name_prefix="argon2")
 
 
 @cache
 def decoy_password_hash() -> str:
-    """Checked when there is no such user, so that the time of an answer does not tell which names exist."""
+    """Return a hash to check for unknown users, so that the time of a reply does not reveal which names exist."""
     return PASSWORD_HASHER.hash("nobody has this password")
 
 
 def validate_password(password: str) -> str:
-    """`password` if it may be used. Raises `Invalid` (`password_too_short`, `password_too_long`)."""
+    """Return the password if it may be used. Raises `Invalid` (`password_too_short`, `password_too_long`)."""
     if len(password) < MIN_PASSWORD_CHARACTERS:
         raise Invalid(
             f"Choose a password of {MIN_PASSWORD_CHARACTERS} characters or more. Nothing was changed.",
@@ -41,14 +40,14 @@ def validate_password(password: str) -> str:
 
 
 async def hash_password(password: str) -> str:
-    """The argon2id hash of a new password. Raises `Invalid` as `checked` does."""
+    """Return the argon2id hash of a new password. Raises `Invalid` as `validate_password` does."""
     return await asyncio.get_running_loop().run_in_executor(
         HASHING_THREADS, PASSWORD_HASHER.hash, validate_password(password)
     )
 
 
 async def is_password_correct(password_hash: str | None, password: str) -> bool:
-    """Whether this is the password; without a hash the work is the same and the answer is no."""
+    """Return whether this is the password. Without a hash the work is the same and the result False."""
     is_match = await asyncio.get_running_loop().run_in_executor(
         HASHING_THREADS, _matches_hash, password_hash or decoy_password_hash(), password[:MAX_PASSWORD_CHARACTERS]
     )

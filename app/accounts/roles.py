@@ -1,27 +1,27 @@
-"""What each role of a researcher may do, what each address needs, and which scope of a token that takes.
+"""Roles of researchers: what each may do, what each route needs, and which scope of a token that takes.
 
-A new role is a line in `OF_SERVER` or `IN_CAMPAIGN`. A new route is a line in `NEEDED`: one that stands nowhere is
-refused to everybody. Every need is of one scope.
+To add a role, add an entry in `NEEDS_BY_SERVER_ROLE` or `NEEDS_BY_CAMPAIGN_ROLE`. To add a route, add it in
+`ROUTES_BY_NEED`: an unlisted route is refused to everyone. Every need belongs to one scope.
 """
 
 from app.errors import Forbidden, join_names
 
-OWN_ACCOUNT = "own"  # one's own account, what is the same for all, and lists of what one may see
-SEE_CAMPAIGN = "see"  # scores and pictures of a campaign
-SEE_PEOPLE = "see_people"  # single answers, who gave them, who changed what
+OWN_ACCOUNT = "own"  # the own account, pages that are the same for all, and lists of visible campaigns
+SEE_CAMPAIGN = "see"  # scores and figures
+SEE_PEOPLE = "see_people"  # single answers, their annotators, and the audit log of a campaign
 SEE_SETTINGS = "see_settings"  # settings and items, with codes and passphrases
-COLLECT_ANSWERS = "collect"  # HITs and answers, for annotators of a program
-CHANGE_CAMPAIGN = "change"  # a campaign, its items and who counts
-COPY_CAMPAIGN = "copy"  # a campaign; it takes the right to create one, too
-SHARE_CAMPAIGN = "share"  # who else may reach a campaign
-CREATE_CAMPAIGN = "create"  # campaigns of one's own
-SEE_SERVER = "see_server"  # who changed what on the whole server
+COLLECT_ANSWERS = "collect"  # get HITs and send answers, for annotators of a program
+CHANGE_CAMPAIGN = "change"  # change a campaign, its items, and which annotators count
+COPY_CAMPAIGN = "copy"  # needs the right to create campaigns too
+SHARE_CAMPAIGN = "share"  # choose who else may reach a campaign
+CREATE_CAMPAIGN = "create"
+SEE_SERVER = "see_server"  # the audit log of the whole server
 MANAGE_PEOPLE = "manage_people"  # researchers, their roles and logins
 
 GUEST, MEMBER, VIEWER, MANAGER, OWNER = "guest", "member", "viewer", "manager", "owner"
 
-# What a role for the whole server gives, the weakest first. One that stands in `IN_CAMPAIGN`, too, holds there in
-# every campaign.
+# Needs that a role for the whole server grants, the weakest role first. A role that is also in
+# `NEEDS_BY_CAMPAIGN_ROLE` holds in every campaign.
 NEEDS_BY_SERVER_ROLE = {
     GUEST: {OWN_ACCOUNT},
     MEMBER: {OWN_ACCOUNT, CREATE_CAMPAIGN},
@@ -31,32 +31,32 @@ NEEDS_BY_SERVER_ROLE = {
 }
 ROLES = tuple(NEEDS_BY_SERVER_ROLE)
 
-# What a role gives in one campaign, the weakest first.
+# Needs that a role grants in one campaign, the weakest role first.
 NEEDS_BY_CAMPAIGN_ROLE = {
     VIEWER: {SEE_CAMPAIGN},
     MANAGER: {SEE_CAMPAIGN, SEE_PEOPLE, SEE_SETTINGS, COLLECT_ANSWERS, CHANGE_CAMPAIGN, COPY_CAMPAIGN},
     OWNER: {SEE_CAMPAIGN, SEE_PEOPLE, SEE_SETTINGS, COLLECT_ANSWERS, CHANGE_CAMPAIGN, COPY_CAMPAIGN, SHARE_CAMPAIGN},
 }
 
-# What a token with a scope may be used for, as far as its owner's role allows it.
+# Needs that a token's scope covers, as far as the role of its researcher allows them.
 NEEDS_BY_SCOPE = {
     "read": {OWN_ACCOUNT, SEE_CAMPAIGN, SEE_PEOPLE, SEE_SETTINGS, SEE_SERVER},
     "collect": {COLLECT_ANSWERS},
     "manage": {CHANGE_CAMPAIGN, COPY_CAMPAIGN, SHARE_CAMPAIGN, CREATE_CAMPAIGN, MANAGE_PEOPLE},
 }
 SCOPE_BY_NEED = {need: scope for scope, needs in NEEDS_BY_SCOPE.items() for need in needs}
-SERVER_NEEDS = {COPY_CAMPAIGN, CREATE_CAMPAIGN, SEE_SERVER, MANAGE_PEOPLE}  # what a token for one campaign has not
+SERVER_NEEDS = {COPY_CAMPAIGN, CREATE_CAMPAIGN, SEE_SERVER, MANAGE_PEOPLE}  # not granted to a token for one campaign
 
 NEED_PHRASES = {
     SEE_CAMPAIGN: "see this",
     SEE_PEOPLE: "see single answers and who gave them",
     SEE_SETTINGS: "see the settings of campaigns",
-    COLLECT_ANSWERS: "collect answers by a program",
+    COLLECT_ANSWERS: "collect answers with a program",
     CHANGE_CAMPAIGN: "change campaigns",
     COPY_CAMPAIGN: "copy campaigns",
-    SHARE_CAMPAIGN: "say who may reach a campaign",
+    SHARE_CAMPAIGN: "share a campaign",
     CREATE_CAMPAIGN: "create campaigns",
-    SEE_SERVER: "see who changed what on this server",
+    SEE_SERVER: "see the audit log of this server",
     MANAGE_PEOPLE: "manage researchers",
 }
 
@@ -212,9 +212,8 @@ NEED_BY_ROUTE = {address: need for need, addresses in ROUTES_BY_NEED.items() for
 
 
 def granted_needs(role: str, member: str | None = None) -> set[str]:
-    """What somebody of this role for the server may do, who in the campaign that they ask for has another one, or none.
-
-    Of a role that nobody knows, nothing.
+    """Return the needs that a role for the server grants, with a role in the campaign if the researcher has one. An
+    unknown role grants nothing.
     """
     needs = (
         NEEDS_BY_SERVER_ROLE.get(role, set())
@@ -225,19 +224,19 @@ def granted_needs(role: str, member: str | None = None) -> set[str]:
 
 
 def campaign_roles_allowing(need: str) -> list[str]:
-    """The roles in a campaign that allow what has this need."""
+    """Return the roles in a campaign that allow the need."""
     return [role for role, needs in NEEDS_BY_CAMPAIGN_ROLE.items() if need in needs]
 
 
 def stronger_role(first_role: str, second_role: str) -> str:
-    """Of two roles for the server, or two in a campaign, the one that gives more."""
+    """Return the role that grants more; both are for the server, or both for a campaign."""
     return max(first_role, second_role, key=ROLES.index)
 
 
 def role_forbids_error(role: str, need: str) -> Forbidden:
     return Forbidden(
-        f"Your role here is {role}, which may not {NEED_PHRASES.get(need, 'do this')}. Nothing was changed. An owner can "
-        "give you another role.",
+        f"Your role here is {role}, which may not {NEED_PHRASES.get(need, 'do this')}. Nothing was changed. An owner "
+        "can give you another role.",
         code="role_forbids",
     )
 
@@ -245,8 +244,8 @@ def role_forbids_error(role: str, need: str) -> Forbidden:
 def scope_forbids_error(scopes: list[str], need: str) -> Forbidden:
     scope = SCOPE_BY_NEED.get(need, "")
     return Forbidden(
-        f"This takes a token with the scope {scope}, and yours has {join_names(scopes)}. Nothing was changed. You make "
-        "another token on your account page.",
+        f"This takes a token with the scope {scope}, and yours has {join_names(scopes)}. Nothing was changed. You can "
+        "create another token on your account page.",
         code="scope_forbids",
         scope=scope,
     )

@@ -1,4 +1,4 @@
-"""Secrets that a browser or a program shows us. Only their SHA-256 is stored: 256 random bits need no slow hash."""
+"""Secrets of browsers and programs. Only their SHA-256 is stored: 256 random bits need no slow hash."""
 
 import hashlib
 import hmac
@@ -17,23 +17,25 @@ def new_secret() -> str:
 
 
 def secret_digest(secret: str) -> bytes:
-    """What is stored and looked up instead of the secret."""
+    """Return the digest that is stored and looked up instead of the secret."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def csrf_token_of_session(session: str) -> str:
-    """What a form must carry to act for this session; other sites cannot read the cookie, so they cannot know it."""
+    """Return the token that forms of this session must carry; other sites cannot read the cookie, so they cannot
+    compute it.
+    """
     return hmac.new(session.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
 def mask_token(token: str) -> str:
-    """A token in hexadecimal under a pad of its own: a page that is compressed shows nothing of it by its length."""
+    """Return a hexadecimal token under a random pad, so that the length of a compressed page reveals nothing."""
     pad = secrets.token_bytes(len(token) // 2)
     return pad.hex() + xor_bytes(pad, bytes.fromhex(token)).hex()
 
 
 def unmask_token(masked_token: str) -> str:
-    """The token under the pad; what is no masked token is returned as it is."""
+    """Return the token under the pad; text that is no masked token is returned as it is."""
     try:
         both = bytes.fromhex(masked_token)
     except ValueError:
@@ -42,21 +44,23 @@ def unmask_token(masked_token: str) -> str:
     return xor_bytes(both[:half], both[half:]).hex() if len(both) == MASKED_TOKEN_BYTES else masked_token
 
 
-def xor_bytes(one: bytes, other: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+def xor_bytes(left: bytes, right: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(left, right, strict=True))
 
 
 def session_cookie_name(key: str) -> str:
-    """The session cookie of the installation with this key.
+    """Return the name of the session cookie for the installation with this key.
 
-    Browsers do not tell the ports of a host apart, so two Easels there would overwrite a name that both had.
+    Browsers share cookies between the ports of a host, so two Easels there would overwrite a common name.
     """
     return f"easel_session_{secret_digest(key).hex()[:8]}"
 
 
 @dataclass(frozen=True)
 class KnownBrowsers:
-    """Marks that a browser gets when someone logs in there, and shows at the next login: it is not a stranger's."""
+    """Marks of browsers. A browser gets one when someone logs in, and its next login attempt shows that it is not a
+    stranger's.
+    """
 
     key: str
 
@@ -64,7 +68,7 @@ class KnownBrowsers:
         return self._signer().dumps([name, secrets.token_hex(8)])
 
     def read_mark(self, mark: str, name: str) -> str | None:
-        """What names the browser if someone has logged in there under this name, else None."""
+        """Return the browser's id if someone has logged in there under this name, else None."""
         try:
             marked, browser = self._signer().loads(mark)
         except (BadSignature, ValueError, TypeError):
@@ -75,13 +79,13 @@ class KnownBrowsers:
         return URLSafeSerializer(self.key, salt="known browser")
 
 
-def is_same_secret(one: str, other: str) -> bool:
-    """Equality that takes the same time wherever two strings differ."""
-    return hmac.compare_digest(one.encode(), other.encode())
+def is_same_secret(left: str, right: str) -> bool:
+    """Compare two secrets in constant time."""
+    return hmac.compare_digest(left.encode(), right.encode())
 
 
 async def load_or_create_installation_key(connection: AsyncConnection) -> str:
-    """The key that signs tokens, made at the first call and shared by all processes through the database."""
+    """Return the key that signs tokens, created at the first call and shared by all processes through the database."""
     await connection.execute(
         text("INSERT INTO installation (secret_key) VALUES (:key) ON CONFLICT DO NOTHING"),
         {"key": secrets.token_hex(32)},

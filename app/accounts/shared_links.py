@@ -1,4 +1,4 @@
-"""Read-only links: who has one sees a campaign as a viewer does, without an account."""
+"""Read-only links: a visitor with one sees a campaign as a viewer does, without an account."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,13 +17,13 @@ from app.database.sharing_tables import campaign_links
 from app.database.tables import campaigns
 from app.errors import NotFound
 
-LINK_VISITOR_NAME = "read-only link"  # in the place of a login name
+LINK_VISITOR_NAME = "read-only link"  # shown instead of a login name
 
 
 async def create_shared_link(
     connection: AsyncConnection, campaign: Row[Any], words: str, *, maker_name: str, now: datetime
 ) -> str:
-    """The secret of a link, shown this once. Raises `Invalid` (`note_invalid`)."""
+    """Create a link and return its secret, of which only the digest is stored. Raises `Invalid` (`note_invalid`)."""
     words, secret = validate_note(words), new_secret()
     values = {
         "campaign_id": campaign.id,
@@ -38,13 +38,13 @@ async def create_shared_link(
 
 
 async def list_shared_links(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
-    """Those that work, oldest first."""
+    """Return the links of a campaign, oldest first."""
     statement = select(campaign_links).where(campaign_links.c.campaign_id == campaign_id)
     return (await connection.execute(statement.order_by(campaign_links.c.id))).all()
 
 
 async def delete_shared_link(connection: AsyncConnection, campaign: Row[Any], number: int) -> None:
-    """Raises `NotFound` (`link_not_found`) for one that was withdrawn, or is to another campaign."""
+    """Withdraw a link. Raises `NotFound` (`link_not_found`) if it was withdrawn already or is for another campaign."""
     conditions = campaign_links.c.campaign_id == campaign.id, campaign_links.c.id == number
     row = (
         await connection.execute(delete(campaign_links).where(*conditions).returning(campaign_links.c.words))
@@ -55,7 +55,7 @@ async def delete_shared_link(connection: AsyncConnection, campaign: Row[Any], nu
 
 
 async def find_slug_by_shared_link(connection: AsyncConnection, secret: str) -> str | None:
-    """The campaign to which a link leads, by its slug; None if there is none any more."""
+    """Return the slug of the link's campaign; None if the link does not work any more."""
     statement = select(campaigns.c.slug).join(campaign_links, campaign_links.c.campaign_id == campaigns.c.id)
     result = await connection.execute(statement.where(campaign_links.c.token_hash == secret_digest(secret)))
     slug: str | None = result.scalar_one_or_none()
@@ -63,7 +63,7 @@ async def find_slug_by_shared_link(connection: AsyncConnection, secret: str) -> 
 
 
 async def find_session_by_shared_link(connection: AsyncConnection, secret: str, slug: str) -> LoginSession | None:
-    """What whoever came to a campaign by a link may do there, and nowhere else."""
+    """Return the session of a visitor with a link; it is valid for this campaign only."""
     if not secret or await find_slug_by_shared_link(connection, secret) != slug:
         return None
     access = Access(0, "", VIEWER)

@@ -1,11 +1,11 @@
-"""How often someone may try a password.
+"""Throttling of password attempts.
 
-Failures are counted per name, per network address and in all, and each makes the next attempt wait longer, a few
-minutes at most. So nobody guesses fast, also not over many names or under made-up addresses, and nobody is locked out
-for good by what others do. A browser that has logged in under a name before is counted by itself, and waits for nobody.
+Failures are counted per name, per network address and in total, and each makes the next attempt wait longer, at most a
+few minutes. So no one guesses fast, not even over many names or from made-up addresses, and no one is locked out for
+good by others. A browser that has logged in under a name before is counted separately and never waits for others.
 
-An attempt is written down before the password is looked at and struck out when it was right. So a thousand attempts at
-once are not checked at once: the lock lets them count one after another.
+An attempt is stored before the password is checked, and deleted if the password was right. So a thousand concurrent
+attempts are not checked at once: a lock makes them count one after another.
 """
 
 from datetime import datetime, timedelta
@@ -18,14 +18,14 @@ from app.errors import TooManyAttempts
 from app.settings import easel_command_line
 
 FAILURE_WINDOW_MINUTES = 60
-FREE_FAILURES_PER_NAME = 5  # of one name, or of one browser that is known
+FREE_FAILURES_PER_NAME = 5  # also per known browser
 FREE_FAILURES_PER_ADDRESS = 30  # a laboratory often shares one address
 FREE_FAILURES_OF_SERVER = 100
 MAX_DELAY_SECONDS = 300
 
 
 def delay_after_failures(failures: int, free_failures: int) -> timedelta:
-    """How long after the last of so many failures another attempt is looked at."""
+    """Return the pause after the last of this many failures."""
     doublings = min(failures - free_failures, MAX_DELAY_SECONDS.bit_length())
     return timedelta(seconds=min(2**doublings, MAX_DELAY_SECONDS) if doublings >= 0 else 0)
 
@@ -33,10 +33,18 @@ def delay_after_failures(failures: int, free_failures: int) -> timedelta:
 async def record_login_attempt(
     connection: AsyncConnection, name: str, address: str, browser: str | None, *, now: datetime
 ) -> None:
-    """Write an attempt down. The caller commits before it looks at the password.
+    """Store an attempt. The caller commits before it checks the password.
 
-    `browser`: one that has logged in under this name before. Raises `TooManyAttempts` (`too_many_attempts`, details
-    `retry_after_seconds`).
+    Args:
+        connection: The connection, in a transaction.
+        name: The login name.
+        address: The client's network address.
+        browser: Mark of a browser that has logged in under this name before; None for other browsers.
+        now: The present time.
+
+    Raises:
+        TooManyAttempts: `too_many_attempts`, with `retry_after_seconds`.
+
     """
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('login_failures'))"))
     failure = login_failures.c
@@ -52,8 +60,8 @@ async def record_login_attempt(
         limits = [(FREE_FAILURES_PER_NAME, failure.browser == browser)]
     columns = [
         column
-        for _, which in limits
-        for column in (func.count().filter(which), func.max(failure.failed_at).filter(which))
+        for _, condition in limits
+        for column in (func.count().filter(condition), func.max(failure.failed_at).filter(condition))
     ]
     is_counted = failure.browser.is_(None) if browser is None else failure.browser == browser
     row = (await connection.execute(select(*columns).where(is_counted))).one()
@@ -68,15 +76,15 @@ async def record_login_attempt(
 
 
 def too_many_attempts_error(seconds: int) -> TooManyAttempts:
-    when = f"{seconds} s" if seconds < 60 else f"{-(-seconds // 60)} min"
+    delay_text = f"{seconds} s" if seconds < 60 else f"{-(-seconds // 60)} min"
     return TooManyAttempts(
-        f"There were too many attempts to log in. Please try again in {when}, "
+        f"There were too many attempts to log in. Try again in {delay_text}, "
         f"or make a login link on the server with `{easel_command_line()} login`.",
         retry_after_seconds=seconds,
     )
 
 
 async def delete_login_failures(connection: AsyncConnection, name: str, address: str, browser: str | None) -> None:
-    """Strike out the attempts of whoever has now shown the right password."""
+    """Delete the attempts of the researcher who has now given the right password."""
     same_origin = login_failures.c.address == address if browser is None else login_failures.c.browser == browser
     await connection.execute(delete(login_failures).where(login_failures.c.name == name, same_origin))

@@ -1,4 +1,4 @@
-"""Tokens of researchers' programs: what each is for, and who comes in by one."""
+"""API tokens of researchers' programs: what each is for, and the check of a token that a program sends."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,9 +19,9 @@ from app.database.tables import campaigns
 from app.errors import Invalid, NotFound, Unauthenticated
 
 MAX_TOKEN_NAME_CHARACTERS = 80
-TOKEN_USE_NOTED_MINUTES = 1  # a use is written down at most this often, so that reading costs no write
+TOKEN_USE_NOTED_MINUTES = 1  # uses are stored at most this often, so that reading costs no write
 
-# `reaches`: whether the campaign that is asked for is one that the token is for.
+# `reaches`: whether the token is for the campaign in the URL.
 FIND_TOKEN = text("""
     SELECT t.id AS token_id, t.user_id, t.last_used_at, t.scopes, t.campaign_id AS only_campaign, u.name AS user_name,
            u.role, m.role AS member,
@@ -31,7 +31,7 @@ FIND_TOKEN = text("""
     WHERE t.token_hash = :token_hash
 """)
 
-# Of many requests at once one writes, and the others do not wait for it.
+# One of many concurrent requests writes, and the others do not wait for it.
 NOTE_TOKEN_USE = text("""
     UPDATE api_tokens SET last_used_at = :now, last_used_from = :address
     WHERE id = (SELECT id FROM api_tokens WHERE id = :token AND (last_used_at IS NULL OR last_used_at < :stale)
@@ -40,7 +40,7 @@ NOTE_TOKEN_USE = text("""
 
 
 class TokenUse(Record):
-    """Whose API token it is, what it is for, and what roles they have now."""
+    """An API token in use, with its purpose and the present roles of its researcher."""
 
     token_id: int
     user_id: int
@@ -53,12 +53,12 @@ class TokenUse(Record):
 
     @property
     def access(self) -> Access:
-        """What may be done by it."""
+        """Access with this token."""
         return Access(self.user_id, self.role, self.member, tuple(self.scopes), self.only_campaign, self.reaches)
 
 
 class NamedTokenUse(TokenUse):
-    """And that user's login name."""
+    """A token in use, with the login name of its researcher."""
 
     user_name: str
 
@@ -75,7 +75,7 @@ async def create_api_token(
     scopes: Sequence[str] = tuple(NEEDS_BY_SCOPE),
     campaign: Row[Any] | None = None,
 ) -> str:
-    """A token for a program, shown this once; for all campaigns unless it is for one.
+    """Create a token for a program and return it; for all campaigns unless one is given. Only its digest is stored.
 
     Raises `Invalid` (`token_name_invalid`, `scope_unknown`).
     """
@@ -105,7 +105,7 @@ async def create_api_token(
 
 
 async def find_campaign_for_token(connection: AsyncConnection, access: Access, slug: str) -> Row[Any]:
-    """One that they may see. Raises `NotFound` (`campaign_not_found`)."""
+    """Return a campaign that the researcher may see. Raises `NotFound` (`campaign_not_found`)."""
     row = (
         await connection.execute(
             select(campaigns).where(
@@ -119,21 +119,21 @@ async def find_campaign_for_token(connection: AsyncConnection, access: Access, s
 
 
 async def list_campaigns_for_token(connection: AsyncConnection, access: Access) -> Sequence[Row[Any, Any]]:
-    """Those that they may see, by name: rows with `slug` and `name`."""
+    """Return the visible campaigns by name: rows with `slug` and `name`."""
     conditions = visible_campaigns_condition(access), campaigns.c.rehearsal_of.is_(None)
     statement = select(campaigns.c.slug, campaigns.c.name).where(*conditions).order_by(campaigns.c.name)
     return (await connection.execute(statement)).all()
 
 
 async def list_api_tokens(connection: AsyncConnection, user_id: int) -> Sequence[Row[Any]]:
-    """Each with the `slug` of its campaign, if it is for one."""
+    """Return the researcher's tokens, each with the `slug` of its campaign, if it is for one."""
     joined = api_tokens.outerjoin(campaigns, campaigns.c.id == api_tokens.c.campaign_id)
     statement = select(api_tokens, campaigns.c.slug).select_from(joined)
     return (await connection.execute(statement.where(api_tokens.c.user_id == user_id).order_by(api_tokens.c.id))).all()
 
 
 async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: int) -> None:
-    """Raises `NotFound` (`token_not_found`) for a token that is gone or someone else's."""
+    """Revoke a token. Raises `NotFound` (`token_not_found`) if it is gone or belongs to another researcher."""
     conditions = api_tokens.c.id == token_id, api_tokens.c.user_id == user_id
     name = (
         await connection.execute(delete(api_tokens).where(*conditions).returning(api_tokens.c.name))
@@ -146,9 +146,15 @@ async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: 
 async def admit_token(
     connection: Driver, token: str, address: str, *, slug: str | None = None, now: datetime
 ) -> NamedTokenUse:
-    """The token's row. address: as `web.address_of` gives it. slug: of the campaign that is asked for, if one is.
+    """Return the token's row and note its use. Raises `Unauthenticated` (`token_invalid`).
 
-    Raises `Unauthenticated` (`token_invalid`).
+    Args:
+        connection: The connection.
+        token: The token that the program sent.
+        address: The client's network address, as `client_network` returns it.
+        slug: Slug of the campaign in the URL, if there is one.
+        now: The present time.
+
     """
     token_use = await fetch_first_row(
         connection, FIND_TOKEN, {"token_hash": secret_digest(token), "slug": slug}, NamedTokenUse
@@ -157,7 +163,9 @@ async def admit_token(
 
 
 async def admit_token_use(connection: Driver, token_use: T | None, address: str, *, now: datetime) -> T:
-    """The row that was found for a token, and whatever else was asked."""
+    """Return the token's row, whatever columns it has, and note its use. Raises `Unauthenticated` (`token_invalid`)
+    without a row.
+    """
     if token_use is None:
         raise Unauthenticated("This API token is unknown or was revoked.", code="token_invalid")
     stale = now - timedelta(minutes=TOKEN_USE_NOTED_MINUTES)

@@ -1,4 +1,4 @@
-"""Researchers: who they are, and their passwords. What they may do is in `roles`, tokens of programs in `tokens`."""
+"""Researchers, their login names and passwords. `roles` lists what they may do; `tokens` has the tokens of programs."""
 
 import re
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ LOGIN_NAME_PATTERN = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{MAX_LOGIN_NAME_CHAR
 
 
 def normalize_typed_name(raw: str) -> str:
-    """Return a login name as it is looked up: in lower case, unless it has letters that no login name has: in
-    lower case some of them would become plain ones.
+    """Return a login name as it is looked up: in lower case if it is plain ASCII. Other names stay as they are, since
+    lower-casing can turn some letters into plain ones.
     """
     name = raw.strip()
     return name.lower() if name.isascii() else name
 
 
 def validate_login_name(raw: str) -> str:
-    """A login name as it is stored: lower case, plain ASCII, so that no two look alike. Raises `Invalid`."""
+    """Return a login name as it is stored: lower case, plain ASCII, so that no two look alike. Raises `Invalid`."""
     name = normalize_typed_name(raw)
     if not LOGIN_NAME_PATTERN.fullmatch(name):
         raise Invalid(
@@ -45,12 +45,12 @@ def validate_login_name(raw: str) -> str:
 
 
 async def find_user(connection: AsyncConnection, name: str) -> Row[Any] | None:
-    """The researcher whose stored login name this is."""
+    """Return the researcher with this stored login name."""
     return (await connection.execute(select(users).where(users.c.name == name))).one_or_none()
 
 
 async def load_user(connection: AsyncConnection, user_id: int) -> Row[Any]:
-    """Raises `NotFound` (`user_not_found`)."""
+    """Return a researcher. Raises `NotFound` (`user_not_found`)."""
     row: Row[Any] | None = (await connection.execute(select(users).where(users.c.id == user_id))).one_or_none()
     if row is None:
         raise NotFound("This researcher has been removed.", code="user_not_found")
@@ -62,7 +62,7 @@ async def list_users(connection: AsyncConnection) -> Sequence[Row[Any]]:
 
 
 def validate_server_role(role: str) -> str:
-    """Raises `Invalid` (`role_unknown`)."""
+    """Return the role. Raises `Invalid` (`role_unknown`)."""
     if role not in ROLES:
         raise Invalid(f"A role is one of {', '.join(ROLES)}. Nothing was changed.", code="role_unknown")
     return role
@@ -71,7 +71,7 @@ def validate_server_role(role: str) -> str:
 async def insert_user(
     connection: AsyncConnection, raw_name: str, *, now: datetime, role: str = OWNER, is_self_registered: bool = False
 ) -> Row[Any]:
-    """Add a researcher who has no password yet. comes: whether they create their account themselves.
+    """Add a researcher without a password. `is_self_registered` says whether they create the account themselves.
 
     Raises `Invalid` (`user_name_invalid`, `role_unknown`), `Conflict` (`user_exists`).
     """
@@ -93,7 +93,7 @@ async def insert_user(
 
 
 async def delete_user(connection: AsyncConnection, user_id: int, *, actor_id: int) -> None:
-    """End someone's access, with their sessions and tokens. Nobody removes themselves, so somebody always stays.
+    """Remove a researcher with their sessions and tokens. No one can remove themselves, so at least one always stays.
 
     Raises `Conflict` (`own_account`, `last_owner`), `NotFound` (`user_not_found`).
     """
@@ -108,7 +108,7 @@ async def delete_user(connection: AsyncConnection, user_id: int, *, actor_id: in
 
 
 async def set_server_role(connection: AsyncConnection, user_id: int, role: str) -> None:
-    """From their next request on, and that of their programs.
+    """Change a researcher's role, from their next request on and that of their programs.
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`user_not_found`).
     """
@@ -120,14 +120,13 @@ async def set_server_role(connection: AsyncConnection, user_id: int, role: str) 
 
 
 async def require_another_server_owner(connection: AsyncConnection, user_id: int) -> None:
-    """Two owners who demote or remove each other at once wait here for each other, and one stays.
-
-    Raises `Conflict` (`last_owner`) when without this researcher there would be none.
+    """Raise `Conflict` (`last_owner`) if the server has no other owner. The rows are locked, so that of two owners who
+    demote or remove each other at once, one stays.
     """
     owners = select(users.c.id).where(users.c.role == OWNER).order_by(users.c.id).with_for_update()
     if (await connection.execute(owners)).scalars().all() == [user_id]:
         raise Conflict(
-            "This is the last owner, and somebody has to be one. Nothing was changed. Make another researcher an "
+            "This is the last owner, and the server needs one. Nothing was changed. Make another researcher an "
             "owner first.",
             code="last_owner",
         )
@@ -141,9 +140,11 @@ async def store_password(
     kept_session_digest: bytes,
     revoke_tokens: bool = False,
 ) -> None:
-    """A new password ends every other session of this user and their login links; if wished, their API tokens, too.
+    """Store a new password. It ends every other session of this user and their login links; if wished, their API tokens
+    too.
 
-    `keep` is the digest of the session that asks. From now on it must show the new password to change it again.
+    `kept_session_digest` is the digest of the session that asks. From now on that session needs the new password to
+    change it again.
     """
     await connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
     await connection.execute(
@@ -158,24 +159,24 @@ async def store_password(
 
 
 async def end_all_sessions(connection: AsyncConnection, user_id: int) -> None:
-    """End all sessions of this user, and the login links that nobody has used yet."""
+    """End all sessions of this user, and their unused login links."""
     await connection.execute(delete(logins).where(logins.c.user_id == user_id))
     await connection.execute(delete(one_time_logins).where(one_time_logins.c.user_id == user_id))
     await log_change(connection, "login.out_everywhere", about=await load_login_name(connection, user_id))
 
 
 async def load_login_name(connection: AsyncConnection, user_id: int) -> str:
-    """The login name of a researcher who is there."""
+    """Return the login name of an existing researcher."""
     name: str = (await connection.execute(select(users.c.name).where(users.c.id == user_id))).scalar_one()
     return name
 
 
 async def find_or_create_first_user(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
-    """The oldest researcher; on a fresh installation `admin`, who has no password yet."""
+    """Return the oldest researcher; on a fresh installation `admin`, without a password."""
     oldest = select(users).order_by(users.c.id).limit(1)
     row: Row[Any] | None = (await connection.execute(oldest)).one_or_none()
     if row is None:
-        # Two processes that start at once: one inserts, the other waits for it and finds the row.
+        # If two processes start at once, one inserts and the other waits for it and finds the row.
         await connection.execute(
             upsert(users).values(name="admin", created_at=now, role=OWNER).on_conflict_do_nothing()
         )

@@ -158,7 +158,7 @@ async def test_a_failure_that_nobody_expected_is_noted_and_the_other_messages_go
     with webhook_receiver() as got:
         campaign = await running(engine, alert_webhook=got.address, alert_emails=["bea@b.org"])
         await held(engine, campaign)
-        monkeypatch.setattr("app.alerts.outbox.mail.send", breaks)
+        monkeypatch.setattr("app.alerts.outbox.mail.send_mail", breaks)
         await outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1")).send_due(now=soon())
         assert len(got.messages) == 1
     told = await value(engine, "SELECT problem FROM alert_messages WHERE way = 'email'")
@@ -183,10 +183,10 @@ async def test_silent_receivers_keep_those_of_other_campaigns_waiting_for_nothin
         await execute(engine, "UPDATE alert_messages SET next_try_at = next_try_at - interval '1 day'")
         await held(engine, await running(engine, alert_webhook=got.address))
         outbox = outbox_of(engine)
-        await outbox.begin_to_send(now=soon())
+        await outbox.start_sending_due(now=soon())
         await until(engine, "SELECT count(*) = 1 FROM alert_messages WHERE sent_at IS NOT NULL")
         assert len(outbox.sending) == MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN
-        await outbox.begin_to_send(now=soon())
+        await outbox.start_sending_due(now=soon())
         assert len(outbox.sending) == MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN
         await outbox.stop()
 

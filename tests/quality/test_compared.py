@@ -35,7 +35,9 @@ async def compare(engine, campaign) -> Any:
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
 async def test_who_answers_otherwise_goes_against_the_others_and_is_less_reliable(engine, law):
-    *careful, careless = (await compare(engine, await judged(engine, careless=[5], update_law=law))).by_annotator.values()
+    *careful, careless = (
+        await compare(engine, await judged(engine, careless=[5], update_law=law))
+    ).by_annotator.values()
     assert careless.peer_correlation.value < -0.8
     assert all(one.peer_correlation.low > 0.5 for one in careful)
     assert all(one.reliability > careless.reliability for one in careful)
@@ -51,7 +53,8 @@ async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_
     place = [column.name for column in found.columns].index("correlation")
     in_analysis = {row[1]: row[place] for row in found.rows}
     on_page = {
-        f"A{number}": one.peer_correlation.value for number, one in enumerate((await compare(engine, campaign)).by_annotator.values(), 1)
+        f"A{number}": one.peer_correlation.value
+        for number, one in enumerate((await compare(engine, campaign)).by_annotator.values(), 1)
     }
     assert on_page == pytest.approx(in_analysis)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text

@@ -27,9 +27,7 @@ async def page_of(researcher, campaign, part):
     return words((await researcher.get(f"/admin/campaigns/{campaign.slug}/{part}")).text)
 
 
-GOLD_CANNOT = (
-    "With 6 HITs per person, each person meets about 1 gold item; this rule needs 5 failed ones, so it cannot find anyone."
-)
+GOLD_CANNOT = "With 6 HITs per person, each person meets about 1 gold item; this rule needs 5 failed ones, so it cannot find anyone."
 
 
 async def test_a_launch_warns_of_a_rule_that_cannot_find_anybody(engine, researcher):
@@ -64,9 +62,7 @@ async def test_items_that_nobody_sees_twice_limit_what_one_person_does(engine, r
 async def test_too_few_gold_items_are_too_few_however_many_hits_one_person_does(engine, researcher):
     campaign = await with_gold(engine, ITEMS + GOLD[: GOLD.index("g3")], hits_per_annotator=None, checks_percent=50)
     html = await page_of(researcher, campaign, "checks")
-    assert (
-        "One person meets at most 3 gold items; this rule needs 5 failed ones, so it cannot find anyone." in html
-    )
+    assert "One person meets at most 3 gold items; this rule needs 5 failed ones, so it cannot find anyone." in html
 
 
 async def test_rules_that_are_off_warn_of_nothing(engine, researcher):

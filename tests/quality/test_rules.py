@@ -70,7 +70,10 @@ def test_one_who_fails_all_gold_items_is_found_after_five_and_one_who_fails_one_
 
 
 def test_attention_items_are_easier_so_fewer_failures_tell_more():
-    assert found(FailedAttentionRule(), conduct([], attention_met=np.zeros(3, bool))).measures == {"failed": 3, "shown": 3}
+    assert found(FailedAttentionRule(), conduct([], attention_met=np.zeros(3, bool))).measures == {
+        "failed": 3,
+        "shown": 3,
+    }
     assert found(FailedGoldRule(), conduct([], gold_met=np.zeros(3, bool))) is None
 
 

@@ -1,4 +1,4 @@
-"""Logging in and out, and the account page: password and API tokens."""
+"""Pages for logging in and out, and the account page with password and API tokens."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -36,7 +36,7 @@ from app.settings import Settings
 
 ACCOUNT_PATH = "/admin/account"
 SEND_ORIGIN_HEADERS = {"Referrer-Policy": "same-origin"}  # without it a browser sends `Origin: null`
-KNOWN_BROWSER_SECONDS = 365 * 86_400  # for which a browser is known that someone logged in with
+KNOWN_BROWSER_SECONDS = 365 * 86_400
 
 public = APIRouter(include_in_schema=False)
 router = APIRouter(prefix=ACCOUNT_PATH, dependencies=[Depends(require_researcher)], include_in_schema=False)
@@ -46,7 +46,7 @@ AccountFormText = Annotated[str, Form()]
 
 @public.get("/login")
 async def login_page(request: Request, token: str = "", next: str = RESEARCHER_HOME) -> HTMLResponse:  # noqa: A002  (a URL's word)
-    """The form, or for a one-time link a button: mail programs that look into links must not use it up."""
+    """Show the login form, or a button for a one-time link: mail programs that open links must not use it up."""
     context = {"token": token, "next": safe_next_path(next)}
     return render_page(request, "admin/login.html", context, headers=SEND_ORIGIN_HEADERS)
 
@@ -63,7 +63,7 @@ async def submit_login(
     token: AccountFormText = "",
     next: AccountFormText = RESEARCHER_HOME,  # noqa: A002  (a form's word)
 ) -> Response:
-    """Start a session; a refusal shows the form again, with the name that was typed."""
+    """Start a session. A refusal shows the form again, with the name as typed."""
     session_limits: dict[str, Any] = {"hours": settings.session_hours, "idle_minutes": settings.idle_minutes}
     try:
         if token:
@@ -88,7 +88,7 @@ async def submit_login(
 
 
 def login_response(request: Request, session: str, name: str, target: str, settings: Settings) -> Response:
-    """On to a page, with the session's cookie, and one by which this browser is known later."""
+    """Redirect to a page, with the session's cookie and one that marks this browser as known."""
     response = RedirectResponse(target, status_code=303)
     set_session_cookie(request, response, session, settings)
     mark = request.app.state.known_browsers.create_mark(name)
@@ -118,13 +118,13 @@ def cookie_options(request: Request) -> dict[str, Any]:
 
 @public.post("/logout")
 async def submit_logout(request: Request, _session: Researcher, connection: Transaction) -> Response:
-    # In this order: who held a connection while the login is looked up on another could wait for ever, among many.
+    # The session comes first: holding a connection while another looks up the login could deadlock under load.
     await login.end_session(connection, session_cookie_value(request))
     return logout_response(request)
 
 
 def logout_response(request: Request) -> Response:
-    """Back to the login, without the cookie."""
+    """Redirect to the login, without the cookie."""
     response = RedirectResponse("/login", status_code=303)
     response.delete_cookie(request.app.state.cookie_name)
     return response
@@ -144,7 +144,7 @@ async def render_account_page(
     form: str = "password",
     new_token: str | None = None,
 ) -> HTMLResponse:
-    """`new_token` is shown this once; a refusal beside its `form`."""
+    """Show the account page. `new_token` is shown this once; a refusal appears next to its `form`."""
     context = {
         "tokens": await tokens.list_api_tokens(connection, session.user_id),
         "scopes": list(NEEDS_BY_SCOPE),
@@ -159,7 +159,7 @@ async def render_account_page(
 
 
 async def can_log_in_by_provider(request: Request, connection: Transaction, session: login.LoginSession) -> bool:
-    """Whether they can log in by the provider, if this server has one."""
+    """Return whether the researcher can log in by the provider, if this server has one."""
     provider = request.app.state.provider
     return provider is not None and await identities.is_identity_connected(connection, session.user_id, provider.issuer)
 
@@ -175,7 +175,9 @@ async def change_password(
     password: AccountFormText = "",
     revoke_tokens: AccountFormText = "",
 ) -> Response:
-    """Without the current one for who has none, or has just come by a link, because they forgot it."""
+    """Set a new password. Researchers without one, or who have just come by a link because they forgot it, do not need
+    the current one.
+    """
     try:
         passwords.validate_password(password)
         await confirm_current_password(request, database, session, current, now=now)
@@ -197,21 +199,28 @@ async def change_password(
 async def confirm_current_password(
     request: Request, database: Database, session: login.LoginSession, current: str, *, now: datetime
 ) -> None:
-    """Let nobody who merely finds an open browser take over an account. Raises `Invalid` (`wrong_password`)."""
+    """Raise `Invalid` (`wrong_password`) unless `current` is the password, so that an open browser is not enough to
+    take over an account.
+    """
     if session.must_confirm:
-        throttle_mark = f"session {session.digest.hex()}"  # nobody else's failures keep them from this
+        throttle_mark = f"session {session.digest.hex()}"  # so that failures of others do not delay this
         try:
             await login.authenticate(database, session.name, current, client_network(request), throttle_mark, now=now)
         except Unauthenticated as refusal:
-            raise Invalid("Your current password is not right. Nothing was changed.", code=refusal.code) from refusal
+            raise Invalid("Your current password is wrong. Nothing was changed.", code=refusal.code) from refusal
 
 
-CONFIRMATION_FIELDS = ("current", "csrf", "username")  # what the page that asks for the password has of its own
+CONFIRMATION_FIELDS = ("current", "csrf", "username")  # fields of the page that asks for the password
 
 
 class PasswordNeeded(Refusal):
-    """An act takes the current password, which was not sent or is not right: `refusal` says which, `act` what it takes
-    the password for, `fields` what else was sent.
+    """An act needs the current password, which was not sent or is wrong.
+
+    Attributes:
+        refusal: The reason.
+        act: What the password is for.
+        fields: The other fields that were sent.
+
     """
 
     code = "password_needed"
@@ -224,20 +233,22 @@ class PasswordNeeded(Refusal):
 
 
 def require_password(act: str) -> Any:
-    """Return a dependency that lets an act pass with the current password alone, the field `current` of its form. A
-    browser that sends none, or a wrong one, gets a page that asks for it and then does the act.
+    """Return a dependency that admits an act only with the current password, the field `current` of its form. A browser
+    that sends none, or a wrong one, gets a page that asks for it and then does the act.
 
-    act: what the password is for, as the page says it after "to".
+    Args:
+        act: What the password is for, as the page says it after "to".
+
     """
 
-    async def check(request: Request, database: Database, now: Now, who: Researcher) -> None:
-        if not who.must_confirm:
+    async def check(request: Request, database: Database, now: Now, session: Researcher) -> None:
+        if not session.must_confirm:
             return
         form = await request.form()
         try:
             if not form.get("current"):
                 raise Forbidden("This takes your current password. Nothing was changed yet.", code="password_needed")
-            await confirm_current_password(request, database, who, str(form["current"]), now=now)
+            await confirm_current_password(request, database, session, str(form["current"]), now=now)
         except Refusal as refusal:
             fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
             fields = [(name, value) for name, value in fields if name not in CONFIRMATION_FIELDS]
@@ -247,14 +258,14 @@ def require_password(act: str) -> Any:
 
 
 def form_page_path(address: str) -> str:
-    """Return the page on which the form of an act stands."""
+    """Return the path of the page with the form of an act."""
     if address.startswith("/admin/campaigns/"):
         return "/".join(address.split("/")[:4]) + "/members"
     return "/".join(address.split("/")[:3])
 
 
 def confirm_password_page(request: Request, error: Exception) -> Response:
-    """The page that asks for the password and sends the act again; programs get the refusal."""
+    """Show the page that asks for the password and sends the act again; programs get the refusal."""
     assert isinstance(error, PasswordNeeded)  # noqa: S101  (registered for this class only)
     if is_json_wanted(request):
         return refusal_response(request, error.status, error.code, error.message, error.details)

@@ -1,4 +1,4 @@
-"""Where somebody comes in who has no account yet: by an invitation, or to look at a campaign by a read-only link."""
+"""Pages for people without an account: accept an invitation, or open a campaign by a read-only link."""
 
 from typing import Annotated, Any
 
@@ -33,7 +33,7 @@ from app.settings import Settings
 public = APIRouter(include_in_schema=False)
 
 FormText = Annotated[str, Form()]
-LINK_COOKIE_SECONDS = 90 * 86_400  # for which a browser keeps a read-only link
+LINK_COOKIE_SECONDS = 90 * 86_400
 
 
 def invitation_url(request: Request, token: str) -> str:
@@ -46,10 +46,12 @@ def shared_link_url(request: Request, secret: str) -> str:
 
 @public.get("/shared/{secret}")
 async def follow_shared_link(request: Request, connection: Transaction, secret: str) -> Response:
-    """To the campaign, whose pages get the secret as a cookie: it stands in no address that others may see."""
+    """Redirect to the campaign and set the secret as a cookie for its pages, so that it appears in no URL that others
+    may see.
+    """
     slug = await find_slug_by_shared_link(connection, secret)
     if slug is None:
-        raise NotFound("This link was withdrawn, or is not complete. Ask for another one.", code="link_not_found")
+        raise NotFound("This link was withdrawn or is incomplete. Ask for a new one.", code="link_not_found")
     address = f"{RESEARCHER_HOME}/campaigns/{slug}"
     response = RedirectResponse(address, status_code=303)
     rules = cookie_options(request)
@@ -59,7 +61,7 @@ async def follow_shared_link(request: Request, connection: Transaction, secret: 
 
 @public.get("/invitation")
 async def invitation_page(request: Request, connection: Transaction, now: Now, token: str = "") -> HTMLResponse:
-    """What it is to, and a form: mail programs that look into links must not use it up."""
+    """Show the invitation with a form: mail programs that open links must not use it up."""
     row = await invitations.find_open_invitation(connection, token, now=now)
     session = await login.find_session(connection, session_cookie_value(request), now=now)
     return render_invitation_page(request, row, token, session)
@@ -102,7 +104,7 @@ async def submit_invitation(
     name: FormText = "",
     password: FormText = "",
 ) -> Response:
-    """As whoever is logged in, as somebody with an account, or with a new one; a refusal shows the page again."""
+    """Accept as the current user, an existing account or a new one. On refusal, show the page again."""
     async with database.begin() as connection:
         row = await invitations.find_open_invitation(connection, token, now=now)
         session = await login.find_session(connection, session_cookie_value(request), now=now)
@@ -131,7 +133,7 @@ async def accept_and_log_in(
     name: str,
     password: str,
 ) -> Response:
-    """Log somebody in, once the invitation is theirs."""
+    """Accept the invitation with an existing or a new account, and log in."""
     now = await get_now()
     session_limits: dict[str, Any] = {"hours": settings.session_hours, "idle_minutes": settings.idle_minutes}
     if way == "new":

@@ -1,4 +1,4 @@
-"""Researchers' page of who may reach a campaign: members, invitations, read-only links."""
+"""Researchers' page about the sharing of a campaign: members, invitations, read-only links."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -38,7 +38,9 @@ async def render_members_page(
     invitation: str | None = None,
     link: str | None = None,
 ) -> HTMLResponse:
-    """The addresses of an `invitation` and a `link` are shown this once; a refusal beside its `form`."""
+    """Show the page. The addresses of an `invitation` and a `link` are shown this once; a refusal appears next to its
+    `form`.
+    """
     campaign = await load_campaign_for_page(connection, slug)
     context = {
         "campaign": campaign,
@@ -59,7 +61,7 @@ async def render_members_page(
 async def run_member_action(
     request: Request, database: Database, slug: str, action: MemberAction, done_key: str, *, form: str = "members"
 ) -> Response:
-    """The page after an act, or with why it was refused."""
+    """Run an action and redirect to the page; on refusal, show the page with the reason."""
     try:
         async with database.begin() as connection:
             await action(connection, await load_campaign_by_slug(connection, slug))
@@ -115,7 +117,7 @@ async def submit_campaign_invitation(
     words: MemberFormText = "",
     current: MemberFormText = "",
 ) -> HTMLResponse:
-    """A link that works once."""
+    """Create an invitation to the campaign."""
     try:
         await confirm_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
@@ -140,7 +142,7 @@ async def withdraw_campaign_invitation(connection: Transaction, slug: str, invit
 async def submit_shared_link(
     *, request: Request, database: Database, session: Researcher, slug: str, now: Now, words: MemberFormText = ""
 ) -> HTMLResponse:
-    """A read-only link."""
+    """Create a read-only link."""
     try:
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug(connection, slug)

@@ -1,4 +1,4 @@
-"""Logging in by a provider (OpenID Connect), and connecting its login to an account."""
+"""Pages for logging in by a provider (OpenID Connect), and for connecting its login to an account."""
 
 from typing import Annotated, Any
 
@@ -23,21 +23,21 @@ from app.settings import Settings
 
 OPENID_LOGIN_PATH = "/login/openid"
 OPENID_CALLBACK_PATH = f"{OPENID_LOGIN_PATH}/back"
-LOGIN_STATE_SECONDS = 600  # for which a login that was begun can be ended
+LOGIN_STATE_SECONDS = 600  # time limit between start and end of a login
 
 public = APIRouter(include_in_schema=False)
 router = APIRouter(prefix=f"{ACCOUNT_PATH}/openid", dependencies=[Depends(require_researcher)], include_in_schema=False)
 
 
 def provider_from_settings(settings: Settings) -> Provider | None:
-    """The one that the operator has set."""
+    """Return the provider that the operator has set, None without one."""
     if settings.oidc_issuer is None:
         return None
     return Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret.get_secret_value())
 
 
 def require_provider(request: Request) -> Provider:
-    """Raises `NotFound` (`no_provider`)."""
+    """Return the provider. Raises `NotFound` (`no_provider`)."""
     provider: Provider | None = request.app.state.provider
     if provider is None:
         raise NotFound("This server has no provider of logins.", code="no_provider")
@@ -46,7 +46,7 @@ def require_provider(request: Request) -> Provider:
 
 @public.get(OPENID_LOGIN_PATH)
 async def start_openid_login(request: Request, next: str = RESEARCHER_HOME) -> Response:  # noqa: A002  (a URL's word)
-    """Off to the provider."""
+    """Redirect to the provider."""
     try:
         return await redirect_to_provider(request, LoginState.new(safe_next_path(next)))
     except Refusal as refusal:
@@ -64,7 +64,7 @@ async def finish_openid_login(
     state: str = "",
     error: str = "",
 ) -> Response:
-    """Who comes back is logged in, or the login connected to the account of who began it."""
+    """Log the returning user in, or connect the identity to the account that started the flow."""
     try:
         provider, login_state = require_provider(request), read_login_state(request, state)
         if error:
@@ -92,7 +92,7 @@ async def finish_openid_login(
 async def start_identity_connection(
     *, request: Request, database: Database, now: Now, session: Researcher, current: Annotated[str, Form()] = ""
 ) -> Response:
-    """Off to the provider, to let this account be logged in to by it."""
+    """Redirect to the provider, to connect its login with this account."""
     try:
         await confirm_current_password(request, database, session, current, now=now)
         return await redirect_to_provider(request, LoginState.new(ACCOUNT_PATH, session.user_id))
@@ -118,8 +118,8 @@ async def submit_disconnection(
 async def finish_identity_connection(
     request: Request, database: Database, user_id: int, claims: IdentityClaims, now: Now
 ) -> Response:
-    """Back to the account page of who began it, if they are still logged in. Raises what `connect` does, and
-    `Unauthenticated` (`provider_refused`).
+    """Connect the identity with the account that started the flow, if it is still logged in, and redirect to the
+    account page. Raises as `connect_identity` does, and `Unauthenticated` (`provider_refused`).
     """
     async with database.begin() as connection:
         session = await login.find_session(connection, session_cookie_value(request), now=now)
@@ -130,7 +130,7 @@ async def finish_identity_connection(
 
 
 async def redirect_to_provider(request: Request, login_state: LoginState) -> Response:
-    """To the provider; the browser keeps what it must bring back."""
+    """Redirect to the provider; the browser keeps the state that it must bring back."""
     address = await require_provider(request).login_url(login_state, openid_callback_url(request))
     response = RedirectResponse(address, status_code=303)
     signed_state = login_state_signer(request).dumps(login_state.model_dump())
@@ -145,7 +145,7 @@ async def redirect_to_provider(request: Request, login_state: LoginState) -> Res
 
 
 def read_login_state(request: Request, state: str) -> LoginState:
-    """What this browser began not long ago. Raises `Unauthenticated` (`provider_refused`)."""
+    """Return the state of the login that this browser began. Raises `Unauthenticated` (`provider_refused`)."""
     try:
         stored_state = login_state_signer(request).loads(
             request.cookies.get(login_state_cookie_name(request), ""), max_age=LOGIN_STATE_SECONDS

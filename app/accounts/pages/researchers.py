@@ -1,4 +1,4 @@
-"""Researchers' page of everybody who works on this server, and of whom somebody invited."""
+"""Researchers' page about the people of this server: researchers and open invitations."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -43,8 +43,8 @@ async def render_researchers_page(
     new_link: tuple[str, str] | None = None,
     invitation: str | None = None,
 ) -> HTMLResponse:
-    """`new_link` (a name and an address) and the address of an `invitation` are shown this once; a refusal beside its
-    `form`.
+    """Show the page. `new_link` (a name and an address) and the address of an `invitation` are shown this once; a
+    refusal appears next to its `form`.
     """
     context = {
         "users": await users.list_users(connection),
@@ -71,7 +71,7 @@ async def submit_server_invitation(
     words: ResearcherFormText = "",
     current: ResearcherFormText = "",
 ) -> HTMLResponse:
-    """A link that works once, for somebody whose login name nobody needs to choose for them."""
+    """Create an invitation for a person who will choose their own login name."""
     try:
         await confirm_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
@@ -102,7 +102,7 @@ async def submit_new_researcher(
     role: ResearcherFormText = MEMBER,
     current: ResearcherFormText = "",
 ) -> HTMLResponse:
-    """A new researcher comes in by a link that works once, and then chooses a password."""
+    """Add a researcher, who comes in by a one-time link and then chooses a password."""
     try:
         await confirm_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
@@ -141,7 +141,7 @@ async def submit_login_link(
     user_id: RowId,
     current: ResearcherFormText = "",
 ) -> HTMLResponse:
-    """For someone who has forgotten the password."""
+    """Create a login link for a researcher who has forgotten their password."""
     async with database.begin() as connection:
         user = await users.load_user(connection, user_id)
     try:
@@ -157,7 +157,7 @@ async def submit_login_link(
 async def render_page_with_login_link(
     request: Request, database: Database, user: Any, *, now: datetime
 ) -> HTMLResponse:
-    """The page with a fresh login link for a researcher's row."""
+    """Show the page with a new login link for a researcher."""
     async with database.begin() as connection:
         token = await login.create_one_time_login(connection, now=now, user_id=user.id)
         link = request_base_url(request) + login.one_time_login_path(token)
@@ -166,7 +166,7 @@ async def render_page_with_login_link(
 
 @router.get("/{user_id}/remove")
 async def confirm_removal_page(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
-    """Asked before what cannot be taken back."""
+    """Ask before removing a researcher, which cannot be undone."""
     return render_page(request, "admin/remove_user.html", {"user": await users.load_user(connection, user_id)})
 
 
