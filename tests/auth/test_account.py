@@ -39,7 +39,7 @@ async def test_a_password_is_changed_only_with_the_current_one(researcher, clien
     await set_password(researcher)
     response = await set_password(researcher, "another password", "wrong")
     assert response.status_code == 422
-    assert "Your current password is not right" in response.text
+    assert "Your current password is wrong" in response.text
     assert (await set_password(researcher, "another password", PASSWORD)).status_code == 303
     assert (await client.post("/login", data={"name": "admin", "password": PASSWORD})).status_code == 401
     assert (await client.post("/login", data={"name": "admin", "password": "another password"})).status_code == 303
@@ -213,7 +213,7 @@ async def test_an_open_browser_lets_nobody_make_a_link_or_a_researcher_without_t
     for address, fields in ((link, {}), ("/admin/people", {"name": "eve"})):
         refused = await researcher.post(address, data=fields)
         assert refused.status_code == 422
-        assert "Your current password is not right" in refused.text
+        assert "Your current password is wrong" in refused.text
         assert "/login?token=" not in refused.text
     for address, fields in ((link, {}), ("/admin/people", {"name": "eve"})):
         made = await researcher.post(address, data=fields | {"current": PASSWORD})

@@ -99,7 +99,7 @@ async def test_from_then_on_it_is_the_person_who_counts_and_not_their_mail(clien
     await provider(claims={"sub": "person 2"})  # who has got Ada's former address
     response = await gone_and_come_back(client)
     assert response.status_code == 403
-    assert "Nobody has let you in here yet." in response.text
+    assert "No account here is connected to this login." in response.text
     assert await value(engine, "SELECT count(*) FROM identities") == 1
 
 
@@ -194,7 +194,7 @@ async def test_an_account_whose_name_is_no_address_is_matched_by_no_claim(engine
             await connection.execute(text(insert), {"name": name, "now": NOW})
         for name in names:
             claimed = told.model_copy(update={"email": name})
-            with pytest.raises(Forbidden, match="Nobody has let you in"):
+            with pytest.raises(Forbidden, match="No account here is connected"):
                 await identities.user_for_identity(connection, claimed, domains=["lab.example"], role="owner", now=NOW)
 
 
@@ -238,7 +238,7 @@ async def test_a_token_that_proves_nothing_is_refused(client, engine, provider, 
     await provider(**behaviour)
     response = await gone_and_come_back(client)
     assert response.status_code == 401
-    assert "does not belong to a login that was begun here just now" in response.text
+    assert "does not match a login that you started here just now" in response.text
     assert await value(engine, "SELECT count(*) FROM logins") == 0
 
 

@@ -71,7 +71,7 @@ async def test_an_act_takes_the_current_password(app, researcher, campaign, act)
     for current in ({}, {"current": ""}, {"current": "wrong"}):
         refused = await researcher.post(address, data=ACTS[act] | current)
         assert refused.status_code in (403, 422)
-        assert "Your current password is not right." in refused.text or "enter your current password" in refused.text
+        assert "Your current password is wrong." in refused.text or "enter your current password" in refused.text
         assert await values(engine, STATE) == before
     assert (await researcher.post(address, data=ACTS[act] | {"current": PASSWORD})).status_code in (200, 303)
     assert await values(engine, STATE) != before
@@ -87,7 +87,7 @@ async def test_a_page_asks_for_the_password_and_then_does_the_act(app, researche
         form.setdefault(name, []).append(html.unescape(value))
     assert f'action="{address}"' in page
     again = await researcher.post(address, data=form | {"current": "wrong"})
-    assert "Your current password is not right" in again.text
+    assert "Your current password is wrong" in again.text
     assert (await researcher.post(address, data=form | {"current": PASSWORD})).status_code in (200, 303)
     back = re.search(r'<a href="([^"]+)">Cancel</a>', page)
     assert back
