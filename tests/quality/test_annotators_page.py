@@ -91,7 +91,7 @@ async def test_without_a_reason_nothing_is_decided(engine, researcher):
     campaign, _, _ = await answered(engine, people=1, hits=1)
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/annotators/A1/hold", data={"reason": " "})
     assert refused.status_code == 422
-    assert "Please say why" in refused.text
+    assert "Please give a reason" in refused.text
     assert await value(engine, "SELECT barred FROM annotators") is None
 
 

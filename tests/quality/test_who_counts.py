@@ -181,7 +181,7 @@ async def test_nor_is_what_is_so_of_an_answer(engine, kind, what, code):
     answer = await value(engine, "SELECT seq FROM responses")
     if kind:
         async with engine.begin() as connection:
-            why: dict[str, Any] = {"reason": "mistaken", "by": "ada", "now": NOW}
+            why: dict[str, Any] = {"reason": "mistaken", "actor": "ada", "now": NOW}
             await revisions.record_decision(connection, campaign, kind, "response", answer, **why)
     with pytest.raises(Conflict) as problem:
         await decide(engine, campaign, what, answer)
