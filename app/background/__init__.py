@@ -1,1 +1,7 @@
-"""Work of a server process that no request waits for: loops that go on after any failure, tasks by key, threads."""
+"""Background work of a server process: loops, keyed tasks, child processes, threads, and the checks of `/ready`.
+
+Main types: `BackgroundLoop` (repeats a round of work), `KeyedTasks` (one task per campaign), `ReadinessChecks`,
+`CheckResult`. `run_in_process` runs long computations in a child process.
+
+Open `loop.py` first, then `tasks.py` and `process.py`.
+"""

@@ -1,4 +1,4 @@
-"""A loop that does its work again and again until it is stopped, whatever the work raises."""
+"""A background loop that repeats its work until it is stopped, whatever the work raises."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from app.background.health import CheckResult, log_background_failure, retry_pau
 
 log = logging.getLogger(__name__)
 
-MAX_ROUND_SECONDS = 900.0  # then `/ready` says that a round does not end
+MAX_ROUND_SECONDS = 900.0  # then `/ready` reports a round that does not end
 
 
 class BackgroundLoop:
@@ -23,8 +23,8 @@ class BackgroundLoop:
         Args:
             name: Its name in `/ready` and in the log.
             work: One round.
-            pause: Seconds between two rounds.
-            wait_first: Whether the first round comes after a pause, because a start is busy.
+            pause_seconds: Seconds between two rounds.
+            wait_first: True to pause before the first round, because a start is busy.
 
         """
         self.name = name
@@ -40,7 +40,7 @@ class BackgroundLoop:
         self._task = asyncio.create_task(self._run(), name=self.name)
 
     async def stop(self) -> None:
-        """Break off the round under way and end the loop."""
+        """Cancel the current round and end the loop."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

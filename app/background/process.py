@@ -1,7 +1,7 @@
-"""Work in a process of its own: beside annotators' requests, minutes of it would keep them waiting for the interpreter.
+"""Run work in a child process, because minutes of it in this one would make annotators wait for the interpreter.
 
-The process is forked from one that has imported everything and does nothing else, which the first use starts. Whoever
-stops waiting ends it, and so does the end of this process.
+The process is forked from one that has imported everything and does nothing else; the first use starts that one.
+Cancelling the awaiting task kills the child process; so does the death of its parent.
 """
 
 import asyncio
@@ -21,51 +21,58 @@ from app.database.session import DATABASE_ERRORS, is_database_away
 from app.errors import Refusal
 from app.text.redaction import format_redacted_traceback
 
-PROCESS_NICENESS = 10  # whoever waits for a page comes first
+PROCESS_NICENESS = 10  # requests for pages come first
 FORK_SERVER = multiprocessing.get_context("forkserver")
 FORK_SERVER.set_forkserver_preload(["app.record.revisions", "app.quality.peer_agreement"])
 
 T = TypeVar("T")
 PortableException = tuple[Callable[..., Exception], str, dict[str, Any]]
-"""An exception: how it is made, its message, and what it has besides."""
+"""An exception that can be pickled: its constructor, its message, and its keyword arguments."""
 
 
 class ProcessWorkFailed(RuntimeError):
-    """Work in another process failed; the message is the traceback there, without values."""
+    """Failure of work in a child process; the message is the traceback there, without values."""
 
 
 @dataclass(frozen=True)
 class ProgressMessage:
-    """How far work is, as it tells."""
+    """Progress of work in a child process."""
 
     amount: int
 
 
-PROGRESS_SENDER: ContextVar[Connection] = ContextVar("TELLING")
+PROGRESS_SENDER: ContextVar[Connection] = ContextVar("PROGRESS_SENDER")
 
 
 def report_progress(amount: int) -> None:
-    """From work that is done apart: how far it is, to whoever waits for it."""
+    """Send the progress of work in a child process to the awaiting task."""
     PROGRESS_SENDER.get().send(ProgressMessage(amount))
 
 
 async def run_in_process(
     work: Callable[..., Coroutine[Any, Any, T]],
     *arguments: Any,
-    on_progress: Callable[[int], None] = lambda _what: None,
+    on_progress: Callable[[int], None] = lambda _amount: None,
 ) -> T:
-    """`await work(*arguments)` in another process: a function of a module, with what can be pickled. told: hears what
-    the work says by `tell`.
+    """Return the result of `await work(*arguments)`, run in a child process.
 
-    Raises the `Refusal` that it raises, `ConnectionError` where the database was away, and RuntimeError where it failed
-    otherwise, or was killed.
+    Args:
+        work: A function of a module.
+        *arguments: Its arguments, which can be pickled.
+        on_progress: Called with each amount that the work passes to `report_progress`.
+
+    Raises:
+        Refusal: As the work raises it.
+        ConnectionError: The database was away.
+        RuntimeError: The work failed otherwise, or was killed.
+
     """
     receiver, sender = FORK_SERVER.Pipe(duplex=False)
     process = FORK_SERVER.Process(target=child_process_main, args=(sender, work, arguments), daemon=True)
     start_task = asyncio.create_task(asyncio.to_thread(process.start))  # the first time it takes a second
     try:
         await asyncio.shield(start_task)
-        sender.close()  # so that its end is heard of
+        sender.close()  # so that this process notices when the child's end closes
         result: T
         result, problem = await receive_result(receiver, on_progress)
     except asyncio.CancelledError:
@@ -80,13 +87,13 @@ async def run_in_process(
 
 
 def kill_process(process: BaseProcess) -> None:
-    """It may not have been able to start."""
+    """Kill a process, unless it could not be started."""
     with suppress(AttributeError):
         process.kill()
 
 
 async def wait_until_readable(receiver: Connection) -> None:
-    """Wait until there is something to receive, or nothing will come; no thread waits meanwhile."""
+    """Wait for a message or the end of the other side, without occupying a thread."""
     loop, is_readable = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(receiver.fileno(), is_readable.set)
     try:
@@ -98,7 +105,7 @@ async def wait_until_readable(receiver: Connection) -> None:
 async def receive_result(
     receiver: Connection, on_progress: Callable[[int], None]
 ) -> tuple[Any, PortableException | None]:
-    """What came of the work, and what it raised."""
+    """Pass progress on until the work is done, then return its result and the exception that it raised."""
     while True:
         await wait_until_readable(receiver)
         message = await asyncio.to_thread(receive_message, receiver)
@@ -111,15 +118,15 @@ def receive_message(receiver: Connection) -> ProgressMessage | tuple[Any, Portab
     try:
         message: ProgressMessage | tuple[Any, PortableException | None] = receiver.recv()
     except EOFError:
-        return None, (RuntimeError, "a process that worked beside this one has ended before its work was done", {})
+        return None, (RuntimeError, "a child process ended before its work was done", {})
     return message
 
 
 def child_process_main(
     sender: Connection, work: Callable[..., Coroutine[Any, Any, Any]], arguments: tuple[Any, ...]
 ) -> None:
-    """In the other process: do it, and tell what came of it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who types it at a terminal stops the server, which ends this
+    """Do the work in the child process, and send its result."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal stops the server, which ends this process
     os.nice(PROCESS_NICENESS)
     PROGRESS_SENDER.set(sender)
     Thread(target=exit_with_parent, daemon=True).start()
@@ -127,18 +134,18 @@ def child_process_main(
 
 
 def exit_with_parent() -> None:
-    """Whoever waits for the work may be killed."""
+    """Exit as soon as the parent process ends, since a killed parent cannot end this one."""
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
     os._exit(1)
 
 
 async def result_or_problem(work: Coroutine[Any, Any, Any]) -> tuple[Any, PortableException | None]:
-    """What comes of it, and what it raises."""
+    """Return the result of the work, and the exception that it raised."""
     try:
         return await work, None
     except Refusal as refusal:
         return None, (type(refusal), refusal.message, refusal.details | {"code": refusal.code})
-    except Exception as problem:  # noqa: BLE001  (raised where somebody waits for it)
+    except Exception as problem:  # noqa: BLE001  (raised in the awaiting task)
         away = isinstance(problem, DATABASE_ERRORS) and is_database_away(problem)
         return None, (ConnectionError if away else ProcessWorkFailed, format_redacted_traceback(problem), {})

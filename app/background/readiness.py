@@ -1,6 +1,6 @@
-"""Readiness: whether this process can do its work now, which `/ready` reports to load balancers and operators.
+"""Readiness checks of this process, which `/ready` reports to load balancers and operators.
 
-To add a check, call `register` on `app.state.readiness` while the application starts (see `main.opened`).
+To add a check, call `register_check` on `app.state.readiness` in `main.open_application`.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ class ReadinessChecks:
 
         Args:
             name: Key of the check in the report, such as `database`.
-            check: Returns the state now. It may take `CHECK_SECONDS`; what it raises counts as a failure.
-            required: Whether the process takes no requests while the check fails. Other failures are shown only.
+            check: Returns the present state within `CHECK_TIMEOUT_SECONDS`; an exception counts as a failure.
+            required: True if the process should get no requests while the check fails. Other failures are only shown.
 
         """
         self._checks[name] = check
@@ -40,7 +40,7 @@ class ReadinessChecks:
 
     async def run_checks(self) -> dict[str, CheckResult]:
         """Run all checks at once and return the result of each, within the time limit."""
-        # Several load balancers may ask at once, and again while a check hangs: it runs once for all of them.
+        # Several load balancers may ask at once, and again while a check hangs: each check runs once for all of them.
         running_tasks = {name: task for name, task in self._running.items() if not task.done()}
         tasks = self._running = {
             name: running_tasks.get(name) or asyncio.create_task(self._run(check))
@@ -62,7 +62,7 @@ class ReadinessChecks:
         return [name for name, result in results.items() if not result.ok and name in self._required]
 
     async def stop(self) -> None:
-        """Cancel the checks under way."""
+        """Cancel the running checks."""
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Tasks by key, such as a campaign's row id. One that fails is logged, and keeps no later one from being started."""
+"""Tasks by key, such as a campaign's row id. A failure is logged, and does not prevent later tasks of the key."""
 
 import asyncio
 import logging
@@ -14,11 +14,11 @@ K = TypeVar("K", bound=Hashable)
 log = logging.getLogger(__name__)
 
 MAX_FAILED_KEYS = 1_000
-FAILURE_SHOWN_SECONDS = 3_600.0  # in `/ready`, unless a later task of the same key went well
+FAILURE_SHOWN_SECONDS = 3_600.0  # in `/ready`, unless a later task of the same key succeeded
 
 
 class KeyedTasks(Generic[K]):
-    """The tasks of one kind that are under way, one for each key at most. Iterates over the keys."""
+    """The running tasks of one kind, at most one for each key. Iterates over the keys."""
 
     def __init__(self, name: str, *, retry_seconds: float | None = None) -> None:
         """Make a group without tasks.
@@ -44,25 +44,25 @@ class KeyedTasks(Generic[K]):
         return len(self._tasks)
 
     def start(self, key: K, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
-        """Start a task. None may be under way by this key."""
+        """Start the task of a key that has no running task."""
         assert key not in self._tasks  # noqa: S101  (else the earlier one would go on without an owner)
         task = self._tasks[key] = asyncio.create_task(self._run(key, work), name=f"{self.name} {key}")
         task.add_done_callback(lambda _task: self._tasks.pop(key))
         return task
 
     async def cancel(self, key: K) -> None:
-        """Break off the task of a key, if there is one, and wait until it has ended."""
+        """Cancel the task of a key, if there is one, and wait until it has ended."""
         if task := self._tasks.get(key):
-            if not task.cancelling():  # once more would interrupt what it does to end
+            if not task.cancelling():  # a second cancellation would interrupt its cleanup
                 task.cancel()
             await asyncio.wait([task])
 
     async def stop(self) -> None:
-        """Break off all tasks."""
+        """Cancel all tasks and wait until they have ended."""
         await asyncio.gather(*(self.cancel(key) for key in self))
 
     async def wait(self, *, first_only: bool = False) -> None:
-        """Wait until the tasks that are under way have ended, or the first of them."""
+        """Wait until all running tasks have ended, or only the first of them."""
         if self._tasks:
             return_when = asyncio.FIRST_COMPLETED if first_only else asyncio.ALL_COMPLETED
             await asyncio.wait(self._tasks.values(), return_when=return_when)
@@ -80,7 +80,7 @@ class KeyedTasks(Generic[K]):
                 await work()
             except Refusal as refusal:
                 log_background_failure(log, f"{self.name}: refused for {key}", refusal)
-            except Exception as problem:  # noqa: BLE001  (noted, whatever it is; another task or the next try comes)
+            except Exception as problem:  # noqa: BLE001  (any failure is noted; the next task or try follows)
                 failures += 1
                 self._note_failure(key, problem, failures)
                 if self._retry_seconds is not None:

@@ -1,4 +1,4 @@
-"""Work in a thread of its own."""
+"""Run work in a separate daemon thread."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,10 +10,10 @@ WorkResult = TypeVar("WorkResult")
 
 
 async def run_in_daemon_thread(work: Callable[[], WorkResult], name: str) -> WorkResult:
-    """Return what `work` returns, done in a thread that ends with the process: a stop of the server does not wait.
+    """Return the result of `work`, run in a daemon thread, so that a stop of the server does not wait for it.
 
-    `asyncio.to_thread` shares a few threads with everything else; this takes none of them, so work that may hang for
-    seconds keeps nothing waiting. The caller limits how many there are.
+    `asyncio.to_thread` shares a few threads with all other work; this function uses none of them, so work that hangs
+    for seconds delays nothing else. The caller limits the number of such threads.
     """
     future: Future[WorkResult] = Future()
     future.set_running_or_notify_cancel()

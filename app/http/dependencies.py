@@ -1,4 +1,4 @@
-"""What all routes share: the request's transaction and clock, its language, pages, page-or-JSON errors."""
+"""Functions that all routes share: dependencies (transaction, clock, form), language, pages, and error responses."""
 
 import logging
 import re
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-# Dependencies are async although they wait for nothing: FastAPI sends plain functions to a thread.
+# Dependencies are async although they wait for nothing: FastAPI runs plain functions in a thread.
 async def get_database(request: Request) -> AsyncEngine:
     database: AsyncEngine = request.app.state.database
     return database
@@ -67,7 +67,7 @@ async def get_now() -> datetime:
 
 
 async def get_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
-    await request.body()  # kept by the request; however slowly it comes in, nobody else waits for it
+    await request.body()  # read and kept before a connection is taken: a slow client makes no other request wait
     connections: session.ServingConnections = request.app.state.serving_connections
     campaign = await request.app.state.names.find_campaign_id(connections, request.path_params)
     async with connections.borrow(campaign) as connection:
@@ -75,8 +75,9 @@ async def get_serving_connection(request: Request) -> AsyncIterator[session.Driv
 
 
 def validate_row_id(raw: object) -> object:
-    """Return the number of a row as it stands in an address. Raises `NotFound` for what is written in another way, such
-    as `+1`, `01` or digits of another script: no page has such an address.
+    """Return a row's number in a URL unchanged.
+
+    Raises `NotFound` for other spellings, such as `+1`, `01` or digits of another script: no page has such a URL.
     """
     if isinstance(raw, str) and parse_row_id(raw) is None:
         raise NotFound("There is no such page.")
@@ -85,10 +86,10 @@ def validate_row_id(raw: object) -> object:
 
 RowId = Annotated[int, BeforeValidator(validate_row_id), PathParameter(ge=1, le=MAX_ROW_ID)]
 Database = Annotated[AsyncEngine, Depends(get_database)]
-# A pool of its own for downloads: whoever reads one slowly keeps other downloads waiting, but no annotator.
+# A separate pool for downloads: a slow reader makes other downloads wait, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]
 AppSettings = Annotated[Settings, Depends(get_settings)]
-# Ask for `Now` after it: the time is then not that of before a wait.
+# List `Now` after it, so that the time is taken after a wait for the connection.
 ServingConnection = Annotated[session.Driver, Depends(get_serving_connection, scope="function")]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
 Transaction = Annotated[AsyncConnection, Depends(get_transaction, scope="function")]
@@ -103,7 +104,7 @@ def render_page(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
-    """A rendered template, in the language that was chosen for this request."""
+    """Return a rendered template, in the language that was chosen for this request."""
     template_responses = template_responses_for(request_language(request))
     return template_responses.TemplateResponse(
         request, template, dict(context or {}), status_code=status, headers=headers
@@ -112,7 +113,7 @@ def render_page(
 
 @cache
 def template_responses_for(language: str) -> Jinja2Templates:
-    """What makes responses of templates in a language."""
+    """Return the templates of a language."""
     return Jinja2Templates(env=template_environment(language))
 
 
@@ -120,12 +121,12 @@ LANGUAGE_STATE_KEY = "language"  # in a request's state
 
 
 def request_language(request: Request) -> str:
-    """The language that was chosen for a request, else English."""
+    """Return the language that was chosen for a request, else English."""
     return str(request.scope.get("state", {}).get(LANGUAGE_STATE_KEY, ENGLISH))
 
 
 def choose_request_language(request: Request, campaign: Any = None) -> None:
-    """Answer this request in the language of a campaign, or in the one that its reader chose, or their browser."""
+    """Set the language of the response: the campaign's, else that chosen in the URL, else that of the browser."""
     language = campaign.language if campaign else BROWSER_LANGUAGE
     if language == BROWSER_LANGUAGE:
         requested_language = request.query_params.get(LANGUAGE_PARAMETER, "")
@@ -138,15 +139,15 @@ def choose_request_language(request: Request, campaign: Any = None) -> None:
 
 
 def allow_external_media(request: Request, campaign: Any) -> None:
-    """Let a page load images, sound and video from other servers, if its campaign's items may lie there."""
+    """Let a page load images, sound and video from other servers, if its campaign allows such items."""
     if campaign.https_media:
         request.scope["state"][LOADS_HTTPS_STATE_KEY] = True
 
 
 def request_base_url(request: Request) -> str:
-    """Where people reach this server: the operator's setting, else the name that this request used, if it is ours.
+    """Return the URL at which people reach this server: the setting, else the host of this request if it is known.
 
-    A request can claim any name. Under one that is not known, the address that it came in on stands in links.
+    A request can claim any host. If it is unknown, links use the address that the request came in on.
     """
     settings: Settings = request.app.state.settings
     if settings.public_url:
@@ -158,17 +159,17 @@ def request_base_url(request: Request) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-IPV6_CLIENT_PREFIX_BITS = 64  # of an IPv6 address: the rest is everyone's own to choose
+IPV6_CLIENT_PREFIX_BITS = 64  # clients choose the rest of an IPv6 address themselves
 
 
 def client_network(request: Request) -> str:
-    """From where a request comes, as far as limits care. Empty when nobody can tell."""
+    """Return the network that a request comes from, for rate limits; empty if unknown."""
     return network_of_host(request.client.host) if request.client else ""
 
 
 @lru_cache(maxsize=4096)
 def network_of_host(host: str) -> str:
-    """An IPv4 address, or the network of an IPv6 one; empty for what is neither."""
+    """Return an IPv4 address as it is, or the network of an IPv6 address; empty for other hosts."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:
@@ -179,13 +180,13 @@ def network_of_host(host: str) -> str:
 
 
 async def read_form_fields(request: Request) -> dict[str, str]:
-    """The fields of a form. Browsers end the lines of a text area by CR LF, as nothing else here does."""
+    """Return the fields of a form, with the CR LF that browsers send for line ends replaced by LF."""
     fields = form_texts_by_name(await request.form())
     return {name: value.replace("\r\n", "\n") for name, value in fields.items()}
 
 
 def form_texts_by_name(form: FormData) -> dict[str, str]:
-    """The texts of a form by their names. Raises `Invalid` (`field_twice`): of two, nobody knows which was meant."""
+    """Return the texts of a form by name. Raises `Invalid` (`field_twice`) for an ambiguous, repeated field."""
     texts: dict[str, str] = {}
     for name, value in form.multi_items():
         if name in texts:
@@ -200,25 +201,25 @@ def form_texts_by_name(form: FormData) -> dict[str, str]:
     return texts
 
 
-# Stands before `Transaction`: however slowly a form comes in, it must not keep a connection from others.
+# List it before `Transaction`, so that a slowly arriving form occupies no connection.
 FormFields = Annotated[dict[str, str], Depends(read_form_fields)]
 
 
 def is_json_wanted(request: Request) -> bool:
-    """Programs get JSON: everything under /api, and whoever accepts JSON but not HTML."""
+    """Return whether to reply with JSON: under /api, and to clients that accept JSON but not HTML."""
     accept = request.headers.get("accept", "")
     return request.url.path.startswith("/api/") or ("application/json" in accept and "text/html" not in accept)
 
 
 def is_script_request(request: Request) -> bool:
-    """Whether one of our scripts asks, which takes a part of a page; else a browser shows a whole one."""
+    """Return whether a script of Easel's pages sent the request, and wants a part of a page."""
     return request.headers.get("x-easel") == "fetch"
 
 
 def download_headers(
     slug: str, kind: str, ending: str, *subjects: str, now: datetime, inline: bool = False
 ) -> dict[str, str]:
-    """Return the header that names a download by its campaign, its kind, what it is about, and its date in UTC."""
+    """Return the header that names a download by its campaign, kind, subjects and date in UTC."""
     stem = "-".join([slug, kind, *re.findall("[a-z0-9]+", " ".join(subjects).lower())])[:150]
     disposition = "inline" if inline else "attachment"
     return {"Content-Disposition": f'{disposition}; filename="{stem}-{now.astimezone(UTC):%Y-%m-%d}.{ending}"'}
@@ -227,7 +228,7 @@ def download_headers(
 def refusal_response(
     request: Request, status: int, code: str, message: str, details: Mapping[str, Any] | None = None
 ) -> Response:
-    """An error as JSON `{"error": {"code", "message", "details"}}` or as a page, whichever the request asked for."""
+    """Return an error as JSON `{"error": {"code", "message", "details"}}` or as a page, as the client accepts."""
     if LANGUAGE_STATE_KEY not in request.scope.get("state", {}) and not is_researcher_page(request):
         choose_request_language(request)
     message = translate_refusal(request_language(request), code, message)
@@ -243,12 +244,12 @@ def refusal_response(
 
 
 def is_researcher_page(request: Request) -> bool:
-    """Whether a page is for researchers, or for programs: these are in English."""
+    """Return whether a URL is for researchers or programs, which get English only."""
     return request.url.path.startswith(("/admin", "/api/"))
 
 
 def campaign_path_of_request(request: Request, code: str) -> str | None:
-    """The campaign that a researcher's page is about, unless there is none of that name."""
+    """Return the path of the campaign that a researcher's page belongs to, if that campaign exists."""
     match = re.match(r"/admin/campaigns/[a-z0-9-]+(?=/)", request.url.path)
     return match[0] if match and match[0] != "/admin/campaigns/new" and code != "campaign_not_found" else None
 
@@ -263,12 +264,12 @@ def handle_refusal(request: Request, error: Exception) -> Response:
 
 
 def retry_after_headers(refusal: Refusal | None) -> dict[str, str]:
-    """The header that tells programs how long to wait, when the refusal knows it."""
+    """Return the header that tells programs how long to wait, if the refusal states that."""
     seconds = refusal.details.get("retry_after_seconds") if refusal else None
     return {} if seconds is None else {"Retry-After": str(seconds)}
 
 
-MAX_REQUEST_PROBLEMS = 100  # of one request; a body has room for a hundred thousand
+MAX_REQUEST_PROBLEMS = 100  # reported for one request; a body can hold a hundred thousand
 
 
 def handle_invalid_request(request: Request, error: Exception) -> Response:
@@ -277,15 +278,17 @@ def handle_invalid_request(request: Request, error: Exception) -> Response:
         return unreadable_body_response(request, "This is not JSON")
     problem_pairs = islice(chain.from_iterable(map(validation_problems, error.errors())), MAX_REQUEST_PROBLEMS)
     problems = [
-        {"field": field_path(place), "message": strip_validator_prefix(words)} for place, words in problem_pairs
+        {"field": field_path(location), "message": strip_validator_prefix(words)} for location, words in problem_pairs
     ]
     message = "; ".join(f"{problem['field']}: {problem['message']}" for problem in problems)
     return refusal_response(request, 422, "invalid", message, {"fields": problems})
 
 
 def validation_problems(problem: Mapping[str, Any]) -> Iterator[tuple[Sequence[int | str], str]]:
-    """Yield where something is wrong, and what. A check of several settings together names the one that is meant in
-    its context (`field`, of a criterion with its `number`); that of a design's settings has each of them (`problems`).
+    """Yield the location and the message of each problem.
+
+    A check of several settings together names the wrong one in its context: `field`, for a criterion with its `number`.
+    A check of a design's settings has `problems`, the message of each setting.
     """
     location, context = problem["loc"], problem.get("ctx", {})
     problems_by_field: Mapping[str, str] = context.get("problems", {})
@@ -296,12 +299,12 @@ def validation_problems(problem: Mapping[str, Any]) -> Iterator[tuple[Sequence[i
 
 
 def field_path(location: Sequence[int | str]) -> str:
-    """`scores.v7`: where in a body something is wrong; a field may have any name, and one of any length."""
+    """Return the path of a field in a body, such as `scores.v7`, with long names shortened."""
     return ".".join(shorten_echo(str(part)) for part in location if part != "body") or "body"
 
 
 def unreadable_body_response(request: Request, reason: str) -> Response:
-    """Neither the JSON nor the form in UTF-8 that was announced."""
+    """Return the refusal of a body that is not the JSON or the UTF-8 form that it claims to be."""
     return refusal_response(
         request, 400, "unreadable_body", f"What was sent cannot be read ({reason}). Nothing was stored."
     )
@@ -311,7 +314,7 @@ def handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  (registered for this class only)
     path = request.scope["path"]
     if error.status_code == 404 and request.method == "GET" and path.strip("/") and path.endswith("/"):
-        # Within this server, whatever name the request gave it
+        # A path without a host, since the request can claim any host.
         query = request.url.query and f"?{request.url.query}"
         return RedirectResponse(f"/{quote(path.strip('/'))}{query}", status_code=307)
     if error.status_code == 400:
@@ -333,9 +336,9 @@ HTTP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def allowed_methods(request: Request) -> list[str]:
-    """All that the address of a request takes; Starlette names the methods of one of its routes alone.
+    """Return all methods that a URL accepts; Starlette names those of a single route only.
 
-    What no route has is a static file, which is only read. HEAD is taken where `middleware.Heads` makes it a GET.
+    A URL without a route is a static file, which takes GET. `middleware.HeadAsGet` turns HEAD into GET where it is safe.
     """
     path = request.scope["path"]
     routes = [route for route in request.app.routes if not isinstance(route, Mount)]
@@ -349,12 +352,12 @@ def allowed_methods(request: Request) -> list[str]:
     return [*methods[:1], "HEAD", *methods[1:]] if head else methods
 
 
-# PostgreSQL's codes for text that it cannot hold.
+# PostgreSQL's codes for text that it cannot store.
 INVALID_TEXT_CODES = ("22021", "22P05")
 
 
 def handle_database_error(request: Request, error: Exception) -> Response:
-    """A lost connection, none free, or a restart of PostgreSQL: nothing was stored, and trying again is safe."""
+    """Return 503 for a lost connection, no free one, or a restart of PostgreSQL: nothing was stored; retry is safe."""
     if session.sqlstate_of(error) in INVALID_TEXT_CODES:
         return refusal_response(
             request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored."
@@ -373,7 +376,7 @@ def handle_database_error(request: Request, error: Exception) -> Response:
 
 
 def handle_client_disconnect(_request: Request, _error: Exception) -> Response:
-    """Whoever sent half a request is gone: nobody reads this, and it is nothing to log."""
+    """Return a response that no client reads: it disconnected in the middle of its request, which needs no log line."""
     return Response(status_code=400)
 
 
@@ -387,10 +390,10 @@ def handle_crash(request: Request, _error: Exception) -> Response:
 
 
 class Problem(BaseModel):
-    """What every refusal looks like as JSON; programs rely on `code`, people read `message`."""
+    """Every refusal as JSON; programs rely on `code`, people read `message`."""
 
     class Error(BaseModel):
-        """The refusal itself."""
+        """Code, message and details of a refusal."""
 
         code: str
         message: str
@@ -400,16 +403,16 @@ class Problem(BaseModel):
 
 
 def document_refusals(codes: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
-    """For OpenAPI: the codes a route refuses with, by HTTP status."""
+    """Return OpenAPI's description of a route's refusals from their codes by HTTP status."""
     return {status: {"model": Problem, "description": words} for status, words in codes.items()}
 
 
 def register_error_handlers(app: FastAPI) -> None:
-    """Register the error pages."""
+    """Register the handlers that turn exceptions into pages or JSON."""
     app.add_exception_handler(Refusal, handle_refusal)
     app.add_exception_handler(RequestValidationError, handle_invalid_request)
     app.add_exception_handler(HTTPException, handle_http_error)
-    for trouble in session.DATABASE_ERRORS:
-        app.add_exception_handler(trouble, handle_database_error)
+    for error_class in session.DATABASE_ERRORS:
+        app.add_exception_handler(error_class, handle_database_error)
     app.add_exception_handler(ClientDisconnect, handle_client_disconnect)
     app.add_exception_handler(Exception, handle_crash)

@@ -1,4 +1,4 @@
-"""What every request and every answer goes through: HEAD, limits of bodies, compression, security headers."""
+"""Middleware of all requests and responses: HEAD, limits of bodies, compression, security headers."""
 
 import re
 
@@ -10,9 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class HeadAsGet:
-    """HEAD is answered as GET is, without the body; a stream without end is over after its headers.
+    """Answers HEAD as GET without the body; an endless stream ends after its headers.
 
-    Not below `unsafe_paths`, where GET does something: a link checker is to lease no HIT.
+    Not below `unsafe_paths`, where GET has effects: a link checker must lease no HIT.
     """
 
     def __init__(self, app: ASGIApp, *, unsafe_paths: tuple[str, ...]) -> None:
@@ -39,7 +39,7 @@ MEDIA_UPLOAD_PATH_PATTERN = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/items(
 
 
 def is_utf8_form(content_type: bytes) -> bool:
-    """Whether a form's text is. Starlette takes every codec of Python; some read what UTF-8 cannot say."""
+    """Return whether a form is in UTF-8. Starlette accepts every codec of Python; some decode to invalid UTF-8."""
     if b"multipart" not in content_type.lower():
         return True
     _, parameters = parse_options_header(content_type)
@@ -47,10 +47,9 @@ def is_utf8_form(content_type: bytes) -> bool:
 
 
 class BodyLimits:
-    """No request may send more than it should: files up to the operator's limits, everything else a megabyte.
+    """Limits the size of requests: files up to the operator's limits, everything else to a megabyte.
 
-    And no form in another encoding than UTF-8. Both is enforced where the body is read, so that whoever may not come in
-    is told that instead.
+    Forms must be in UTF-8. Both limits are enforced while the body is read, so authentication errors come first.
     """
 
     def __init__(self, app: ASGIApp, *, upload_mb: int, media_mb: int) -> None:
@@ -59,7 +58,7 @@ class BodyLimits:
         self.media_bytes = media_mb * 2**20
 
     def max_body_bytes(self, path: str) -> int:
-        """The most bytes that a request to this address may send."""
+        """Return the most bytes that a request to this path may send."""
         if not UPLOAD_PATH_PATTERN.match(path):
             return MAX_SMALL_BODY_BYTES
         return self.upload_bytes + self.media_bytes * bool(MEDIA_UPLOAD_PATH_PATTERN.fullmatch(path))
@@ -90,12 +89,12 @@ class BodyLimits:
 
 
 class CompressPages:
-    """What researchers read, and static files, go out compressed where the browser takes that.
+    """Compresses researchers' pages and static files if the browser accepts that.
 
-    Not so the annotators' pages: they are small, each costs the server time between two HITs, and their token is a
-    secret in a page that also shows what its address says. Researchers' forms carry a CSRF token that is masked anew on
-    each page, so lengths tell nothing about it. Streams of events, downloads and reports of progress go out as they
-    come.
+    Annotators' pages are not compressed: they are small, compression costs time between two HITs, and they hold a
+    secret token together with text from their URL, so lengths could reveal the token. Researchers' forms carry a CSRF
+    token that is masked differently on each page, so lengths reveal nothing. Event streams, downloads and progress
+    reports are sent as they come.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -113,27 +112,25 @@ def should_compress(scope: Scope) -> bool:
     return path.startswith(("/admin", "/static/")) and "/export/" not in path and not path.endswith(".zip")
 
 
-LOADS_HTTPS_STATE_KEY = (
-    "loads_https"  # in the state of a request: its page shows images, sound and video from other servers
-)
+# Set in the state of a request whose page shows images, sound and video from other servers.
+LOADS_HTTPS_STATE_KEY = "loads_https"
 
-# What no search engine keeps, should it come there by a link.
+# Paths that search engines must not index.
 UNINDEXED_PATHS = ("/admin", "/shared/", "/invitation", "/login")
 
-STRICT_TRANSPORT_SECONDS = (
-    365 * 86_400
-)  # for which browsers ask a server that has been reached by https:// in no other way
+# Browsers use only https:// for this long, once they have reached the server by it.
+STRICT_TRANSPORT_SECONDS = 365 * 86_400
 
-# A HIT to try out stands in frames of the page beside it.
+# The preview page shows its HIT in frames.
 SELF_FRAMED_PATH_PATTERN = re.compile(r"/admin/campaigns/[^/]+/try/hit")
 
 
 class SecurityHeaders:
-    """Every response says what a page may load and who may frame it: nobody, except below `framed_paths`, and our own
-    pages where `FRAMED_HERE` says so. A page whose items may lie elsewhere says so in its request's state, and loads
-    them too; a response that says itself what it may load has its reason.
+    """Adds security headers: which sources a page may load, and which pages may frame it.
 
-    https_only: people reach the server by https://, and browsers are to remember that.
+    No page may be framed, except below `framed_paths`, and by Easel's own pages at `SELF_FRAMED_PATH_PATTERN`. A
+    request whose state has `LOADS_HTTPS_STATE_KEY` may load media from other servers. A policy that the response already has
+    stays. If `https_only`, browsers remember to use https:// only.
     """
 
     def __init__(
@@ -163,35 +160,35 @@ class SecurityHeaders:
             return
         scope.setdefault("state", {})
         framed = scope["path"].startswith(self.framed_paths)
-        here = SELF_FRAMED_PATH_PATTERN.fullmatch(scope["path"]) is not None
-        policy = self.framed_policy if framed else self.own_policy if here else self.policy
+        self_framed = SELF_FRAMED_PATH_PATTERN.fullmatch(scope["path"]) is not None
+        policy = self.framed_policy if framed else self.own_policy if self_framed else self.policy
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                more = (
-                    self.loads_more if scope["state"].get(LOADS_HTTPS_STATE_KEY) else ""
-                )  # of two that say so the first counts
-                headers.setdefault("Content-Security-Policy", more + policy)
+                # Of repeated directives browsers apply the first.
+                extra_sources = self.loads_more if scope["state"].get(LOADS_HTTPS_STATE_KEY) else ""
+                headers.setdefault("Content-Security-Policy", extra_sources + policy)
                 headers["X-Content-Type-Options"] = "nosniff"
                 if self.https_only:
                     headers["Strict-Transport-Security"] = f"max-age={STRICT_TRANSPORT_SECONDS}"
                 headers.setdefault("Referrer-Policy", "no-referrer")
                 if scope["path"].startswith(UNINDEXED_PATHS):
                     headers["X-Robots-Tag"] = "noindex, nofollow"
-                kept = (
-                    cache_control_value(scope["path"], scope["query_string"]) if message["status"] < 400 else "no-store"
-                )
-                headers.setdefault("Cache-Control", kept)
+                cache_control = cache_control_value(scope["path"], scope["query_string"])
+                headers.setdefault("Cache-Control", cache_control if message["status"] < 400 else "no-store")
                 if not framed:
-                    headers["X-Frame-Options"] = "SAMEORIGIN" if here else "DENY"
+                    headers["X-Frame-Options"] = "SAMEORIGIN" if self_framed else "DENY"
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
 
 
 def cache_control_value(path: str, query: bytes) -> str:
-    """Static files are kept for ever when their address holds their hash; a script imported by another one has none."""
+    """Return how long browsers may cache a response: a static file whose URL holds its hash forever.
+
+    A script that another one imports has no hash in its URL.
+    """
     if not path.startswith("/static/"):
         return "no-store"
     return "max-age=31536000, immutable" if query.startswith(b"v=") else "no-cache"

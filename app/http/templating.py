@@ -1,4 +1,4 @@
-"""Templates in every language, and what stands in them: text of researchers, addresses of files, words for scripts."""
+"""Templates in every language, with their filters and globals: Markdown, URLs of static files, words for scripts."""
 
 import asyncio
 import hashlib
@@ -40,33 +40,34 @@ STATIC_FOLDER = PROJECT_ROOT / "static"
 INCLUDE_TAG_PATTERN = re.compile(r"""{% include "([^"]+)" %}""")
 DESIGN_SCRIPT_PATTERN = re.compile(r'src="/static/(designs/\w+\.js)')
 SCRIPT_IMPORT_PATTERN = re.compile(r'^import\b[^"]*"(\.[^"]+)"', re.MULTILINE)
-MAX_MARKDOWN_WITHOUT_THREAD = 4_000  # characters of Markdown, which take a few milliseconds
-LANGUAGE_PARAMETER = "lang"  # in an address: the language that somebody chose where they may
+MAX_MARKDOWN_WITHOUT_THREAD = 4_000  # characters, which take a few milliseconds
+LANGUAGE_PARAMETER = "lang"  # in a URL: the language that the reader chose
 
 
 class InlineIncludes(Extension):
-    """Puts templates that are included by their names where they stand, before Jinja compiles what includes them.
+    """Jinja extension that replaces each include of a named template by its source before compilation.
 
-    One that stays apart is given all variables anew each time, and a HIT is drawn from a dozen. A change of what is
-    included is seen at the next start.
+    Jinja copies all variables for each include at run time, and the page of a HIT has a dozen includes. A change of an
+    included template takes effect at the next start.
     """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002  (Jinja has it so)
-        """A template's source with what it includes, in its language. What an included one sets remains its own."""
-        whole = INCLUDE_TAG_PATTERN.sub(
-            lambda found: f"{{% with %}}{self.included_source(found[1])}{{% endwith %}}", source
+        """Return a template's source with its includes, translated. Variables set by an include stay local to it."""
+        with_includes = INCLUDE_TAG_PATTERN.sub(
+            lambda tag: f"{{% with %}}{self.included_source(tag[1])}{{% endwith %}}", source
         )
-        return translate_template_source(whole, translations_for(self.environment.globals["language"]).gettext)
+        translations = translations_for(self.environment.globals["language"])
+        return translate_template_source(with_includes, translations.gettext)
 
     def included_source(self, name: str) -> str:
-        """The source of a template, without the end of its last line, as Jinja reads it. Raises `TemplateNotFound`."""
+        """Return a template's source without its last line end, as Jinja reads it. Raises `TemplateNotFound`."""
         loader = self.environment.loader
-        assert loader is not None  # noqa: S101  (ours has one)
+        assert loader is not None  # noqa: S101  (this environment has one)
         source, filename, _ = loader.get_source(self.environment, name)
         return self.preprocess(source.removesuffix("\n"), name, filename)
 
 
-# In English. With `auto_reload` it would look at the files' times on every page.
+# Templates in English. With `auto_reload` Jinja would check the files' times for every page.
 english_environment = Environment(
     loader=FileSystemLoader(PROJECT_ROOT / "templates"),
     autoescape=True,
@@ -78,7 +79,7 @@ english_environment.add_extension(InlineIncludes)
 
 
 def language_globals(language: str) -> dict[str, Any]:
-    """What templates know of the language that they are in."""
+    """Return the globals of templates that depend on their language."""
     return {
         "language": language,
         "direction": text_direction(language),
@@ -92,13 +93,13 @@ def language_globals(language: str) -> dict[str, Any]:
 
 
 def translate_refusal_message(language: str, refusal: Refusal) -> str:
-    """What a refusal says, in a language."""
+    """Return the message of a refusal in a language."""
     return translate_refusal(language, refusal.code, refusal.message)
 
 
 @cache
 def script_translations_json(language: str, design: str | None) -> str:
-    """What the scripts of a design's page say, as JSON that can stand in HTML; empty where they need none."""
+    """Return the translations for the scripts of a design's page, as JSON that is safe in HTML; empty if none."""
     head_templates = [f"designs/{design}_head.html", "designs/plain_head.html"]
     script_tag = DESIGN_SCRIPT_PATTERN.search(english_environment.select_template(head_templates).render())
     translations = (
@@ -108,7 +109,7 @@ def script_translations_json(language: str, design: str | None) -> str:
 
 
 def script_and_imports(first_script: Path) -> set[str]:
-    """A script and all that it imports, by their paths as catalogues have them."""
+    """Return the paths of a script and of all scripts that it imports, as catalogues write them."""
     scripts, waiting = {first_script}, [first_script]
     while waiting:
         script = waiting.pop()
@@ -119,14 +120,14 @@ def script_and_imports(first_script: Path) -> set[str]:
 
 
 def query_before_language(query: Iterable[tuple[str, str]]) -> str:
-    """The query of the page that is shown, up to the code of a language to see it in."""
+    """Return the query of the present page, ending with `lang=`, to which a language's code is appended."""
     other_parameters = [(name, value) for name, value in query if name != LANGUAGE_PARAMETER]
     return "?" + urlencode([*other_parameters, (LANGUAGE_PARAMETER, "")])
 
 
 @cache
 def template_environment(language: str) -> Environment:
-    """The templates in a language; each is compiled when it is first needed."""
+    """Return the templates of a language; each is compiled at its first use."""
     if language == ENGLISH:
         return english_environment
     environment = english_environment.overlay()
@@ -136,13 +137,13 @@ def template_environment(language: str) -> Environment:
 
 @cache
 def static_url(path: str) -> str:
-    """The address of a file under static/, with its hash, so that browsers may keep it for ever."""
+    """Return the URL of a file under static/, with its hash, so that browsers may cache it forever."""
     digest = hashlib.sha256((STATIC_FOLDER / path).read_bytes()).hexdigest()[:12]
     return f"/static/{path}?v={digest}"
 
 
 def item_noun(campaign: Any) -> str:
-    """What the items of a campaign are called."""
+    """Return the noun for the items of a campaign: system or item."""
     return "system" if campaign.segment_count else "item"
 
 
@@ -151,21 +152,25 @@ MARKDOWN_RENDERER = markdown_parser("table")
 
 @cache_results_by_size
 def markdown_to_safe_html(markdown: str) -> Markup:
-    """Markdown as HTML that is safe to show to anyone: no scripts, no styles, nothing loaded from other hosts."""
+    """Return Markdown as safe HTML: no scripts, no styles, nothing loaded from other hosts."""
     html = MARKDOWN_RENDERER.render(markdown)
     return Markup(nh3.clean(html, tags=nh3.ALLOWED_TAGS - {"img"}))  # noqa: S704  (this is the sanitiser)
 
 
 @cache_results_by_size
 def markdown_with_formulas_to_html(markdown: str) -> Markup:
-    """Return Markdown as `sanitised` does, with its formulas in LaTeX marked."""
+    """Return Markdown as safe HTML, with its LaTeX formulas marked."""
     hidden, formulas = replace_formulas_by_placeholders(markdown)
     return restore_formulas(markdown_to_safe_html(hidden), formulas)
 
 
 async def convert_markdown_texts(*markdown: str, latex: bool) -> list[Markup]:
-    """Return Markdown texts as HTML that is safe to show to anyone. Long ones are converted in a thread, so that other
-    requests do not wait. latex: whether formulas are typeset.
+    """Return Markdown texts as safe HTML. Long texts are converted in a thread, so that other requests do not wait.
+
+    Args:
+        *markdown: The texts.
+        latex: True to mark formulas for typesetting.
+
     """
     convert = markdown_with_formulas_to_html if latex else markdown_to_safe_html
     if sum(map(len, markdown)) > MAX_MARKDOWN_WITHOUT_THREAD:

@@ -1,6 +1,4 @@
-"""HTTP as uvicorn speaks it, with the limits that a proxy would set: one client alone can neither fill the memory nor
-take everyone's time, and whoever says nothing does not stay.
-"""
+"""uvicorn's HTTP protocol with the limits of a proxy: on sizes, on pipelined requests, and on silent clients."""
 
 import asyncio
 from typing import Any
@@ -10,16 +8,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 MAX_REQUEST_HEADERS = 100
-MAX_HEAD_BYTES = 32_768  # bytes of the request line and the headers
-MAX_PIPELINED_REQUESTS = (
-    16  # requests of one connection that were sent before the reply to the first; one more closes it
-)
-REQUEST_SILENCE_SECONDS = 20  # to send a request; a slow line gets longer:
-MIN_BYTES_PER_SECOND = 500  # bytes a second
-MAX_UNREAD_REPLY_SECONDS = 300  # in which nothing more of a reply is taken; the kernel holds some of it for a slow line
-TIMEOUT_CHECK_SECONDS = 5  # how often a connection is looked at
-REFUSAL_READ_SECONDS = 1  # in which a refusal is read
-# When the server ends: in which a client may send its first request, or one more after its last reply.
+MAX_HEAD_BYTES = 32_768  # request line and headers
+MAX_PIPELINED_REQUESTS = 16  # sent on a connection before the reply to the first; one more closes it
+REQUEST_SILENCE_SECONDS = 20  # to send a request; extended by one second for every MIN_BYTES_PER_SECOND received
+MIN_BYTES_PER_SECOND = 500
+MAX_UNREAD_REPLY_SECONDS = 300  # without any progress of a reply; the kernel buffers some of it for a slow line
+TIMEOUT_CHECK_SECONDS = 5  # between two checks of a connection
+REFUSAL_READ_SECONDS = 1  # for the client to read a refusal
+# While the server stops: for a client to send its first request, or the next one after its last reply.
 FIRST_REQUEST_SECONDS, NEXT_REQUEST_SECONDS = 3, 0.5
 
 HEAD_TOO_LARGE_MESSAGE = b"The headers of this request are too large."
@@ -30,17 +26,17 @@ HEAD_TOO_LARGE_RESPONSE = (
 
 
 class RequestTooLarge(Exception):
-    """Ends the parsing of a request; the parser passes it on as one of its own errors."""
+    """Raised to end the parsing of a request that is too large; the parser wraps it in its own error."""
 
 
 class RequestWithoutOneHost(Exception):
-    """Ends the parsing of a request in the same way."""
+    """Raised to end the parsing of a request that names no host or several."""
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
-    """One connection. Its request is counted while it is parsed, and the clock looks in every few seconds."""
+    """One connection. Requests are counted while they are parsed, and a timer checks for silence every few seconds."""
 
-    cycle: RequestResponseCycle | None  # type: ignore[assignment]  # uvicorn does not say that there is none at first
+    cycle: RequestResponseCycle | None  # type: ignore[assignment]  # uvicorn omits that it is None at first
 
     def __init__(
         self,
@@ -53,11 +49,11 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self.headers_seen = 0
         self.hosts_seen = 0
         self.head_bytes = 0
-        self.bytes_of_no_body = 0  # since the last piece of a body: heads, trailers, the sizes of chunks
+        self.bytes_outside_bodies = 0  # since the last piece of a body: heads, trailers, the sizes of chunks
         self.is_refused = False
         self.is_ending = False
         self.received = 0
-        self.since = self.loop.time()  # when it became the client's turn, at the earliest
+        self.since = self.loop.time()  # not later than the beginning of the client's turn
         self.unread = 0
         self.unread_since = self.since
         self.timeout_timer: asyncio.TimerHandle | None = None
@@ -77,10 +73,10 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         if self.is_refused:
             return
         self.received += len(data)
-        self.bytes_of_no_body += len(data)
+        self.bytes_outside_bodies += len(data)
         super().data_received(data)
-        # What has no end yet was told to no callback; a client may never end it.
-        if self.bytes_of_no_body > MAX_HEAD_BYTES and not self.transport.is_closing():
+        # The parser calls nothing back for an unfinished line, and a client may never finish it.
+        if self.bytes_outside_bodies > MAX_HEAD_BYTES and not self.transport.is_closing():
             self.send_refusal_and_close()
 
     def on_message_begin(self) -> None:
@@ -109,11 +105,11 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        self.bytes_of_no_body = 0
+        self.bytes_outside_bodies = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self.bytes_of_no_body = 0
+        self.bytes_outside_bodies = 0
         super().on_message_complete()
 
     def count_head_bytes(self, size: int) -> None:
@@ -128,16 +124,16 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def is_earlier_reply_due(self) -> bool:
-        """Whether a refusal would be read as the reply to an earlier request, or as a part of it."""
+        """Return whether the client would read a refusal as the reply to an earlier request, or as a part of it."""
         if self.cycle is None or self.cycle.response_complete:
             return False
         return bool(self.pipeline) or not self.cycle.more_body or self.cycle.response_started
 
     def send_refusal_and_close(self) -> None:
-        """Say so, and read on a little: a connection closed with something unread would lose the reply.
+        """Refuse a request that is too large, and close the connection after the client could read the refusal.
 
-        Without a word where an earlier request has no reply yet: replies come in order, and none can say that it is for
-        a later one. A client knows then that what has no reply may be sent again.
+        If an earlier request has no reply yet, close without a refusal: replies come in order, and none can say that it
+        is for a later request. The client then knows that it may send requests without a reply again.
         """
         if self.is_refused:
             return
@@ -152,8 +148,10 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     # The end
 
     def shutdown(self) -> None:
-        """End the connection after the reply that is due. Where none is, after that to the next request or a moment:
-        the client may just be sending it, and would find the connection reset.
+        """Close the connection after the reply that is due.
+
+        If none is due, close it after the next request or a moment: the client may just be sending one, and would find
+        the connection reset.
         """
         self.is_ending = True
         if self.is_idle:
@@ -173,7 +171,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     # Times
 
     def close_if_client_is_silent(self) -> None:
-        """Close the connection if its client has done nothing for too long."""
+        """Close the connection if its client has been silent for too long."""
         now = self.loop.time()
         self.timeout_timer = self.loop.call_later(TIMEOUT_CHECK_SECONDS, self.close_if_client_is_silent)
         unread_bytes = self.transport.get_write_buffer_size()
@@ -187,7 +185,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def is_clients_turn(self) -> bool:
-        """Whether a request, or the rest of one, is still to come, and nothing here keeps it from coming."""
+        """Return whether the server waits for a request, or the rest of one, and nothing here delays it."""
         if self.cycle is None or self.cycle.response_complete:
             return True
         return self.cycle.more_body and not (self.flow.read_paused or self.cycle.waiting_for_100_continue)

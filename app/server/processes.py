@@ -1,6 +1,6 @@
-"""The server as processes: uvicorn in the main one or in workers, and how all of them end together.
+"""Server processes: uvicorn in the main process or in workers, their supervision and their common end.
 
-A worker imports this before it knows anything: what else it needs is imported while it loads the application.
+A worker imports this module first. Everything else is imported while it loads the application, so keep imports few.
 """
 
 import asyncio
@@ -30,23 +30,22 @@ from app.settings import Settings
 
 log = logging.getLogger(__name__)
 
-WORKER_SILENCE_SECONDS = (
-    60  # then a worker is replaced; on a busy machine one needs more than uvicorn's 5 s just to start
-)
-HANGING_SECONDS = 15  # then one that has answered before is replaced if it uses no CPU, so that it cannot be busy
-IDLE_SHARE = 0.003  # of a core: threads that wait for Python's lock use less, and a process that runs more
+# A worker without an answer for this long is replaced; on a busy machine the start alone takes more than uvicorn's 5 s.
+WORKER_SILENCE_SECONDS = 60
+HANGING_SECONDS = 15  # a worker that has answered before is replaced after this time if it uses no CPU: it is not busy
+IDLE_SHARE = 0.003  # of a core: threads that wait for the GIL use less, and a running process uses more
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SHUTDOWN_GRACE_SECONDS = 5  # for requests under way, and for browsers that hold a live page open
+SHUTDOWN_GRACE_SECONDS = 5  # for running requests, and for browsers that hold a live page open
 
 
 ATTACH_FILTER_SOCKET_OPTION = 26  # SO_ATTACH_FILTER, see socket(7); Python has no name for it
 
 
 class StopRequest:
-    """Whether a signal asked this process to end while it starts.
+    """Handler of stop signals while this process starts; `is_requested` is True after one came.
 
-    It interrupts what is under way. But Python drops an exception that comes up in a destructor or a weak reference's
-    callback, where a process that imports much spends some of its time: so it is remembered, too.
+    A signal raises KeyboardInterrupt. But Python drops an exception in a destructor or a weak reference's callback,
+    where a process that imports many modules spends some of its time, so the request is stored as well.
     """
 
     def __init__(self) -> None:
@@ -60,22 +59,22 @@ class StopRequest:
 
 
 def unignored_stop_signals() -> list[signal.Signals]:
-    """Those of `ENDING` that this process does not ignore: who started it may want that, as `nohup` does."""
+    """Return the `STOP_SIGNALS` that this process does not ignore; `nohup`, for example, lets it ignore one."""
     return [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 class WorkerConfig(uvicorn.Config):
-    """uvicorn's configuration; `load` is the first thing of ours that runs in a worker."""
+    """uvicorn's configuration; `load` is the first code of Easel that runs in a worker."""
 
     def load(self) -> None:
         terminate_with_parent()
         with gc_disabled():
             super().load()
-            gc.freeze()  # nor is it looked through later, which would hold up every request under way
+            gc.freeze()  # later collections skip these objects, which would delay all running requests
 
 
 class OrderlyServer(uvicorn.Server):
-    """uvicorn's server; asked once more to end, it still does so in order."""
+    """uvicorn's server, which stops in an orderly way even after a second signal."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -86,13 +85,14 @@ class OrderlyServer(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening and end in order. Visitors whom the kernel has let in by then are served: it would reset
-        their connections.
+        """Stop listening and end in order.
+
+        Connections that the kernel has accepted are still served: closing the socket would reset them.
         """
         loop = asyncio.get_running_loop()
         waiting = [connection for listener in sockets or [] for connection in accept_waiting_connections(listener)]
         for server in self.servers:
-            server.close()  # in the same moment, before anything else runs
+            server.close()  # without an `await` before, so that no connection comes in between
         await asyncio.gather(*(loop.connect_accepted_socket(self.create_protocol, visitor) for visitor in waiting))
         await super().shutdown(sockets)
 
@@ -104,7 +104,7 @@ class OrderlyServer(uvicorn.Server):
 
 
 def accept_waiting_connections(listener: socket.socket) -> list[socket.socket]:
-    """Return the connections that wait at a socket, to which no further ones come."""
+    """Stop new connections to a socket, and accept those that wait."""
     drop_new_connections(listener)
     listener.settimeout(0)
     accepted: list[socket.socket] = []
@@ -117,8 +117,9 @@ def accept_waiting_connections(listener: socket.socket) -> list[socket.socket]:
 
 
 def drop_new_connections(listener: socket.socket) -> None:
-    """Let the kernel drop what comes to a listening socket, so that no visitor connects between the last accept and the
-    close; their machine tries again and is refused. Elsewhere than on Linux that moment stays.
+    """Let the kernel drop packets to a listening socket, so that none connects between the last accept and the close.
+
+    The client's machine tries again and is refused. Works on Linux only.
     """
     if sys.platform == "linux":
         drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # BPF: return 0 bytes of each packet
@@ -129,13 +130,14 @@ def drop_new_connections(listener: socket.socket) -> None:
 
 
 class WorkerProcess(Process):
-    """uvicorn's worker, with our server in it."""
+    """uvicorn's worker process, which runs an `OrderlyServer`."""
 
     has_answered = False
 
     def is_alive(self, timeout: float = WORKER_SILENCE_SECONDS) -> bool:
-        """Return whether the worker answers within `timeout` seconds. One that is stopped or deadlocked is given up
-        sooner; one that starts, or is slow because the machine is busy, is not.
+        """Return whether the worker answers within `timeout` seconds.
+
+        A stopped or deadlocked worker is given up sooner, but not one that starts, or is slow on a busy machine.
         """
         if not self.process.is_alive():
             return False
@@ -154,18 +156,24 @@ class WorkerProcess(Process):
 
 
 class WorkerSupervisor(Multiprocess):
-    """uvicorn's supervisor, with a socket of its own for every worker.
+    """uvicorn's supervisor, with a separate socket for every worker.
 
-    Only the worker has it: when it dies, the kernel closes it, and new visitors come to the other workers at once. The
-    worker in its place gets another one, on which it listens as soon as it can serve.
+    Only the worker holds it: when the worker dies, the kernel closes the socket, and new connections go to the other
+    workers at once. Its replacement gets another socket, on which it listens as soon as it can serve.
     """
 
     handle_hup = Multiprocess.handle_term  # as with one worker, a terminal that goes away ends the server
 
     def __init__(self, config: uvicorn.Config, listeners: Sequence[socket.socket]) -> None:
-        """listeners: one for each of the first workers, which visitors may wait at already; they are closed here."""
+        """Make a supervisor.
+
+        Args:
+            config: uvicorn's configuration.
+            listeners: One socket for each first worker, which may have waiting connections; closed here once passed on.
+
+        """
         self.listeners = listeners
-        self.port = socket_sharing_port(listeners[0])  # held as long as this process lives, also while no worker does
+        self.port = socket_sharing_port(listeners[0])  # reserves the port, even while no worker lives
         ignored = set(STOP_SIGNALS).difference(unignored_stop_signals())
         super().__init__(config, [])
         for number in ignored:
@@ -182,9 +190,9 @@ class WorkerSupervisor(Multiprocess):
         return worker
 
     def keep_subprocess_alive(self) -> None:
-        """Put a new worker in the place of one that has died or is silent; end all if it could not even start."""
-        for place, worker in enumerate(self.processes):
-            worker.child_conn.close()  # else one that died in its start would be waited for as one that is silent
+        """Replace workers that have died or are silent; end all if one could not even start."""
+        for index, worker in enumerate(self.processes):
+            worker.child_conn.close()  # so that a worker that died at its start is not waited for like a silent one
             if self.should_exit.is_set() or worker.is_alive(timeout=self.config.timeout_worker_healthcheck):
                 continue
             worker.kill()
@@ -194,17 +202,17 @@ class WorkerSupervisor(Multiprocess):
                 self.should_exit.set()
                 return
             log.warning("Server process %s ended (exit code %s) and is replaced.", worker.pid, worker.exitcode)
-            self.processes[place] = self.start_worker(socket_sharing_port(self.port))
+            self.processes[index] = self.start_worker(socket_sharing_port(self.port))
 
     def handle_ttin(self) -> None:
-        """One worker more would have no socket."""
+        """Ignore the signal: an additional worker would have no socket."""
 
     def handle_ttou(self) -> None:
-        """One worker fewer would leave its visitors waiting."""
+        """Ignore the signal: connections at the socket of a removed worker would wait forever."""
 
 
 def cpu_seconds(pid: int | None) -> float | None:
-    """Return the CPU time that all threads of a process have used, where the system tells."""
+    """Return the CPU time used by all threads of a process, if the system tells."""
     if sys.platform != "linux" or pid is None:
         return None
     with suppress(OSError):
@@ -222,7 +230,7 @@ def socket_sharing_port(listener: socket.socket) -> socket.socket:
 
 
 def run_workers(settings: Settings, listeners: list[socket.socket], stop_request: StopRequest) -> None:
-    """Serve until a signal comes, here or in workers; not at all if one has come."""
+    """Serve until a signal comes, in this process or in workers; not at all if one came during the start."""
     configuration = WorkerConfig(
         "app.main:create_app",
         factory=True,
@@ -248,7 +256,7 @@ def run_workers(settings: Settings, listeners: list[socket.socket], stop_request
 
 
 def terminate_with_parent() -> None:
-    """In a worker: end when the main process does. A killed main process can tell nobody."""
+    """Let a worker end when the main process does, since a killed main process cannot stop its workers."""
     if parent := multiprocessing.parent_process():
 
         def wait_for_parent() -> None:

@@ -1,4 +1,4 @@
-"""`easel serve`: its port, its address, and what it says at the start; what then serves is in `workers`."""
+"""The command `easel serve`: bind the port, publish the address, print the welcome, and run `processes.run_workers`."""
 
 import asyncio
 import errno
@@ -32,7 +32,7 @@ from app.settings import Settings, easel_command_line, environment_variable_name
 
 MAX_CAMPAIGN_LINKS = 5
 MAX_PORT = 65535
-WANTED_OPEN_FILES = 65_536  # what a process may have, connections included, where the system lets it; usual is 1,024
+WANTED_OPEN_FILES = 65_536  # limit for a process, connections included, if the system allows it; usual is 1,024
 ADDRESS_FILE_NAME = "address"  # in the data directory
 
 
@@ -46,14 +46,14 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
     ):
         upgrade_schema(url)
         for listener in listeners:
-            listener.listen(2048)  # from here on visitors wait instead of being refused
+            listener.listen(2048)  # from here on, connections wait instead of being refused
         base_url = server_url(settings, listeners[0].getsockname()[1])
         welcome_text, key = asyncio.run(
             prepare_database_and_welcome(url, base_url, with_demo=with_demo, is_terminal=sys.stdout.isatty())
         )
         click.echo(welcome_text)
-        # The workers are new processes; what was found out here reaches them by the environment. So they ask nothing of
-        # the database when they start: one that starts while PostgreSQL is away would fail, and end the whole server.
+        # Workers are new processes and get these values from the environment, so they need no database to start: a
+        # worker that fails to start, because PostgreSQL is away, would end the whole server.
         os.environ[environment_variable_name("database_url")] = url
         if settings.secret_key is None:
             os.environ[environment_variable_name("secret_key")] = key
@@ -62,7 +62,7 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
 
 
 def raise_open_file_limit() -> None:
-    """As many connections as the system allows; what is started from here inherits it."""
+    """Raise this process's limit of open files, connections included; child processes inherit it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = WANTED_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, WANTED_OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -70,7 +70,7 @@ def raise_open_file_limit() -> None:
 
 
 def terminate_this_process() -> None:
-    """End this process as a signal from outside would; from any thread."""
+    """End this process as a signal from outside would. Call it from any thread."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -79,16 +79,16 @@ def terminate_this_process() -> None:
 
 @contextmanager
 def bind_worker_sockets(host: str, port: int, workers: int) -> Iterator[list[socket.socket]]:
-    """A socket for each worker, all bound to the port before anything else is done. Raises StartupProblem.
+    """Yield a socket for each worker, all bound to the port. Raises StartupProblem.
 
-    The kernel spreads visitors evenly over sockets that share a port. Of a single socket, the first worker to wake
-    takes all who come at once, and keeps them as long as their connections last.
+    The kernel spreads connections evenly over sockets that share a port. With a single socket, the first worker to wake
+    would accept all concurrent connections and keep them.
     """
     with ExitStack() as stack:
         try:
             listeners = [stack.enter_context(create_bound_socket(host, port))]
             if workers > 1:
-                # Bound alone first: a port that another Easel shares among its workers would not count as in use.
+                # First bound without sharing: a port that another Easel shares among its workers would seem free.
                 port = listeners[0].getsockname()[1]
                 stack.close()
                 shared = (create_bound_socket(host, port, socket.SO_REUSEPORT) for _ in range(workers))
@@ -114,8 +114,8 @@ def create_bound_socket(host: str, port: int, *options: int) -> socket.socket:
 def listen_problem(host: str, port: int, problem: OSError) -> StartupProblem:
     if problem.errno == errno.EADDRINUSE:
         return StartupProblem(
-            f"Port {port} on {host} is in use by another program, perhaps another Easel. "
-            f"Choose another, such as `EASEL_PORT={neighbouring_port(port)} make run`, or with --port; 0 takes a free one."
+            f"Port {port} on {host} is in use by another program, perhaps another Easel. Choose another, "
+            f"such as `EASEL_PORT={neighbouring_port(port)} make run`, or with --port; 0 takes a free one."
         )
     if problem.errno == errno.EACCES:
         return StartupProblem(f"Port {port} needs more rights. Choose one from 1024 on with --port or EASEL_PORT.")
@@ -127,23 +127,23 @@ def neighbouring_port(port: int) -> int:
 
 
 def server_url(settings: Settings, port: int) -> str:
-    """Where people reach this server."""
+    """Return the URL at which people reach this server."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104  (not bound here)
     return settings.public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 @contextmanager
 def publish_server_url(settings: Settings, base_url: str) -> Iterator[None]:
-    """Let commands on the same data know the address, for this block; a lock on the file tells that it is in force.
+    """Publish the server's URL to commands on the same data during this block, in a file that this process locks.
 
-    A server on the operator's database has no folder of its own, so its address is that of the settings alone.
+    A server on the operator's database has no data folder, so commands use the URL in the settings.
     """
     if settings.database_url is not None:
         yield
         return
     path = settings.data_dir.expanduser() / ADDRESS_FILE_NAME
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # it goes with this process, however that ends
+        fcntl.flock(file, fcntl.LOCK_EX)  # released with this process, however it ends
         file.write(base_url)
         file.flush()
         try:
@@ -153,7 +153,7 @@ def publish_server_url(settings: Settings, base_url: str) -> Iterator[None]:
 
 
 def published_server_url(settings: Settings) -> str | None:
-    """The address of the server that runs on this data now; None when there is none, or it was killed."""
+    """Return the URL of the server that runs on this data now, or None if there is none, or it was killed."""
     if settings.database_url is None:
         with suppress(OSError), (settings.data_dir.expanduser() / ADDRESS_FILE_NAME).open() as file:
             try:
@@ -164,12 +164,12 @@ def published_server_url(settings: Settings) -> str | None:
 
 
 def may_server_be_running(settings: Settings) -> bool:
-    """Whether a server may run on this data; of one on the operator's database nothing is known here."""
+    """Return whether a server may run on this data; always True for the operator's database, where none is known."""
     return settings.database_url is not None or published_server_url(settings) is not None
 
 
 def likely_server_url(settings: Settings) -> str:
-    """Where people reach Easel, as far as one can tell outside the server."""
+    """Return the URL at which people probably reach Easel, as seen from outside the server."""
     return settings.public_url or published_server_url(settings) or server_url(settings, settings.port)
 
 
@@ -179,9 +179,9 @@ def likely_server_url(settings: Settings) -> str:
 async def prepare_database_and_welcome(
     url: str, base_url: str, *, with_demo: bool, is_terminal: bool
 ) -> tuple[str, str]:
-    """Make the database ready to be served: the addresses to open first, and the signing key.
+    """Prepare the database for serving, and return the welcome text and the signing key.
 
-    A person at a terminal gets a fresh login; what goes into a log is kept, and read by others.
+    Only a person at a terminal gets a login link: others may read a log, which is kept.
     """
     engine = create_engine(url, pool_size=1)
     now = datetime.now(UTC)
@@ -189,9 +189,8 @@ async def prepare_database_and_welcome(
         async with engine.begin() as connection:
             await reset_restored_transaction_ids(connection)
             if with_demo:
-                from app.campaigns.demo import (
-                    find_or_create_demo_campaign,  # it takes as long to import as all else here
-                )
+                # Imported here because it takes as long to import as all else in this module.
+                from app.campaigns.demo import find_or_create_demo_campaign
 
                 await find_or_create_demo_campaign(connection, now=now)
             lines = [f"Easel is running at {base_url}. Ctrl-C stops it; the data stay.", ""]
@@ -209,7 +208,7 @@ async def prepare_database_and_welcome(
 
 
 async def running_campaign_lines(connection: AsyncConnection, base_url: str) -> list[str]:
-    """A line for each of the newest campaigns that annotators can work on; one for all arms of an experiment."""
+    """Return a line for each of the newest running campaigns; the arms of an experiment share one."""
     conditions = campaigns.c.status == "running", campaigns.c.rehearsal_of.is_(None)
     experiment, experiment_link_key = experiment_arms.c.experiment, experiment_arms.c.link_key
     name = func.coalesce("experiment " + experiment + ", to one of its arms at random", campaigns.c.name)

@@ -47,7 +47,7 @@ def is_changed_by_spreadsheet(text: str, *, is_identifier: bool = True) -> bool:
 
     Args:
         text: What stands in the cell.
-        identifier: The text names something, so each of its characters matters; otherwise a number may stay a number
+        is_identifier: The text names something, so each of its characters matters; otherwise a number may stay a number
             and lose zeros at its end.
 
     """

@@ -1,1 +1,7 @@
-"""The languages that annotators' pages speak: which there are, which one somebody reads, and what is said in it."""
+"""Languages of annotators' pages: the catalogues (`LANGUAGE.po`), language negotiation, and translation.
+
+Main type: `Message` (a sentence with values that can be translated). Refusals are translated by their code.
+
+Open `catalogue.py` first, then `templates.py` (messages in templates) and `refusals.py`. `make words` updates the
+catalogues.
+"""

@@ -1,8 +1,8 @@
-"""What is said in a language: the catalogues, `LANGUAGE.po` in this folder, keyed by the English words.
+"""Catalogues of translations, `LANGUAGE.po` in this folder, keyed by the English words.
 
-A message stands in the code in English: in templates as `_("…")`, `{% trans %}…{% endtrans %}` or `ngettext(…)`, in
-Python as `mark("…")` or `Message("…")`, in scripts as `words("…")`. `make words` collects them; a test fails where a
-catalogue lacks one.
+Messages are written in English in the code: in templates as `_("…")`, `{% trans %}…{% endtrans %}` or `ngettext(…)`, in
+Python as `mark_message("…")` or `Message("…")`, in scripts as `words("…")`. `make words` collects them; a test fails if
+a catalogue lacks one.
 """
 
 import re
@@ -22,7 +22,7 @@ from babel.support import Translations
 
 CATALOGUE_FOLDER = Path(__file__).parent
 ENGLISH = "en"
-# By their code, as HTML's `lang` has it: their names in themselves.
+# Code, as in HTML's `lang` -> name in the language itself.
 LANGUAGES = {
     ENGLISH: "English",
     "de": "Deutsch",
@@ -32,41 +32,41 @@ LANGUAGES = {
     "zh": "中文",
     "ar": "العربية",
 }
-BROWSER_LANGUAGE = "browser"  # instead of a language: the one that each annotator's browser asks for
-MAX_ACCEPT_LANGUAGE_CHARACTERS = 500  # characters of Accept-Language that are looked at
+BROWSER_LANGUAGE = "browser"  # setting of a campaign: the language that each annotator's browser asks for
+MAX_ACCEPT_LANGUAGE_CHARACTERS = 500  # the rest of Accept-Language is ignored
 ACCEPTED_LANGUAGE_PATTERN = re.compile(
     r"\s*([A-Za-z]{2,3})(?:-[A-Za-z0-9-]+)?\s*(?:;\s*q\s*=\s*(0(?:\.\d+)?|1(?:\.0+)?)\s*)?"
 )
 
 
 class Message(str):
-    """A sentence in English that other languages can say too, of a pattern and values: `Message("%(n)d left", n=3)`."""
+    """An English sentence that can be translated, made of a pattern and values: `Message("%(n)d left", n=3)`."""
 
     __slots__ = ("pattern", "values")
     pattern: str
     values: dict[str, object]
 
     def __new__(cls, pattern: str, **values: object) -> Self:
-        """Of a pattern as `%` fills it in."""
-        made = super().__new__(cls, pattern % values)
-        made.pattern, made.values = pattern, values
-        return made
+        """Make a message from a pattern for `%` and its values."""
+        message = super().__new__(cls, pattern % values)
+        message.pattern, message.values = pattern, values
+        return message
 
 
 def mark_message(message: str) -> str:
-    """The message itself; what stands in it is collected for the catalogues."""
+    """Return the message unchanged; `make words` collects it for the catalogues."""
     return message
 
 
 @cache
 def text_direction(language: str) -> str:
-    """`ltr` or `rtl`, as HTML's `dir` has it."""
+    """Return `ltr` or `rtl`, for HTML's `dir`."""
     return Locale(language).text_direction
 
 
 @lru_cache(maxsize=1024)
 def negotiate_language(accept_language: str) -> str:
-    """The language that a browser's `Accept-Language` likes best of ours; English where it likes none."""
+    """Return the supported language that `Accept-Language` prefers; English if it accepts none."""
     quality_by_language: dict[str, float] = {}
     for offered in accept_language[:MAX_ACCEPT_LANGUAGE_CHARACTERS].split(","):
         if (match := ACCEPTED_LANGUAGE_PATTERN.fullmatch(offered)) and (language := match[1].lower()) in LANGUAGES:
@@ -76,14 +76,14 @@ def negotiate_language(accept_language: str) -> str:
 
 
 def read_catalogue(language: str) -> Catalog:
-    """All messages in a language, with where they are said. Raises `PoFileError` where the file is not one."""
+    """Return all messages of a language with their locations. Raises `PoFileError` for an invalid file."""
     with (CATALOGUE_FOLDER / f"{language}.po").open("rb") as file:
         return read_po(file, locale=language, abort_invalid=True)
 
 
 @cache
 def translations_for(language: str) -> NullTranslations:
-    """What translates into a language; into English, the messages themselves."""
+    """Return the translations into a language; English returns the messages themselves."""
     if language == ENGLISH:
         return NullTranslations()
     file = BytesIO()
@@ -93,36 +93,44 @@ def translations_for(language: str) -> NullTranslations:
 
 
 def translate(language: str, message: str) -> str:
-    """A message, or one that stands in the code marked, in a language."""
+    """Return a `Message` or a marked text in a language."""
     if isinstance(message, Message):
         return translations_for(language).gettext(message.pattern) % message.values
-    return (
-        translations_for(language).gettext(message) if message else ""
-    )  # of nothing, gettext gives the catalogue's header
+    # For an empty text, gettext would return the catalogue's header.
+    return translations_for(language).gettext(message) if message else ""
 
 
 def translate_plural(language: str, singular: str, plural: str, count: int, **values: object) -> str:
-    """The form of a message that fits a number, its `%(num)s`: `counted("de", "%(num)s set", "%(num)s sets", 3)`."""
+    """Return the form of a message for a number, in a language.
+
+    Example: `translate_plural("de", "%(num)s set", "%(num)s sets", 3)`.
+    """
     return translations_for(language).ngettext(singular, plural, count) % {
         "num": format_localized_number(count, language),
         **values,
     }
 
 
-@lru_cache(maxsize=4096)  # each HIT says some, and Babel takes long
+@lru_cache(maxsize=4096)  # each HIT shows several numbers, and Babel is slow
 def format_localized_number(number: float, language: str) -> str:
-    """A number in a language's digits and separators, with at most two places."""
+    """Return a number with a language's separators, with at most two decimals."""
     return format_decimal(number, "#,##0.##", locale=language, numbering_system="latn")
 
 
 @lru_cache(maxsize=4096)
 def format_money(amount: float, currency: str, language: str) -> str:
-    """An amount as the language writes it, such as `4,20 €`."""
+    """Return an amount of money as a language writes it, such as `4,20 €`."""
     return format_currency(amount, currency, locale=language, numbering_system="latn")
 
 
 def translations_for_scripts(language: str, script_paths: Collection[str]) -> dict[str, str]:
-    """What scripts say, by its English words; nothing for English. files: by their paths, such as `static/hit.js`."""
+    """Return the translations of the messages in scripts, by the English words; empty for English.
+
+    Args:
+        language: Code of the language.
+        script_paths: Paths such as `static/hit.js`.
+
+    """
     if language == ENGLISH:
         return {}
     return {

@@ -1,6 +1,6 @@
-"""Refusals that annotators can meet, by their stable code: what happened, what is safe, what to do.
+"""Messages of refusals that annotators can meet, by their stable code: what happened, what is safe, what to do.
 
-In English a refusal speaks for itself; it names what it is about. In other languages the code alone decides the words.
+In English a refusal shows its own message, with details. In other languages the code alone selects the message.
 """
 
 from app.http.languages.catalogue import ENGLISH, mark_message, translate
@@ -94,5 +94,5 @@ UNKNOWN_REFUSAL = mark_message("This was refused. What you submitted before is s
 
 
 def translate_refusal(language: str, code: str, message: str) -> str:
-    """A refusal in a language: its own message in English, else the words for its code."""
+    """Return a refusal in a language: its own message in English, else the translated message for its code."""
     return message if language == ENGLISH else translate(language, ANNOTATOR_REFUSALS.get(code, UNKNOWN_REFUSAL))

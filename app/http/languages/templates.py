@@ -1,6 +1,6 @@
-"""Messages in templates, put in before Jinja compiles these: each language has templates of its own.
+"""Translation of templates before Jinja compiles them, so that each language has its own compiled templates.
 
-Looked up at each rendering they would cost a HIT's page a fifth of its time.
+Looking up the messages at each rendering would take a fifth of the time for a HIT's page.
 """
 
 import re
@@ -16,14 +16,14 @@ ExtractedMessage = tuple[int, str, str | tuple[str, str], Sequence[str]]
 
 
 def block_message(block: str) -> str:
-    """What stands in a block, with its lines joined."""
+    """Return the text of a block with its lines joined."""
     return " ".join(block.split())
 
 
 def translate_template_source(source: str, translate: Callable[[str], str]) -> str:
-    """The source of a template with its messages as `into` has them."""
-    source = TRANS_BLOCK.sub(lambda found: translate(block_message(found[1])), source)
-    return GETTEXT_LITERAL.sub(lambda found: f'"{translate(found[1])}"', source)
+    """Return a template's source with its messages translated by `translate`."""
+    source = TRANS_BLOCK.sub(lambda block: translate(block_message(block[1])), source)
+    return GETTEXT_LITERAL.sub(lambda literal: f'"{translate(literal[1])}"', source)
 
 
 def extract_template_messages(
@@ -32,7 +32,7 @@ def extract_template_messages(
     comment_tags: Collection[str],  # noqa: ARG001
     options: Mapping[str, Any],  # noqa: ARG001
 ) -> Iterator[ExtractedMessage]:
-    """Babel's extractor for these templates: line, function, message and comments of each message."""
+    """Yield line, function, message and comments of each message in a template; an extractor for Babel."""
     source = fileobj.read().decode()
     for pattern, function in ((GETTEXT_LITERAL, "gettext"), (TRANS_BLOCK, "gettext"), (NGETTEXT_CALL, "ngettext")):
         for match in pattern.finditer(source):
