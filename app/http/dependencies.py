@@ -338,7 +338,7 @@ HTTP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 def allowed_methods(request: Request) -> list[str]:
     """Return all methods that a URL accepts; Starlette names those of a single route only.
 
-    A URL without a route is a static file, which takes GET. `middleware.HeadAsGet` turns HEAD into GET where it is safe.
+    A URL without a route is a static file, which takes GET. `middleware.HeadAsGet` turns a safe HEAD into GET.
     """
     path = request.scope["path"]
     routes = [route for route in request.app.routes if not isinstance(route, Mount)]

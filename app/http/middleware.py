@@ -129,8 +129,8 @@ class SecurityHeaders:
     """Adds security headers: which sources a page may load, and which pages may frame it.
 
     No page may be framed, except below `framed_paths`, and by Easel's own pages at `SELF_FRAMED_PATH_PATTERN`. A
-    request whose state has `LOADS_HTTPS_STATE_KEY` may load media from other servers. A policy that the response already has
-    stays. If `https_only`, browsers remember to use https:// only.
+    request whose state has `LOADS_HTTPS_STATE_KEY` may load media from other servers. A policy that the response
+    already has stays. If `https_only`, browsers remember to use https:// only.
     """
 
     def __init__(

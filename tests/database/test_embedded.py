@@ -278,7 +278,7 @@ def test_a_left_over_server_that_comes_up_while_we_start_is_ended_too(data, monk
         server = postmaster_pid(data)
         process.kill()
         process.wait(60)
-        not_there_yet = {"end_orphan", "disown_lock_files"}
+        not_there_yet = {"stop_orphan", "disown_lock_files"}
 
         def unless_early(name: str, look: Callable[..., None]) -> Callable[..., None]:
             return lambda *where: not_there_yet.discard(name) if name in not_there_yet else look(*where)

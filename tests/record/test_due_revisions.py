@@ -34,7 +34,7 @@ def loop_of(engine, now=NOW):
 
 
 async def test_after_a_start_all_decisions_are_acted_on(engine, due):
-    await loop_of(engine).round()
+    await loop_of(engine).revise_due_campaigns()
     assert await revisions.find_campaigns_due_for_revision(engine) == []
 
 
@@ -46,24 +46,24 @@ async def test_one_that_fails_stops_no_other_and_is_tried_in_the_next_round(engi
             raise problems.pop()
         await real(engine, campaign_id, now=now)
 
-    monkeypatch.setattr(due_revisions, "revise", breaks)
+    monkeypatch.setattr(due_revisions, "revise_posteriors", breaks)
     loop = loop_of(engine)
     with pytest.raises(KeyError):
-        await loop.round()
+        await loop.revise_due_campaigns()
     assert await revisions.find_campaigns_due_for_revision(engine) == due[:1]
-    await loop.round()
+    await loop.revise_due_campaigns()
     assert await revisions.find_campaigns_due_for_revision(engine) == []
 
 
 async def test_what_a_request_is_acting_on_is_left_to_it_for_a_while(engine):
     campaign, (first, *_) = await answered(engine)
     loop = loop_of(engine)
-    await loop.round()
+    await loop.revise_due_campaigns()
     await left_out(engine, campaign, first)
-    await loop.round()
+    await loop.revise_due_campaigns()
     assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
     loop.clock = loop_of(engine, NOW + MIN_DECISION_AGE + timedelta(seconds=1)).clock
-    await loop.round()
+    await loop.revise_due_campaigns()
     assert await revisions.find_campaigns_due_for_revision(engine) == []
 
 
@@ -71,8 +71,8 @@ async def test_a_record_that_cannot_be_replayed_is_said_once(engine, due, monkey
     async def refuses(*_, **__):
         raise Conflict("A response names an item that is not there.")
 
-    monkeypatch.setattr(due_revisions, "revise", refuses)
+    monkeypatch.setattr(due_revisions, "revise_posteriors", refuses)
     loop = loop_of(engine)
-    await loop.round()
-    await loop.round()
+    await loop.revise_due_campaigns()
+    await loop.revise_due_campaigns()
     assert caplog.text.count("do not follow all decisions") == 2  # one for each campaign

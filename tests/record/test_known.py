@@ -73,7 +73,7 @@ async def test_what_is_stored_has_the_bits_of_what_is_known_in_memory_however_ma
     await folded(engine, campaign, answers(40), at_once)
     beliefs = in_memory(campaign, answers(40))
     assert await posteriors(engine) == beliefs.state.T.tolist()
-    assert await kept_of(engine, Revision(campaign.id, 0)) == as_text(beliefs.kept())
+    assert await kept_of(engine, Revision(campaign.id, 0)) == as_text(beliefs.to_law_state())
 
 
 @pytest.mark.parametrize("at_once", [1, 7])
@@ -94,7 +94,7 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
     await folded(engine, campaign, responses, at_once)
     beliefs = in_memory(campaign, responses, items=FEW, kept=kept)
     assert await posteriors(engine) == beliefs.state.T.tolist()
-    assert await kept_of(engine, Revision(campaign.id, 0)) == as_text(beliefs.kept())
+    assert await kept_of(engine, Revision(campaign.id, 0)) == as_text(beliefs.to_law_state())
     if at_once == 1:
         looked = Stored(EASL_AWARE, begun(EASL_AWARE, FEW, kept=kept))
         changes = [looked.take(law_hit(campaign, response)) for response in responses]
@@ -131,7 +131,7 @@ async def test_a_revision_beside_the_present_one_is_changed_alone(engine, law):
             )
     beliefs = in_memory(campaign, answers(25))
     assert await posteriors(engine, 1) == beliefs.state.T.tolist()
-    assert await kept_of(engine, draft) == as_text(beliefs.kept())
+    assert await kept_of(engine, draft) == as_text(beliefs.to_law_state())
     assert await kept_of(engine, Revision(campaign.id, 0)) == before
     assert await posteriors(engine) == in_memory(campaign, answers(10)).state.T.tolist()
 
@@ -146,7 +146,7 @@ async def test_states_of_another_version_are_refused_and_stay_as_they_are(engine
     await execute(engine, "UPDATE states SET layout = 2")
     me = await annotator(engine, campaign)
     hit = await shown_to(engine, me)
-    with pytest.raises(Conflict, match="stored as version 2, and this Easel reads version 1") as refusal:
+    with pytest.raises(Conflict, match="stored as version 2, but this Easel reads version 1") as refusal:
         await submit(engine, me, hit)
     assert refusal.value.code == "states_of_another_version"
     assert await values(engine, "SELECT layout, kind FROM states") == [(2, "campaign")]

@@ -45,7 +45,7 @@ async def test_answers_of_other_campaigns_are_no_news(engine):
     campaign, other = [await running(engine) for _ in range(2)]
     now, *_ = await looked(engine, campaign)
     await answered(engine, other, "me")
-    assert (await looked(engine, campaign, now)).first is None
+    assert (await looked(engine, campaign, now)).first_new_seq is None
 
 
 async def apart(engine, campaign, number):
