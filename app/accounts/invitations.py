@@ -37,7 +37,7 @@ async def create_invitation(
         connection: The connection, in a transaction.
         campaign: The campaign's row; None for the whole server.
         role: The role to give.
-        words: Note that says whom the invitation is for.
+        words: Note about the invited person.
         inviter_id: Id of the researcher who invites; None on the command line.
         now: The present time.
 

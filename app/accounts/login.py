@@ -98,7 +98,7 @@ async def authenticate(
         user = await find_user(connection, name)
     if not await passwords.is_password_correct(user.password_hash if user else None, password) or user is None:
         # An unknown name is not logged: it may be a password typed into the wrong field.
-        logged_name = user.name if user else "a name that nobody has"
+        logged_name = user.name if user else "an unknown name"
         async with database.begin() as connection:
             await log_change(
                 connection, "login.failed", about=logged_name, after={"address": address}, actor=STRANGER_ACTOR
@@ -205,7 +205,7 @@ def one_time_login_path(token: str) -> str:
 
 
 async def redeem_one_time_login(connection: AsyncConnection, token: str, *, now: datetime) -> int:
-    """Use up a one-time login and return the id of its user. Of two concurrent requests, the database admits one.
+    """Use up a one-time login and return the id of its user. The database admits one of two concurrent requests.
 
     Raises `Gone` (`login_link_used`) if the link was used, is too old, or never existed.
     """

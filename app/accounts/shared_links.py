@@ -23,7 +23,7 @@ LINK_VISITOR_NAME = "read-only link"  # shown instead of a login name
 async def create_shared_link(
     connection: AsyncConnection, campaign: Row[Any], words: str, *, maker_name: str, now: datetime
 ) -> str:
-    """Create a link and return its secret, of which only the digest is stored. Raises `Invalid` (`note_invalid`)."""
+    """Create a link and return its secret; only the digest is stored. Raises `Invalid` (`note_invalid`)."""
     words, secret = validate_note(words), new_secret()
     values = {
         "campaign_id": campaign.id,

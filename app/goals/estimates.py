@@ -16,7 +16,7 @@ from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans
 
-MAX_FITTED_JUDGMENTS = 50_000  # a fit to so many takes less than a second
+MAX_FITTED_JUDGMENTS = 50_000  # fitted in less than a second
 MEASURED_BY_MEANS = "means"
 
 

@@ -44,8 +44,8 @@ class CheckLine:
         expected: The expected answer as text.
         answers: Number of answers.
         failed: Number of failed answers.
-        probably_wrong: Whether so many annotators failed the check that it is probably wrong itself.
-        not_loaded: Number of annotators for whom its file did not load.
+        probably_wrong: Whether most annotators failed the check, so that it is probably wrong itself.
+        not_loaded: Number of annotators who reported that its file did not load.
 
     """
 

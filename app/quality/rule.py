@@ -33,7 +33,7 @@ class RuleRequirement:
         unit: The unit, in the singular.
         count_per_other: Number of units that each of `MIN_OTHER_ANNOTATORS` other annotators needs; 0 for rules that do
             not compare annotators.
-        target: Annotators whom the rule can find with this amount.
+        target: Annotators that the rule can find with this amount.
 
     """
 
@@ -87,7 +87,7 @@ class QualityRule(InputModel, ABC):
         Args:
             behaviour: The annotator's behaviour.
             other_measures: `measure` of each other annotator.
-            false_alarm_rate: Share of careful people whom the rule may find, 0 to 1, however often it looks at them.
+            false_alarm_rate: Share of careful people that the rule may find, 0 to 1, however often it looks at them.
 
         """
 

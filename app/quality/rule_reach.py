@@ -119,7 +119,7 @@ def max_annotator_workload(
 
 
 def rule_reach(rule: QualityRule, settings: Any, workload: AnnotatorWorkload, false_alarm_rate: float) -> RuleReach:
-    """Return the reach of a rule; `false_alarm_rate` is the share of careful people whom the rule may find."""
+    """Return the reach of a rule; `false_alarm_rate` is the share of careful people that the rule may find."""
     design, law = design_of(settings), law_of(settings)
     requirement = rule.requirement(design.value_kind, false_alarm_rate)
     if not rule.supports(design.value_kind, len(design.classes)):

@@ -89,7 +89,7 @@ def mixture_variance(false_alarm_rate: float) -> float:
 
 
 def median_of_others(values: Array) -> float:
-    """Median of the known values of the other annotators, half of which may be arbitrary; NaN if there are too few."""
+    """Median of the others' known values, NaN if there are too few. Up to half of the values may be arbitrary."""
     known_values = values[~np.isnan(values)]
     return float(np.median(known_values)) if len(known_values) >= MIN_OTHER_ANNOTATORS else math.nan
 

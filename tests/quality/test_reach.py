@@ -27,8 +27,10 @@ async def page_of(researcher, campaign, part):
     return words((await researcher.get(f"/admin/campaigns/{campaign.slug}/{part}")).text)
 
 
-GOLD_CANNOT = "With 6 HITs per person, each person meets about 1 gold item; "
+GOLD_CANNOT = (
+    "With 6 HITs per person, each person meets about 1 gold item; "
     "this rule needs 5 failed ones, so it cannot find anyone."
+)
 
 
 async def test_a_launch_warns_of_a_rule_that_cannot_find_anybody(engine, researcher):
