@@ -31,7 +31,7 @@ def design(request, monkeypatch):
     """Each with the settings that it has where nobody chooses; the toy with a law that there is."""
     if request.param is Smiley:
         monkeypatch.setitem(DESIGNS, Smiley.name, Smiley)
-        monkeypatch.setattr(Smiley, "usual_law", "easl")
+        monkeypatch.setattr(Smiley, "default_law", "easl")
     return request.param
 
 
