@@ -78,7 +78,7 @@ async def test_answers_are_all_judgments_in_the_order_of_the_responses(engine):
     assert found.annotator.tolist() == [0] * 3 + [1] * 3 + [0] * 3 + [2] * 3
     assert (np.diff(found.seq) > 0).all()
     assert (found.n_items, found.n_annotators, found.n_hits) == (6, 3, 4)
-    assert found.judgments.tolist() == [3, 2, 3, 2, 2, 0]
+    assert found.judgment_counts.tolist() == [3, 2, 3, 2, 2, 0]
     assert len(set(found.annotators)) == 3
     assert not any("SECRET" in name for name in found.annotators)
 
@@ -170,7 +170,7 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
 
 
 async def intervals_of(engine, campaign, fits):
-    async with fits.reading(engine) as connection:
+    async with fits.open_reader(engine) as connection:
         return await fits.intervals(connection, campaign)
 
 
@@ -234,7 +234,7 @@ async def test_unknown_names_are_refused_with_those_that_there_are(engine):
 
 
 async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, monkeypatch):
-    monkeypatch.setattr(fits_module, "MOST_RESULTS", 2)
+    monkeypatch.setattr(fits_module, "MAX_CACHED_RESULTS", 2)
     monkeypatch.setattr(fits_module, "MOST_CAMPAIGNS", 1)
     fits, campaigns = FitCache(), [await judged(engine, name=name) for name in ("One", "Two")]
     for campaign in campaigns:
@@ -266,7 +266,7 @@ async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch)
         assert threading.current_thread() is not threading.main_thread()
         time.sleep(0.05)
         at_work.pop()
-        return Scores(np.zeros(answers.n_items), answers.judged)
+        return Scores(np.zeros(answers.n_items), answers.has_judgments)
 
     for name in OFFERED.scores:
         monkeypatch.setitem(SCORE_METHODS, name, ScoreMethod("t", "a.", "u", slow))
@@ -288,7 +288,7 @@ async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, 
         times.append(1)
         started.set()
         time.sleep(0.2)
-        return Scores(np.zeros(answers.n_items), answers.judged)
+        return Scores(np.zeros(answers.n_items), answers.has_judgments)
 
     monkeypatch.setitem(SCORE_METHODS, "mean", ScoreMethod("t", "a.", "u", slow))
     waiting = asyncio.create_task(fits.fit_scores(engine, campaign.slug, "mean"))
@@ -301,9 +301,9 @@ async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, 
 
 def test_a_process_that_ends_does_not_wait_for_a_fit():
     program = (
-        "import asyncio, time\nfrom app.background.threads import in_daemon_thread\n"
+        "import asyncio, time\nfrom app.background.threads import run_in_daemon_thread\n"
         "async def main():\n"
-        "    asyncio.create_task(in_daemon_thread(lambda: time.sleep(600), 'fit'))\n    await asyncio.sleep(0.1)\n"
+        "    asyncio.create_task(run_in_daemon_thread(lambda: time.sleep(600), 'fit'))\n    await asyncio.sleep(0.1)\n"
         "asyncio.run(main())"
     )
     done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, check=True, cwd=ROOT)

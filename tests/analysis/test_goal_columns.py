@@ -46,7 +46,7 @@ async def test_of_a_goal_with_a_line_each_item_has_its_side_and_how_sure_that_is
     assert list(rows[0])[-3:] == ["settled", side, "side_probability"]
     assert [row[side] for row in rows] == [False] * 7 + [True] * 3
     sure = {number for number, row in enumerate(rows) if row["side_probability"] >= 0.95}
-    assert sure == {*(await near(engine, campaign, np.array([row["mode"] for row in rows]))).settled.tolist()}
+    assert sure == {*(await near(engine, campaign, np.array([row["mode"] for row in rows]))).settled_items.tolist()}
     assert 0 in sure
     assert f",false,{rows[0]['side_probability']}\r\n" in (await exported(engine, campaign, "csv"))
 

@@ -79,7 +79,7 @@ def test_the_company_of_an_item_in_an_order_is_no_halo():
     hits = [(who, {0: 100.0, 1: 0.0}) for who in range(8)] + [(who, {0: 0.0, 2: 100.0}) for who in range(8)]
     # Two people disagree with all others by one criterion, two others by the other.
     one, other = (turned([50.0 * 2, 0.0] * 8 + [0.0, 100.0] * 8, which) for which in ((0, 8), (1, 9)))
-    made = answers(hits, yields="order", score=one)
+    made = answers(hits, value_kind="order", score=one)
     found = halo(replace(made, scores_by_criterion={"adequacy": one, "fluency": other}))
     assert found.rows[0][2] == pytest.approx(-1 / 7)
     assert found.rows[0][5] == 16

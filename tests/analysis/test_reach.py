@@ -107,7 +107,7 @@ def test_nothing_is_said_of_answers_that_are_read_as_they_are(kind):
 def test_a_best_and_a_worst_of_n_are_2_n_minus_3_pairs():
     for n in (4, 5):
         points = dict(enumerate([100.0, *[50.0] * (n - 2), 0.0]))
-        made = answers([(0, points)], yields="order", parameters=LawParameters(ties=False))
+        made = answers([(0, points)], value_kind="order", parameters=LawParameters(ties=False))
         first, second, outcomes, _ = preference_pairs(made)
         assert len(first) == 2 * n - 3
         assert 0 not in outcomes
@@ -117,8 +117,8 @@ def test_a_best_and_a_worst_of_n_are_2_n_minus_3_pairs():
 
 
 def test_pairs_are_called_dependent_only_where_hits_have_more_than_two_items():
-    two = answers([(k % 3, {k % 5: 100.0, (k + 1) % 5: 0.0}) for k in range(20)], yields="order")
-    three = answers([(k % 3, {k % 5: 100.0, (k + 1) % 5: 50.0, (k + 2) % 5: 0.0}) for k in range(20)], yields="order")
+    two = answers([(k % 3, {k % 5: 100.0, (k + 1) % 5: 0.0}) for k in range(20)], value_kind="order")
+    three = answers([(k % 3, {k % 5: 100.0, (k + 1) % 5: 50.0, (k + 2) % 5: 0.0}) for k in range(20)], value_kind="order")
     dependent = [
         "dependent_pairs" in [note.code for note in apply_score_method(SCORE_METHODS["thurstone"], made).notes]
         for made in (two, three)
@@ -171,7 +171,7 @@ def test_agreement_of_preferences_does_not_depend_on_the_order_of_upload():
     pairs = [pair for pair in combinations(range(12), 2) for _ in range(3)]
     won = 100.0 * (rng.random(len(pairs)) < 0.25)
     hits = [(k % 3, {low: won[k], high: 100.0 - won[k]}) for k, (low, high) in enumerate(pairs)]
-    found = {row["measure"]: row["value"] for row in table(answers(hits, yields="order"), "agreement")}
+    found = {row["measure"]: row["value"] for row in table(answers(hits, value_kind="order"), "agreement")}
     assert [*found] == ["pair_agreement", "alpha_pairs"]
     assert found["alpha_pairs"] == pytest.approx(2 * found["pair_agreement"] - 1, abs=0.02)
 
@@ -185,7 +185,7 @@ def test_outputs_of_systems_are_compared_with_the_baseline_by_places_too():
             for place, level in ((0, -1.0), (2, 1.0)):
                 won = 100.0 * float(rng.normal(level) > 0)
                 hits.append((who, {3 * segment + place: won, 3 * segment + 1: 100.0 - won}))
-    made = answers(hits, yields="order", systems=[*better] * 8, segments=[str(k // 3) for k in range(24)])
+    made = answers(hits, value_kind="order", systems=[*better] * 8, segments=[str(k // 3) for k in range(24)])
     rows = {row["system"]: row for row in table(made, "graded_response")}
     assert rows["plain"]["role"] == "baseline"
     assert rows["good"]["score"] > rows["bad"]["score"]
@@ -253,12 +253,12 @@ def test_agreement_and_consistency_of_labels_without_an_order_are_those_of_label
 
 def test_how_far_labels_are_shared_counts_each_pair_of_two_annotators():
     given = {0: {0: 0.0, 1: 1.0}, 1: {0: 0.0, 1: 2.0}, 2: {0: 1.0}}
-    made = answers([*given.items(), (2, {2: 2.0})], yields="classes", classes=FACES)
+    made = answers([*given.items(), (2, {2: 2.0})], value_kind="classes", classes=FACES)
     assert [row["agreement"] for row in table(made, "annotators")] == [pytest.approx(1 / 3), pytest.approx(1 / 3), 0.0]
 
 
 def test_the_export_of_labels_has_their_names_and_no_scores():
-    made = answers([(who, {0: 0.0, 1: 2.0, 2: float(who % 2)}) for who in range(4)], yields="classes", classes=FACES)
+    made = answers([(who, {0: 0.0, 1: 2.0, 2: float(who % 2)}) for who in range(4)], value_kind="classes", classes=FACES)
     found = lazy_judgment_label_table(made, Options())
     assert "score" not in found.columns
     label = [*found.columns].index("label")
@@ -290,7 +290,7 @@ def test_items_beside_a_baseline_that_is_in_every_hit_are_systems_of_their_own()
         item = 1 + turn % 4
         won = 100.0 * float(rng.normal((item - 2.5) / 1.5) > 0)
         hits.append((turn // 4 % 5, {item: won, 0: 100.0 - won}))
-    made = answers(hits, yields="order", always_shown=[0])
+    made = answers(hits, value_kind="order", always_shown=[0])
     rows = {row["system"]: row for row in table(made, "graded_response")}
     assert rows["i0"]["role"] == "baseline"
     scores = [rows[f"i{item}"]["score"] for item in (1, 2, 3, 4)]
