@@ -42,7 +42,7 @@ def answers(
         "annotator": np.repeat(np.array([who for who, _ in hits], np.intp), sizes),
         "score": score,
         "value": score,
-        "yields": "points",
+        "value_kind": "points",
         "ids": [f"i{k}" for k in range(count)],
         "shown": [f"text {k}" for k in range(count)],
         "systems": systems or [None] * count,
@@ -101,7 +101,7 @@ def simulated(
     family = (law.for_class_count(len(design.classes)) if law.reads in CLASS_KINDS else law).family
     told: dict[str, Any] = {
         "score": design.to_points(made.value, made.hit),
-        "yields": design.value_kind,
+        "value_kind": design.value_kind,
         "classes": design.classes,
         "law": law.name,
         "prior": family.stack_states([family.default_prior] * n_items),

@@ -171,7 +171,7 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
 
 async def intervals_of(engine, campaign, fits):
     async with fits.open_reader(engine) as connection:
-        return await fits.intervals(connection, campaign)
+        return await fits.load_calibrated_intervals(connection, campaign)
 
 
 async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monkeypatch):
@@ -235,7 +235,7 @@ async def test_unknown_names_are_refused_with_those_that_there_are(engine):
 
 async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, monkeypatch):
     monkeypatch.setattr(fits_module, "MAX_CACHED_RESULTS", 2)
-    monkeypatch.setattr(fits_module, "MOST_CAMPAIGNS", 1)
+    monkeypatch.setattr(fits_module, "MAX_CACHED_CAMPAIGNS", 1)
     fits, campaigns = FitCache(), [await judged(engine, name=name) for name in ("One", "Two")]
     for campaign in campaigns:
         for method in ("mean", "easl", "ra"):

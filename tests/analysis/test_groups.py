@@ -21,7 +21,7 @@ def said_by_groups():
     contrary = {item: 100.0 - score for item, score in right.items()}
     said = [right, contrary, {item: score + 4 for item, score in right.items()}, {0: 50.0}]
     hits = [(who, dict(list(scores.items())[k : k + 4])) for k in (0, 4) for who, scores in enumerate(said)]
-    return answers([hit for hit in hits if hit[1]], asked=SAID)
+    return answers([hit for hit in hits if hit[1]], profile_answers=SAID)
 
 
 def test_a_group_has_its_annotators_answers_alone_about_the_same_items():

@@ -25,7 +25,7 @@ def by_criteria(made, *, alike, others=("fluency",)):
     noise = {name: rng.normal(50, 10, len(made.score)) for name in others}
     return replace(
         made,
-        criteria={"adequacy": made.score}
+        scores_by_criterion={"adequacy": made.score}
         | {name: alike * made.score + (1 - alike) * values for name, values in noise.items()},
     )
 

@@ -48,14 +48,14 @@ def made_by(make, *given):
 
 def test_every_method_that_is_offered_scores_answers_of_the_design(design):
     made = simulated(design)
-    for name, method in methods_for_design(design, design.usual_items).scores.items():
+    for name, method in methods_for_design(design, design.default_items).scores.items():
         found = apply_score_method(method, made)
         assert np.isfinite(found.values[made.has_judgments]).all(), name
 
 
 def test_every_table_that_is_offered_has_rows_or_says_why_not(design):
     made = simulated(design)
-    offer = methods_for_design(design, design.usual_items)
+    offer = methods_for_design(design, design.default_items)
     found = {
         name: made_by(apply_table_method, table, made, table.relevant_options(Options()))
         for name, table in offer.tables.items()
@@ -81,16 +81,16 @@ def test_what_the_answers_do_not_reach_is_refused_by_name(design):
 
 def test_who_reads_answers_as_another_kind_says_so_once(design):
     made = simulated(design)
-    for method in methods_for_design(design, design.usual_items).scores.values():
+    for method in methods_for_design(design, design.default_items).scores.values():
         codes = [note.code for note in apply_score_method(method, made).notes if note.code in CODES]
-        whole_points = method.reads == "ordered_classes" and design.yields == "points"
+        whole_points = method.reads == "ordered_classes" and design.value_kind == "points"
         assert len(codes) == len(set(codes))
-        assert bool(codes) == (method.reads != design.yields) or whole_points or "labels_in_points" in codes
+        assert bool(codes) == (method.reads != design.value_kind) or whole_points or "labels_in_points" in codes
 
 
 def test_a_higher_place_on_the_scale_gets_a_higher_score_by_every_method(design):
     made = simulated(design, hits=200)
-    for name, method in methods_for_design(design, design.usual_items).scores.items():
+    for name, method in methods_for_design(design, design.default_items).scores.items():
         found = apply_score_method(method, made)
         place = np.arange(made.n_items)[made.has_judgments]
         assert metrics.spearman(place, found.values[made.has_judgments]) > 0.8, name
@@ -118,7 +118,9 @@ def test_a_best_and_a_worst_of_n_are_2_n_minus_3_pairs():
 
 def test_pairs_are_called_dependent_only_where_hits_have_more_than_two_items():
     two = answers([(k % 3, {k % 5: 100.0, (k + 1) % 5: 0.0}) for k in range(20)], value_kind="order")
-    three = answers([(k % 3, {k % 5: 100.0, (k + 1) % 5: 50.0, (k + 2) % 5: 0.0}) for k in range(20)], value_kind="order")
+    three = answers(
+        [(k % 3, {k % 5: 100.0, (k + 1) % 5: 50.0, (k + 2) % 5: 0.0}) for k in range(20)], value_kind="order"
+    )
     dependent = [
         "dependent_pairs" in [note.code for note in apply_score_method(SCORE_METHODS["thurstone"], made).notes]
         for made in (two, three)
@@ -258,7 +260,9 @@ def test_how_far_labels_are_shared_counts_each_pair_of_two_annotators():
 
 
 def test_the_export_of_labels_has_their_names_and_no_scores():
-    made = answers([(who, {0: 0.0, 1: 2.0, 2: float(who % 2)}) for who in range(4)], value_kind="classes", classes=FACES)
+    made = answers(
+        [(who, {0: 0.0, 1: 2.0, 2: float(who % 2)}) for who in range(4)], value_kind="classes", classes=FACES
+    )
     found = lazy_judgment_label_table(made, Options())
     assert "score" not in found.columns
     label = [*found.columns].index("label")

@@ -213,7 +213,7 @@ def test_annotators_are_counted_and_described():
 def test_of_annotators_the_share_that_they_could_not_judge_is_told_where_it_is_offered():
     told = [(0, {0: 10.0, 1: 30.0, 2: 50.0}), (1, {0: 0.0, 1: 100.0})]
     assert "unjudged" not in by_name(table(answers(told), "annotators"))["a0"]
-    found = table(answers(told, unjudged=np.array([1, 0]), judged_nothing=["A3", "A4"]), "annotators")
+    found = table(answers(told, unjudged_counts=np.array([1, 0]), names_without_judgment=["A3", "A4"]), "annotators")
     assert [row["unjudged"] for row in by_name(found).values()] == [0.25, 0.0]
     assert any(note.code == "judged_nothing" and "A3, A4" in note for note in found.notes)
 

@@ -42,7 +42,9 @@ def takes(model: type[BaseModel], name: str, value: Any) -> bool:
 
 def test_no_number_that_a_program_sends_is_a_truth_value():
     found = sorted(models_sent() | {TooFast}, key=lambda model: model.__name__)
-    assert {"CampaignSettings", "ConsentRequest", "DraftRequest", "ResponseRequest", "TouchSchema"} <= {model.__name__ for model in found}
+    assert {"CampaignSettings", "ConsentRequest", "DraftRequest", "ResponseRequest", "TouchSchema"} <= {
+        model.__name__ for model in found
+    }
     for model in found:
         for name, field in model.model_fields.items():
             kinds = repr(field.annotation)

@@ -172,7 +172,7 @@ async def test_every_law_that_it_offers_recovers_the_truth_and_replays_to_the_bi
 
 
 def test_only_ratios_have_a_geometric_mean():
-    made = answers([(0, {0: 50.0, 1: 200 / 3}), (1, {0: 100 / 3, 1: 50.0})], yields="ratio")
+    made = answers([(0, {0: 50.0, 1: 200 / 3}), (1, {0: 100 / 3, 1: 50.0})], value_kind="ratio")
     assert scores.geometric_mean_scores(made).values == pytest.approx([0.5**0.5, 2**0.5])
     with pytest.raises(Inestimable) as refusal:
         apply_score_method(SCORE_METHODS["geometric_mean"], replace(made, value_kind="points"))
