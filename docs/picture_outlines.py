@@ -30,9 +30,9 @@ VARIANTS = ("hit-dark", "hit-phone", "dashboard-dark", "dashboard-phone")
 
 
 class _Outline(HTMLParser):
-    """Collects the text inside of navigation links, headings, buttons and summaries."""
+    """Collects the text inside of navigation links, headings and buttons."""
 
-    TAGS = frozenset({"h1", "h2", "h3", "button", "summary"})
+    TAGS = frozenset({"h1", "h2", "h3", "button"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class _Outline(HTMLParser):
 
 
 def outline(html: str) -> list[str]:
-    """Return the text of the navigation, headings, buttons and summaries of a page, in order."""
+    """Return the text of the navigation, headings and buttons of a page, in order."""
     parser = _Outline()
     parser.feed(html)
     return parser.lines
