@@ -63,7 +63,7 @@ def asked(rule: str, truth: npt.NDArray[np.int64], chance: Counts, seed: int) ->
         new = states[item, :, None]
         index.update([item], LAW.family.score(*new), LAW.family.variance(*new), [judgments[item]])
         if more:
-            index.tell([item], states[[item]])  # type: ignore[attr-defined]  # such a rule's index has it
+            index.update_labels([item], states[[item]])  # type: ignore[attr-defined]  # such a rule's index has it
         if (given + 1) % ITEMS == 0 and (given + 1) // ITEMS in BUDGETS:
             shares.append(right(states, truth))
     return shares

@@ -132,7 +132,7 @@ def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
 
 def shares_of(learned, item):
     people = {k: learned.annotators[k] for k in aware.item_annotators(learned.items[item])}
-    return map(np.array, aware.current_judgment_weights(learned.items[item], people, learned.totals))
+    return map(np.array, aware.current_judgment_weights(learned.items[item], people, learned.campaign_state))
 
 
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)

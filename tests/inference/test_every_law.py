@@ -24,7 +24,7 @@ TUNED = LawParameters(gamma=0.2, epsilon=0.05, tie_margin=0.02)
 @pytest.fixture(params=[*ONLINE_LAWS.values(), SMILES], ids=lambda law: law.name)
 def law(request):
     """Those that read classes for three of them."""
-    return request.param.of_classes(CLASSES_OF_TESTS)
+    return request.param.for_class_count(CLASSES_OF_TESTS)
 
 
 def hits_for(law, count, *, seed=1):

@@ -23,7 +23,7 @@ def order_of(*answers):
 
 
 def not_asked(order):
-    return {(item, other) for item in order.items() for other in order.not_asked_below(item).tolist()}
+    return {(item, other) for item in order.known_items() for other in order.not_asked_below(item).tolist()}
 
 
 def closed(edges):
@@ -44,7 +44,7 @@ def closed(edges):
 
 def test_of_three_items_two_preferences_imply_the_third():
     order = order_of((1, 2, 1), (3, 2, -1))
-    assert (order.implied(1, 3), order.implied(3, 1)) == (1, -1)
+    assert (order.implied_outcome(1, 3), order.implied_outcome(3, 1)) == (1, -1)
     assert order.tally == ImpliedCounts(answered=2, not_asked=1)
     assert not_asked(order) == {(1, 3)}
 
@@ -52,17 +52,17 @@ def test_of_three_items_two_preferences_imply_the_third():
 def test_two_chains_that_meet_imply_all_pairs_between_them():
     order = order_of((0, 1, 1), (1, 2, 1), (3, 4, 1), (4, 5, 1), (2, 3, 1))
     assert order.tally == ImpliedCounts(answered=5, not_asked=10)
-    assert all(order.implied(one, other) == 1 for one in range(6) for other in range(one + 1, 6))
+    assert all(order.implied_outcome(one, other) == 1 for one in range(6) for other in range(one + 1, 6))
 
 
 def test_a_tie_carries_nothing_over():
     order = order_of((0, 1, 1), (1, 2, 0))
-    assert (order.implied(0, 2), order.implied(1, 2)) == (None, None)
+    assert (order.implied_outcome(0, 2), order.implied_outcome(1, 2)) == (None, None)
     assert order.tally == ImpliedCounts(answered=2)
 
 
 def test_two_items_above_the_same_one_are_not_told_apart():
-    assert order_of((0, 2, 1), (1, 2, 1)).implied(0, 1) is None
+    assert order_of((0, 2, 1), (1, 2, 1)).implied_outcome(0, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_two_items_above_the_same_one_are_not_told_apart():
 )
 def test_an_implied_pair_that_is_asked_anyway_tells_whether_that_was_right_and_changes_nothing_else(answer, tally):
     order = order_of((0, 1, 1), (1, 2, 1))
-    assert order.add(0, 2, answer) == 1
+    assert order.add_outcome(0, 2, answer) == 1
     assert order.tally == tally
     assert (order.implied(0, 1), order.implied(1, 2), order.implied(0, 2)) == (1, 1, 1)
 
@@ -79,7 +79,7 @@ def test_an_implied_pair_that_is_asked_anyway_tells_whether_that_was_right_and_c
 def test_of_a_pair_that_was_answered_twice_the_first_answer_counts():
     order = order_of((0, 1, 1), (1, 0, 1), (0, 1, 0))
     assert order.tally == ImpliedCounts(answered=1)
-    assert order.implied(0, 1) == 1
+    assert order.implied_outcome(0, 1) == 1
 
 
 @given(ANSWERS)
@@ -117,7 +117,7 @@ def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(implied_pairs, "MAX_IMPLIED_ITEMS", 16)
     order = order_of(*((k, k + 1, 1) for k in range(100)))
     assert order.nbytes < 10_000
-    assert (order.implied(0, 15), order.implied(0, 16)) == (1, None)
+    assert (order.implied_outcome(0, 15), order.implied_outcome(0, 16)) == (1, None)
     assert order.tally.answered == 15
 
 

@@ -228,7 +228,7 @@ def test_other_intervals_are_compared_by_the_chance_that_they_hold_the_truth_and
     low, high = np.array([0.5, 0.3, 0.0]), np.array([0.52, 0.32, 0.0])
     centre = np.array([0.4 + kept * 0.1, 0.4 - kept * 0.1])
     around = stats.t(found.freedom[:2], centre, np.sqrt(kept * e2))
-    share, times = found.beside(low, high)
+    share, times = found.compare_intervals(low, high)
     assert share == pytest.approx(np.mean(around.cdf(high[:2]) - around.cdf(low[:2])))
     own_low, own_high = found.interval()
     assert times == pytest.approx(0.02 / (own_high - own_low)[0])
@@ -240,5 +240,5 @@ def test_an_interval_over_the_whole_scale_holds_the_truth_and_an_empty_one_does_
     found = of(judgments)
     all_of_it, nothing = np.ones(len(judgments)), np.zeros(len(judgments))
     if np.isfinite(found.standard_error).all():
-        assert found.beside(nothing, all_of_it)[0] == pytest.approx(1.0)
+        assert found.compare_intervals(nothing, all_of_it)[0] == pytest.approx(1.0)
         assert found.beside(nothing, nothing)[0] == pytest.approx(0.0)

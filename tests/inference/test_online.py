@@ -69,7 +69,7 @@ def test_the_registry_has_the_laws_of_scores():
 
 
 def test_the_default_prior_is_a_valid_one(law):
-    assert law.family.valid_prior(*law.family.default_prior)
+    assert law.family.is_valid_prior(*law.family.default_prior)
     assert len(law.family.default_prior) == len(law.family.parameter_names)
 
 
@@ -161,7 +161,7 @@ def test_what_each_judgment_counts_for_is_told_from_what_is_stored(law):
 def test_estimates_of_a_hit_have_the_bits_of_score_and_variance(law):
     family = law.family
     state = after(law, [AnsweredHit(1, [0, 1, 2], [0.2, 0.9, 0.9]), AnsweredHit(2, [1, 2, 5], [0.0, 1.0, 0.3])])
-    scores, variances = family.estimates(*state)
+    scores, variances = family.scores_and_variances(*state)
     assert (scores, variances) == (family.score(*state).tolist(), family.variance(*state).tolist())
     assert family.estimates(*state.tolist()) == (scores, variances)
     assert {type(value) for value in scores + variances} == {float}
@@ -170,12 +170,12 @@ def test_estimates_of_a_hit_have_the_bits_of_score_and_variance(law):
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
 def test_estimates_of_a_posterior_that_cannot_be_are_refused(law, bad):
     with pytest.raises(ValueError, match="must be finite"):
-        law.family.estimates([1.0, 1.0], [1.0, bad])
+        law.family.scores_and_variances([1.0, 1.0], [1.0, bad])
 
 
 def test_replay_leaves_the_priors_alone(law):
     priors = columns(law)
-    law.begin(priors, tuned).take([AnsweredHit(1, [0, 1], [0.2, 0.9])])
+    law.initial_beliefs(priors, tuned).take([AnsweredHit(1, [0, 1], [0.2, 0.9])])
     assert np.array_equal(priors, columns(law))
 
 
@@ -215,7 +215,7 @@ def test_every_law_reads_arrays_of_posteriors(law):
 
 def test_states_one_by_one_become_columns_even_if_there_are_none(law):
     numbers = len(law.family.parameter_names)
-    assert law.family.columns([law.family.default_prior] * 3).tolist() == np.array(columns(law, 3)).tolist()
+    assert law.family.stack_states([law.family.default_prior] * 3).tolist() == np.array(columns(law, 3)).tolist()
     assert law.family.columns([]).shape == (numbers, 0)
 
 
@@ -280,7 +280,7 @@ def test_replaying_priors_that_cannot_be_is_refused(law, bad):
     priors = columns(law)
     priors[1][3] = bad
     with pytest.raises(ValueError, match="must be finite"):
-        law.begin(priors, tuned)
+        law.initial_beliefs(priors, tuned)
 
 
 def test_an_item_twice_in_a_hit_is_refused(law):
@@ -293,15 +293,15 @@ def test_replaying_an_empty_hit_is_refused(law):
 
 def test_priors_of_unlike_shapes_are_refused(law):
     with pytest.raises(ValueError, match="lengths 2, 3"):
-        law.begin([np.ones(2), np.ones(3)], tuned)
+        law.initial_beliefs([np.ones(2), np.ones(3)], tuned)
     with pytest.raises(ValueError, match="shape"):
-        law.begin([np.ones((2, 2)), np.ones((2, 2))], tuned)
+        law.initial_beliefs([np.ones((2, 2)), np.ones((2, 2))], tuned)
 
 
 @pytest.mark.parametrize("many", [0, 1, 3])
 def test_priors_of_too_few_or_too_many_numbers_are_refused(law, many):
     with pytest.raises(ValueError, match="a posterior is " + " and ".join(law.family.parameter_names)):
-        law.begin([np.ones(2)] * many, tuned)
+        law.initial_beliefs([np.ones(2)] * many, tuned)
 
 
 @pytest.mark.parametrize(

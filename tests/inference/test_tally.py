@@ -50,7 +50,7 @@ def test_the_same_to_the_last_bit_in_any_pieces(judgments, cuts):
     whole, pieces = of(judgments), of([])
     for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 30], strict=True):
         items, annotators, points = columns(judgments[start:stop])
-        pieces = pieces.after(items, annotators, points / 100)
+        pieces = pieces.add_judgments(items, annotators, points / 100)
     for name in SUMS:
         np.testing.assert_array_equal(getattr(whole, name), getattr(pieces, name))
 
@@ -69,7 +69,7 @@ def test_who_judged_what_is_remembered_over_millions(monkeypatch):
 
 def test_going_on_leaves_the_tally_before_as_it_was():
     before = of([(0, 0, 50)])
-    before.after([0], [0], [1.0])
+    before.add_judgments([0], [0], [1.0])
     assert (before.judgments.tolist(), before.repeats.tolist()) == ([1, 0, 0, 0], [1, 0, 0, 0])
 
 

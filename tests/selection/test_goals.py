@@ -34,7 +34,7 @@ def beta(total, n):
 
 
 def index_of(rule, rows, asking=ASKING):
-    return rule.index(*(np.array(column) for column in zip(*rows, strict=True)), asking)
+    return rule.make_index(*(np.array(column) for column in zip(*rows, strict=True)), asking)
 
 
 def leader(index, rng=None, **around):

@@ -16,7 +16,7 @@ ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": True}
 @pytest.fixture(params=[rule for rule in SELECTION_RULES.values() if not rule.reads_labels], ids=lambda rule: rule.name)
 def index(request):
     rng = np.random.default_rng(1)
-    return request.param.index(rng.random(ITEMS), rng.random(ITEMS) / 12 + 0.001, np.zeros(ITEMS), ASKING)
+    return request.param.make_index(rng.random(ITEMS), rng.random(ITEMS) / 12 + 0.001, np.zeros(ITEMS), ASKING)
 
 
 def not_asked(percent=1, annotator=3):

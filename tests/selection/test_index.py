@@ -383,7 +383,7 @@ def test_any_draw_keeps_the_rules(campaign, seen, leading, held, allow_seen):
     everything = set(range(len(rows)))
     seen, leading = seen & everything, leading & everything
     held = {item: leases for item, leases in held.items() if item in everything}
-    around = {"seen": seen, "full": index.full(held), "leading": leading, "allow_seen": allow_seen}
+    around = {"seen": seen, "full": index.full_items(held), "leading": leading, "allow_seen": allow_seen}
     hit = index.draw(5, **around, rng=np.random.default_rng(0))
     wanted = {item for item in everything if rows[item][2] + held.get(item, 0) < 3}
     pool = (wanted - seen) or (wanted if allow_seen else set())

@@ -29,7 +29,7 @@ def states(*counts):
 def index_of(rule, *counts):
     told = states(*counts)
     judgments = np.array(counts).sum(axis=1)
-    return rule.index(np.full(len(counts), 0.5), np.full(len(counts), 0.1), judgments, ASKING, states=told)
+    return rule.make_index(np.full(len(counts), 0.5), np.full(len(counts), 0.1), judgments, ASKING, states=told)
 
 
 def test_the_posterior_of_an_items_class_by_hand():
