@@ -132,7 +132,9 @@ def test_leaders_come_as_often_as_they_are_said_to(rule):
 
 def test_of_a_plan_as_many_are_expected_to_lead_as_do(rule):
     for iteration, judgments in ((0, [0] * ITEMS), (2, [1] * ITEMS)):
-        plan = rule.plan_iteration(*known()[:2], np.array(judgments), ASKING, iteration=iteration, rng=np.random.default_rng(3))
+        plan = rule.plan_iteration(
+            *known()[:2], np.array(judgments), ASKING, iteration=iteration, rng=np.random.default_rng(3)
+        )
         assert all(0 < hit.probability <= 1 and hit.reason for hit in plan)
 
 

@@ -487,7 +487,11 @@ def later(
     judgments = [0] * len(score) if judgments is None else judgments
     rng = options.pop("rng", None) or np.random.default_rng(seed)
     return plan_later_iteration(
-        score, variance, judgments, **({"wanted": 10, "n": 3, "gamma": GAMMA} | options), rng=rng
+        score,
+        variance,
+        judgments,
+        **({"judgments_per_item": 10, "items_per_hit": 3, "gamma": GAMMA} | options),
+        rng=rng,
     )
 
 
@@ -497,11 +501,11 @@ def test_the_most_uncertain_items_lead_one_hit_each():
 
 def test_by_default_an_iteration_has_as_many_hits_as_n_goes_into_the_number_of_items():
     rng = np.random.default_rng(0)
-    hits = later(rng.random(150), rng.random(150), n=5)
+    hits = later(rng.random(150), rng.random(150), items_per_hit=5)
     assert len(hits) == 30
     assert all(len(set(hit.items)) == 5 for hit in hits)
-    assert len(later(n=5)) == 1
-    assert len(later(SCORE[:3], VARIANCE[:3], n=5)) == 1
+    assert len(later(items_per_hit=5)) == 1
+    assert len(later(SCORE[:3], VARIANCE[:3], items_per_hit=5)) == 1
 
 
 def test_leaders_accompany_no_one_unless_allowed():
@@ -536,7 +540,7 @@ def test_an_item_that_wants_one_more_judgment_is_drawn_for_one_hit_and_gone_for_
     rng = np.random.default_rng(6)
     pairs: Counter[tuple[int, int]] = Counter()
     for _ in range(1500):
-        first, second = later(judgments=[9] * 8, n=2, hits=2, rng=rng)
+        first, second = later(judgments=[9] * 8, items_per_hit=2, hits=2, rng=rng)
         pairs[sum(first.items) - 0, sum(second.items) - 5] += 1
     pool = [1, 2, 3, 4, 6, 7]
     of_first, of_second = weights(0, SCORE, VARIANCE), weights(5, SCORE, VARIANCE)
@@ -552,7 +556,7 @@ def test_a_place_that_ran_out_of_items_does_not_hide_the_far_ones(way):
     variance = [25, 24, 1, 1, 1, 1, 1]
     rng = np.random.default_rng(8)
     judgments = [0, 0, 9, 0, 0, 0, 0]
-    hits = [later(score, variance, judgments, n=2, hits=2, rng=rng) for _ in range(1500)]
+    hits = [later(score, variance, judgments, items_per_hit=2, hits=2, rng=rng) for _ in range(1500)]
     assert all(set(first.items) == {0, 2} for first, _ in hits)
     far = Counter(frozenset(second.items) - {1} for _, second in hits)
     weight = weights(0, [0.5, *score[3:]], [24, *variance[3:]])
@@ -563,7 +567,16 @@ def test_a_place_that_ran_out_of_items_does_not_hide_the_far_ones(way):
 @given(CAMPAIGNS, st.integers(2, 10), st.integers(1, 40) | st.none(), st.booleans(), st.integers(0, 99))
 def test_no_iteration_plans_an_item_twice_in_a_hit_or_beyond_what_it_wants(rows, n, hits, together, seed):
     score, variance, judgments = zip(*rows, strict=True)
-    planned = later(score, variance, judgments, wanted=3, n=n, hits=hits, leaders_as_companions=together, seed=seed)
+    planned = later(
+        score,
+        variance,
+        judgments,
+        judgments_per_item=3,
+        items_per_hit=n,
+        hits=hits,
+        leaders_as_companions=together,
+        seed=seed,
+    )
     room = [max(3 - taken, 0) for taken in judgments]
     shown = Counter(item for hit in planned for item in hit.items)
     assert all(times <= room[item] for item, times in shown.items())
@@ -593,7 +606,13 @@ def test_near_the_end_of_iterations_no_item_is_asked_alone(open_items, together)
     rng = np.random.default_rng(open_items)
     judgments = np.where(np.arange(100) < open_items, 4, 5)
     hits = later(
-        rng.random(100), rng.random(100) + 0.1, judgments, wanted=5, n=5, leaders_as_companions=together, rng=rng
+        rng.random(100),
+        rng.random(100) + 0.1,
+        judgments,
+        judgments_per_item=5,
+        items_per_hit=5,
+        leaders_as_companions=together,
+        rng=rng,
     )
     sizes = [len(hit.items) for hit in hits]
     assert len(sizes) == math.ceil(open_items / 5)

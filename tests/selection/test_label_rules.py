@@ -122,8 +122,8 @@ def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
     index = index_of(ENTROPY_RULE, (1, 0), (1, 0), (1, 0))
     index.update([1], [0.5], [0.1], [2])
     assert index.untold == {1}
-    index.tell([1], states((1, 1)))
-    index.tell([1], states((1, 0)))
+    index.update_labels([1], states((1, 1)))
+    index.update_labels([1], states((1, 0)))
     assert index.untold == set()
     assert index.draw(1, **ANYBODY, rng=np.random.default_rng(1)).leader == 1
     index.check()
@@ -143,7 +143,7 @@ def test_each_item_lies_in_the_bag_of_its_labels_whatever_happens(events):
         counts[item, label] += 1
         index.update([item], [0.5], [0.1], [int(counts[item].sum())])
         if told:
-            index.tell([item], states(counts[item]))
+            index.update_labels([item], states(counts[item]))
         index.check()
         draw = index.draw(2, **ANYBODY, rng=np.random.default_rng(1))
         assert draw is None or (counts[draw.items].sum(axis=1) < 5).all()

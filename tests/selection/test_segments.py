@@ -19,11 +19,11 @@ def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, d
     return of.pick_segment(
         systems,
         systems[:1] if must is None else must,
-        had=had,
-        never=never,
-        again=again,
-        leases=leases or {},
-        different=different,
+        seen_segments=had,
+        excluded_segments=never,
+        allow_seen=again,
+        open_hits=leases or {},
+        wanted_different=different,
         possible=possible,
         rng=np.random.default_rng(seed),
     )
@@ -47,7 +47,7 @@ def test_equally_used_ones_are_taken_at_random():
 def test_counts_only_grow():
     of = segments(FULL)
     of.update_uses([(1, 5)])
-    of.learn([(1, 4)])
+    of.update_uses([(1, 4)])
     assert of.uses.tolist() == [0, 5, 0, 0]
 
 
@@ -85,8 +85,8 @@ def test_a_segment_in_which_outputs_differ_is_taken_before_others():
 def test_systems_whose_segments_somebody_has_had_are_used_up():
     of = segments([[0, 1, -1], [0, -1, 2]])
     assert of.systems_without_fresh_segment(set()) == set()
-    assert of.used_up({0}) == {1}
-    assert of.used_up({0, 1}) == {0, 1, 2}
+    assert of.systems_without_fresh_segment({0}) == {1}
+    assert of.systems_without_fresh_segment({0, 1}) == {0, 1, 2}
     assert segments(FULL).used_up({0, 1, 2}) == set()
     assert segments(FULL).used_up({0, 1, 2, 3}) == {0, 1, 2}
 
@@ -94,8 +94,8 @@ def test_systems_whose_segments_somebody_has_had_are_used_up():
 def test_systems_without_company_are_told():
     of = segments([[0, 0, -1], [-1, -1, 2], [0, -1, 2]])
     assert of.systems_without_segment(2, ()) == [1]
-    assert of.apart(1, ()) == []
-    assert of.apart(2, [2]) == [1]
+    assert of.systems_without_segment(1, ()) == []
+    assert of.systems_without_segment(2, [2]) == [1]
 
 
 @given(st.lists(st.sampled_from([0, 1, 3, -1]), min_size=1, max_size=6))
@@ -104,27 +104,27 @@ def test_each_output_is_shown_once_and_speaks_for_all_that_are_the_same(row):
     of = segments([row])
     shown_as = of.output_representatives(0, systems)
     shown = distinct_items(systems, shown_as)
-    assert len(shown) == of.different(0, systems) == len({row[k] for k in systems})
+    assert len(shown) == of.count_different_outputs(0, systems) == len({row[k] for k in systems})
     values = values_for_all_items({item: row[item] for item in shown}, systems, shown_as)
     assert values == [row[k] for k in systems]
 
 
 def test_what_is_the_same_everywhere_cannot_be_compared():
     of = segments([[0, 0, 2], [0, 0, -1], [-1, 1, 2]])
-    assert not of.can_compare([0, 1], [], n=2, fewest=2)
-    assert of.can_compare([0, 1, 2], [], n=2, fewest=2)
-    assert of.can_compare([0, 1], [], n=2, fewest=1)
-    assert of.can_compare([0], [2], n=1, fewest=2)
-    assert not of.can_compare([0], [1], n=1, fewest=2)
-    assert not of.can_compare([], [], n=2, fewest=1)
+    assert not of.can_compare([0, 1], [], n=2, min_outputs=2)
+    assert of.can_compare([0, 1, 2], [], n=2, min_outputs=2)
+    assert of.can_compare([0, 1], [], n=2, min_outputs=1)
+    assert of.can_compare([0], [2], n=1, min_outputs=2)
+    assert not of.can_compare([0], [1], n=1, min_outputs=2)
+    assert not of.can_compare([], [], n=2, min_outputs=1)
 
 
 def test_a_segment_can_be_asked_about_where_enough_outputs_differ():
     of = segments([[0, 0, 2, 2], [0, 1, 2, 3], [0, -1, 0, 0], [-1, 1, 2, 3]])
-    assert of.comparable_segments([0], [1, 2, 3], most=1, fewest=2).tolist() == [True, True, False, False]
-    assert of.comparable([0], [1, 2, 3], most=3, fewest=3).tolist() == [False, True, False, False]
-    assert of.comparable([0], [1, 2, 3], most=1, fewest=3).tolist() == [False] * 4
-    assert pick(of, [0, 1, 2], possible=of.comparable([0], [1, 2], most=2, fewest=3)) == 1
+    assert of.comparable_segments([0], [1, 2, 3], max_others=1, min_outputs=2).tolist() == [True, True, False, False]
+    assert of.comparable_segments([0], [1, 2, 3], max_others=3, min_outputs=3).tolist() == [False, True, False, False]
+    assert of.comparable_segments([0], [1, 2, 3], max_others=1, min_outputs=3).tolist() == [False] * 4
+    assert pick(of, [0, 1, 2], possible=of.comparable_segments([0], [1, 2], max_others=2, min_outputs=3)) == 1
 
 
 def test_of_outputs_that_are_the_same_one_stays():
