@@ -1,4 +1,4 @@
-"""Items sorted into bags, so that one can be put in, taken out or picked at random in constant time."""
+"""Items sorted into buckets, so that one can be added, removed or picked at random in constant time."""
 
 from collections.abc import Iterator
 from itertools import filterfalse
@@ -11,42 +11,42 @@ Bucket = list[int]
 
 
 class Pick(NamedTuple):
-    """An item, and the probability with which it was picked among those that might have been."""
+    """An item, and the probability with which it was picked among the candidates."""
 
     item: int
     probability: float
 
 
 class Buckets:
-    """Where each of N items lies in its bag; an item lies in at most one bag of the same `Bags`.
+    """Position of each of N items in its bucket; an item is in at most one bucket of the same `Buckets`.
 
-    A bag is a plain list in no particular order: whoever wants a random item picks a random place.
+    A bucket is a plain list in no particular order: to pick a random item, pick a random position.
     """
 
     def __init__(self, size: int) -> None:
         self._place = np.zeros(size, dtype=np.int32)
 
     def fill_buckets(self, items: npt.NDArray[np.intp], starts: npt.NDArray[np.intp]) -> list[Bucket]:
-        """One bag for each run items[starts[b]:starts[b + 1]]; the fast way to begin with many items."""
+        """Return one bucket for each run items[starts[b]:starts[b + 1]]; the fast way to begin with many items."""
         sizes = np.diff(starts, append=len(items))
         self._place[items] = np.arange(len(items)) - np.repeat(starts, sizes)
         numbers, ends = items.tolist(), (starts + sizes).tolist()
         return [numbers[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
 
     def add_item(self, item: int, bucket: Bucket) -> None:
-        """Put in an item that lies in no bag."""
+        """Add an item that is in no bucket."""
         self._place[item] = len(bucket)
         bucket.append(item)
 
     def remove_item(self, item: int, bucket: Bucket) -> None:
-        """Take an item out of the bag it lies in; the last one moves to its place."""
+        """Remove an item from its bucket; the last item moves to its position."""
         place, last = self._place.item(item), bucket.pop()
         if last != item:
             bucket[place] = last
             self._place[last] = place
 
     def pick_item(self, bucket: Bucket, barred: set[int], rng: np.random.Generator) -> int | None:
-        """One item of the bag that is not barred, uniformly; None if there is none."""
+        """Pick an item of the bucket that is not barred, uniformly; None if there is none."""
         if len(bucket) == 1 and bucket[0] in barred:  # as with most whom an annotator has seen
             return None
         if len(bucket) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
@@ -55,11 +55,13 @@ class Buckets:
         return free[int(rng.random() * len(free))] if free else None
 
     def count_allowed(self, bucket: Bucket, barred: set[int]) -> int:
-        """How many items of the bag are not barred. The cost grows with the number barred, not with the bag."""
+        """Return how many items of the bucket are not barred. The cost grows with the number barred, not with the
+        bucket.
+        """
         return 1 if len(bucket) == 1 else len(bucket) - sum(self._contains(bucket, item) for item in barred)
 
     def _contains(self, bucket: Bucket, item: int) -> bool:
-        """Also of an item that has joined since these were counted."""
+        """Return whether the item is in the bucket, also for an item newer than these buckets."""
         place = self._place.item(item) if item < len(self._place) else len(bucket)
         return place < len(bucket) and bucket[place] == item
 

@@ -23,35 +23,34 @@ from app.inference.ground.arrays import Array
 from app.selection.buckets import Bucket, Buckets
 
 VARIANCE_ROW_RATIO = 1.3
-"""How much 2 gamma^2 + variance grows within a row of cells. Finer: fewer rejections, but more bounds to
+"""Growth of 2 gamma^2 + variance within a row of cells. A smaller ratio means fewer rejections, but more bounds to
 compute.
 """
 SCORE_COLUMN_WIDTH = 0.25
-"""How wide a cell is, in units of the smallest c (the scale on which match quality falls) that its row knows.
-"""
+"""Width of a cell, in units of the smallest c (the scale on which match quality falls) in its row."""
 TRIES_PER_ROUND = 16
 MAX_REJECTION_ROUNDS = 4
-"""After so many rounds of so many tries, what is missing is drawn by a pass over all items."""
+"""Number of rounds of tries after which the missing items are drawn by a pass over all items."""
 MAX_ITEMS_FOR_FULL_PASS = 200
 """Up to this number of items a pass is faster than the cells."""
 
 EMPTY_CELL_BORDERS = (math.inf, math.inf, 0.0, 0.0)
-"""The borders of a cell without items: so far away that its bound is 0."""
+"""Borders of a cell without items: so far away that its bound is 0."""
 
 
 class Companions:
-    """Items by (score, variance), any real scores and any variances > 0: the plane of cells has no border.
+    """Items by (score, variance), any real scores and any variances > 0: the grid of cells has no border.
 
-    Rows are geometric in 2 gamma^2 + variance; columns are narrower in rows of smaller variance, where match
-    quality falls faster. Only cells that hold items exist, about a hundred for scores in [0, 1]; a draw computes
-    the bounds of all of them at once. At worst, with scores spread over a million times c, every item has a
-    cell of its own, and a draw costs what a pass does.
+    Rows are geometric in 2 gamma^2 + variance; columns are narrower in rows of smaller variance, where match quality
+    falls faster. Only cells that hold items exist, about a hundred for scores in [0, 1]; a draw computes the bounds of
+    all of them at once. At worst, with scores spread over a million times c, every item has a cell of its own, and a
+    draw costs what a pass does.
     """
 
     def __init__(self, items: npt.NDArray[np.intp], score: Array, variance: Array, gamma: float) -> None:
-        """`items`: numbers of those that may be drawn. `score`, `variance`: (N,), indexed by item number.
+        """Arrange `items`, the numbers that may be drawn; `score` and `variance` are (N,), indexed by item number.
 
-        The arrays are shared with the caller, who takes an item out before changing its values. gamma > 0.
+        The arrays are shared with the caller, who removes an item before changing its values. gamma > 0.
         """
         self._score, self._variance, self._noise = score, variance, 2.0 * gamma * gamma
         self._bags = Buckets(len(score))
@@ -75,7 +74,7 @@ class Companions:
         return self._size
 
     def add(self, item: int) -> None:
-        """Let an item be drawn, at the place of its present score and variance."""
+        """Allow an item to be drawn, at its present score and variance."""
         row = math.floor(math.log(self._noise + self._variance.item(item)) / math.log(VARIANCE_ROW_RATIO))
         column = math.floor(self._score.item(item) / _column_width(row))
         cell = self._number.get((row, column))
@@ -87,7 +86,7 @@ class Companions:
         self._size += 1
 
     def remove(self, item: int) -> None:
-        """No longer let an item be drawn; its score and variance are still those it was added with."""
+        """Stop an item from being drawn; its score and variance must still be those it was added with."""
         cell = self._cell_of.item(item)
         self._bags.remove_item(item, self._cells[cell])
         self._count[cell] -= 1
@@ -98,13 +97,12 @@ class Companions:
     def draw(
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
-        """`wanted` items in no particular order, fewer if there are no more; none that is barred, or is one of the few
-        that are in the HIT already, which these come `beside`.
+        """Return `count` items in no particular order, fewer if there are no more.
 
-        `leader` need not be one of the items, and is drawn only if it is one and not barred.
-        Rejection may stop after any number of tries without harm: how many an item needed says nothing about
-        which one it is, and the pass draws what is missing given the items drawn so far, just as further
-        tries would.
+        None of them is barred or among `chosen`, the few items that are in the HIT already. `leader` need not be one of
+        the items, and is drawn only if it is one and not barred. Rejection may stop after any number of tries without
+        harm: how many an item needed says nothing about which one it is, and the pass draws the missing items given the
+        items drawn so far, just as further tries would.
         """
         drawn = (
             self._draw_by_rejection(leader, count, barred, chosen, rng) if self._size > MAX_ITEMS_FOR_FULL_PASS else []
@@ -114,7 +112,7 @@ class Companions:
         return drawn
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
-        """Raises ValueError unless just these items may be drawn, each from one cell, and none above its cell's bound.
+        """Raise ValueError unless just these items may be drawn, each from one cell, and none above its cell's bound.
 
         O(items x cells), for tests.
         """
@@ -130,12 +128,12 @@ class Companions:
                 raise ValueError(f"beside {leader}, an item lies above the bound of its cell")
 
     def match_quality_with(self, leader: int, items: list[int]) -> Array:
-        """The match quality of items with a leader, (n,), as a draw computes it."""
+        """Return the match quality of items with a leader, (n,), as a draw computes it."""
         return np.exp(self._log_quality(leader, items))
 
     @property
     def cell_capacity(self) -> int:
-        """How many cells there is room for."""
+        """Number of cells that there is room for."""
         return len(self._cells)
 
     def _draw_by_rejection(
@@ -177,9 +175,10 @@ class Companions:
         return _log_match_quality(distance * distance, c2, self._noise)
 
     def _log_quality_bounds(self, leader: int) -> Array:
-        """The highest match quality that an item of each cell could have: the nearest score, and of the
-        cell's c^2 the best, since at a given distance d quality is highest at c^2 = d^2 and falls to both
-        sides.
+        """Return the highest match quality that an item of each cell could have.
+
+        It takes the nearest score, and the best of the cell's c^2, since at a given distance d quality is highest at
+        c^2 = d^2 and falls to both sides.
         """
         score = self._score.item(leader)
         low, high, least, most = self._borders
@@ -189,13 +188,13 @@ class Companions:
         return _log_match_quality(nearest, np.clip(nearest, variance_sum + least, variance_sum + most), self._noise)
 
     def _cell_borders(self, row: float, column: float) -> tuple[float, float, float, float]:
-        """Lowest and highest score, least and greatest variance of a cell."""
+        """Return lowest and highest score, least and greatest variance of a cell."""
         width = _column_width(row)
         least, most = VARIANCE_ROW_RATIO**row - self._noise, VARIANCE_ROW_RATIO ** (row + 1) - self._noise
         return column * width, (column + 1) * width, max(least, 0.0), most
 
     def _open_cell(self, row: int, column: int) -> int:
-        """A cell for this place, its number one that is not used now."""
+        """Open a cell at this row and column, with an unused number."""
         if not self._unused:
             self._add_cell_numbers()
         cell = self._unused.pop()
@@ -210,7 +209,7 @@ class Companions:
         self._unused.append(cell)
 
     def _add_cell_numbers(self) -> None:
-        """More cell numbers, a quarter at a time so that growing stays cheap."""
+        """Add cell numbers, a quarter at a time so that growing stays cheap."""
         added = 16 + len(self._cells) // 4
         self._unused += range(len(self._cells), len(self._cells) + added)
         self._cells += [[] for _ in range(added)]
@@ -224,5 +223,5 @@ def _column_width(row: float) -> float:
 
 
 def _log_match_quality(squared_distance: Array, c2: Array, noise: float) -> Array:
-    """The logarithm of `match_quality` (equations 11 and 23), from d^2, c^2 and 2 gamma^2."""
+    """Return the logarithm of `match_quality` (equations 11 and 23), from d^2, c^2 and 2 gamma^2."""
     return 0.5 * np.log(noise / c2) - squared_distance / (2.0 * c2)

@@ -1,8 +1,9 @@
-"""The rule for the whole scale: all items as often as each other, and beside each other where they are alike.
+"""The rule for the whole scale: all items get the same number of judgments, and similar items share HITs.
 
-To ask about some items more than about others orders them all no better, on simulated and on real scores (`python -m
-benchmarks.goals`): the items that annotators differ on most are seldom the ones whose place is least certain. To ask
-more about those saves few judgments, and orders real scores worse while there are few (`python -m benchmarks.neyman`).
+Asking about some items more than about others does not order all of them better, on simulated and on real scores
+(`python -m benchmarks.goals`): the items that annotators differ on most are seldom the ones with the least certain
+rank. Asking more about those saves few judgments, and orders real scores worse while there are few (`python -m
+benchmarks.neyman`).
 """
 
 from collections.abc import Collection, Iterator
@@ -22,10 +23,10 @@ FEWEST_JUDGMENTS = "fewest_judgments"
 
 
 class LeastJudgedLeaders:
-    """Items by their judgments: one with the fewest leads, any with the same probability."""
+    """Items by number of judgments: an item with the fewest leads, ties uniformly at random."""
 
     def __init__(self, items: ItemNumbers, judgments: Counts) -> None:
-        """`items`: numbers of those that may lead; `judgments`: (N,), shared with the caller."""
+        """Arrange `items`, the numbers that may lead; `judgments` is (N,), shared with the caller."""
         self._judgments, self._bags, self._size = judgments, Buckets(len(judgments)), len(items)
         items = items[np.argsort(judgments[items], kind="stable")]
         counts, starts = np.unique(judgments[items], return_index=True)
@@ -36,12 +37,12 @@ class LeastJudgedLeaders:
         return self._size
 
     def add(self, item: int) -> None:
-        """Let an item lead."""
+        """Allow an item to lead."""
         self._bags.add_item(item, self._alike.setdefault(self._judgments.item(item), []))
         self._size += 1
 
     def remove(self, item: int) -> None:
-        """No longer let an item lead."""
+        """Stop an item from leading."""
         count = self._judgments.item(item)
         self._bags.remove_item(item, self._alike[count])
         if not self._alike[count]:
@@ -49,22 +50,24 @@ class LeastJudgedLeaders:
         self._size -= 1
 
     def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
-        """Nothing depends on what an item's values were."""
+        """Do nothing: the order does not depend on previous values."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
-        """An item with the fewest judgments of those that are not barred, None if all are."""
+        """Return an item with the fewest judgments among those not barred, None if all are barred."""
         for count in sorted(self._alike):
             if (item := self._bags.pick_item(self._alike[count], barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_allowed(self._alike[count], barred))
         return None
 
     def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
+        """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
+        one.
+        """
         for count in sorted(self._alike):
             yield from iterate_bucket(self._bags, self._alike[count], barred, rng)
 
     def check(self, items: ItemNumbers) -> None:
-        """Raises ValueError unless just these items may lead, each among those of its judgments. For tests."""
+        """Raise ValueError unless just these items may lead, each in the bucket of its judgments. For tests."""
         expected = sorted((self._judgments.item(item), item) for item in items.tolist())
         held = sorted((count, item) for count, bag in self._alike.items() for item in bag)
         if held != expected or self._size != len(expected):
@@ -72,10 +75,10 @@ class LeastJudgedLeaders:
 
 
 class LeastJudgedCompanions:
-    """Companions by match quality, of those with the fewest judgments as long as there are such."""
+    """Companions by match quality, first from the items with the fewest judgments."""
 
     def __init__(self, items: ItemNumbers, index: OpenItems, gamma: float) -> None:
-        """`items`: numbers of those that may be drawn."""
+        """Arrange `items`, the numbers that may be drawn."""
         self._known, self._gamma = index, gamma
         judgments = index.judgments[items]
         self._alike = {
@@ -83,14 +86,14 @@ class LeastJudgedCompanions:
         }
 
     def add(self, item: int) -> None:
-        """Let an item be drawn."""
+        """Allow an item to be drawn."""
         count = self._known.judgments.item(item)
         if count not in self._alike:
             self._alike[count] = self._make_companions(np.empty(0, np.intp))
         self._alike[count].add(item)
 
     def remove(self, item: int) -> None:
-        """No longer let an item be drawn."""
+        """Stop an item from being drawn."""
         count = self._known.judgments.item(item)
         self._alike[count].remove(item)
         if not len(self._alike[count]):
@@ -99,7 +102,7 @@ class LeastJudgedCompanions:
     def draw(
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
-        """As `Companions.draw`."""
+        """Draw as `Companions.draw` does."""
         drawn: list[int] = []
         for judgments in sorted(self._alike):
             if len(drawn) < count:
@@ -108,7 +111,7 @@ class LeastJudgedCompanions:
         return drawn
 
     def check(self, items: ItemNumbers) -> None:
-        """Raises ValueError unless just these items may be drawn. For tests."""
+        """Raise ValueError unless just these items may be drawn. For tests."""
         judgments = self._known.judgments[items]
         if sorted(self._alike) != np.unique(judgments).tolist():
             raise ValueError(f"there are companions with {sorted(self._alike)} judgments")
@@ -122,13 +125,13 @@ class LeastJudgedCompanions:
 def arrange_by_judgments(
     settings: SelectionSettings, items: ItemNumbers, index: OpenItems
 ) -> tuple[LeastJudgedLeaders, LeastJudgedCompanions]:
-    """Whoever was asked about least leads, and is beside others like it."""
+    """Arrange items so that the least judged item leads, with similar items as companions."""
     return LeastJudgedLeaders(items, index.judgments), LeastJudgedCompanions(items, index, settings.gamma)
 
 
 @dataclass(frozen=True, slots=True)
 class EvenRule(AlgorithmOne):
-    """Each iteration asks about every item once, or about so many of those that were asked about least."""
+    """Rule whose iterations ask about every item once, or about the least judged items."""
 
     def plan_iteration(
         self,
@@ -140,7 +143,7 @@ class EvenRule(AlgorithmOne):
         iteration: int,
         rng: np.random.Generator,
     ) -> list[Draw]:
-        """An iteration at once."""
+        """Plan the HITs of an iteration."""
         if iteration == 0:
             return AlgorithmOne.plan_iteration(self, score, variance, judgments, settings, iteration=0, rng=rng)
         judgments = fill_never_drawn(judgments, settings.never_drawn, settings.judgments_per_item)
@@ -161,8 +164,9 @@ class EvenRule(AlgorithmOne):
 def group_similar_items(
     items: list[int], score: Array, variance: Array, settings: SelectionSettings, rng: np.random.Generator
 ) -> list[list[int]]:
-    """HITs that show each of these items once, led by the first of them that is in none yet; no item is alone if two
-    were there.
+    """Return HITs that show each of these items once, led by the first item that is in no HIT yet.
+
+    No item is alone if there are two.
     """
     companions = Companions(np.array(items, np.intp), score, variance, settings.gamma)
     sizes = iter(even_hit_sizes(len(items), settings.items_per_hit))
@@ -180,7 +184,7 @@ def group_similar_items(
 
 
 def even_hit_sizes(count: int, items_per_hit: int) -> list[int]:
-    """How many items each HIT shows, n at most, where `count` are shown in as few HITs as that takes."""
+    """Return the sizes of the HITs, at most `items_per_hit`, if `count` items are shown in as few HITs as possible."""
     hits = -(-count // items_per_hit)
     return [count // hits + (k < count % hits) for k in range(hits)]
 

@@ -1,4 +1,4 @@
-"""Rules for a campaign that is for something else than the whole scale: the best items, or those above a threshold."""
+"""Rules for campaigns with another goal than the whole scale: the best items, or the items above a threshold."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,19 +15,19 @@ LineFactory = Callable[[SelectionSettings, Array, Counts], ScaleLine]
 
 
 def best_items_line(settings: SelectionSettings, score: Array, judgments: Counts) -> ScaleLine:
-    """Below the best of the items that the goal of the same name counts. score, judgments: (N,)."""
+    """Return the line below the best of the items that the goal of the same name counts. score, judgments: (N,)."""
     return BelowBestLine(score, judgments, settings.best_count, settings.never_drawn)
 
 
 def threshold_line(settings: SelectionSettings, _score: Array, _judgments: Counts) -> ScaleLine:
-    """At the campaign's threshold, whatever the scores are."""
+    """Return the line at the campaign's threshold, whatever the scores are."""
     return ThresholdLine(settings.threshold)
 
 
 def arrange_near_line(
     make_line: LineFactory, settings: SelectionSettings, items: ItemNumbers, index: OpenItems
 ) -> tuple[NearLineLeaders, HighestGainCompanions]:
-    """An item that may lie on either side of the line leads, with those that come next beside it."""
+    """Arrange items so that the one with the highest gain at the line leads, with the next ones as companions."""
     scale_line = make_line(settings, index.score, index.judgments)
     leaders = NearLineLeaders(
         items, index.score, index.variance, index.judgments, scale_line, judgments_per_item=settings.judgments_per_item
@@ -38,7 +38,7 @@ def arrange_near_line(
 def log_gain_near_line(
     make_line: LineFactory, settings: SelectionSettings, score: Array, variance: Array, judgments: Counts
 ) -> Array:
-    """What another judgment gains on the line, (N,)."""
+    """Return the gain of another judgment at the line, (N,)."""
     return log_gain_from_posterior(score - make_line(settings, score, judgments).position, variance, judgments)
 
 

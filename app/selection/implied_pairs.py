@@ -1,8 +1,8 @@
-"""Which pairs one annotator is not asked: those that they answered, and those that their answers imply.
+"""Filter of pairs that one annotator is not asked: answered pairs, and pairs that their answers imply.
 
-Of the latter a set share is asked anyway, to learn how often what is implied is wrong. Which ones, chance decides once
-for each annotator and pair, by the campaign's seed: so the share is that of pairs, however often a pair is thought of,
-and every process that serves has the same.
+A fixed share of implied pairs is asked anyway, to learn how often implications are wrong. Chance decides once for each
+annotator and pair, by the campaign's seed: so the share applies to pairs, however often a pair is considered, and every
+server process decides alike.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,9 +18,11 @@ Uint64Array = npt.NDArray[np.uint64]
 
 @dataclass
 class ImpliedPairFilter:
-    """Of one annotator: what is known, and how many of a hundred implied pairs are asked anyway; see `rule.Apart`.
+    """One annotator's implications, and the percentage of implied pairs asked anyway; see `rule.PairFilter`.
 
-    left_out: items that they are not asked about at all.
+    Attributes:
+        excluded_items: Items that the annotator is not asked about at all.
+
     """
 
     implications: Implications
@@ -31,7 +33,7 @@ class ImpliedPairFilter:
     excluded_items: Collection[int] = ()
 
     def items_not_asked_with(self, leader: int) -> set[int]:
-        """The items that are not asked beside this one."""
+        """Return the items that are not asked together with this one."""
         implied = self.implications.items_implied_with(leader)
         is_asked = select_implied_pairs_to_ask(self.seed, self.annotator, leader, implied, self.asked_percent)
         return {
@@ -44,7 +46,7 @@ class ImpliedPairFilter:
 def select_implied_pairs_to_ask(
     seed: int, annotator: int, item: int, others: npt.NDArray[np.int64] | Sequence[int], asked_percent: int
 ) -> npt.NDArray[np.bool_]:
-    """Of the pairs of an item with others, (n,), which this annotator is asked although they are implied."""
+    """Return which pairs of an item with others, (n,), this annotator is asked although they are implied."""
     pair = np.asarray(others, np.int64)
     low, high = np.minimum(pair, item).astype(np.uint64), np.maximum(pair, item).astype(np.uint64)
     words = _splitmix64(_splitmix64(np.array([seed], np.uint64)) ^ np.uint64(annotator))
@@ -53,7 +55,7 @@ def select_implied_pairs_to_ask(
 
 
 def _splitmix64(words: Uint64Array) -> Uint64Array:
-    """Whole numbers that look like chance: splitmix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number
+    """Return pseudo-random whole numbers: splitmix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number
     generators"). It wraps around at 2 ** 64.
     """
     words = words + np.uint64(0x9E3779B97F4A7C15)

@@ -1,9 +1,8 @@
-"""What to ask next: Algorithm 1 of Sakaguchi & Van Durme 2018, one HIT at a time or an iteration at once.
+"""Algorithm 1 of Sakaguchi & Van Durme 2018, one HIT at a time or an iteration at once.
 
-The item one knows least about (highest variance) leads a HIT; its companions are drawn without replacement
-with probability proportional to their match quality with it. Pure: arrays and small sets in, item numbers
-out. Nothing here is an approximation; `companions` says how a draw is exact and yet costs the same at every
-number of items.
+The least certain item (highest variance) leads a HIT; its companions are drawn without replacement with probability
+proportional to their match quality with it. Pure: arrays and small sets in, item numbers out. Nothing here is an
+approximation; `companions` explains how a draw is exact and yet costs the same at every number of items.
 """
 
 import math
@@ -40,7 +39,7 @@ MAX_LEADER_TRIES = (
 
 
 class CompanionPool(Protocol):
-    """Items that may be drawn as companions of a leader; `Companions` says what these do."""
+    """Items that may be drawn as companions of a leader; see `Companions` for the methods."""
 
     def add(self, item: int) -> None: ...
 
@@ -59,16 +58,16 @@ ArrangeItems = Callable[[SelectionSettings, ItemNumbers, OpenItems], tuple[Leade
 def arrange_by_variance(
     settings: SelectionSettings, items: ItemNumbers, index: OpenItems
 ) -> tuple[LeaderPool, CompanionPool]:
-    """The item of highest variance leads, and its companions come by match quality."""
+    """Arrange items so that the one of highest variance leads, with companions by match quality."""
     return HighestVarianceLeaders(items, index.variance), Companions(items, index.score, index.variance, settings.gamma)
 
 
 class SelectionIndex(OpenItems):
     """One campaign's newest scores, variances and judgments, arranged so that draws are exact and fast.
 
-    A draw costs the same at every number of items. Items that have all judgments they want are kept in the
-    arrays alone, so a campaign that nears its end is fast too. The index may lag behind the database: it
-    decides what to ask, nothing else.
+    A draw costs the same at every number of items. Items that have all judgments they want are kept in the arrays
+    alone, so a campaign near its end is fast too. The index may lag behind the database: it decides what to ask,
+    nothing else.
     """
 
     def __init__(
@@ -81,8 +80,10 @@ class SelectionIndex(OpenItems):
         arrange: ArrangeItems = arrange_by_variance,
         reason: str = LEAST_CERTAIN,
     ) -> None:
-        """See `WantedItems`. arranged: the items that want judgments, as they may lead and as they may be beside a
-        leader. reason: why leaders lead.
+        """Arrange a campaign's items; see `OpenItems` for the arrays.
+
+        `arrange` makes the pools of leaders and companions from the items that want judgments. `reason` is why leaders
+        lead.
         """
         super().__init__(
             score,
@@ -97,7 +98,7 @@ class SelectionIndex(OpenItems):
 
     @property
     def open_count(self) -> int:
-        """How many items want judgments."""
+        """Number of items that want judgments."""
         return len(self.leaders)
 
     def draw(
@@ -112,15 +113,7 @@ class SelectionIndex(OpenItems):
         pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
-        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if not even the fewest
-        can.
-
-        seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
-        full: items that open leases and judgments have given all that is wanted; they are not taken.
-        leading: items that lead an open HIT; they lead another only if all candidates do.
-        begun: items that are in the HIT in any case, whose first one leads it.
-        apart: what is not asked beside which leader.
-        """
+        """Draw the next HIT of n >= 1 items for one annotator, shorter if fewer can be asked; see `rule.Index.draw`."""
         exclusions = (union_for_reading(seen, full), full) if allow_seen else (union_for_reading(seen, full),)
         if pair_filter is not None:
             return self._draw_allowed_pair(n, exclusions, leading, pair_filter, rng)
@@ -134,7 +127,7 @@ class SelectionIndex(OpenItems):
         return shuffle_hit(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
     def check(self) -> None:
-        """Raises ValueError unless the arrangement is that of the arrays. For tests."""
+        """Raise ValueError unless the arrangement is that of the arrays. For tests."""
         wanted = np.array(self.open_items(), np.intp)
         self.leaders.check(wanted)
         self.companions.check(wanted)
@@ -147,7 +140,7 @@ class SelectionIndex(OpenItems):
         pair_filter: PairFilter,
         rng: np.random.Generator,
     ) -> Draw | None:
-        """The first leader who has a companion. Who will never have one again is remembered and not tried again."""
+        """Draw the first leader who has a companion. Leaders without one are remembered and not tried again."""
         tried: set[int] = set()
         for barred in exclusions:
             for leader in self._iterate_leaders(barred | pair_filter.exhausted_leaders | tried, leading, rng):
@@ -163,7 +156,7 @@ class SelectionIndex(OpenItems):
         return None
 
     def _iterate_leaders(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """From the highest variance down; those that lead an open HIT come last."""
+        """Yield leaders from the highest variance down; those that lead an open HIT come last."""
         tried: set[int] = set()
         for kept_back in (leading, set()):
             excluded = barred | kept_back | tried
@@ -191,10 +184,10 @@ class SelectionIndex(OpenItems):
 def plan_first_iteration(
     judgments: npt.ArrayLike, *, judgments_per_item: int, items_per_hit: int, rng: np.random.Generator
 ) -> list[Draw]:
-    """Cover every item that still wants judgments once: a random partition into HITs of n.
+    """Cover every item that still wants judgments once: a random partition into HITs of `items_per_hit`.
 
-    A short last HIT is filled with random others that want one judgment more than this iteration gives them;
-    without such, HITs are as equal as they can be. Judgments: (N,).
+    A short last HIT is filled with random others that want one judgment more than this iteration gives them; without
+    such, HITs are as equal as possible. Judgments: (N,).
     """
     room = judgments_per_item - np.asarray(judgments, dtype=np.int64)
     order = rng.permutation(np.flatnonzero(room > 0))
@@ -222,14 +215,14 @@ def plan_later_iteration(
     reason: str = LEAST_CERTAIN,
     rng: np.random.Generator,
 ) -> list[Draw]:
-    """The items of highest variance lead one HIT each (Algorithm 1, lines 9 to 21), or those of highest `worth`; arrays
-    (N,).
+    """Plan an iteration led by the items of highest variance, or of highest `leader_worth` (Algorithm 1, lines 9 to
+    21).
 
-    hits: how many, by default N / n rounded down and at least 1, which gives an iteration about one judgment
-    per item. Leaders are taken from the items that still want judgments, ties at random. Companions come from
-    the items that lead no HIT of this iteration, with `leaders_as_companions` from all others. No item is
-    planned beyond the judgments it wants; where that leaves too few companions, fewer items lead and HITs are shorter,
-    but no item is asked alone if another one is wanted.
+    The arrays are (N,). `hits` is the number of HITs, by default N / items_per_hit rounded down and at least 1, which
+    gives about one judgment per item. Leaders are items that still want judgments, ties at random. Companions come from
+    the items that lead no HIT of this iteration, with `leaders_as_companions` from all others. No item is planned
+    beyond the judgments it wants; where that leaves too few companions, fewer items lead and HITs are shorter, but no
+    item is asked alone if another one is wanted.
     """
     score, variance = np.asarray(score, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     room = judgments_per_item - np.asarray(judgments, dtype=np.int64)
@@ -253,7 +246,7 @@ def plan_later_iteration(
 
 
 def _count_leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
-    """How many of the open items, which want `room` >= 1 judgments each, can lead a HIT of two items or more.
+    """Return how many of the open items, which want `room` >= 1 judgments each, can lead a HIT of two items or more.
 
     At most `hits`, and no more than it takes to ask everything once. Where HITs are of one item, it leads.
     """
@@ -265,7 +258,7 @@ def _count_leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_a
 
 
 def _share_companions(hits: list[list[int]]) -> None:
-    """Whoever was drawn last for the longest HIT goes to a leader for whom nobody was left."""
+    """Move the last companion of the longest HIT to each leader without a companion."""
     for hit in hits:
         if len(hit) == 1:
             longest = max(hits, key=len)
@@ -276,7 +269,7 @@ def _share_companions(hits: list[list[int]]) -> None:
 def pick_highest(
     worth: Array, items: ItemNumbers, count: int, rng: np.random.Generator
 ) -> tuple[list[int], list[float]]:
-    """The `count` items of highest worth, (N,), ties at random; and for each the probability of being one of them."""
+    """Return the `count` items of highest worth, (N,), ties at random, and each one's probability of being picked."""
     order = np.lexsort((rng.random(len(items)), -worth[items]))
     chosen = items[order[:count]]
     last: npt.NDArray[np.bool_] = worth[chosen] == worth[chosen[-1:]]
@@ -287,7 +280,7 @@ def pick_highest(
 def _draw_planned_companions(
     companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator
 ) -> list[int]:
-    """Companions for one HIT; those that have no room for another are taken out."""
+    """Draw companions for one HIT; those without room for another judgment are removed from the pool."""
     drawn = companions.draw(leader, count, {leader}, rng) if count else []
     room[drawn] -= 1
     for item in drawn:
@@ -301,8 +294,11 @@ class AlgorithmOne:
     """Algorithm 1: the first iteration shows every item once, later ones are led by the items of highest variance; or,
     for another goal, by other items.
 
-    places, on_scale, of_systems: as a rule has them. arranged: as a `SelectionIndex` has it. worth: of scores,
-    variances and judgments, (N,) each; what is highest leads an iteration first. reason: why.
+    Attributes:
+        arrange: As in `SelectionIndex`.
+        leader_worth: Function of scores, variances and judgments, (N,) each; items with the highest worth lead first.
+        reason: Why leaders lead.
+
     """
 
     name: str = "easl"
@@ -318,7 +314,7 @@ class AlgorithmOne:
     def make_index(
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, settings: SelectionSettings
     ) -> SelectionIndex:
-        """One HIT at a time."""
+        """Return the index for drawing one HIT at a time."""
         return SelectionIndex(score, variance, judgments, settings, arrange=self.arrange, reason=self.reason)
 
     def plan_iteration(
@@ -331,7 +327,7 @@ class AlgorithmOne:
         iteration: int,
         rng: np.random.Generator,
     ) -> list[Draw]:
-        """An iteration at once."""
+        """Plan the HITs of an iteration."""
         judgments = fill_never_drawn(judgments, settings.never_drawn, settings.judgments_per_item)
         if iteration == 0:
             hits = plan_first_iteration(

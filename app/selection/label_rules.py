@@ -1,11 +1,11 @@
-"""What to ask next where items get labels: the item whose class is least certain, or of which a label tells most.
+"""Rules for labels: ask about the item whose class is least certain, or about which a label is most informative.
 
-Both read the posterior of an item's true class by Dawid & Skene's model, with one matrix of responses for all
-annotators (`inference.labels.pooled`): it follows from how often each item got each label, which is what a Dirichlet
-posterior counts. A matrix for each annotator would need all answers, and a fit of seconds.
+Both read the posterior of an item's true class by Dawid & Skene's model, with one response matrix for all annotators
+(`inference.labels.pooled_dawid_skene`): it follows from the counts of each item's labels, which a Dirichlet posterior
+holds. A matrix for each annotator would need all answers, and a fit of seconds.
 
-Items with the same counts of labels are alike, so they lie in one bag, and what is computed is computed for each bag.
-The matrix is fitted again whenever the labels have become a tenth more.
+Items with the same counts of labels are alike, so they share a bucket, and the measure is computed once for each
+bucket. The matrix is refitted whenever the number of labels has grown by a tenth.
 """
 
 from bisect import insort
@@ -41,20 +41,20 @@ ItemMeasure = Callable[[Array, PooledModel], Array]
 
 
 def label_entropy(posterior: Array, model: PooledModel) -> Array:  # noqa: ARG001  (others ask)
-    """How uncertain the true class is, in bits: posteriors (V, K) give (V,)."""
+    """Entropy of the true class, in bits: posteriors (V, K) give (V,)."""
     return entropy(posterior)
 
 
 def expected_label_information(posterior: Array, model: PooledModel) -> Array:
-    """How far one more label is expected to lower that, in bits: posteriors (V, K) give (V,)."""
+    """Expected decrease of that entropy by one more label, in bits: posteriors (V, K) give (V,)."""
     return mutual_information(posterior, model.response)
 
 
 class LabelIndex(OpenItems):
-    """Items by the labels that they got. A draw costs the same at every number of items, and grows with how many
-    different counts of labels there are.
+    """Items by their labels. A draw costs the same at every number of items, and grows with the number of distinct
+    counts.
 
-    untold: items that were answered since it was told of their labels; until then they count with those they had.
+    Items whose newest labels have not arrived yet keep their previous counts.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class LabelIndex(OpenItems):
         never_drawn: Collection[int] = (),
         reason: str = "entropy",
     ) -> None:
-        """See `WantedItems`. states: (N, K), Dirichlet posteriors. reason: why what comes first does."""
+        """Arrange items by their Dirichlet posteriors `states`, (N, K); see `OpenItems` for the other arrays."""
         super().__init__(
             score,
             variance,
@@ -92,11 +92,11 @@ class LabelIndex(OpenItems):
 
     @property
     def open_count(self) -> int:
-        """How many items want judgments."""
+        """Number of items that want judgments."""
         return self._size
 
     def update_labels(self, numbers: Sequence[int], states: npt.ArrayLike) -> None:
-        """The posteriors of some items, (n, K). Labels only grow, so of two the one with fewer is older."""
+        """Update the posteriors of some items, (n, K). Labels only grow, so the posterior with fewer is older."""
         for item, labels in zip(numbers, whole_label_counts(states), strict=True):
             self.items_with_unread_labels.discard(item)
             if sum(labels) > sum(self._labels[item]):
@@ -116,7 +116,7 @@ class LabelIndex(OpenItems):
         pair_filter: PairFilter | None = None,  # noqa: ARG002  (of pairs that have an order, and labels have none)
         rng: np.random.Generator,
     ) -> Draw | None:
-        """The next HIT, as `rule.Index` says: the n items that come first, ties at random."""
+        """Draw the next HIT, as `rule.Index` says: the n items of highest measure, ties at random."""
         chosen = [*initial_items]
         reason: DrawReason = BEGUN_HIT
         seen_or_full = union_for_reading(seen, full)
@@ -133,7 +133,7 @@ class LabelIndex(OpenItems):
         return shuffle_hit(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
     def check(self) -> None:
-        """Raises ValueError unless each item that wants judgments lies in the bag of its labels alone. For tests."""
+        """Raise ValueError unless each item that wants judgments is in the bucket of its labels alone. For tests."""
         held = sorted((item, labels) for labels, bag in self._open.items() for item in bag)
         if held != [(item, self._labels[item]) for item in self.open_items()] or len(held) != self._size:
             raise ValueError(f"in bags lie {held}")
@@ -141,14 +141,14 @@ class LabelIndex(OpenItems):
             raise ValueError("the counts of labels are not those of the items")
 
     def _draw_first(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
-        """What comes first of what is not barred, ties at random."""
+        """Return the first item that is not barred, ties at random."""
         for _, labels in self._order:
             if (item := self._bags.pick_item(self._open[labels], barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_allowed(self._open[labels], barred))
         return None
 
     def _iterate_items(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """From what comes first on; whoever asks on has barred the last one."""
+        """Yield items in order; the caller bars each item before the next one."""
         for _, labels in self._order:
             yield from iterate_bucket(self._bags, self._open[labels], barred, rng)
 
@@ -174,14 +174,14 @@ class LabelIndex(OpenItems):
             self._bags.add_item(item, self._open[labels])
 
     def _refit_model(self) -> None:
-        """The model to all labels, and the order of the bags by it."""
+        """Refit the model to all labels, and sort the buckets by it."""
         self._model = pooled_dawid_skene.fit([*self._alike], [*self._alike.values()])
         self._fitted_to = max(1, self._count_labels())
         self._open = {labels: bag for labels, bag in self._open.items() if bag}
         self._order = sorted(self._bucket_ranks([*self._open]))
 
     def _bucket_ranks(self, labels: Sequence[LabelCounts]) -> list[tuple[float, LabelCounts]]:
-        """Where these bags belong in the order: what is to be asked first has the lowest number."""
+        """Return the sort keys of these buckets: the lowest is asked first."""
         if not labels:
             return []
         worth = self._measure(self._model.posterior(labels), self._model)
@@ -192,8 +192,9 @@ class LabelIndex(OpenItems):
 
 
 def whole_label_counts(states: npt.ArrayLike) -> list[LabelCounts]:
-    """How often each item got each label, from Dirichlet posteriors, (N, K): what they begin with is less than a label
-    of each class, or, if an item comes with more, as good as labels.
+    """Return the counts of each item's labels, from Dirichlet posteriors, (N, K).
+
+    The prior is less than a label of each class, or, if an item comes with more, as good as labels.
     """
     return list(map(tuple, np.floor(np.asarray(states, np.float64)).astype(np.int64).tolist()))
 
@@ -214,7 +215,7 @@ class LabelRule(AlgorithmOne):
         *,
         states: npt.ArrayLike | None = None,
     ) -> LabelIndex:
-        """One HIT at a time; without states nobody has given a label."""
+        """Return the index for drawing one HIT at a time; without `states` there are no labels yet."""
         return LabelIndex(
             score,
             variance,

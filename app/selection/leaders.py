@@ -1,6 +1,4 @@
-"""Finding a HIT's leader: the item of highest variance (Sakaguchi & Van Durme 2018, Algorithm 1, lines 11 and
-12).
-"""
+"""Pool of leaders: finds the item of highest variance (Sakaguchi & Van Durme 2018, Algorithm 1, lines 11 and 12)."""
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
@@ -13,41 +11,43 @@ from app.selection.buckets import Bucket, Buckets, Pick
 
 
 class LeaderPool(Protocol):
-    """Items that may lead a HIT, those that come first found without going through all of them."""
+    """Items that may lead a HIT; the first ones are found without examining all of them."""
 
     def __len__(self) -> int:
         """How many items may lead."""
 
     def add(self, item: int) -> None:
-        """Let an item lead, by its present values."""
+        """Allow an item to lead, by its present values."""
 
     def remove(self, item: int) -> None:
-        """No longer let an item lead; its values are still those it was added with."""
+        """Stop an item from leading; its values must still be those it was added with."""
 
     def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
-        """An item has other values now than these, whether it may lead or not."""
+        """Record that an item's values have changed from these, whether it may lead or not."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
-        """Who leads of those that are not barred, None if all are."""
+        """Return the first item that is not barred, None if all are barred."""
 
     def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
+        """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
+        one.
+        """
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
-        """Raises ValueError unless just these items may lead, in the right order. For tests."""
+        """Raise ValueError unless just these items may lead, in the right order. For tests."""
 
 
 class HighestVarianceLeaders:
-    """Items by variance: a heap of the distinct values, and for each value the bag of items that tie at it.
+    """Items by variance: a heap of the distinct values, and for each value the bucket of items that tie at it.
 
-    At the start of a campaign all items tie and there is one bag; later there may be as many bags as items.
-    A bag that became empty stays in the heap until it comes to the top, or until the heap has outgrown its
-    items.
+    At the start of a campaign all items tie and there is one bucket; later there may be as many buckets as items. An
+    empty bucket stays in the heap until it comes to the top, or until the heap has outgrown its items.
     """
 
     def __init__(self, items: npt.NDArray[np.intp], variance: npt.NDArray[np.float64]) -> None:
-        """`items`: numbers of those that may lead; `variance`: (N,), > 0, indexed by item number, and shared with the
-        caller, who takes an item out before changing its variance.
+        """Arrange `items`, the numbers that may lead; `variance` is (N,), > 0, indexed by item number.
+
+        It is shared with the caller, who removes an item before changing its variance.
         """
         self._variance, self._bags = variance, Buckets(len(variance))
         self._size = len(items)
@@ -64,7 +64,7 @@ class HighestVarianceLeaders:
         return self._size
 
     def add(self, item: int) -> None:
-        """Let an item lead, O(log of the distinct variances)."""
+        """Allow an item to lead, O(log of the distinct variances)."""
         variance = self._variance.item(item)
         self._size += 1
         if variance not in self._tied:
@@ -73,7 +73,7 @@ class HighestVarianceLeaders:
         self._bags.add_item(item, self._tied[variance])
 
     def remove(self, item: int) -> None:
-        """No longer let an item lead; its variance is still the one it was added with."""
+        """Stop an item from leading; its variance must still be the one it was added with."""
         variance = self._variance.item(item)
         self._size -= 1
         self._bags.remove_item(item, self._tied[variance])
@@ -83,10 +83,10 @@ class HighestVarianceLeaders:
             del self._tied[-heappop(self._heap)]
 
     def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
-        """Nothing depends on what an item's values were."""
+        """Do nothing: the order does not depend on previous values."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
-        """The item of highest variance that is not barred, ties uniformly at random; None if all are barred.
+        """Return the item of highest variance that is not barred, ties uniformly at random; None if all are barred.
 
         The cost grows with the number barred, not with the number of items.
         """
@@ -96,12 +96,14 @@ class HighestVarianceLeaders:
         return None
 
     def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
+        """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
+        one.
+        """
         for value in self._iterate_descending():
             yield from iterate_bucket(self._bags, self._tied[value], barred, rng)
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
-        """Raises ValueError unless just these items may lead, found by their variance from the highest down.
+        """Raise ValueError unless just these items may lead, found by their variance from the highest down.
 
         For tests.
         """
@@ -117,13 +119,11 @@ class HighestVarianceLeaders:
 
     @property
     def distinct_variance_count(self) -> int:
-        """How many different variances are kept, those that nobody has any more among them."""
+        """Number of distinct variances in the heap, including those without items."""
         return len(self._heap)
 
     def _iterate_descending(self) -> Iterator[float]:
-        """The values from the highest down. Children in a heap come after their parent, so it need not be
-        changed.
-        """
+        """Yield the values from the highest down, without changing the heap: children come after their parent."""
         heap = self._heap
         frontier = [(value, 0) for value in heap[:1]]
         while frontier:
@@ -141,6 +141,6 @@ class HighestVarianceLeaders:
 
 
 def iterate_bucket(buckets: Buckets, bucket: Bucket, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-    """The items of a bag in a random order; whoever asks on has barred the last one."""
+    """Yield the items of a bucket in a random order; the caller bars each item before the next one."""
     while (item := buckets.pick_item(bucket, barred, rng)) is not None:
         yield item

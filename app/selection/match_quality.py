@@ -1,4 +1,4 @@
-"""Match quality: how much two items are worth comparing (Sakaguchi & Van Durme 2018, equations 11 and 23)."""
+"""Match quality: the value of comparing two items (Sakaguchi & Van Durme 2018, equations 11 and 23)."""
 
 import numpy as np
 import numpy.typing as npt

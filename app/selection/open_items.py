@@ -1,4 +1,4 @@
-"""What every arrangement of a campaign's items knows: their newest values, and which still want judgments."""
+"""Base class of every index: the items' newest values, and which items still want judgments."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from app.selection.rule import Counts
 
 
 class OpenItems(ABC):
-    """Scores, variances and judgments, (N,), there to be read; of which items something is still wanted."""
+    """Scores, variances and judgments, (N,), for reading, and the items that still want judgments."""
 
     def __init__(
         self,
@@ -23,9 +23,9 @@ class OpenItems(ABC):
         min_items: int = 1,
         never_drawn: Collection[int] = (),
     ) -> None:
-        """Arrays (N,), copied: real scores, variances > 0, judgments >= 0, of which each item wants `wanted`.
+        """Copy the arrays (N,): real scores, variances > 0, judgments >= 0.
 
-        fewest: of how many items a HIT must be. never: items that want none.
+        Each item wants `judgments_per_item`, except those in `never_drawn`. A HIT has at least `min_items` items.
         """
         self.score: Array = np.array(score, dtype=np.float64)
         self.variance: Array = np.array(variance, dtype=np.float64)
@@ -35,7 +35,7 @@ class OpenItems(ABC):
     @property
     @abstractmethod
     def open_count(self) -> int:
-        """How many items want judgments."""
+        """Number of items that want judgments."""
 
     def update(
         self,
@@ -44,22 +44,24 @@ class OpenItems(ABC):
         variance: Collection[float],
         judgments: Collection[int],
     ) -> None:
-        """Take over new values of a few items: four sequences of one length. Microseconds per item."""
+        """Update the values of a few items: four sequences of one length. Microseconds per item."""
         for item, s, v, count in zip(numbers, score, variance, judgments, strict=True):
             self._update_item(int(item), s, v, count)
 
     def full_items(self, open_leases: Mapping[int, int]) -> set[int]:
-        """Of items in so many open leases, those that have or will have all judgments wanted."""
+        """Return the items that have all judgments, counting those of open leases, given the number of leases by
+        item.
+        """
         return {item for item, leases in open_leases.items() if self.judgments.item(item) + leases >= self._wanted}
 
     def open_items(self) -> list[int]:
-        """The items that want judgments, in the order of their numbers. O(N)."""
+        """Return the items that want judgments, in numerical order. O(N)."""
         return np.flatnonzero(fill_never_drawn(self.judgments, self._never, self._wanted) < self._wanted).tolist()
 
     def has_items_after(
         self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
     ) -> bool:
-        """Whether anything can be asked of an annotator once they have answered a HIT of these items. O(len(seen))."""
+        """Return whether an annotator can be asked anything after a HIT of these items. O(len(seen))."""
         if allow_seen:
             ending = [item for item in items if self._is_open(item) and self.judgments.item(item) == self._wanted - 1]
             ending += [item for item in {*barred}.difference(ending) if self._is_open(item)]
@@ -69,7 +71,7 @@ class OpenItems(ABC):
 
     @abstractmethod
     def _update_item(self, item: int, score: float, variance: float, judgments: int) -> None:
-        """Take over new values of an item."""
+        """Update the values of an item."""
 
     def _store_values(self, item: int, score: float, variance: float, judgments: int) -> None:
         self.score[item], self.variance[item], self.judgments[item] = score, variance, judgments
@@ -79,7 +81,7 @@ class OpenItems(ABC):
 
 
 def fill_never_drawn(judgments: Counts, never_drawn: Collection[int], judgments_per_item: int) -> Counts:
-    """The same as if the items that are never drawn had all that is wanted, (N,)."""
+    """Return the judgments, (N,), as if the items that are never drawn had all that are wanted."""
     filled = judgments.copy()
     filled[[*never_drawn]] = judgments_per_item
     return filled

@@ -1,4 +1,4 @@
-"""The rules of selection by name. A new one is a module with a `Rule`, and one line here."""
+"""Registry of the rules of selection by name. To add a rule, add a module with a `Rule`, and one line here."""
 
 from typing import Any
 
@@ -22,12 +22,12 @@ SELECTION_RULES: dict[str, Rule] = {rule.name: rule for rule in ALL_SELECTION_RU
 
 
 def selection_rule(campaign: Any) -> Rule:
-    """The rule of a campaign's row."""
+    """Return the rule of a campaign's row."""
     return SELECTION_RULES[campaign.rule]
 
 
 def selection_settings(campaign: Any) -> SelectionSettings:
-    """What the row says of how it asks."""
+    """Return the selection settings of a campaign's row."""
     return SelectionSettings(
         judgments_per_item=campaign.judgments_per_item,
         items_per_hit=campaign.items_per_hit - len(campaign.always_shown),

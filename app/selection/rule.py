@@ -1,6 +1,6 @@
-"""What a rule of selection is: it draws the items of the next HIT, or of all HITs of an iteration, from what is known.
+"""The interface of a rule of selection: it draws the items of the next HIT, or of all HITs of an iteration.
 
-The schedule, one HIT at a time or an iteration at once, is another choice.
+The schedule, one HIT at a time or an iteration at once, is a separate setting.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,8 +26,11 @@ SETTLED_OFFSET, GONE_OFFSET = 2**29, 2**30
 class Draw:
     """The items of one HIT: numbers 0..N-1, none twice, in the random order in which they are shown.
 
-    reason: why its leader leads, in a word of the rule's. probability: that of drawing this leader when it was drawn,
-    among those that came first then; None where nobody works it out.
+    Attributes:
+        leader: The item that leads the HIT.
+        reason: Why it leads, in a word of the rule's.
+        probability: The probability of drawing this leader among the candidates then; None where it is not computed.
+
     """
 
     leader: int
@@ -37,39 +40,45 @@ class Draw:
 
 
 def shuffle_hit(chosen: Sequence[int], rng: np.random.Generator, reason: DrawReason) -> Draw:
-    """A HIT of these items, of which the first leads."""
+    """Return a HIT of these items in random order; the first one leads."""
     return Draw(chosen[0], rng.permutation(chosen).tolist(), *reason)
 
 
 def union_for_reading(items: set[int], others: set[int]) -> set[int]:
-    """The union of two sets, to be read only: one of them may be many thousands, and is copied only if it must be."""
+    """Return the union of two sets, read-only: one of them may be many thousands, and is copied only if it must be."""
     if others <= items:
         return items
     return others if items <= others else items | others
 
 
 class PairFilter(Protocol):
-    """Which items are not asked beside each other. spent: leaders that had no companion left; draws add to them.
+    """Filter of items that are not asked together; draws add leaders without companions to `exhausted_leaders`.
 
-    Within a revision there is ever less to ask of an annotator, so who was spent stays so.
+    Within a revision the choice for an annotator only shrinks, so an exhausted leader stays so.
     """
 
     @property
     def exhausted_leaders(self) -> set[int]: ...
 
     def items_not_asked_with(self, leader: int) -> set[int]:
-        """The items that are not asked beside this one."""
+        """Return the items that are not asked together with this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionSettings:
-    """What a campaign says of how it asks.
+    """A campaign's settings of selection.
 
-    wanted: judgments of each item. n: items of a HIT. gamma: how quickly match quality falls with distance. hits: of an
-    iteration, None for as many as give each item about one judgment. leaders_as_companions: whether an item that leads
-    a HIT of an iteration may be in another one. fewest: of how many items an answer says something. never: the numbers
-    of items that are not drawn, as if they had all that is wanted; n and fewest do not count them. best: how many items
-    are the best, and threshold, on the scale of the scores: of rules for which they are what matters.
+    Attributes:
+        judgments_per_item: Judgments that each item wants.
+        items_per_hit: Items of a HIT, without those never drawn.
+        gamma: How quickly match quality falls with distance.
+        hits_per_iteration: None for as many as give each item about one judgment.
+        leaders_as_companions: Whether an item that leads a HIT of an iteration may be in another one.
+        min_items: The fewest items of an informative answer, without those never drawn.
+        never_drawn: The numbers of items that are not drawn, as if they had all judgments.
+        best_count: The number of best items, for rules about them.
+        threshold: On the scale of the scores, for rules about it.
+
     """
 
     judgments_per_item: int
@@ -100,7 +109,7 @@ class Index(Protocol):
         variance: Collection[float],
         judgments: Collection[int],
     ) -> None:
-        """Take over new values of a few items: four sequences of one length."""
+        """Update the values of a few items: four sequences of one length."""
 
     def draw(
         self,
@@ -114,37 +123,53 @@ class Index(Protocol):
         pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
-        """The next HIT of n >= 1 items for one annotator, shorter if fewer can be asked, None if not even the fewest
-        can. It must take milliseconds, whatever N is.
+        """Draw the next HIT for one annotator, within milliseconds for any N.
 
-        seen: items the annotator has scored; they are taken only with `allow_seen`, once there are no others.
-        full: items that open leases and judgments have given all that is wanted; they are not taken.
-        leading: items that lead an open HIT; they lead another only if all candidates do.
-        begun: items that are in the HIT in any case, whose first one leads it.
-        apart: what is not asked beside which leader, of HITs of two items that nobody began.
+        Args:
+            n: The number of items, at least 1; the HIT is shorter if fewer can be asked.
+            seen: Items the annotator has scored; they are drawn only with `allow_seen`, if there are no others.
+            full: Items that have all judgments, counting open leases; they are not drawn.
+            leading: Items that lead an open HIT; they lead another only if all candidates do.
+            allow_seen: Whether an annotator may judge an item again.
+            initial_items: Items that are in the HIT in any case; the first one leads it.
+            pair_filter: Filter of pairs, for HITs of two items without initial items.
+            rng: The source of the draw.
+
+        Returns:
+            The HIT, or None if there are not enough items.
+
         """
 
     def full_items(self, open_leases: Mapping[int, int]) -> set[int]:
-        """Of items in so many open leases, those that have or will have all judgments wanted."""
+        """Return the items that have all judgments, counting those of open leases, given the number of leases by
+        item.
+        """
 
     def open_items(self) -> list[int]:
-        """The items that want judgments, in the order of their numbers. O(N)."""
+        """Return the items that want judgments, in numerical order. O(N)."""
 
     def has_items_after(
         self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
     ) -> bool:
-        """Whether anything can be asked of an annotator once they have answered a HIT of these items. barred: of the
-        seen items those that they are not asked about again, whatever `allow_seen` says.
+        """Return whether an annotator can be asked anything after a HIT of these items.
+
+        `barred` are seen items that they are not asked about again, whatever `allow_seen` says.
         """
 
 
 class Rule(Protocol):
-    """A rule of selection. name: the key in `RULES`, stored with a campaign. title: for people.
+    """A rule of selection.
 
-    reads_labels: whether it reads how often each item got each label. Only laws that count classes keep that, and it is
-    known of one HIT at a time: such a rule's `index` takes `states` besides, (N, K), and is told of others by `tell`.
-    places: whether it needs scores that say how high items stand, not how sure their labels are; on_scale: and between
-    which ends. of_systems: whether it is for systems alone, of which there are few.
+    Attributes:
+        name: The key in the registry, stored with a campaign.
+        title: The title for people.
+        reads_labels: Whether it reads the counts of each item's labels. Only laws that count classes keep them, and
+            only
+        for one HIT at a time: such a rule's `make_index` also takes `states`, (N, K), and its index `update_labels`.
+        needs_ordered_scores: Whether it needs scores on a scale, not confidences of labels.
+        needs_bounded_scores: Whether that scale must have ends.
+        for_systems_only: Whether it is only for systems, which are few.
+
     """
 
     @property
@@ -168,7 +193,10 @@ class Rule(Protocol):
     def make_index(
         self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, settings: SelectionSettings
     ) -> Index:
-        """For draws of one HIT at a time. Arrays (N,), copied: real scores, variances > 0, judgments >= 0."""
+        """Return the index for draws of one HIT at a time.
+
+        Arrays (N,), copied: real scores, variances > 0, judgments >= 0.
+        """
 
     def plan_iteration(
         self,
@@ -180,6 +208,7 @@ class Rule(Protocol):
         iteration: int,
         rng: np.random.Generator,
     ) -> list[Draw]:
-        """The HITs of an iteration, the first of which is number 0; arrays (N,), judgments with those that open HITs
-        hold. No item is planned beyond the judgments it wants, or asked alone while another could be beside it.
+        """Return the HITs of an iteration, numbered from 0; arrays (N,), judgments with those that open HITs hold.
+
+        No item is planned beyond the judgments it wants, or asked alone while another could share its HIT.
         """

@@ -1,7 +1,7 @@
-"""The rule for systems that all are to be told apart: the two neighbours that are hardest to tell apart come next.
+"""The rule for telling all systems apart: the two neighbours that are hardest to tell apart come next.
 
-Between every two that are next to each other in the order of scores lies a line, and what another judgment gains there
-is what it gains at any line (`gain`). There are few systems, so all lines are looked at.
+A line separates every two neighbours in the order of scores, and the gain of another judgment there is that at any line
+(`expected_gain`). There are few systems, so all lines are examined.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,8 +20,10 @@ HARDEST_NEIGHBOURS = "hardest_neighbours"
 
 
 def neighbour_gains(score: Array, variance: Array, judgments: Counts) -> tuple[Array, ItemNumbers]:
-    """What another judgment of each system gains at the line to one of its neighbours, (N,), and which one, (N,): the
-    one where it gains more. Alone, a system has no neighbour but itself.
+    """Return the gain of another judgment of each system at the line to one of its neighbours, (N,), and that
+    neighbour, (N,).
+
+    It is the neighbour with the higher gain. A single system has no neighbour but itself.
     """
     order = np.argsort(score, kind="stable")
     ranked, spread, ranked_judgments = score[order], variance[order], judgments[order]
@@ -38,7 +40,7 @@ def neighbour_gains(score: Array, variance: Array, judgments: Counts) -> tuple[A
 
 
 class HardestNeighbourLeaders:
-    """Systems by what another judgment of them gains."""
+    """Systems by the gain of another judgment of them."""
 
     def __init__(self, items: ItemNumbers, index: OpenItems) -> None:
         self._known, self._open = index, {*items.tolist()}
@@ -48,18 +50,18 @@ class HardestNeighbourLeaders:
         return len(self._open)
 
     def add(self, item: int) -> None:
-        """Let a system lead."""
+        """Allow a system to lead."""
         self._open.add(item)
 
     def remove(self, item: int) -> None:
-        """No longer let a system lead."""
+        """Stop a system from leading."""
         self._open.remove(item)
 
     def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
-        """Gains are worked out anew for each draw."""
+        """Do nothing: gains are recomputed for each draw."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
-        """The system with most to gain that is not barred, ties at random; None if all are barred."""
+        """Return the system of highest gain that is not barred, ties at random; None if all are barred."""
         free, worth = self._allowed_with_gains(barred)
         if not len(free):
             return None
@@ -67,20 +69,20 @@ class HardestNeighbourLeaders:
         return Pick(int(rng.choice(first)), 1.0 / len(first))
 
     def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """All systems that are not barred, as `draw` finds one after another."""
+        """Yield all systems that are not barred, in the order of `draw`."""
         free, worth = self._allowed_with_gains(barred)
         yield from free[np.lexsort((rng.random(len(free)), -worth))].tolist()
 
     def hardest_neighbour(self, item: int) -> int:
-        """Of a system the one that it is hardest to tell apart from."""
+        """Return the neighbour from which a system is hardest to tell apart."""
         return int(neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[1][item])
 
     def can_lead(self, item: int, barred: set[int]) -> bool:
-        """Whether a system wants judgments, and is not barred."""
+        """Return whether a system wants judgments, and is not barred."""
         return item in self._open and item not in barred
 
     def check(self, items: ItemNumbers) -> None:
-        """Raises ValueError unless just these systems may lead. For tests."""
+        """Raise ValueError unless just these systems may lead. For tests."""
         if sorted(self._open) != items.tolist():
             raise ValueError(f"{sorted(self._open)} may lead, not {items.tolist()}")
 
@@ -90,37 +92,39 @@ class HardestNeighbourLeaders:
 
 
 class NeighbourCompanions:
-    """Companions of a system: its neighbour that it is hardest to tell it from, and others by match quality."""
+    """Companions of a system: its hardest neighbour, and others by match quality."""
 
     def __init__(self, leaders: HardestNeighbourLeaders, others: Companions) -> None:
-        """The same systems, as they may lead and be drawn."""
+        """Combine the pools of the same systems, as leaders and as companions."""
         self._hardest, self._others = leaders, others
 
     def add(self, item: int) -> None:
-        """Let a system be drawn."""
+        """Allow a system to be drawn."""
         self._others.add(item)
 
     def remove(self, item: int) -> None:
-        """No longer let a system be drawn."""
+        """Stop a system from being drawn."""
         self._others.remove(item)
 
     def draw(
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
-        """As `Companions.draw`, but for the neighbour."""
+        """Draw the hardest neighbour, then as `Companions.draw` does."""
         neighbour = self._hardest.hardest_neighbour(leader)
         first = [neighbour] if self._hardest.can_lead(neighbour, {leader, *barred, *chosen}) else []
         return first + self._others.draw(leader, count - len(first), barred, rng, chosen=[*chosen, *first])
 
     def check(self, items: ItemNumbers) -> None:
-        """Raises ValueError unless just these systems may be drawn. For tests."""
+        """Raise ValueError unless just these systems may be drawn. For tests."""
         self._others.check(items)
 
 
 def arrange_by_neighbours(
     settings: SelectionSettings, items: ItemNumbers, index: OpenItems
 ) -> tuple[HardestNeighbourLeaders, NeighbourCompanions]:
-    """Of two neighbours that are hard to tell apart one leads, and the other is beside it."""
+    """Arrange systems so that one of the two neighbours that are hardest to tell apart leads, with the other as
+    companion.
+    """
     leaders = HardestNeighbourLeaders(items, index)
     return leaders, NeighbourCompanions(leaders, Companions(items, index.score, index.variance, settings.gamma))
 

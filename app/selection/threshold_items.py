@@ -1,11 +1,11 @@
-"""What to ask next where a line through the scale is what matters: whatever gains most there (`gain`).
+"""Pools for a line through the scale: the items that gain most there come next (`expected_gain`).
 
 Here s^2 = v / n after n judgments, where v is the variance of one judgment, the same for all items and learned from how
-far scores move (`Noise`): a posterior's own variance says how much was asked, not how much annotators agree, and items
-whose first scores agree by chance must not starve.
+far scores move (`JudgmentNoise`): a posterior's own variance says how much was asked, not how much annotators agree,
+and items whose first scores agree by chance must not starve.
 
-The line and v move with every answer, and every gain with them. So items lie in cells of similar estimates; the gain of
-a cell's items has an upper bound, and only cells that may hold the best item are looked into.
+The line and v move with every answer, and every gain with them. So items are in cells of similar estimates; the gain of
+a cell's items has an upper bound, and only cells that may hold the best item are examined.
 """
 
 import math
@@ -33,16 +33,16 @@ CellKey = tuple[int, int]  # of a cell: judgments, column
 
 
 class SameScoreItems(NamedTuple):
-    """Items of as many judgments and the same score, and who they are."""
+    """Items of the same number of judgments and the same score."""
 
     score: float
     bucket: Bucket
 
 
 class NearLineLeaders:
-    """Items that may lead, found by their gain from the highest down; as `Leaders` finds them by their variance.
+    """Items that may lead, by gain from the highest down, as `HighestVarianceLeaders` by variance.
 
-    In a cell items of the same score lie in one bag: at the start of a campaign that is one bag of all.
+    In a cell items of the same score share one bucket: at the start of a campaign that is one bucket of all.
     """
 
     def __init__(
@@ -55,9 +55,11 @@ class NearLineLeaders:
         *,
         judgments_per_item: int,
     ) -> None:
-        """`items`: numbers of those that may lead. variance: (N,), > 0, of which the largest is that before the first
-        judgment. score, judgments: (N,), shared with the caller, who takes an item out before changing its values.
-        wanted: judgments of each item; one that counts as having more has left the pool.
+        """Arrange `items`, the numbers that may lead.
+
+        `variance` is (N,), > 0; its largest is that before the first judgment. `score` and `judgments` are (N,), shared
+        with the caller, who removes an item before changing its values. Each item wants `judgments_per_item`; one that
+        counts as having more has left the pool.
         """
         self._score, self._judgments, self.line, self._wanted = score, judgments, line, judgments_per_item
         self.noise = JudgmentNoise(float(variance.max()) if len(variance) else 1.0)
@@ -77,14 +79,14 @@ class NearLineLeaders:
         return self._size
 
     def add(self, item: int) -> None:
-        """Let an item lead, by its present values."""
+        """Allow an item to lead, by its present values."""
         self._bounds = None
         alike = self._cell_of_item(item).get(self._score.item(item))
         self._bags.add_item(item, self._store_bucket(item, []) if alike is None else alike.bucket)
         self._size += 1
 
     def remove(self, item: int) -> None:
-        """No longer let an item lead; its values are still those it was added with."""
+        """Stop an item from leading; its values must still be those it was added with."""
         self._bounds = None
         score, key = self._score.item(item), self._cell_key(item)
         cell = self._within[self._cells.number_by_key[key]]
@@ -96,7 +98,7 @@ class NearLineLeaders:
         self._size -= 1
 
     def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
-        """An item has other values now than these, whether it may lead or not."""
+        """Record that an item's values have changed from these, whether it may lead or not."""
         self._bounds = None
         after = self._judgments.item(item)
         # What an item has that has left the pool is not its own number, but more than anybody wants.
@@ -105,8 +107,9 @@ class NearLineLeaders:
         self.line.update_item(item)
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
-        """The item of highest gain that is not barred, None if all are barred. Of different scores with the same gain
-        it is any with the same probability, and of items of the same values any.
+        """Return the item of highest gain that is not barred, None if all are barred.
+
+        Ties between scores are broken uniformly, and then ties between items of the same values.
         """
         best, ties, at = -math.inf, 0, self.line.position
         best_pick: tuple[int, Bucket] | None = None
@@ -123,7 +126,9 @@ class NearLineLeaders:
         return best_pick and Pick(best_pick[0], 1.0 / (ties * self._bags.count_allowed(best_pick[1], barred)))
 
     def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """All items that are not barred, as `draw` finds one after another. Whoever asks on has barred the last one."""
+        """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
+        one.
+        """
         candidates: list[tuple[float, float, Bucket]] = []
         position = self.line.position
         for bound, number, highest, steepness in self._iterate_cells(position):
@@ -136,12 +141,12 @@ class NearLineLeaders:
             yield from iterate_bucket(self._bags, heappop(candidates)[2], barred, rng)
 
     def log_gains(self, items: npt.ArrayLike) -> Array:
-        """What another judgment of each of these gains now, as `gain_of` has it."""
+        """Return the present gain of another judgment of each of these items; see `log_gain_at_distance`."""
         distance, judgments = self._score[np.asarray(items)] - self.line.position, self._judgments[np.asarray(items)]
         return log_gain_at_distance(distance, *self.noise.error_variances(judgments))
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
-        """Raises ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
+        """Raise ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
         excluded: set[int] = set()
         found_order = []
         for item in self.iterate_leaders(excluded, np.random.default_rng(0)):
@@ -154,8 +159,10 @@ class NearLineLeaders:
             raise ValueError("an item comes before one of higher gain")
 
     def _iterate_cells(self, position: float) -> Iterator[tuple[float, int, float, float]]:
-        """The cells from the highest bound down: it, their number, and of their items the gain on the line and how
-        steeply it falls with the square of the distance.
+        """Yield the cells from the highest bound down.
+
+        Each comes with its bound, its number, the gain of its items at the line, and how steeply that falls with the
+        square of the distance.
         """
         if self._bounds is None:  # a HIT's companions are found in the same order as its leader
             low, high, judgments = self._cells.values
@@ -191,7 +198,7 @@ class NearLineLeaders:
         return self._unit / math.sqrt(judgments + 1.0)
 
     def _cell_borders(self, key: CellKey) -> tuple[float, float, float]:
-        """Of a cell the lowest and highest score, also as rounded, and the judgments."""
+        """Return the lowest and highest score of a cell, up to rounding, and its number of judgments."""
         judgments, column = key
         width = self._cell_width(judgments)
         slack = BOUND_SLACK * (abs(column) + 1) * width
@@ -199,17 +206,17 @@ class NearLineLeaders:
 
 
 class HighestGainCompanions:
-    """Companions that come next after their leader: those items that gain most."""
+    """Companions of a leader: the items with the next highest gains."""
 
     def __init__(self, leaders: NearLineLeaders) -> None:
-        """near: the same items, as they may lead."""
+        """Use the pool of leaders, which holds the same items."""
         self._near = leaders
 
     def add(self, item: int) -> None:
-        """It is added where it may lead."""
+        """Do nothing: the pool of leaders adds the item."""
 
     def remove(self, item: int) -> None:
-        """It is removed there."""
+        """Do nothing: the pool of leaders removes the item."""
 
     def draw(
         self,
@@ -220,7 +227,7 @@ class HighestGainCompanions:
         *,
         chosen: Collection[int] = (),
     ) -> list[int]:
-        """As `Companions.draw`, but by gain."""
+        """Draw as `Companions.draw` does, but by gain."""
         excluded = {*barred, *chosen, leader}
         drawn: list[int] = []
         for item in islice(self._near.iterate_leaders(excluded, rng), count):
@@ -229,14 +236,14 @@ class HighestGainCompanions:
         return drawn
 
     def check(self, items: npt.NDArray[np.intp]) -> None:
-        """They are checked where they may lead."""
+        """Do nothing: the pool of leaders checks the items."""
 
 
 class LazyDescendingOrder:
-    """The places of numbers, from the largest down; mostly the first few are all that is asked for."""
+    """Positions of numbers from the largest down; usually only the first few are needed."""
 
     def __init__(self, bounds: Array) -> None:
-        """bounds: (C,)."""
+        """Keep the bounds, (C,), unsorted."""
         self._bounds, first = bounds, min(CELLS_SORTED_FIRST, len(bounds))
         self._places = np.argpartition(-bounds, first - 1) if first else np.empty(0, np.intp)
         self._first = self._sort_places(self._places[:first])

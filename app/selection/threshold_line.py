@@ -1,4 +1,4 @@
-"""Where the line through the scale is: at a threshold, or below the best items."""
+"""Position of the line through the scale: at a threshold, or below the best items."""
 
 from collections.abc import Collection
 from heapq import heapify, heappop, heappush
@@ -11,42 +11,41 @@ from app.selection.rule import GONE_OFFSET, Counts
 
 
 class ScaleLine(Protocol):
-    """Where the line through the scale is."""
+    """A line through the scale."""
 
     @property
     def position(self) -> float: ...
 
     def update_item(self, item: int) -> None:
-        """An item has another score, or as many judgments as tell that it left the pool, or that it came back."""
+        """Update an item whose score has changed, or that has left the pool or come back."""
 
 
 def count_best_items(wanted: int, size: int) -> int:
-    """How many of so many items are the best ones: as many as are wanted, but all except the lowest where there are no
-    more.
-    """
+    """Return how many of `size` items are the best: as many as are wanted, but never all of them."""
     return max(1, min(wanted, size - 1))
 
 
 class ThresholdLine:
-    """At a score, for good."""
+    """A line at a fixed score."""
 
     def __init__(self, position: float) -> None:
         self.position = position
 
     def update_item(self, item: int) -> None:
-        """It stays."""
+        """Do nothing: the line is fixed."""
 
 
 class BelowBestLine:
-    """In the middle between the k-th and the (k + 1)-th best score of the items that count, which are found without
-    looking at the others. Those count that the goal is about: in the pool, also settled, and asked about.
+    """A line midway between the k-th and the (k + 1)-th best score of the items that count.
 
-    The best lie in one heap and the others in the other one, each beside what has left it or has another score by now.
+    The items of the goal count: those in the pool, also settled, that are asked about. The best are in one heap and the
+    others in another, each with outdated entries, so the line is found without examining all items.
     """
 
     def __init__(self, score: Array, judgments: Counts, best_count: int, never_drawn: Collection[int] = ()) -> None:
-        """score, judgments: (N,), shared with the caller; see `GONE`. best: k, as `best_among` has it. never: the
-        numbers of items that are not asked about.
+        """Arrange the items; `score` and `judgments` are (N,), shared with the caller.
+
+        `best_count` is k, see `count_best_items`. `never_drawn` are the numbers of items that are not asked about.
         """
         self._score, self._judgments, self._wanted, self._never = score, judgments, best_count, frozenset(never_drawn)
         self._at: float | None = None
@@ -59,7 +58,7 @@ class BelowBestLine:
         return self._at
 
     def update_item(self, item: int) -> None:
-        """O(log N). It has another score now, or has left the pool or come back."""
+        """Update an item whose score has changed, or that has left the pool or come back. O(log N)."""
         self._at = None
         counts = self._judgments.item(item) < GONE_OFFSET and item not in self._never
         self._size += counts - self._counts.item(item)
@@ -104,9 +103,7 @@ class BelowBestLine:
         self._is_best[item] = best
 
     def _rebalance(self) -> None:
-        """As many are the best as there are to be, and who is on the wrong side changes places with the last one of the
-        other side.
-        """
+        """Move items between the heaps until the number of best items and the order are right."""
         k = count_best_items(self._wanted, self._size)
         self._drop_stale_entries()
         while self._bests < k:
@@ -118,7 +115,7 @@ class BelowBestLine:
             self._move_last_across(self._best, best=False)
 
     def _move_last_across(self, heap: list[tuple[float, int]], *, best: bool) -> None:
-        """The last one of a side goes to the other one."""
+        """Move the last item of one heap to the other."""
         _, item = heappop(heap)
         self._set_side(item, best=best)
         self._push_to_heap(item)
@@ -131,5 +128,5 @@ class BelowBestLine:
             heappop(self._rest)
 
     def _is_current_entry(self, item: int, score: float, *, best: bool) -> bool:
-        """Whether it still is on this side, with this score."""
+        """Return whether the item is still on this side, with this score."""
         return bool(self._counts[item] and self._is_best[item] == best and self._score.item(item) == score)

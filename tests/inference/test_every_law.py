@@ -72,8 +72,8 @@ def test_it_is_registered_by_its_name():
 def test_its_own_prior_is_a_valid_one_and_has_a_number_for_each_name(law):
     family = law.family
     assert len(family.default_prior) == len(family.parameter_names)
-    assert family.valid_prior(*family.default_prior)
-    assert not family.valid_prior(*[float("nan")] * len(family.parameter_names))
+    assert family.is_valid_prior(*family.default_prior)
+    assert not family.is_valid_prior(*[float("nan")] * len(family.parameter_names))
 
 
 def test_it_can_be_sent_to_another_process(law):
@@ -111,7 +111,7 @@ def test_score_and_variance_of_a_few_items_have_the_bits_of_those_of_all(law):
     beliefs = begun(law, ITEMS, TUNED)
     beliefs.apply_hits(hits_for(law, 20))
     family, state = law.family, beliefs.state
-    few = family.estimates(*state[:, :4].tolist())
+    few = family.scores_and_variances(*state[:, :4].tolist())
     assert [list(column) for column in few] == [
         family.score(*state[:, :4]).tolist(),
         family.variance(*state[:, :4]).tolist(),
@@ -140,9 +140,9 @@ def test_what_cannot_be_a_hit_is_refused(law, items, values):
 
 def test_priors_of_the_wrong_shape_are_refused(law):
     with pytest.raises(ValueError, match="prior"):
-        law.begin([np.ones(3)], TUNED)
+        law.initial_beliefs([np.ones(3)], TUNED)
     with pytest.raises(ValueError, match="prior"):
-        law.begin([np.ones((2, 2))] * len(law.family.parameter_names), TUNED)
+        law.initial_beliefs([np.ones((2, 2))] * len(law.family.parameter_names), TUNED)
 
 
 def test_a_campaign_stored_after_every_hit_has_the_bits_of_one_in_memory(law):

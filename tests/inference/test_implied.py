@@ -23,7 +23,7 @@ def order_of(*answers):
 
 
 def not_asked(order):
-    return {(item, other) for item in order.known_items() for other in order.not_asked_below(item).tolist()}
+    return {(item, other) for item in order.known_items() for other in order.implied_items_below(item).tolist()}
 
 
 def closed(edges):
@@ -35,7 +35,7 @@ def closed(edges):
     def reached(item, known):
         for worse in below.get(item, ()):
             if worse not in known:
-                known.add(worse)
+                known.add_outcome(worse)
                 reached(worse, known)
         return known
 
@@ -73,7 +73,7 @@ def test_an_implied_pair_that_is_asked_anyway_tells_whether_that_was_right_and_c
     order = order_of((0, 1, 1), (1, 2, 1))
     assert order.add_outcome(0, 2, answer) == 1
     assert order.tally == tally
-    assert (order.implied(0, 1), order.implied(1, 2), order.implied(0, 2)) == (1, 1, 1)
+    assert (order.implied_outcome(0, 1), order.implied_outcome(1, 2), order.implied_outcome(0, 2)) == (1, 1, 1)
 
 
 def test_of_a_pair_that_was_answered_twice_the_first_answer_counts():

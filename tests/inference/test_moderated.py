@@ -232,7 +232,7 @@ def test_other_intervals_are_compared_by_the_chance_that_they_hold_the_truth_and
     assert share == pytest.approx(np.mean(around.cdf(high[:2]) - around.cdf(low[:2])))
     own_low, own_high = found.interval()
     assert times == pytest.approx(0.02 / (own_high - own_low)[0])
-    assert np.isnan(of([[0.5]]).beside(np.zeros(1), np.ones(1))).all()
+    assert np.isnan(of([[0.5]]).compare_intervals(np.zeros(1), np.ones(1))).all()
 
 
 @given(ITEMS)
@@ -241,4 +241,4 @@ def test_an_interval_over_the_whole_scale_holds_the_truth_and_an_empty_one_does_
     all_of_it, nothing = np.ones(len(judgments)), np.zeros(len(judgments))
     if np.isfinite(found.standard_error).all():
         assert found.compare_intervals(nothing, all_of_it)[0] == pytest.approx(1.0)
-        assert found.beside(nothing, nothing)[0] == pytest.approx(0.0)
+        assert found.compare_intervals(nothing, nothing)[0] == pytest.approx(0.0)

@@ -137,7 +137,7 @@ def test_laws_of_items_keep_nothing_and_do_not_care_who_answered(item_law):
     beliefs.apply_hits([answer._replace(annotator=1) for answer in answers])
     assert beliefs.state.tolist() == after(item_law, answers, 20).tolist()
     assert as_text(beliefs.to_law_state()) == {"campaign": None, "annotators": {}, "items": {}}
-    assert (item_law.layout, item_law.counted(0)) == (0, None)
+    assert (item_law.layout, item_law.read_judgment_weights(0)) == (0, None)
 
 
 def test_a_law_that_keeps_more_than_posteriors_says_which_version_of_it(law):
@@ -152,7 +152,7 @@ def test_what_each_judgment_counts_for_is_told_from_what_is_stored(law):
     for answer in answers:
         stored.take(answer)
     for item in range(20):
-        if asking := law.counted(item):
+        if asking := law.read_judgment_weights(item):
             weights, values = run_law_step(asking, stored.answer)
             assert len(weights) == len(values) == 8
             assert all(0 <= number <= 1 for number in weights + values)
@@ -163,7 +163,7 @@ def test_estimates_of_a_hit_have_the_bits_of_score_and_variance(law):
     state = after(law, [AnsweredHit(1, [0, 1, 2], [0.2, 0.9, 0.9]), AnsweredHit(2, [1, 2, 5], [0.0, 1.0, 0.3])])
     scores, variances = family.scores_and_variances(*state)
     assert (scores, variances) == (family.score(*state).tolist(), family.variance(*state).tolist())
-    assert family.estimates(*state.tolist()) == (scores, variances)
+    assert family.scores_and_variances(*state.tolist()) == (scores, variances)
     assert {type(value) for value in scores + variances} == {float}
 
 
@@ -216,7 +216,7 @@ def test_every_law_reads_arrays_of_posteriors(law):
 def test_states_one_by_one_become_columns_even_if_there_are_none(law):
     numbers = len(law.family.parameter_names)
     assert law.family.stack_states([law.family.default_prior] * 3).tolist() == np.array(columns(law, 3)).tolist()
-    assert law.family.columns([]).shape == (numbers, 0)
+    assert law.family.stack_states([]).shape == (numbers, 0)
 
 
 @pytest.mark.parametrize("scores", [[], [0.5], [0.5, 0.5, 0.5]])
