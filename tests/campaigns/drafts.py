@@ -75,4 +75,4 @@ async def import_results(
 async def is_clean(engine: AsyncEngine, slug: str) -> bool:
     """Whether a replay gives every posterior bit for bit."""
     async with open_snapshot(engine) as connection:
-        return (await verify_by_replay(connection, await lifecycle.find_campaign(connection, slug))).clean
+        return (await verify_by_replay(connection, await lifecycle.find_campaign(connection, slug))).is_clean

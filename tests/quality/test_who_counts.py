@@ -104,7 +104,7 @@ async def test_whoever_is_restored_counts_as_before_and_goes_on(engine, law):
     before = await values(engine, POSTERIORS)
     await decide(engine, campaign, "exclude", first)
     assert await values(engine, POSTERIORS) != before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
     await decide(engine, campaign, "restore", first)
     assert await values(engine, POSTERIORS) == before
     assert (await next_hit(engine, me)).hit is not None
@@ -128,7 +128,7 @@ async def test_an_answer_excluded_by_itself_stays_so_when_its_annotator_is_resto
     await decide(engine, campaign, "exclude_answer", answer)
     await decide(engine, campaign, "restore", first)
     found = await verified(engine, campaign)
-    assert (found.clean, found.responses) == (True, 5)
+    assert (found.is_clean, found.responses) == (True, 5)
     await decide(engine, campaign, "restore_answer", answer)
     assert (await verified(engine, campaign)).responses == 6
 
@@ -209,7 +209,7 @@ async def test_two_who_exclude_different_people_at_once_leave_both_out(engine):
     campaign, _, (first, second, _) = await answered(engine, update_law="easl-aware")
     await asyncio.gather(*(decide(engine, campaign, "exclude", who) for who in (first, second)))
     found = await verified(engine, campaign)
-    assert (found.clean, found.responses) == (True, 2)
+    assert (found.is_clean, found.responses) == (True, 2)
 
 
 async def test_an_answer_that_is_being_stored_is_waited_for_and_not_lost(engine):
@@ -225,7 +225,7 @@ async def test_an_answer_that_is_being_stored_is_waited_for_and_not_lost(engine)
     await asyncio.gather(excluding, answering)
     assert await value(engine, "SELECT count(*) FROM responses") == 7
     found = await verified(engine, campaign)
-    assert (found.clean, found.responses) == (True, 4)
+    assert (found.is_clean, found.responses) == (True, 4)
 
 
 async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
@@ -242,7 +242,7 @@ async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
         await until(engine, waiting(2))
     await asyncio.gather(importing, excluding)
     found = await verified(engine, campaign)
-    assert (found.clean, found.responses) == (True, 1)
+    assert (found.is_clean, found.responses) == (True, 1)
     assert await value(engine, "SELECT count(*) FROM responses") == 3
 
 

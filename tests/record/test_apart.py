@@ -36,7 +36,7 @@ async def test_another_process_makes_the_same_revision(engine, long, law):
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await values(engine, POSTERIORS) != before
     assert await revisions.find_campaigns_due_for_revision(engine) == []
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(engine, long):
@@ -52,7 +52,7 @@ async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(e
     assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def refuse() -> None:
@@ -167,4 +167,4 @@ async def test_the_switch_does_not_keep_others_waiting_for_somebody_who_takes_lo
         await storing.rollback()
     await revising
     assert await value(engine, "SELECT revision FROM campaigns") == 1
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean

@@ -104,7 +104,7 @@ async def test_who_is_included_again_counts_as_before_to_the_last_bit(engine, la
     await decide(engine, campaign, annotator=first)
     await decide(engine, campaign, "include", annotator=first)
     assert await values(engine, POSTERIORS) == before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_one_answer_can_be_left_out_and_its_annotators_others_count(engine):
@@ -115,7 +115,7 @@ async def test_one_answer_can_be_left_out_and_its_annotators_others_count(engine
     after = {row[0]: row[4] for row in await values(engine, POSTERIORS)}
     assert {item for item in before if after[item] == before[item] - 1} == set(items)
     assert sum(after.values()) == sum(before.values()) - len(items)
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_every_decision_and_every_response_stays_in_the_record(engine):
@@ -153,10 +153,10 @@ async def test_later_answers_of_who_is_left_out_are_stored_and_count_for_nothing
     receipt = await submit(engine, me, hit)
     assert await value(engine, "SELECT count(*) FROM responses WHERE seq = :seq", seq=receipt.seq) == 1
     assert await values(engine, POSTERIORS) == before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
     await decide(engine, campaign, "include", annotator=first)
     assert await values(engine, POSTERIORS) != before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_imported_answers_of_who_is_left_out_count_for_nothing(engine):
@@ -167,7 +167,7 @@ async def test_imported_answers_of_who_is_left_out_count_for_nothing(engine):
     await decide(engine, campaign, annotator=worker)
     await import_results(engine, campaign, row.format("A2"))
     assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_a_draft_has_nothing_to_decide_about(engine):
@@ -223,13 +223,13 @@ async def test_an_attempt_that_broke_off_is_made_up_for_at_the_next_start(engine
         with pytest.raises(asyncio.CancelledError):
             await attempt
     assert await values(engine, POSTERIORS) == before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
     assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await revisions.find_campaigns_due_for_revision(engine) == []
     assert await values(engine, POSTERIORS) != before
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 @pytest.mark.parametrize("what", ["annotator", "response"])
@@ -268,7 +268,7 @@ async def test_two_processes_that_revise_at_once_take_turns(engine, database_url
         assert not waits.done()
     await waits
     await other.dispose()
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
@@ -308,7 +308,7 @@ async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine, pa
         await until(engine, waiting(2))
     await asyncio.gather(importing, revising)
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_a_decision_is_acted_on_where_somebody_is_always_storing_and_takes_long(engine):
@@ -350,7 +350,7 @@ async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, 
     await asyncio.gather(revising, submitting)
     assert held.id
     assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(2,)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 @pytest_asyncio.fixture
@@ -390,4 +390,4 @@ async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_rep
     assert await value(roomy, "SELECT revision FROM campaigns") == 3 * excluded
     counted = await value(roomy, "SELECT count(*) FROM responses WHERE annotator_id <> ALL(:rows)", rows=rows)
     found = await verified(roomy, campaign)
-    assert (found.responses, found.clean) == (counted, True)
+    assert (found.responses, found.is_clean) == (counted, True)

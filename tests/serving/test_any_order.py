@@ -265,7 +265,7 @@ class AnyOrder(RuleBasedStateMachine):
     async def replayed(self) -> None:
         async with open_snapshot(self.engine) as connection:
             row: Row[Any] = await load_campaign_by_slug(connection, self.campaign.slug)
-            assert (await replay.verify_by_replay(connection, row)).clean
+            assert (await replay.verify_by_replay(connection, row)).is_clean
 
     async def look(self) -> None:
         stored = await values(

@@ -75,7 +75,7 @@ async def test_posteriors_by_each_criterion_are_those_of_a_campaign_that_asks_it
         ]
         assert await states_of(engine, number) == replayed(one, 12, hits, law_parameters(view)).T.tolist()
     found = await verified(engine, campaign)
-    assert (found.clean, found.responses, found.items) == (True, 12, 12)
+    assert (found.is_clean, found.responses, found.items) == (True, 12, 12)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -86,7 +86,7 @@ async def test_every_design_asks_by_two_criteria(engine, design):
     rows = await responses(engine)
     assert len(rows) == 6
     assert all(len(stored) == 2 * len(items) for _, _, items, stored, _ in rows)
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_verification_says_by_which_criterion_something_is_wrong(engine):
@@ -109,7 +109,7 @@ async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law)
                 connection, campaign, kind, "annotator", somebody, reason="", actor="ada", now=NOW
             )
         await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-        assert (await verified(engine, campaign)).clean
+        assert (await verified(engine, campaign)).is_clean
         after = [await states_of(engine, criterion) for criterion in (0, 1)]
         assert [one == other for one, other in zip(before, after, strict=True)] == [kind == "include"] * 2
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(2,)]
@@ -128,7 +128,7 @@ async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
     hit = await hit_of(engine, me)
     await submit_by(engine, me, hit, made_up(campaign, hit.items, np.random.default_rng(1)))
     assert [await states_of(engine, criterion) for criterion in (0, 1)] == before
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(
             await submission.submit_answer(connection, me, hit.id, sent(answers), now=NOW)
     assert refused.value.code == code
     assert await responses(engine) == []
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
     said = made_up(campaign, hit.items, np.random.default_rng(3))
     assert not (await submit_by(engine, me, hit, said)).repeated
 
@@ -196,7 +196,7 @@ async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
         "viewport": "390x844",
     }
     assert await values(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [(items[0], 1)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(engine):
@@ -223,7 +223,7 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
         (0, 2),
         (1, 2),
     ]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def answer_until_done(engine, campaign, me, cache, rng):
@@ -255,7 +255,7 @@ async def test_many_who_share_items_give_every_wanted_judgment_once_by_each_crit
         assert set(await values(engine, "SELECT criterion, judgments FROM posteriors")) == {(0, 4), (1, 4), (2, 4)}
         assert await value(engine, "SELECT sum(cardinality(items)) FROM responses") == 20 * 4
         assert await value(engine, "SELECT status FROM campaigns") == "finished"
-        assert (await verified(engine, campaign)).clean
+        assert (await verified(engine, campaign)).is_clean
     finally:
         await engine.dispose()
 
@@ -272,7 +272,7 @@ async def test_answers_go_on_while_somebody_is_left_out(engine):
     hit = await hit_of(engine, other)
     said = made_up(campaign, hit.items, np.random.default_rng(5))
     await asyncio.gather(revisions.revise_posteriors(engine, campaign.id, now=NOW), submit_by(engine, other, hit, said))
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
     assert await value(engine, "SELECT count(*) FROM responses") == 7
 
 
@@ -311,7 +311,7 @@ async def test_iterations_are_planned_for_all_criteria_at_once(engine):
         me = await annotator(engine, campaign, f"ann {k}")
         assert await answer_until_done_by_one(engine, campaign, me, cache) in ("wait", "seen_all", "all_done")
     assert await value(engine, "SELECT count(DISTINCT iteration) FROM planned_hits") > 1
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def answer_until_done_by_one(engine, campaign, me, cache):
@@ -339,7 +339,7 @@ async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_
                 await submission.submit_answer(connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW)
     lengths = "SELECT DISTINCT cardinality(values) / cardinality(items) FROM responses"
     assert await values(engine, lengths) == [(2,)]
-    assert (await verified(engine, campaign)).clean
+    assert (await verified(engine, campaign)).is_clean
 
 
 async def test_each_annotator_keeps_an_order_of_their_own(engine):

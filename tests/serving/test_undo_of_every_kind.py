@@ -39,7 +39,7 @@ async def says_the_same(engine, campaign):
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     async with open_snapshot(engine) as connection:
         verified = await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
-    assert (verified.responses, verified.clean) == (1, True)
+    assert (verified.responses, verified.is_clean) == (1, True)
 
 
 async def given(engine, someone, answer):
