@@ -206,7 +206,9 @@ class MismatchSchema(BaseModel):
 
 
 class VerificationSchema(BaseModel):
-    clean: bool = Field(description="Every posterior is bit for bit what the responses lead to.")
+    clean: bool = Field(
+        validation_alias="is_clean", description="Every posterior is bit for bit what the responses lead to."
+    )
     responses: int
     items: int
     mismatch_count: int
