@@ -1,4 +1,4 @@
-"""What an annotator sends for one HIT, whatever the way of asking."""
+"""An annotator's answer to one HIT, for all designs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ INPUT_KINDS: tuple[str, ...] = get_args(InputKind)
 
 @dataclass(frozen=True)
 class Touch:
-    """How one value came about: first touch after the HIT was shown, number of changes, last kind of input."""
+    """Telemetry of one value: first touch after the HIT was shown, number of changes, last kind of input."""
 
     first_touch_ms: int | None = None
     changes: int | None = None
@@ -25,10 +25,13 @@ class Touch:
 
 @dataclass(frozen=True)
 class Answer:
-    """A value and a touch for each item number, as they were sent: the design says whether they will do.
+    """A value and a touch for each item number, as they were sent; the design validates them.
 
-    unjudged: of the items that cannot be judged, and so have no value, the reason. remarks: what is said beside that,
-    by what it is about. unjudged_checks: the same reasons by the number of a check, where those of checks are apart.
+    Attributes:
+        unjudged: The reason for each item that cannot be judged, and so has no value.
+        remarks: Comments and flags, by subject.
+        unjudged_checks: As unjudged, by the number of a check, where those of checks are separate.
+
     """
 
     values: Mapping[int, AnswerValue]
@@ -53,7 +56,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a page's form, which the design reads. source: what kind of page it was."""
+    """The fields of a page's form, which the design parses; `source` is the kind of page."""
 
     fields: Mapping[str, str]
     source: str
@@ -61,15 +64,15 @@ class Form:
 
 @dataclass(frozen=True)
 class AnswerByCriterion:
-    """What a program sends by each criterion of a campaign, by its name."""
+    """A program's answers for a campaign's criteria, by criterion name."""
 
     by_name: Mapping[str, Answer]
 
 
 def parse_touches(form: Mapping[str, str], items: Sequence[int]) -> dict[int, Touch]:
-    """From a form's fields `first_touch_ms-NAME`, `changes-NAME`, `input_kind-NAME`.
+    """Return the touches from a form's fields `first_touch_ms-NAME`, `changes-NAME`, `input_kind-NAME`.
 
-    What does not parse is dropped: a broken clock must not cost anyone an answer.
+    Invalid fields are dropped: a broken clock must not cost anyone an answer.
     """
     return {item: touch for item in items if (touch := parse_touch(form, item)) != Touch()}
 
@@ -84,8 +87,9 @@ def parse_touch(form: Mapping[str, str], item: int) -> Touch:
 
 
 def telemetry_json(answers: Sequence[Answer], items: Sequence[int]) -> str | None:
-    """How an answer, by each criterion, came about, as JSON: lists in the order of `items`, by one criterion after
-    another, and the viewport; None if nothing is known.
+    """Return the telemetry of the answers by each criterion, as JSON; None if nothing is known.
+
+    It has lists in the order of `items`, by one criterion after another, and the viewport.
     """
     touches = [answer.touches.get(item, Touch()) for answer in answers for item in items]
     fields: dict[str, Any] = {

@@ -27,11 +27,11 @@ class Baseline(Pairwise):
 
     @property
     def always_shown(self) -> Sequence[str]:
-        """The baseline."""
+        """Return the baseline."""
         return (self.baseline,)
 
     def missing_fixed_item_error(self, item_name: str) -> Refusal:
-        """A baseline that is no item, or none at all."""
+        """Return the refusal for a baseline that is no item, or is not set."""
         problem = f"“{shorten_echo(item_name)}” is no item’s id" if item_name else "No baseline is chosen"
         return Conflict(
             f"{problem}. Set the baseline to the id of one of the items, then launch.", code="baseline_unknown"

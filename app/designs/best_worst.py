@@ -1,4 +1,4 @@
-"""Best-worst scaling: of a few items the best and the worst; of those between, nothing is said."""
+"""Best-worst scaling: annotators choose the best and the worst of a few items; the others stay unordered."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -17,7 +17,7 @@ VALUE_WORDS = {BEST_VALUE: "best", MIDDLE_VALUE: "neither", WORST_VALUE: "worst"
 class BestWorst(LabelledEndsDesign):
     """Best-worst scaling, the maximum difference task: Louviere, Flynn & Marley 2015.
 
-    Of n items 2n - 3 pairs are told: the best against each other one, and each but the best against the worst.
+    A HIT of n items gives 2n - 3 pairs: the best against each other item, and each but the best against the worst.
     """
 
     name: ClassVar[str] = "best_worst"
@@ -33,16 +33,13 @@ class BestWorst(LabelledEndsDesign):
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """The best and the worst, of however many items."""
         return BEST_VALUE, WORST_VALUE
 
     @property
     def allowed_values_text(self) -> str:
-        """With what they mean."""
         return "1 for the best, 3 for the worst, or 2 for another"
 
     def describe_task(self, campaign: Any) -> str:
-        """With the words for the ends."""
         return Message(
             "You see %(items)d items at a time and choose two of them: the one that is “%(best)s” and the one that is "
             "“%(worst)s”.",
@@ -52,11 +49,11 @@ class BestWorst(LabelledEndsDesign):
         )
 
     def format_answer(self, values: Sequence[float], position: int) -> str:
-        """What was chosen; of the others nothing was said."""
+        """Return what was chosen; the other items have no answer."""
         return VALUE_WORDS[values[position]]
 
     def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
-        """From the fields `best` and `worst`, each the name of an item; without both, only what is chosen.
+        """Parse the fields `best` and `worst`, each the name of an item; without both, return only what is chosen.
 
         Raises `Invalid` (`scores_unknown`).
         """
@@ -65,27 +62,27 @@ class BestWorst(LabelledEndsDesign):
         return values | {item: END_VALUES[name] for name, item in chosen.items()}
 
     def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:
-        """The fields `best` and `worst`."""
+        """Return the fields `best` and `worst`."""
         return {name: str(item) for name, end in END_VALUES.items() for item, value in values.items() if value == end}
 
     def combine_values(self, values: list[float]) -> list[float]:
-        """One best, one worst."""
+        """Refuse values without exactly one best and one worst."""
         if values.count(BEST_VALUE) != 1 or values.count(WORST_VALUE) != 1:
             raise Invalid(self.two_choices_message(), code="answer_impossible")
         return values
 
     def missing_values_error(self, positions: Sequence[int], count: int) -> Invalid:  # noqa: ARG002  (two are chosen of any number)
-        """In the words of the page."""
+        """Return the refusal in the words of the page."""
         return Invalid(self.two_choices_message(), code="scores_missing", missing=positions)
 
     def two_choices_message(self) -> str:
-        """What every answer must be."""
+        """Return the sentence that says what every answer needs."""
         return (
             f"Choose one item as “{self.best_label}” and another one as “{self.worst_label}”. What you entered is kept."
         )
 
     def simulate_answer(self, shares: Sequence[float]) -> list[float]:
-        """The first of the highest and the last of the lowest."""
+        """Choose the first of the highest and the last of the lowest."""
         places = range(len(shares))
         best = max(places, key=lambda place: (shares[place], -place))
         worst = min(places, key=lambda place: (shares[place], -place))

@@ -16,7 +16,7 @@ LabelLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1
 
 
 class LabelOption(NamedTuple):
-    """One of the labels, with what it means and the key that chooses it."""
+    """One of the labels, with its description and its key."""
 
     label: str
     description: str
@@ -47,7 +47,7 @@ class Categories(Design):
 
     @model_validator(mode="after")
     def check_labels(self) -> Self:
-        """A label that nobody could tell from another would be no answer."""
+        """Refuse labels that annotators could not tell apart."""
         for label in self.classes:
             if is_blank(label) or len(label) > MAX_LABEL_CHARS:
                 raise ValueError(f"a label needs 1 to {MAX_LABEL_CHARS} characters; its description follows “: ”")
@@ -57,7 +57,7 @@ class Categories(Design):
 
     @property
     def options(self) -> list[LabelOption]:
-        """The labels as they are shown."""
+        """Return the labels as they are shown."""
         parts = (line.partition(": ") for line in self.labels)
         return [
             LabelOption(label.strip(), description.strip(), key)
@@ -66,21 +66,20 @@ class Categories(Design):
 
     @property
     def has_label_search(self) -> bool:
-        """Whether there are so many labels that one looks for them by their words."""
+        """Return whether there are so many labels that annotators search for them by their words."""
         return len(self.labels) >= MIN_LABELS_FOR_SEARCH
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """The first and the last label."""
         return 0.0, len(self.labels) - 1.0
 
     @property
     def classes(self) -> Sequence[str]:
-        """The labels without their descriptions."""
+        """Return the labels without their descriptions."""
         return [option.label for option in self.options]
 
     def describe_task(self, campaign: Any) -> str:
-        """With how many labels there are."""
+        """Return the sentence for the first page, with the number of labels."""
         labels = len(self.labels)
         if campaign.items_per_hit == 1:
             return Message(
@@ -93,15 +92,15 @@ class Categories(Design):
         )
 
     def normalise_value(self, value: float) -> float | None:
-        """The number of a label, from 0 on."""
+        """Return the number of a label, from 0; None if there is no such label."""
         return value + 0.0 if value in range(len(self.labels)) else None
 
     @property
     def allowed_values_text(self) -> str:
-        """By number, as programs send it."""
+        """Return the allowed numbers, as programs send them."""
         return f"one of the {len(self.labels)} labels, numbered from 0"
 
     def simulate_answer(self, shares: Sequence[float]) -> list[float]:
-        """Each label has an equal part of the scale, in their order."""
+        """Give each label an equal part of the scale, in order."""
         count = len(self.labels)
         return [float(min(max(int(share * count // 1), 0), count - 1)) for share in shares]

@@ -1,8 +1,8 @@
-"""What an item is, and how it is drawn: as text, Markdown, HTML, or as the image, recording or video that it names.
+"""Rendering of items as text, Markdown, HTML, or as the image, recording or video that they name.
 
-Pure: from the cells of items, and the addresses of the files that they name, to what stands in a page. Whoever writes
-items may be anyone: all that is not text goes through the sanitiser, and nothing is loaded but files that came with the
-items and, where the campaign allows them, https links.
+Pure: from the cells of items, and the URLs of the files that they name, to the HTML of a page. Items may come from
+untrusted authors: everything but text goes through the sanitiser, and pages load only files that came with the items
+and, where the campaign allows them, https links.
 """
 
 import re
@@ -49,14 +49,14 @@ MEDIA_KIND_BY_TAG = {"img": "image", "audio": "audio", "video": "video"}
 
 
 class NamedFile(NamedTuple):
-    """A file that an item names, and as what it is to be drawn: image, audio or video."""
+    """A file that an item names, and its kind: image, audio or video."""
 
     kind: str
     name: str
 
     @property
     def is_link(self) -> bool:
-        """Whether it lies elsewhere."""
+        """Return whether the file is on another server."""
         return "://" in self.name
 
 
@@ -64,14 +64,14 @@ AddressResolver = Callable[[NamedFile], str | None]
 
 
 class SourceAndReference(NamedTuple):
-    """What items are made from, and an example of a good one; either may be none."""
+    """The source of an item, and an example of a good one; either may be none."""
 
     source: str | None = None
     reference: str | None = None
 
 
 class ItemTexts(NamedTuple):
-    """What is shown of an item: its text, and what stands in the columns of source and reference."""
+    """The texts of an item: the item itself, and the cells of its source and reference."""
 
     shown: str
     source: str | None = None
@@ -79,25 +79,31 @@ class ItemTexts(NamedTuple):
 
 
 class RenderedContext(NamedTuple):
-    """What stands beside an item, as it is drawn."""
+    """The rendered source or reference of an item."""
 
     title: str
     html: str
 
     @property
     def length(self) -> int:
-        """Characters of its words, or of their beginning."""
+        """Number of characters of its words, or of their beginning."""
         return len(visible_beginning(self.html))
 
 
 @dataclass(frozen=True)
 class RenderedItems:
-    """The items of a HIT as they stand in a page.
+    """The rendered items of a HIT.
 
-    items: each as text or Markup. texts: what the researcher uploaded of each. rich: whether they are more than that.
-    common: what all of them have beside them. beside: what each has for itself. wide: whether they need more room than
-    words. loads: whether each, or what stands beside it, loads anything, so that it can fail to. unmarked: whether
-    their differences are not marked, because the texts are too long to be compared.
+    Attributes:
+        items: Each item as text or Markup.
+        texts: The uploaded text of each item.
+        is_rich: Whether the items are more than text.
+        shared_context: The context of all items together.
+        own_context: The context of each item.
+        is_always_wide: Whether the items need more room than words.
+        loads_media: Whether each item, or its context, loads a file, so that loading can fail.
+        skipped_differences: Whether differences are not marked because the texts are too long to be compared.
+
     """
 
     items: Sequence[str]
@@ -111,7 +117,7 @@ class RenderedItems:
 
     @property
     def is_wide(self) -> bool:
-        """Whether an item is too wide to stand on the line of its control, or has lines or an indentation."""
+        """Return whether an item is too wide for the line of its control, or has lines or an indentation."""
         return self.is_always_wide or any(
             len(text) > MAX_INLINE_TEXT_CHARS
             or text[:1].isspace()
@@ -121,17 +127,19 @@ class RenderedItems:
         )
 
     def beginning(self, position: int) -> str:
-        """Return how the item at a place begins, in words on one line."""
+        """Return the beginning of the item at a position, in words on one line."""
         return " ".join(visible_beginning(self.items[position]).split())
 
     @property
     def field_names(self) -> list[ItemName]:
-        """Names of the items in the fields of the page."""
+        """Return the names of the items in the fields of the page."""
         return item_names(len(self.items))
 
     @cached_property
     def short_names(self) -> list[str]:
-        """The beginning of each item that is too long to be heard with each of its controls; empty for others."""
+        """Return the beginning of each item that is too long to be read out with each of its controls; empty for
+        others.
+        """
         begins = [self.beginning(at) for at in range(len(self.items))]
         long = [
             len(begin) > MAX_SPOKEN_CHARS or len(item) > MAX_BEGINNING_CHARS
@@ -144,16 +152,21 @@ class RenderedItems:
 
     @cached_property
     def label_kinds(self) -> list[str]:
-        """What the id of the words begins with that name the controls of each item: its text, or its beginning."""
+        """Return the prefix of the id of each item's label: of its text, or of its beginning."""
         return ["short" if short else "text" for short in self.short_names]
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a campaign's items are. kind: one of `KINDS`. source, reference: the columns that are shown beside them.
+    """A campaign's settings of how items are rendered.
 
-    differences: `none`, `reference` (from it) or `pair` (between two items). links: whether https is allowed. latex:
-    whether formulas are typeset.
+    Attributes:
+        kind: One of `KINDS`.
+        source: The column shown as the source, as reference.
+        differences: `none`, `reference` (from it) or `pair` (between two items).
+        links: Whether https is allowed.
+        latex: Whether formulas are typeset.
+
     """
 
     kind: str = "text"
@@ -165,46 +178,46 @@ class Content:
 
     @classmethod
     def from_campaign(cls, campaign: Any) -> Self:
-        """By a campaign's settings or its row."""
+        """Return the content settings of a campaign's settings or row."""
         columns = campaign.source_column, campaign.reference_column
         return cls(campaign.content, *columns, campaign.differences, campaign.https_media, campaign.latex)
 
     @property
     def is_plain_text(self) -> bool:
-        """Whether an item is its text and nothing else, so that nothing is to be looked up."""
+        """Return whether an item is its text and nothing else, so that there is nothing to look up."""
         return self.kind == "text" and not (self.context_columns or self.latex) and self.differences == "none"
 
     @property
     def context_columns(self) -> list[str]:
-        """Those that are shown beside the items."""
+        """Return the columns that are shown with the items."""
         return [name for name in (self.source, self.reference) if name]
 
     def is_slow_to_render(self, rows: Sequence[ItemTexts]) -> bool:
-        """Whether to draw items takes more than a few milliseconds."""
+        """Return whether rendering takes more than a few milliseconds."""
         trivial = self.kind == "text" and self.differences == "none" and not self.latex
         return not trivial and sum(len(cell or "") for row in rows for cell in row) > MAX_CHARS_RENDERED_INLINE
 
     def named_files(self, cells: ItemTexts) -> set[NamedFile]:
-        """All that an item and what stands beside it name."""
+        """Return all files that an item and its context name."""
         context_kinds = [self.context_kind(cell) for cell in cells[1:] if cell]
         parts = [(self.kind, cells.shown), *zip(context_kinds, filter(None, cells[1:]), strict=True)]
         return {file for kind, text in parts for file in CONTENT_KINDS[kind].find_files(text)}
 
     def is_visually_empty(self, shown: str) -> bool:
-        """Whether Markdown or HTML draws nothing that could be seen: no words, no media, no line."""
+        """Return whether Markdown or HTML renders to nothing visible: no words, no media, no line."""
         if CONTENT_KINDS[self.kind].is_file or self.kind == "text":
             return False
         html = self.render_cell(self.kind, shown, lambda file: file.name)
         return VISIBLE_WITHOUT_TEXT.search(html) is None and is_blank(unescape(HTML_TAG.sub("", html)))
 
     def context_kind(self, cell: str) -> str:
-        """What a cell of the source or the reference is: a file if it looks like the name of one, else words."""
+        """Return the kind of a source or reference cell: a file if it looks like the name of one, else words."""
         name = cell.strip() if len(cell) <= MAX_MEDIA_URL_CHARS else ""
         kinds = (kind for kind, pattern in MEDIA_FILE_NAMES.items() if pattern.fullmatch(name))
         return next(kinds, "text" if self.kind in MEDIA_TAGS else self.kind)
 
     def render_items(self, rows: Sequence[ItemTexts], address_by_name: Mapping[str, str]) -> RenderedItems:
-        """The items of a HIT; addresses: of the files that they name, by name."""
+        """Render the items of a HIT, given the URLs of the files that they name."""
 
         def resolve_address(file: NamedFile) -> str | None:
             if file.is_link:
@@ -240,7 +253,7 @@ class Content:
         )
 
     def render_cell(self, kind: str, text: str, resolve_address: AddressResolver) -> str:
-        """Return what stands in a page for a text of one of the `KINDS`."""
+        """Return the HTML of a text of one of the `KINDS`."""
         if not self.latex or CONTENT_KINDS[kind].is_file:
             return CONTENT_KINDS[kind].render(text, resolve_address)
         if kind == "markdown":
@@ -249,13 +262,14 @@ class Content:
         return mark_formulas(CONTENT_KINDS[kind].render(text, resolve_address))
 
     def render_differences(self, rows: Sequence[ItemTexts], marked: Sequence[Markup | None]) -> list[str]:
-        """Return items with their differences; the texts alone of those that would take long to compare."""
+        """Return items with their differences marked; the texts alone where comparing would take long."""
         rendered = [row.shown if text is None else text for text, row in zip(marked, rows, strict=True)]
         return [mark_formulas(text) for text in rendered] if self.latex else rendered
 
     def mark_differences(self, rows: Sequence[ItemTexts]) -> list[Markup | None]:
-        """The texts with their differences, None for one that would take long to compare; empty where there is nothing
-        that they could differ from.
+        """Return the texts with marked differences, None for one that would take long to compare.
+
+        Empty if there is nothing to compare with.
         """
         if self.differences == "reference":
             return [
@@ -271,7 +285,7 @@ class Content:
 
 
 def plain_items(texts: Sequence[str]) -> RenderedItems:
-    """Items that are their texts."""
+    """Return items that are rendered as their texts."""
     return RenderedItems(texts, texts)
 
 
@@ -279,9 +293,14 @@ def plain_items(texts: Sequence[str]) -> RenderedItems:
 
 
 class ContentKind(NamedTuple):
-    """title, many: for people, of one and of all. draw: what stands in a page. files: those that a text names.
+    """A kind of item content.
 
-    is_file: whether an item is a file and its text the name of that.
+    Attributes:
+        title: The name of one item, for people, and plural that of several.
+        render: Function to the HTML of a text.
+        find_files: Function to the files that a text names.
+        is_file: Whether an item is a file and its text the name of the file.
+
     """
 
     title: str
@@ -292,7 +311,7 @@ class ContentKind(NamedTuple):
 
 
 def visible_beginning(html: str) -> str:
-    """Return the first words of something drawn, as text."""
+    """Return the first words of rendered HTML, as text."""
     start = html[:MAX_BEGINNING_CHARS]
     return unescape(HTML_TAG.sub("", start)) if isinstance(html, Markup) else start
 
@@ -306,7 +325,7 @@ def find_no_files(_text: str) -> Iterable[NamedFile]:
 
 
 def media_kind(kind: str, title: str, plural: str) -> ContentKind:
-    """An item that is one file."""
+    """Return the kind for items that are one file."""
 
     def files(name: str) -> list[NamedFile]:
         return [NamedFile(kind, normalize("NFC", name.strip()))]
@@ -329,7 +348,7 @@ def render_markdown_html(markdown: str) -> str:
 
 
 def markup_kind(title: str, to_html: Callable[[str], str]) -> ContentKind:
-    """An item that is written in a language of which HTML is made."""
+    """Return the kind for items in a language that is converted to HTML."""
 
     @cache_results_by_size
     def files(text: str) -> Sequence[NamedFile]:
@@ -393,8 +412,9 @@ MAX_FORMAT_VARIANTS = 50  # with different attributes
 
 
 def limit_formatting_tags(html: str) -> str:
-    """Return HTML whose bold and other such elements have no attributes but a direction and a language, and few of
-    these differ. A thousand of them that are never closed would otherwise become a million.
+    """Return HTML whose formatting elements have only a direction and a language, in few combinations.
+
+    A thousand such elements that are never closed would otherwise become a million.
     """
     variants: set[str] = set()
 
@@ -410,7 +430,7 @@ def limit_formatting_tags(html: str) -> str:
 
 
 def sanitise_html(html: str, resolve_address: AddressResolver) -> Markup:
-    """HTML that is safe to show to anyone. What an element loads is what `address` says, or nothing."""
+    """Return HTML that is safe to show to anyone. Elements load only what `resolve_address` returns."""
 
     # Asked of elements too that do not stay; what it raised would be swallowed.
     def filter_attribute(tag: str, name: str, value: str) -> str | None:

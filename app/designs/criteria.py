@@ -1,8 +1,7 @@
 """Criteria: several questions about the same items, each with its own labels and posteriors.
 
-A criterion of a campaign reads like a campaign with another question. So whoever reads a campaign's row, its design,
-its law, its pages, takes `for_criterion` of it unchanged. A campaign without criteria has one that nobody names:
-itself.
+A criterion of a campaign reads like a campaign with another question. So code that reads a campaign's row, its design,
+its law or its pages takes a `criterion_view` unchanged. A campaign without criteria has one unnamed view: itself.
 """
 
 import unicodedata
@@ -47,7 +46,7 @@ CriterionLabel = Annotated[
 
 
 class Criterion(TypedDict):
-    """What is asked by one criterion. What it does not say is as the campaign says."""
+    """Settings of one criterion; the campaign's settings apply where it has none."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]  # where Pydantic looks for it
 
@@ -72,9 +71,12 @@ class Criterion(TypedDict):
 
 
 class CampaignCriterion:
-    """A campaign's row, or its settings, with the question, the labels and the design's settings of one criterion.
+    """A campaign's row or settings, with the question, the labels and the design's settings of one criterion.
 
-    criterion: its number, from 0 on. criterion_name: what the researcher calls it.
+    Attributes:
+        criterion: Its number, from 0.
+        criterion_name: The researcher's name for it.
+
     """
 
     def __init__(self, campaign: Any, number: int) -> None:
@@ -88,46 +90,47 @@ class CampaignCriterion:
         self.design_settings = {**self.campaign.design_settings, **settings.get("design_settings", {})}
 
     def __getattr__(self, name: str) -> Any:
-        """All else is the campaign's."""
+        """Return the campaign's value for everything else."""
         return getattr(self.campaign, name)
 
 
 def criterion_views(campaign: Any) -> list[Any]:
-    """A campaign by each of its criteria, in their order; of one without criteria, itself."""
+    """Return a campaign as seen by each of its criteria, in order; without criteria, the campaign itself."""
     return [CampaignCriterion(campaign, number) for number in range(len(campaign.criteria))] or [campaign]
 
 
 def criterion_view(campaign: Any, number: int) -> Any:
-    """A campaign by one of its criteria."""
+    """Return a campaign as seen by one of its criteria."""
     return CampaignCriterion(campaign, number) if campaign.criteria else campaign
 
 
 def criterion_number(campaign: Any) -> int:
-    """Which of its criteria a campaign is read by; 0 for one that has none."""
+    """Return the number of the criterion of this view; 0 for a campaign without criteria."""
     number: int = getattr(campaign, "criterion", 0)
     return number
 
 
 def criterion_key(campaign: Any) -> tuple[int, int]:
-    """Of a campaign, by the criterion by which it is read: what is kept of each is kept under it."""
+    """Return the campaign's id and the number of the criterion, the key of everything stored per criterion."""
     return campaign.id, criterion_number(campaign)
 
 
 def criterion_names(campaign: Any) -> list[str]:
-    """What the criteria are called, in their order; none where there are none."""
+    """Return the names of the criteria, in order; empty if there are none."""
     return [criterion["name"] for criterion in campaign.criteria]
 
 
 def selecting_criterion(campaign: Any) -> int | None:
-    """The number of the criterion that decides what is asked; None where all do together."""
+    """Return the number of the criterion that decides which items are asked; None where all do together."""
     if not campaign.criteria:
         return 0
     return criterion_names(campaign).index(campaign.asked_by) if campaign.asked_by else None
 
 
 def find_criterion(campaign: Any, name: str | None) -> Any:
-    """A campaign by the criterion of this name, by the first where none is named. Raises `NotFound`
-    (`criterion_not_found`).
+    """Return the view by the criterion of this name, the first one without a name.
+
+    Raises `NotFound` (`criterion_not_found`).
     """
     if not name:
         return criterion_view(campaign, 0)
@@ -143,18 +146,20 @@ def find_criterion(campaign: Any, name: str | None) -> Any:
 
 
 def criterion_order(campaign: Any, annotator_id: int) -> list[int]:
-    """In which order an annotator, by their row's id, is asked by the criteria: always the same, of each another."""
+    """Return the order of the criteria for an annotator, by their row's id: always the same, and different between
+    annotators.
+    """
     count = len(campaign.criteria)
     return np.random.default_rng([campaign.seed, annotator_id]).permutation(count).tolist() if count else [0]
 
 
 def criterion_field_prefix(campaign: Any) -> str:
-    """What the names of a form's fields begin with that are of the criterion by which a campaign is read."""
+    """Return the prefix of the form fields of this view's criterion."""
     return f"c{criterion_number(campaign)}-" if campaign.criteria else ""
 
 
 def criterion_fields(fields: Mapping[str, T], campaign: Any) -> Mapping[str, T]:
-    """The fields of a form as if it asked by the criterion alone by which a campaign is read, with those of all."""
+    """Return the form fields of this view's criterion, without prefix, and the shared fields."""
     if not campaign.criteria:
         return fields
     prefix = criterion_field_prefix(campaign)
@@ -163,21 +168,19 @@ def criterion_fields(fields: Mapping[str, T], campaign: Any) -> Mapping[str, T]:
 
 
 class CriterionForm(NamedTuple):
-    """What a page asks by one criterion: the campaign as it reads by that, its design, and with what the names of its
-    fields begin.
-    """
+    """One criterion's part of a page: the campaign's view, its design, and the prefix of its fields."""
 
     campaign: Any
     design: Design
     prefix: str
 
     def own_fields(self, fields: Mapping[str, T]) -> Mapping[str, T]:
-        """Of fields of a form, or of a draft, those of this criterion and of all, as if it asked by this alone."""
+        """Return the fields of this criterion, without prefix, and the shared ones, from those of a form or a draft."""
         return criterion_fields(fields, self.campaign)
 
 
 def criterion_forms(campaign: Any, annotator_id: int) -> list[CriterionForm]:
-    """What a page asks an annotator, by their row's id, in their order; once where there are no criteria."""
+    """Return the parts of an annotator's page, in their order; one part where there are no criteria."""
     views = [criterion_view(campaign, number) for number in criterion_order(campaign, annotator_id)]
     return [CriterionForm(view, design_of(view), criterion_field_prefix(view)) for view in views]
 
@@ -188,7 +191,7 @@ Submission: TypeAlias = Answer | AnswerByCriterion | Form
 
 
 def split_submission(submission: Submission, campaign: Any) -> list[Answer | Form]:
-    """What was sent, by each criterion. Raises `Invalid` (`criteria_missing`, `criterion_unknown`)."""
+    """Split a submission by criterion. Raises `Invalid` (`criteria_missing`, `criterion_unknown`)."""
     if isinstance(submission, Form):
         return [
             replace(submission, fields=criterion_fields(submission.fields, view)) for view in criterion_views(campaign)
@@ -218,8 +221,8 @@ def split_submission(submission: Submission, campaign: Any) -> list[Answer | For
 def parse_criterion_answer(
     campaign: Any, submission: Answer | Form, items: Sequence[int]
 ) -> tuple[Answer, list[float]]:
-    """What was sent by the criterion that a campaign is read by, and the values of the items. Raises `Invalid`, which
-    names the criterion.
+    """Return the answer by this view's criterion, and the values of the items. Raises `Invalid`, which names the
+    criterion.
     """
     design = design_of(campaign)
     try:
@@ -234,7 +237,7 @@ def parse_criterion_answer(
 
 
 def refuse_partly_judged(answers: AnswerByCriterion) -> None:
-    """What cannot be judged by one criterion cannot by any. Raises `Invalid` (`judged_in_part`)."""
+    """Raise `Invalid` (`judged_in_part`) if an item is unjudged by some criteria only."""
     if len({frozenset(answer.unjudged) for answer in answers.by_name.values()}) > 1:
         raise Invalid(
             "An item that cannot be judged has no value by any criterion. Nothing was stored.", code="judged_in_part"
@@ -242,7 +245,7 @@ def refuse_partly_judged(answers: AnswerByCriterion) -> None:
 
 
 def criterion_order_extra(campaign: Any, annotator_id: int) -> dict[str, list[str]]:
-    """The order of the criteria, as it lies beside the values of an answer; nothing where there are none."""
+    """Return the order of the criteria as it is stored with an answer; empty where there are none."""
     names = criterion_names(campaign)
     return {CRITERIA_ORDER_KEY: [names[number] for number in criterion_order(campaign, annotator_id)]} if names else {}
 
@@ -251,7 +254,7 @@ def criterion_order_extra(campaign: Any, annotator_id: int) -> dict[str, list[st
 
 
 def normalise_criteria(criteria: Sequence[Criterion], campaign: Any) -> list[Criterion]:
-    """Criteria as they are stored. Raises ValueError for those that cannot be asked together."""
+    """Return criteria as they are stored. Raises ValueError for those that cannot be asked together."""
     if len(criteria) == 1:
         raise ValueError(f"one alone is the campaign’s question; name {MIN_CRITERIA} to {MAX_CRITERIA}, or none")
     names = [comparable_name(criterion["name"]) for criterion in criteria]
@@ -262,17 +265,17 @@ def normalise_criteria(criteria: Sequence[Criterion], campaign: Any) -> list[Cri
 
 
 def comparable_name(name: str) -> str:
-    """What two names have in common that look alike."""
+    """Return a form of the name that is equal for names that look alike."""
     return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
 
 
 def criterion_error(number: int, field: str, message: str) -> PydanticCustomError:
-    """What is wrong with one criterion, by its number, and with which of its settings."""
+    """Return the error of one setting of a criterion, by its number."""
     return PydanticCustomError("criteria", "{words}", {"words": message, "number": number, "field": field})
 
 
 def normalise_criterion(number: int, criterion: Criterion, campaign: Any) -> Criterion:
-    """With the settings of the way of asking as that understands them. Raises ValueError."""
+    """Return a criterion with the design's settings validated. Raises ValueError."""
     ends = [criterion.get(end, getattr(campaign, end, None)) for end in ("low_label", "high_label")]
     if ends[0] is not None and ends[0] == ends[1]:
         own_end = "high_label" if "high_label" in criterion else "low_label"
@@ -294,28 +297,30 @@ def normalise_criterion(number: int, criterion: Criterion, campaign: Any) -> Cri
 
 
 def with_design_settings(criterion: Criterion, design_settings: dict[str, Any]) -> Criterion:
-    """With these settings of the way of asking; who states none has none."""
+    """Return the criterion with these design settings, or without any if they are empty."""
     changed = criterion.copy()
     changed.pop("design_settings", None)
     return {**changed, "design_settings": design_settings} if design_settings else changed
 
 
 def criterion_design(campaign: Any, criterion: Criterion) -> Design:
-    """The campaign's design as one of its criteria has it."""
+    """Return the campaign's design with the settings of one of its criteria."""
     return type(design_of(campaign)).model_validate(
         {**campaign.design_settings, **criterion.get("design_settings", {})}
     )
 
 
 def refuse_differing_class_counts(campaign: Any) -> None:
-    """Where a law counts classes, a prior has a number for each. Raises ValueError."""
+    """Raise ValueError if criteria differ in the number of classes where a law counts classes: priors have one number
+    each.
+    """
     counts = {len(criterion_design(campaign, criterion).classes) for criterion in campaign.criteria}
     if counts - {len(design_of(campaign).classes)}:
         raise ValueError("this law counts labels, so every criterion needs as many labels as the campaign")
 
 
 def refuse_unsuitable_grid(campaign: Any) -> None:
-    """Raises ValueError where criteria cannot stand beside each other."""
+    """Raise ValueError if the criteria cannot be shown side by side."""
     design = design_of(campaign)
     if not design.fits_in_grid:
         raise ValueError(f"“{design.title}” has no grid; ask in turn")

@@ -1,4 +1,4 @@
-"""What a design is: a way of asking, and how its answers read."""
+"""The interface of a design: a way of asking, and the meaning of its answers."""
 
 import math
 import re
@@ -32,7 +32,7 @@ CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all 
 
 
 def check_plain_number(value: object) -> object:
-    """Not what Pydantic alone takes for one: `true`, or "1_0". Raises ValueError."""
+    """Return the value, refusing what Pydantic alone accepts as a number: `true`, or "1_0". Raises ValueError."""
     try:
         return parse_strict_decimal(str(value).strip()) if isinstance(value, str | bool) else value
     except ValueError:
@@ -43,7 +43,7 @@ PlainNumber = BeforeValidator(check_plain_number)
 
 
 def check_plain_text(value: object) -> object:
-    """A text or several without control characters, which nobody sees, and with something to see. Raises ValueError."""
+    """Return the text or texts, refusing control characters and invisible text. Raises ValueError."""
     refuse_blank(value)
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and CONTROL_CHARACTER.search(text):
@@ -52,21 +52,28 @@ def check_plain_text(value: object) -> object:
 
 
 class Design(InputModel, ABC):
-    """A way of asking, with a campaign's settings of it, which are its fields: each has a title, a description and a
-    default. `templates/designs/NAME.html` is what an annotator sees of it, a form that works as it stands.
+    """A way of asking, with a campaign's settings of it as fields: each has a title, a description and a default.
 
-    name: the key in `DESIGNS`, stored with a campaign. title: for people. summary: what annotators do, in a line, where
-    researchers choose; beside it stands `templates/designs/NAME_picture.svg`. example: a question that it can ask.
-    yields: what the value of an item is: points 0 to 100, a positive ratio, a class, one of ordered classes, a place.
-    equal: what equal values of two items say of their order: that it is a tie, or nothing.
-    items_per_hit: how many items it can ask about at once. usual_items: how many where nobody chooses.
-    usual_law: the update law where nobody chooses. usual_method: the method of analysis that is shown beside it then,
-        by name; empty where none is nearer to the design than any other.
-    fewest_items: of how many items an answer says something; fewer are never asked.
-    noun: what annotators call the value of an item.
-    calls_items_by: what stands beside its items, a letter or the side, where what cannot be judged is asked below them.
-    stands_in_grid: whether each item has one control, so that those of several criteria can stand beside each other.
-    unit: of the means of its values, and of the scores of laws that take more than their order.
+    `templates/designs/NAME.html` is the annotator's form, which works without scripts.
+
+    Attributes:
+        name: The key in `DESIGNS`, stored with a campaign.
+        title: The title for people.
+        summary: What annotators do, in a line for researchers, shown with `templates/designs/NAME_picture.svg`.
+        example: A question that it can ask.
+        value_kind: The kind of an item's value: points 0 to 100, a positive ratio, a class, an ordered class, or a
+            place.
+        equal_means: The meaning of equal values of two items for their order: a tie, or nothing.
+        items_per_hit: The possible numbers of items.
+        default_items: The default number of items.
+        default_law: The default update law.
+        default_method: The default method of analysis, by name; empty where no method is closer to the design.
+        fewest_items: The fewest items of an informative answer; fewer are never asked.
+        noun: The annotators' word for the value of an item.
+        item_naming: How an item is named, a letter or the side, where unjudged items are chosen below the items.
+        fits_in_grid: Whether each item has one control, so that several criteria fit side by side.
+        unit: The unit of the means of its values, and of the scores of laws that read more than their order.
+
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
@@ -90,46 +97,46 @@ class Design(InputModel, ABC):
     @field_validator("*", mode="before")
     @classmethod
     def reject_invisible_text(cls, value: object) -> object:
-        """No text that nobody sees."""
+        """Refuse invisible text."""
         return check_plain_text(value)
 
     @property
     @abstractmethod
     def value_range(self) -> tuple[float, float]:
-        """The lowest and the highest value that an item can have; of classes, the first and the last."""
+        """Return the lowest and the highest value of an item; for classes, the first and the last."""
 
     @property
     def classes(self) -> Sequence[str]:
-        """What its classes are called, in their order; none where values are no classes."""
+        """Return the names of its classes, in order; empty where values are no classes."""
         return ()
 
     @property
     def always_shown(self) -> Sequence[str]:
-        """What the researcher calls the items that every HIT shows besides those that are drawn: they have no cap."""
+        """Return the ids of the items that every HIT shows besides the drawn ones: they have no cap."""
         return ()
 
     def missing_fixed_item_error(self, item_name: str) -> Refusal:
-        """Why a campaign cannot begin without an item that every HIT shows."""
+        """Return the refusal of a launch without an item that every HIT shows."""
         return Conflict(f"No item is called “{shorten_echo(item_name)}”, which every HIT shows.", code="item_unknown")
 
     @property
     def compares_pairs(self) -> bool:
-        """Whether a HIT asks for the order of two drawn items, so that some answers may imply others."""
+        """Return whether a HIT asks for the order of two drawn items, so that some answers may imply others."""
         return self.value_kind == "order" and self.items_per_hit == range(2, 3) and not self.always_shown
 
     @property
     def is_ordered(self) -> bool:
-        """Whether one value can be higher than another, so that means, ranks and distances say something."""
+        """Return whether one value can be higher than another, so that means, ranks and distances are meaningful."""
         return self.value_kind != "classes"
 
     def score_unit(self, law: Law) -> Unit:
-        """What a law's scores of these answers are in."""
+        """Return the unit of a law's scores of these answers."""
         if law.family.counts_classes:
             return LIKELIEST_LABEL_UNIT
         return order_unit(law) if law.reads == "order" else self.unit
 
     def resolve_class_label(self, value: AnswerValue) -> float:
-        """A number as it is, and the class that a label names. Raises `Invalid` (`class_unknown`)."""
+        """Return a number unchanged, and the class of a label. Raises `Invalid` (`class_unknown`)."""
         if not isinstance(value, str):
             return value
         if value not in self.classes:
@@ -142,30 +149,31 @@ class Design(InputModel, ABC):
         return float(self.classes.index(value))
 
     def shares_axis_with(self, law: Law) -> bool:
-        """Whether means of its values and a law's scores share an axis."""
+        """Return whether means of its values and a law's scores share an axis."""
         return self.is_ordered and self.score_unit(law) == self.unit
 
     def format_answer(self, values: Sequence[float], position: int) -> str:
-        """One of the stored values of a HIT as its annotator gave it, in words. place: 0 is the first as presented."""
+        """Return one of the stored values of a HIT in words; position 0 is the first item as presented."""
         value = values[position]
         return self.classes[int(value)] if self.classes else f"{value:g}"
 
     @abstractmethod
     def describe_task(self, campaign: Any) -> str:
-        """What annotators do with the items of a HIT, in a sentence for their first page."""
+        """Return what annotators do with the items of a HIT, in a sentence for their first page."""
 
     @abstractmethod
     def normalise_value(self, value: float) -> float | None:
-        """A value as it is stored, None if it cannot be one."""
+        """Return a value as it is stored, None if it is invalid."""
 
     @abstractmethod
     def simulate_answer(self, shares: Sequence[float]) -> list[float]:
-        """The values that someone gives who sees the items of a HIT at these shares of the scale, which may lie beyond
-        0 to 1; the higher, the better.
+        """Return the values that an annotator gives who sees the items of a HIT at these shares of the scale.
+
+        Shares may be outside 0 to 1; higher is better.
         """
 
     def parse_answer(self, submission: Answer | Form, items: Sequence[int]) -> Answer:
-        """What was sent for a HIT of these items, as an answer. Raises `Invalid`; what was entered is kept."""
+        """Return the submission for a HIT of these items as an answer. Raises `Invalid`; the form keeps the input."""
         if isinstance(submission, Answer):
             return submission
         form, names = form_by_position(submission.fields, items), item_names(len(items))
@@ -202,11 +210,11 @@ class Design(InputModel, ABC):
         return values
 
     def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:
-        """The fields of a form in which somebody entered these values: what `entered` reads as them again."""
+        """Return the form fields for these values: the inverse of `parse_form_values`."""
         return {f"{SCORE_PREFIX}{item}": np.format_float_positional(value, trim="-") for item, value in values.items()}
 
     def parse_number(self, text: str, position: int) -> float:
-        """A value as it was typed. Raises `Invalid` (`score_not_a_number`)."""
+        """Return a typed value as a number. Raises `Invalid` (`score_not_a_number`)."""
         try:
             return parse_strict_decimal(text)
         except ValueError as problem:
@@ -217,11 +225,11 @@ class Design(InputModel, ABC):
             ) from problem
 
     def validated_values(self, answer: Answer, items: Sequence[int]) -> list[float]:
-        """The answer's values in the order of `items`, as they are stored: NaN where nothing is said of an item, since
-        it cannot be judged, or too few others can.
+        """Return the answer's values in the order of `items`, as they are stored.
 
-        Raises `Invalid`: `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`,
-        `score_out_of_range`, and what `number_of` and `together` raise.
+        NaN marks an item without a value, since it cannot be judged, or too few others can. Raises `Invalid`:
+        `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`, `score_out_of_range`, and what
+        `resolve_class_label` and `combine_values` raise.
         """
         positions = {item: place for place, item in enumerate(items, start=1) if item not in answer.unjudged}
         if not answer.unjudged.keys() <= set(items):
@@ -241,13 +249,13 @@ class Design(InputModel, ABC):
         return [value_of.get(item, math.nan) for item in items]
 
     def combine_values(self, values: list[float]) -> list[float]:
-        """The values of one HIT as they are stored. Raises `Invalid` (`answer_impossible`) for those that cannot be
-        given together.
+        """Return the values of one HIT as they are stored. Raises `Invalid` (`answer_impossible`) if they exclude each
+        other.
         """
         return values
 
     def validate_value(self, value: float, position: int) -> float:
-        """A value as it is stored. Raises `Invalid` (`score_out_of_range`)."""
+        """Return a value as it is stored. Raises `Invalid` (`score_out_of_range`)."""
         normalised = self.normalise_value(value)
         if normalised is None:
             raise Invalid(
@@ -259,12 +267,12 @@ class Design(InputModel, ABC):
 
     @property
     def allowed_values_text(self) -> str:
-        """Which values an item can have, in words."""
+        """Return the possible values of an item, in words."""
         low, high = self.value_range
         return f"between {low:g} and {high:g}"
 
     def missing_values_error(self, positions: Sequence[int], count: int) -> Invalid:
-        """The refusal of an answer that leaves out the items at these positions, 1 to `count`."""
+        """Return the refusal of an answer that leaves out the items at these positions, 1 to `count`."""
         names = ", ".join(str(position) for position in positions)
         return Invalid(
             f"Not all items have a {self.noun} yet: {names} of {count}. What you entered is kept.",
@@ -273,17 +281,21 @@ class Design(InputModel, ABC):
         )
 
     def to_shares(self, values: Sequence[float]) -> list[float]:
-        """Stored values as shares of their scale, 0 to 1, the better the higher: as laws take them, but those of
+        """Return stored values as shares of their scale, 0 to 1, higher is better: the input of laws, except for
         classes.
         """
         low, high = self.value_range
         return [(value - low) / (high - low) for value in values]
 
     def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (some ask)
-        """Stored values in points, 0 to 100, in which pages and estimators think; the better the higher.
+        """Return stored values in points, 0 to 100, the scale of pages and estimators; higher is better.
 
-        values: (M,). hit: (M,), the number of the HIT that each is of, None where all are of one: places mean something
-        only among all items of a HIT.
+        Args:
+            values: (M,).
+            hit: (M,), the number of each value's HIT, None where all are of one: places mean something only among all
+                items of
+            a HIT.
+
         """
         low, high = self.value_range
         if (low, high) == (0.0, MAX_POINTS):
@@ -292,5 +304,5 @@ class Design(InputModel, ABC):
 
 
 def unknown_items_error() -> Invalid:
-    """The refusal of an answer about other items than those of its HIT."""
+    """Return the refusal of an answer about other items than those of its HIT."""
     return Invalid("The answer is about items that are not in this HIT. Nothing was stored.", code="scores_unknown")

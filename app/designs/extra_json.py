@@ -1,4 +1,4 @@
-"""What lies beside the values of an answer, which no law reads."""
+"""JSON stored with the values of an answer, which no law reads."""
 
 import json
 from typing import Any
@@ -9,7 +9,10 @@ from app.designs.remarks import remarks_extra
 
 
 def extra_json(campaign: Any, answer: Answer, annotator_id: int) -> str | None:
-    """As `responses.extra` has it, JSON; None where nothing does. annotator: their row's id."""
+    """Return the JSON for `responses.extra`; None where there is nothing to store.
+
+    `annotator_id` is the id of the annotator's row.
+    """
     fields: dict[str, Any] = unjudged.unjudged_extra(campaign, answer) | criteria.criterion_order_extra(
         campaign, annotator_id
     )

@@ -1,4 +1,4 @@
-"""A design's values as files have them: numbers, or what its classes are called."""
+"""A design's values in files: numbers, or names of classes."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,10 +14,10 @@ INPUT_KEPT_MESSAGE = "What you entered is kept."  # how refusals of what was sen
 
 
 class ValueFormat:
-    """How the values of a design stand in a file.
+    """The format of a design's values in a file.
 
-    A class is named by its label or by its number, 0 for the first. Where a label is another number, only labels
-    name classes: of a scale labelled 1 to 5 nobody could tell which class a 1 is.
+    A class is named by its label or by its number, 0 for the first. Where a label is another number, only labels name
+    classes: on a scale labelled 1 to 5 a 1 would be ambiguous.
     """
 
     def __init__(self, design: Design) -> None:
@@ -26,51 +26,53 @@ class ValueFormat:
 
     @property
     def has_point_values(self) -> bool:
-        """Whether values are points, 0 to 100."""
+        """Return whether values are points, 0 to 100."""
         return self.design.value_kind == "points"
 
     @property
     def allowed_numbers_text(self) -> str:
-        """Which numbers an item can have, in words."""
+        """Return the possible numbers of an item, in words."""
         return self.design.allowed_values_text
 
     @property
     def allowed_values_text(self) -> str:
-        """What an item can have, in words."""
+        """Return the possible values of an item, in words."""
         if not self.classes:
             return self.allowed_numbers_text
         numbers = "" if self.has_number_labels else f", or its number, 0 to {len(self.classes) - 1}"
         return f"one of {join_names(self.classes)}{numbers}"
 
     def format_value(self, value: float) -> str:
-        """A value as people would write it."""
+        """Return a value as people would write it."""
         return self.classes[int(value)] if self.classes else f"{value:g}"
 
     @property
     def criterion_names(self) -> list[str]:
-        """The names of the criteria by which values are; none where there are none."""
+        """Return the names of the criteria; empty where there are none."""
         return []
 
     def criterion_format(self, criterion: str) -> "ValueFormat | None":
-        """How values stand there by one of them, empty where none is named; None for another."""
+        """Return the format of values by a criterion, by the empty name where there are no criteria; None for another
+        name.
+        """
         return None if criterion else self
 
     @cached_property
     def class_by_label(self) -> dict[str, int]:
-        """The class that each label names."""
+        """Return the class that each label names."""
         return {label: number for number, label in enumerate(self.classes)}
 
     @cached_property
     def has_number_labels(self) -> bool:
-        """Whether a label is itself a number, and not that of its class."""
+        """Return whether a label is a number other than that of its class."""
         return any(is_different_number(label, number) for label, number in self.class_by_label.items())
 
     def parse_number(self, cell: str) -> float | None:
-        """A number as it is stored, None where it cannot be a value. Raises ValueError where it is no number."""
+        """Return a number as it is stored, None where it is no valid value. Raises ValueError for other text."""
         return self.design.normalise_value(parse_strict_decimal(cell))
 
     def parse_value(self, cell: str) -> float | None:
-        """A label's class, or a number. Raises ValueError for any other text."""
+        """Return a label's class, or a number. Raises ValueError for any other text."""
         if cell in self.class_by_label:
             return self.design.normalise_value(float(self.class_by_label[cell]))
         if self.has_number_labels:
@@ -79,7 +81,7 @@ class ValueFormat:
 
 
 class CriterionValueFormat(ValueFormat):
-    """How a campaign's values stand in a file, which names the criterion by which each is where there are several."""
+    """The format of a campaign's values in a file, which names the criterion of each value where there are several."""
 
     def __init__(self, campaign: Any) -> None:
         views = criterion_views(campaign)
@@ -88,11 +90,11 @@ class CriterionValueFormat(ValueFormat):
 
     @property
     def criterion_names(self) -> list[str]:
-        """Those of the campaign."""
+        """Return the names of the campaign's criteria."""
         return [*self.parts]
 
     def criterion_format(self, criterion: str) -> ValueFormat | None:
-        """By one of these; where there are none, and none is named, the campaign's own."""
+        """Return the format by a criterion; without criteria and without a name, the campaign's own."""
         return self.parts.get(criterion) if self.parts or criterion else self
 
 

@@ -13,11 +13,11 @@ CHOICE_FIELDS = ("preferred", "best", "worst")  # fields whose value names an it
 class ItemName(int):
     """Position of an item in a HIT, 0 for the first, written with two digits.
 
-    The two digits tell it from the number of an item in its campaign, by which pages named items before version 0.2.
+    The two digits tell it from an item number in the campaign, which pages before version 0.2 used.
     """
 
     def __str__(self) -> str:
-        """Two digits, as in `score-03`."""
+        """Return two digits, as in `score-03`."""
         return f"{int(self):02d}"
 
 
@@ -62,13 +62,15 @@ def position_names_by_number(items: Iterable[int]) -> dict[str, str]:
 
 
 def uses_item_numbers(fields: Mapping[str, str], names: Mapping[str, str]) -> bool:
-    """Return whether all that names an item names one of these, by its number."""
+    """Return whether every field that names an item names one of these, by its number."""
     references = {reference for name, value in fields.items() if (reference := item_reference(name, value))}
     return bool(references) and references <= names.keys()
 
 
 def item_reference(name: str, value: str) -> str | None:
-    """Return what a field names an item by: the end of its name, or the value of a choice; None where it names none."""
+    """Return the name of the item in a field: the end of the field's name, or the value of a choice; None if there is
+    none.
+    """
     if is_choice_field(name):
         return value.strip() if value.strip().isdigit() else None
     match = NAME_ENDING_IN_ITEM.fullmatch(name)

@@ -1,6 +1,6 @@
 """Magnitude: any number above 0 for each item, relative to a reference that is shown with its value.
 
-Magnitude estimation (Stevens 1971) beside a reference, as RankME asks it: Novikova, Dušek & Rieser 2018.
+Magnitude estimation (Stevens 1971) with a reference, as RankME asks it: Novikova, Dušek & Rieser 2018.
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from app.http.languages.catalogue import Message
 from app.inference.ground.arrays import Array
 
 MAX_REFERENCE_RATIO = 1_000_000.0
-"""How many times the reference a value can be, or how many times less: beyond, somebody's finger slipped, and the share
-of the scale would lose its digits.
+"""Largest ratio of a value to the reference, and its inverse the smallest. Beyond it the input is probably a typing
+error, and the share of the scale would lose its digits.
 """
 MAX_SIMULATED_RATIO = 10.0  # how many times the reference a made-up annotator goes: the ends are infinitely far away
 
 
 class Magnitude(Design):
-    """Values are stored as they were given; their ratio to the reference's is what they say. The share of the scale is
-    v / (v + reference_value), the logistic of the logarithm of the ratio: half of the scale is the reference.
+    """Values are stored as given; their ratio to the reference's value carries the information. The share of the scale
+    is v / (v + reference_value), the logistic of the logarithm of the ratio: half of the scale is the reference.
     """
 
     name: ClassVar[str] = "magnitude"
@@ -60,26 +60,25 @@ class Magnitude(Design):
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """The smallest and the largest value that is taken; the scale itself has none but 0 and infinity."""
+        """Return the smallest and the largest accepted value; the scale itself has no ends but 0 and infinity."""
         return self.reference_value / MAX_REFERENCE_RATIO, self.reference_value * MAX_REFERENCE_RATIO
 
     @property
     def allowed_values_text(self) -> str:
-        """Any number above 0, nearly."""
         low, high = (format_plain_number(end) for end in self.value_range)
         return f"a number above 0, from {low} to {high}"
 
     @property
     def reference_value_text(self) -> str:
-        """The value of the reference, as people read it."""
+        """Return the value of the reference, as people read it."""
         return format_plain_number(self.reference_value)
 
     def format_reference_multiple(self, multiple: float) -> str:
-        """So many times the value of the reference, as people read it."""
+        """Return a multiple of the reference's value, as people read it."""
         return format_plain_number(multiple * self.reference_value)
 
     def describe_task(self, campaign: Any) -> str:
-        """With the value of the reference."""
+        """Return the sentence for the first page, with the value of the reference."""
         value = self.reference_value_text
         if campaign.items_per_hit == 1:
             return Message(
@@ -92,17 +91,16 @@ class Magnitude(Design):
         )
 
     def format_answer(self, values: Sequence[float], position: int) -> str:
-        """With how many times the reference that is."""
+        """Return the answer with its ratio to the reference."""
         value = values[position]
         return f"{format_plain_number(value)}, {format_three_digits(value / self.reference_value)} × the reference"
 
     def normalise_value(self, value: float) -> float | None:
-        """As it was given."""
         low, high = self.value_range
         return float(value) if low <= value <= high else None
 
     def simulate_answer(self, shares: Sequence[float]) -> list[float]:
-        """The reference's value times the odds of the share, in two digits, as people write numbers."""
+        """Return the reference's value times the odds of the share, in two digits, as people write numbers."""
         least = 1.0 / (1.0 + MAX_SIMULATED_RATIO)
         inside = [min(max(share, least), 1.0 - least) for share in shares]
         return [float(f"{self.reference_value * share / (1.0 - share):.1e}") for share in inside]
@@ -127,16 +125,16 @@ class Magnitude(Design):
             ) from problem
 
     def to_shares(self, values: Sequence[float]) -> list[float]:
-        """In (0, 1), the reference at 1/2."""
+        """Return shares in (0, 1), the reference at 1/2."""
         return [value / (value + self.reference_value) for value in values]
 
     def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (each by itself)
-        """In (0, 100), the reference at 50."""
+        """Return points in (0, 100), the reference at 50."""
         return MAX_POINTS * (values / (values + self.reference_value))
 
 
 def format_plain_number(number: float) -> str:
-    """Without an exponent and with commas: 0.0001, 1.5, 100,000,000."""
+    """Return the number without an exponent and with commas: 0.0001, 1.5, 100,000,000."""
     text = np.format_float_positional(number, trim="-")
     integer, point, fraction = text.partition(".")
     return f"{int(integer):,}{point}{fraction}"

@@ -1,4 +1,4 @@
-"""Numbers as people and programs write them."""
+"""Parsers of numbers as people and programs write them."""
 
 import re
 
@@ -13,7 +13,7 @@ MAX_COUNT = 2**31 - 1  # of milliseconds or changes: what a column holds
 
 
 def parse_strict_decimal(text: str) -> float:
-    """A number of ASCII digits, perhaps with a sign, a point, an exponent. Else ValueError.
+    """Parse a number of ASCII digits, perhaps with a sign, a point, an exponent. Raises ValueError for other text.
 
     `float` alone also takes `1_0`, and digits of other scripts that look like other numbers.
     """
@@ -23,7 +23,7 @@ def parse_strict_decimal(text: str) -> float:
 
 
 class AmbiguousNumber(ValueError):
-    """A number that two people may read as two numbers."""
+    """A number that can be read as two different numbers."""
 
 
 def parse_typed_decimal(text: str) -> float:
@@ -41,7 +41,7 @@ def parse_typed_decimal(text: str) -> float:
 
 
 def parse_nonnegative_int(text: str | None, *, maximum: int = MAX_COUNT) -> int | None:
-    """A non-negative integer up to `most`, or None."""
+    """Return a non-negative integer up to `maximum`, or None."""
     if not WHOLE_NUMBER.fullmatch(text or ""):
         return None
     number = int(text or "")

@@ -39,7 +39,7 @@ class Ordinal(Design):
 
     @model_validator(mode="after")
     def check_labels(self) -> Self:
-        """A point that nobody could tell from another would be no answer."""
+        """Refuse points that annotators could not tell apart."""
         if NO_LABEL in (self.labels[0], self.labels[-1]):
             raise ValueError("the first and the last point need a label")
         if len(set(self.classes)) < len(self.labels):
@@ -48,24 +48,23 @@ class Ordinal(Design):
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """The lowest and the highest point."""
         return 0.0, len(self.labels) - 1.0
 
     @property
     def classes(self) -> Sequence[str]:
-        """The labels; a point without one is called by its number, from 1 on."""
+        """Return the labels; a point without one is named by its number, from 1."""
         return [str(k) if label == NO_LABEL else label for k, label in enumerate(self.labels, start=1)]
 
     @property
     def keys(self) -> list[str]:
-        """The key that chooses each point, empty where there is none: its own digit where labels are numbers."""
+        """Return the key of each point, empty where there is none: its own digit where labels are numbers."""
         numbers = {"10": "-"} | {digit: digit for digit in "0123456789"}
         if any(label in numbers for label in self.labels):
             return [numbers.get(label, "") for label in self.classes]
         return list(POINT_KEYS[: len(self.labels)])
 
     def describe_task(self, campaign: Any) -> str:
-        """With the labels of the ends."""
+        """Return the sentence for the first page, with the labels of the ends."""
         scale = {"points": len(self.labels), "low": self.labels[0], "high": self.labels[-1]}
         if campaign.items_per_hit == 1:
             return Message(
@@ -80,15 +79,15 @@ class Ordinal(Design):
         )
 
     def normalise_value(self, value: float) -> float | None:
-        """The number of a point, from 0 on."""
+        """Return the number of a point, from 0; None if there is no such point."""
         return value + 0.0 if value in range(len(self.labels)) else None
 
     @property
     def allowed_values_text(self) -> str:
-        """By number, as programs send it."""
+        """Return the allowed numbers, as programs send them."""
         return f"one of the {len(self.labels)} points, numbered from 0"
 
     def simulate_answer(self, shares: Sequence[float]) -> list[float]:
-        """The points next to these shares of the scale."""
+        """Return the points next to these shares of the scale."""
         highest = len(self.labels) - 1
         return [float(min(max(round(share * highest), 0), highest)) for share in shares]

@@ -1,4 +1,4 @@
-"""Pairwise comparison: two items side by side, of which one is chosen, or neither."""
+"""Pairwise comparison: annotators see two items side by side and choose one, or neither."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -16,9 +16,9 @@ TIE_CHOICE = "tie"
 
 
 class Pairwise(OrderDesign):
-    """Two items in a random order: the first stands on the left. The one that is chosen has place 1, the other 2.
+    """Two items in a random order: the first is on the left. The chosen one has place 1, the other 2.
 
-    TrueSkill is usual: of simulated crowds with ten judgments of an item it recovered the truth better than `ra` does.
+    TrueSkill is the default: in simulated crowds with ten judgments of an item it recovered the truth better than `ra`.
     """
 
     name: ClassVar[str] = "pairwise"
@@ -38,20 +38,19 @@ class Pairwise(OrderDesign):
     )
 
     def describe_task(self, campaign: Any) -> str:  # noqa: ARG002  (others name the number of items)
-        """With what can be chosen."""
         if self.ties_allowed:
             return Message("You see two items at a time and choose one of them, or say that they are about equal.")
         return Message("You see two items at a time and choose one of them.")
 
     def format_answer(self, values: Sequence[float], position: int) -> str:
-        """Whether the item was chosen, and the side on which it stood."""
+        """Return whether the item was chosen, and its side."""
         if values[0] == values[1]:
             return "tie"
         chosen = "chosen" if values[position] == min(values) else "not chosen"
         return f"{chosen}, {('left', 'right')[position]}"
 
     def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
-        """From the field `preferred`: the name of the item that is chosen, or `tie`.
+        """Parse the field `preferred`: the name of the chosen item, or `tie`.
 
         Raises `Invalid` (`scores_unknown`).
         """
@@ -65,14 +64,16 @@ class Pairwise(OrderDesign):
         return {item: 1.0 if item == winner else 2.0 for item in items}
 
     def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:
-        """The field `preferred`."""
+        """Return the field `preferred`."""
         if not values:
             return {}
         best = [item for item, value in values.items() if value == min(values.values())]
         return {PREFERRED_FIELD: TIE_CHOICE if len(best) > 1 else str(best[0])}
 
     def missing_values_error(self, positions: Sequence[int], count: int) -> Invalid:
-        """That nothing was chosen; a program may also have sent a place for one of the two."""
+        """Return the refusal of an answer without a choice; a program may also have sent a place for only one of the
+        two.
+        """
         refusal = super().missing_values_error(positions, count)
         if len(positions) < count:
             return refusal

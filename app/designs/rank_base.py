@@ -26,28 +26,27 @@ class PlaceDesign(Design):
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """The first and the last place."""
+        """Return the first and the last place."""
         return 1.0, float(self.items_per_hit[-1])
 
     @property
     def allowed_values_text(self) -> str:
-        """Whole numbers."""
         return f"a whole number from 1 to {self.value_range[1]:g}"
 
     def format_answer(self, values: Sequence[float], position: int) -> str:
-        """2nd of 4; places that are shared are called so."""
+        """Return "2nd of 4", and mark shared places."""
         tied = ", tied" if list(values).count(values[position]) > 1 else ""
         return f"{format_ordinal(int(values[position]))} of {len(values)}{tied}"
 
     def normalise_value(self, value: float) -> float | None:
-        """A whole number in the range of the places."""
+        """Return a whole number in the range of the places; None for other values."""
         return float(value) if value in range(1, int(self.value_range[1]) + 1) else None
 
     def to_shares(self, values: Sequence[float]) -> list[float]:
-        """Of the other items of the HIT, those that an item beats, and half of those that share its place.
+        """Return the share of the other items of the HIT that an item beats, plus half of the share that it ties with.
 
-        So the shares of a HIT average one half whatever it ties, and a place says the same in a short HIT as in a long
-        one. values: those of one whole HIT; one item alone beats as many as it loses to.
+        So the shares of a HIT average one half with or without ties, and a place means the same in a short HIT as in a
+        long one. values: those of one whole HIT; a single item beats as many as it loses to.
         """
         if len(values) < 2:
             return [0.5] * len(values)
@@ -55,7 +54,7 @@ class PlaceDesign(Design):
         return [(2 * sum(v > value for v in values) + values.count(value) - 1) / others for value in values]
 
     def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:
-        """A hundred times the share in the item's HIT."""
+        """Return a hundred times the share in the item's HIT."""
         return 100.0 * shares_beaten(values, np.zeros(len(values), np.intp) if hit is None else hit)
 
 
@@ -69,7 +68,7 @@ class OrderDesign(PlaceDesign):
     )
 
     def combine_values(self, values: list[float]) -> list[float]:
-        """As places without gaps but those that ties leave: only the order counts."""
+        """Return places without gaps except after ties: only the order counts."""
         places = [1.0 + sum(other < value for other in values) for value in values]
         if not self.ties_allowed and len(set(places)) < len(places):
             raise Invalid(
@@ -79,7 +78,9 @@ class OrderDesign(PlaceDesign):
         return places
 
     def simulate_answer(self, shares: Sequence[float]) -> list[float]:
-        """Whoever may call items equal does so of those in the same twentieth of the scale; else the earlier wins."""
+        """Return places by the shares. With ties allowed, items in the same twentieth of the scale tie; else the
+        earlier wins.
+        """
         perceived = [(round(share * TIE_STEPS), 0.0, 0) for share in shares]
         if not self.ties_allowed:
             perceived = [(0, share, -place) for place, share in enumerate(shares)]
@@ -87,13 +88,14 @@ class OrderDesign(PlaceDesign):
 
 
 def format_ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th; up to 20th."""
+    """Return 1st, 2nd, 3rd, 4th; up to 20th."""
     return f"{number}{ORDINAL_SUFFIXES.get(number, 'th')}"
 
 
 def shares_beaten(values: Array, hit: npt.NDArray[np.intp]) -> Array:
-    """The shares of `Places`, of many HITs at once. values, hit: (M,), the place of an item and the number of its HIT,
-    in any order; (M,) in [0, 1]. Time: that of sorting.
+    """Return the shares of `PlaceDesign` for many HITs at once, (M,) in [0, 1]. Time: that of sorting.
+
+    `values` and `hit` are (M,), the place of an item and the number of its HIT, in any order.
     """
     order = np.lexsort((-values, hit))  # the items of a HIT together, the last place first
     value, hit_numbers = values[order], hit[order]
@@ -107,8 +109,9 @@ def shares_beaten(values: Array, hit: npt.NDArray[np.intp]) -> Array:
 
 
 def span_starts_and_lengths(is_start: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Of each position of a row in which spans begin where it says True, the first: where its span begins, and how
-    long that is.
+    """Return, for each position, the start and the length of its span.
+
+    `is_start` is True where a span begins; its first entry is True.
     """
     starts = np.flatnonzero(is_start)
     span_numbers = np.cumsum(is_start) - 1

@@ -1,4 +1,4 @@
-"""Ranking: the items of a HIT are put in an order, which may have ties."""
+"""Ranking: annotators put the items of a HIT in an order, which may have ties."""
 
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +20,7 @@ class Ranking(LabelledEndsDesign, OrderDesign):
     default_law: ClassVar[str] = "trueskill"
 
     def describe_task(self, campaign: Any) -> str:
-        """With the words for the ends."""
+        """Return the sentence for the first page, with the labels of the ends."""
         values = {"items": campaign.items_per_hit, "best": self.best_label, "worst": self.worst_label}
         if self.ties_allowed:
             return Message(

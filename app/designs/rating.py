@@ -1,4 +1,6 @@
-"""Rating: an item on a slider from 0 to 100, for itself; of several, one below the other, without a common strip."""
+"""Rating: an item on a slider from 0 to 100, by itself; several items are one below the other, without a common
+strip.
+"""
 
 from typing import Any, ClassVar
 
@@ -18,7 +20,7 @@ class Rating(Slider):
     fits_in_grid: ClassVar[bool] = True
 
     def describe_task(self, campaign: Any) -> str:
-        """With the labels of the ends."""
+        """Return the sentence for the first page, with the labels of the ends."""
         ends = {"low": campaign.low_label, "high": campaign.high_label}
         if campaign.items_per_hit == 1:
             return Message("You see one item at a time and place it on a scale from “%(low)s” to “%(high)s”.", **ends)

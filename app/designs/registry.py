@@ -1,4 +1,4 @@
-"""The designs by name. A new one is a module with a class, a template, and one line here."""
+"""Registry of the designs by name. To add a design, add a module with a class, a template, and one line here."""
 
 from functools import cache
 from typing import Any
@@ -23,12 +23,12 @@ DEFAULT_DESIGN = next(iter(DESIGNS))  # where nobody chooses; the schema has it 
 
 
 def design_of(campaign: Any) -> Design:
-    """The design of a campaign's row, with its settings."""
+    """Return the design of a campaign's row, with its settings."""
     design = DESIGNS[campaign.design]
     return design.model_validate(campaign.design_settings) if campaign.design_settings else default_design(design)
 
 
 @cache
 def default_design(design: type[Design]) -> Design:
-    """The one without settings of a campaign: every answer asks for it several times."""
+    """Return the design without settings of a campaign; cached, since every answer asks for it several times."""
     return design()

@@ -1,8 +1,8 @@
-"""What annotators say beside their answers, where their campaign lets them: a comment on a HIT or an item, and that
-something is wrong with it, with a reason from a list.
+"""Remarks that annotators add to their answers, where the campaign allows them.
 
-No law reads it, and no answer is worth less for it: what a page still sends after its campaign has stopped asking for
-it is left out, and the answer stands.
+A remark is a comment on a HIT or an item, or a flag that something is wrong with it, with a reason from a list. No law
+reads remarks, and they make no answer worth less: if a page sends a remark after its campaign has stopped asking for
+it, the remark is dropped and the answer counts.
 """
 
 import unicodedata
@@ -27,7 +27,7 @@ DEFAULT_FLAG_REASONS = ["It is broken or incomplete", "It is offensive", "It tel
 
 
 class RemarkSettings(InputModel):
-    """A column of a campaign for each."""
+    """Settings of remarks, a column of a campaign for each."""
 
     comment_on: RemarkTarget = Field(
         default="none", title="Comments", json_schema_extra=EDITABLE,
@@ -51,13 +51,13 @@ class RemarkSettings(InputModel):
     @field_validator("flag_reasons", mode="before")
     @classmethod
     def split_flag_lines(cls, reasons: object) -> object:
-        """A text of lines, as forms and the command line send it."""
+        """Split a text into lines, as forms and the command line send it."""
         return [line for line in reasons.splitlines() if line.strip()] if isinstance(reasons, str) else reasons
 
     @field_validator("flag_reasons")
     @classmethod
     def refuse_duplicate_flags(cls, reasons: list[str]) -> list[str]:
-        """Each once. Raises ValueError."""
+        """Refuse reasons that occur twice. Raises ValueError."""
         if len(set(reasons)) < len(reasons):
             raise ValueError("each reason can be there only once")
         return reasons
@@ -65,8 +65,9 @@ class RemarkSettings(InputModel):
 
 @dataclass(frozen=True)
 class Remark:
-    """What somebody says of a HIT or an item. flag: what is wrong with it, empty where nobody asks what; None where
-    nothing is.
+    """A comment on, or a flag of, a HIT or an item.
+
+    `flag` is the reason, empty where there is no list of reasons, and None without a flag.
     """
 
     comment: str = ""
@@ -74,8 +75,9 @@ class Remark:
 
 
 def parse_remarks(form: Mapping[str, str], items: Sequence[int]) -> dict[str, Remark]:
-    """From a form's fields `comment-NAME`, `flag-NAME` and `comment-hit`, by what each is about: the name of an item,
-    or `HIT`. Empty ones say nothing.
+    """Return the remarks in a form's fields `comment-NAME`, `flag-NAME` and `comment-hit`, by subject.
+
+    The subject is the name of an item, or `WHOLE_HIT`. Empty fields are no remarks.
     """
     remarks = {about: parse_remark(form, about) for about in (WHOLE_HIT, *map(str, items))}
     return {about: remark for about, remark in remarks.items() if remark != Remark()}
@@ -87,19 +89,19 @@ def parse_remark(form: Mapping[str, str], subject: str) -> Remark:
 
 
 def clean_comment(comment: str) -> str:
-    """A comment without characters that nobody sees, as long as one can be."""
+    """Return a comment without invisible characters, cut to the maximum length."""
     text = comment.replace("\r\n", "\n")
     visible = (one for one in text if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs"))
     return "".join(visible).strip()[:MAX_COMMENT_CHARS]
 
 
 def is_remark_asked(target: RemarkTarget, subject: str) -> bool:
-    """Whether annotators are asked about a HIT, or about an item."""
+    """Return whether annotators are asked about this subject, a HIT or an item."""
     return target in ("both", "HIT" if subject == WHOLE_HIT else "items")
 
 
 def keep_offered_remarks(campaign: Any, remarks: Mapping[str, Remark]) -> dict[str, Remark]:
-    """Of what was said, what the campaign asks for."""
+    """Return the remarks that the campaign asks for."""
     reasons = {reason: reason for reason in campaign.flag_reasons} or {FLAG_WITHOUT_REASON: "", "": ""}
     offered_remarks = {
         about: Remark(
@@ -112,7 +114,7 @@ def keep_offered_remarks(campaign: Any, remarks: Mapping[str, Remark]) -> dict[s
 
 
 def refuse_unoffered_remarks(campaign: Any, remarks: Mapping[str, Remark]) -> None:
-    """Raises `Invalid` for what the campaign does not ask for: `remark_not_offered`, `reason_unknown`."""
+    """Raise `Invalid` for remarks that the campaign does not ask for: `remark_not_offered`, `reason_unknown`."""
     for about, remark in remarks.items():
         where = "HITs" if about == WHOLE_HIT else "items"
         if remark.comment and not is_remark_asked(campaign.comment_on, about):
@@ -125,7 +127,7 @@ def refuse_unoffered_remarks(campaign: Any, remarks: Mapping[str, Remark]) -> No
 
 
 def remarks_extra(remarks: Mapping[str, Remark]) -> dict[str, dict[str, dict[str, str]]]:
-    """As they lie beside the values of an answer; nothing where there are none."""
+    """Return the remarks as they are stored with an answer; empty where there are none."""
     stored = {
         about: ({"comment": remark.comment} if remark.comment else {})
         | ({"flag": remark.flag} if remark.flag is not None else {})
@@ -135,7 +137,7 @@ def remarks_extra(remarks: Mapping[str, Remark]) -> dict[str, dict[str, dict[str
 
 
 def remark_form_fields(stored: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """The fields of a form in which somebody said what is stored."""
+    """Return the form fields of stored remarks."""
     fields: dict[str, str] = {}
     for about, told in stored.items():
         fields |= {f"{COMMENT_PREFIX}{about}": told["comment"]} if "comment" in told else {}

@@ -1,4 +1,4 @@
-"""The scale of points on which people score, and on which pages and exports show scores."""
+"""The scale of points for scores, in pages and exports."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ MAX_POINTS = 100.0
 
 
 def normalise_points(score: float) -> float | None:
-    """A score as it is stored, where -0 is 0; None if it is not in 0..100."""
+    """Return a score as it is stored, where -0 is 0; None if it is not in 0..100."""
     return score + 0.0 if 0 <= score <= MAX_POINTS else None
 
 

@@ -1,4 +1,4 @@
-"""What a design asks for, as programs are told that answer in the place of people."""
+"""API schema of a design's values, for programs that answer instead of people."""
 
 from typing import Self
 
@@ -8,7 +8,7 @@ from app.designs.design import Design, EqualMeans, ValueKind
 
 
 class ValueSchema(BaseModel):
-    """Which values the items of a HIT can have."""
+    """Possible values of the items of a HIT."""
 
     kind: ValueKind = Field(
         description="What a value is: `points`, a positive `ratio` to the reference, the number of one of the "
@@ -27,7 +27,7 @@ class ValueSchema(BaseModel):
 
     @classmethod
     def from_design(cls, design: Design) -> Self:
-        """From a campaign's design."""
+        """Return the schema of a campaign's design."""
         low, high = design.value_range
         fields = {"kind": design.value_kind, "lowest": low, "highest": high, "classes": [*design.classes]}
         return cls.model_validate(fields | {"equal": design.equal_means, "possible": design.allowed_values_text})

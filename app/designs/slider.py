@@ -23,11 +23,10 @@ class Slider(Design):
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """Points."""
         return 0.0, MAX_POINTS
 
     def describe_task(self, campaign: Any) -> str:
-        """With the labels of the ends."""
+        """Return the sentence for the first page, with the labels of the ends."""
         return Message(
             "You see %(items)d items at a time and place each on a scale from “%(low)s” to “%(high)s”, in the company "
             "of the others.",
@@ -37,9 +36,8 @@ class Slider(Design):
         )
 
     def normalise_value(self, value: float) -> float | None:
-        """Any number of points."""
         return normalise_points(value)
 
     def simulate_answer(self, shares: Sequence[float]) -> list[float]:
-        """The steps of the slider at these shares of the scale, or its ends."""
+        """Return the steps of the slider at these shares of the scale, or its ends."""
         return [min(max(float(round(MAX_POINTS * share)), 0.0), MAX_POINTS) for share in shares]

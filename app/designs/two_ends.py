@@ -1,4 +1,4 @@
-"""Orders whose two ends annotators know by a word each."""
+"""Rank designs with a label for each end of the order."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ class LabelledEndsDesign(PlaceDesign):
     @field_validator("worst_label")
     @classmethod
     def refuse_equal_labels(cls, worst_label: str, info: ValidationInfo) -> str:
-        """Else nobody could tell them apart."""
+        """Refuse equal labels, which annotators could not tell apart."""
         if worst_label == info.data.get("best_label"):
             raise ValueError("the best and the worst need different labels")
         return worst_label

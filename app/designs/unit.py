@@ -1,7 +1,7 @@
-"""What pages call the numbers of a campaign: their unit, and how one of them is written.
+"""Units in which pages show the numbers of a campaign, and how they are formatted.
 
-Posteriors, means and intervals lie on 0 to 1, or near it for a law without bounds. Drawings keep a hundredth of that as
-their step, a *place*; a unit says which number stands there.
+Posteriors, means and intervals are on 0 to 1, or near it for a law without bounds. Drawings use hundredths of that as
+their step, a *place*; a unit maps places to numbers.
 """
 
 import math
@@ -22,10 +22,20 @@ RATIO_TICKS = (0.1, 0.5, 1.0, 2.0, 10.0)  # that an axis names, and its ends
 
 @dataclass(frozen=True)
 class Unit:
-    """title: of a column. axis: what stands on an axis. sign: behind a number. density: what a curve's height is.
-    typical: what a typical interval says, in sentences; scale: what scores are on, where the axis does not say it all.
-    mean_words, mean_title: means, within a sentence and in a heading. mean_column: what they are called in files;
-    score_column: scores, if not as their posterior does.
+    """A unit of scores and means.
+
+    Attributes:
+        title: The title of a column.
+        axis_title: The title of an axis.
+        sign: The text after a number.
+        density_axis_title: The title of the axis of a density.
+        mean_column: The name of means in files.
+        typical_interval_text: The explanation of a typical interval, in sentences.
+        scale_text: The explanation of the scale, where the axis does not suffice.
+        score_column: The name of scores in files, if not that of their posterior.
+        mean_phrase: The name of means within a sentence.
+        mean_title: The name of means in a heading.
+
     """
 
     title: str
@@ -40,18 +50,18 @@ class Unit:
     mean_title: str = "Mean"
 
     def value_at_place(self, place: float) -> float:
-        """The number at a place, 0 to 100."""
+        """Return the number at a place, 0 to 100."""
         return place
 
     def to_file_values(self, shares: Array) -> Array:
-        """Return shares of the scale, 0 to 1, as pages and files have them. Holds for distances, too, where there are
-        `standard_errors`.
+        """Return shares of the scale, 0 to 1, as in pages and files. Also for distances where `has_standard_errors` is
+        true.
         """
         return shares_to_points(shares)
 
     @property
     def has_standard_errors(self) -> bool:
-        """Whether a standard error or deviation in hundredths of the scale is one in this unit, too."""
+        """Return whether a standard error or deviation in hundredths of the scale is one in this unit, too."""
         return True
 
     def format_deviation(self, variance: float) -> str:
@@ -59,92 +69,91 @@ class Unit:
         return f"{STEPS * math.sqrt(variance):.1f}"
 
     def format_value(self, place: float) -> str:
-        """That number as people read it."""
+        """Return the number at a place, as people read it."""
         return format_with_places(place, 1)
 
     def format_rounded(self, place: float) -> str:
-        """With fewer digits: an end of an interval."""
+        """Return the number with fewer digits, for an end of an interval."""
         return format_with_places(place, 0)
 
     def format_spread(self, places: float) -> str:
-        """Half the width of an interval; that of the whole scale says nothing."""
+        """Return half the width of an interval as text; empty for the whole scale, which says nothing."""
         return f"± {places:.1f} {self.sign}".rstrip() if places < STEPS / 2 else UNKNOWN_SPREAD
 
     def spread_value(self, places: float) -> float | None:
-        """Half the width of an interval as a number, None where it says nothing."""
+        """Return half the width of an interval as a number, None where it says nothing."""
         return places
 
     @property
     def spread_axis_title(self) -> str:
-        """What stands on an axis of such halves."""
+        """Return the title of an axis of half widths."""
         return f"± {self.sign}".rstrip()
 
     @property
     def ticks(self) -> list[tuple[float, str]] | None:
-        """Where an axis from 0 to 100 has its numbers, and these; None where the places are the numbers."""
+        """Return places and labels of the ticks of an axis from 0 to 100; None where the places are the numbers."""
         return None
 
     @property
     def drawing_settings(self) -> dict[str, Any]:
-        """What the page's script needs."""
+        """Return the unit's settings for the page's script."""
         settings = {"title": self.title, "axis": self.axis_title, "sign": self.sign, "density": self.density_axis_title}
         return settings | {"spread": self.spread_axis_title, "ticks": self.ticks}
 
 
 class RatioUnit(Unit):
-    """Ratios to a reference: that of 1 stands in the middle, and 0 and infinity at the ends."""
+    """Ratios to a reference: 1 is in the middle, and 0 and infinity are at the ends."""
 
     def value_at_place(self, place: float) -> float:
-        """The odds of the place's share."""
+        """Return the odds of the place's share."""
         return place / (STEPS - place) if place < STEPS else math.inf
 
     def to_file_values(self, shares: Array) -> Array:
-        """Ratios; infinite at the end of the scale."""
+        """Return ratios; infinite at the end of the scale."""
         with np.errstate(divide="ignore"):
             ratios: Array = shares / (1.0 - shares)
         return ratios
 
     @property
     def has_standard_errors(self) -> bool:
-        """An error of a ratio is a factor."""
+        """Return False: an error of a ratio is a factor."""
         return False
 
     def format_value(self, place: float) -> str:
-        """In three digits."""
+        """Return the ratio in three digits."""
         return format_three_digits(self.value_at_place(place))
 
     def format_rounded(self, place: float) -> str:
-        """In two digits."""
+        """Return the ratio in two digits."""
         return format_three_digits(float(f"{self.value_at_place(place):.1e}"))
 
     def format_deviation(self, variance: float) -> str:
-        """Return a factor, of an item that is about as good as the reference."""
+        """Return a factor, for an item that is about as good as the reference."""
         factor = self.spread_value(STEPS * math.sqrt(variance))
         return "–" if factor is None else f"×/÷ {format_three_digits(factor)}"
 
     def format_spread(self, places: float) -> str:
-        """As a factor, of an item that is about as good as the reference."""
+        """Return a factor, for an item that is about as good as the reference."""
         factor = self.spread_value(places)
         return UNKNOWN_SPREAD if factor is None else f"×/÷ {format_three_digits(factor)}"
 
     def spread_value(self, places: float) -> float | None:
-        """The factor from the middle to the upper end."""
+        """Return the factor from the middle to the upper end."""
         return self.value_at_place(STEPS / 2 + places) if places < STEPS / 2 - 0.5 else None
 
     @property
     def spread_axis_title(self) -> str:
-        """What multiplies and divides."""
         return "×/÷"
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Of round ratios, and the ends."""
+        """Return ticks at round ratios, and the ends."""
         inside = [(STEPS * ratio / (1.0 + ratio), format_three_digits(ratio)) for ratio in RATIO_TICKS]
         return [(0.0, "0"), *inside, (STEPS, "∞")]
 
 
 def format_three_digits(number: float) -> str:
-    """0.0123, 1.5, 1,230; ∞."""
+    """Return the number as 0.0123, 1.5, 1,230 or ∞."""
     if number == math.inf:
         return "∞"
     if number >= 1000.0:
@@ -191,7 +200,7 @@ LIKELIEST_LABEL_UNIT = Unit(
 
 
 def order_unit(law: Law) -> Unit:
-    """Of a law that reads an order alone: a scale of its own, on which only distances say something."""
+    """Return the unit of a law that reads only an order: its own scale, on which only distances are meaningful."""
     return Unit(
         "Score",
         f"{law.short_title} score, from the order alone",

@@ -1,4 +1,4 @@
-"""What annotators say of items that they cannot judge, where their campaign lets them: a reason from its list."""
+"""Items that annotators cannot judge, where their campaign lets them say so, with a reason from its list."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -46,27 +46,27 @@ class UnjudgedSettings(InputModel):
     @field_validator("unjudged_reasons", mode="before")
     @classmethod
     def split_unjudged_reason_lines(cls, reasons: object) -> object:
-        """A text of lines, as forms and the command line send it."""
+        """Split a text into lines, as forms and the command line send it."""
         return [line for line in reasons.splitlines() if line.strip()] if isinstance(reasons, str) else reasons
 
     @field_validator("unjudged_reasons")
     @classmethod
     def refuse_duplicate_unjudged_reasons(cls, reasons: list[str]) -> list[str]:
-        """Each once."""
+        """Refuse reasons that occur twice."""
         if len(set(reasons)) < len(reasons):
             raise ValueError("each reason can be there only once")
         return reasons
 
 
 def parse_unjudged(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:
-    """From a form's fields `unjudged-NAME`: the reason by item; an empty field says nothing."""
+    """Return the reasons in a form's fields `unjudged-NAME`, by item; empty fields are no reasons."""
     reasons = {item: form.get(f"{UNJUDGED_PREFIX}{item}", "").strip() for item in items}
     return {item: reason for item, reason in reasons.items() if reason}
 
 
 def refuse_unoffered_reasons(campaign: Any, answer: Answer, items: Sequence[int]) -> None:
-    """Raises `Invalid` for what the campaign does not let annotators say: `reason_missing`, `reason_unknown`, and
-    `invalid`, as for anything else in the place of a value.
+    """Raise `Invalid` for reasons that the campaign does not offer: `reason_missing`, `reason_unknown`, and `invalid`,
+    as for any other invalid value.
     """
     for item, reason in answer.unjudged.items():
         if not campaign.cannot_be_judged:
@@ -84,7 +84,7 @@ def refuse_unoffered_reasons(campaign: Any, answer: Answer, items: Sequence[int]
 
 
 def unjudged_extra(campaign: Any, answer: Answer) -> dict[str, dict[str, str]]:
-    """What lies of it beside the values of an answer; nothing where nobody said so."""
+    """Return the unjudged items as they are stored with an answer; empty where there are none."""
     reasons_by_key = {UNJUDGED_KEY: answer.unjudged, UNJUDGED_CHECKS_KEY: answer.unjudged_checks}
     return {
         name: {str(number): reason if campaign.unjudged_reasons else "" for number, reason in reasons.items()}

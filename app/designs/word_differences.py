@@ -39,8 +39,9 @@ class SpacedWord(NamedTuple):
 
 
 def mark_word_differences(text: str, other: str, *, show_deletions: bool = False) -> Markup | None:
-    """Return `text` with the words marked that `other` has not; with `both`, as the changes that make `text` of
-    `other`. None where that would take long, because the texts are long or repeat the same words again and again.
+    """Return `text` with the words marked that are not in `other`; with `show_deletions`, as the changes from `other`.
+
+    None where that would take long, because the texts are long or repeat the same words again and again.
     """
     before, after = split_words(other), split_words(text)
     start = common_prefix_length(before, after)
@@ -66,7 +67,7 @@ def mark_word_differences(text: str, other: str, *, show_deletions: bool = False
 
 
 def split_words(text: str) -> list[SpacedWord]:
-    """Return the words of a text, which together are the text."""
+    """Return the words of a text; joined, they are the text."""
     words: list[SpacedWord] = []
     space = ""
     for token in WORD_TOKEN.findall(text):
@@ -85,7 +86,7 @@ def common_prefix_length(words: list[SpacedWord], other: list[SpacedWord]) -> in
 
 
 def join_words(words: list[SpacedWord]) -> str:
-    """Return words as the text that they were."""
+    """Return words as their text."""
     return "".join(chain.from_iterable(words))
 
 
