@@ -57,7 +57,7 @@ def test_what_was_seen_comes_back_only_where_it_may(rule):
 
 def test_a_hit_that_is_begun_keeps_its_items(rule):
     index = rule.make_index(*known(), ASKING)
-    draw = index.draw(4, **ANYBODY, begun=[9, 2], rng=np.random.default_rng(2))
+    draw = index.draw(4, **ANYBODY, initial_items=[9, 2], rng=np.random.default_rng(2))
     assert {9, 2} <= {*draw.items}
     assert draw.leader == 9
 

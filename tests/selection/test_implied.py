@@ -25,38 +25,38 @@ def not_asked(percent=1, annotator=3):
 
 def test_no_pair_is_drawn_that_is_known_until_all_are(index):
     mine, rng, drawn = not_asked(), np.random.default_rng(2), 0
-    while (draw := index.draw(2, **ANYBODY, apart=mine, rng=rng)) is not None:
+    while (draw := index.draw(2, **ANYBODY, pair_filter=mine, rng=rng)) is not None:
         first, second = draw.items
-        implied = mine.known.implied(first, second)
+        implied = mine.implications.implied(first, second)
         assert implied is None or select_implied_pairs_to_ask(2018, 3, first, [second], 1).item()
-        mine.known.add(first, second, 1 if first > second else -1)
+        mine.implications.add(first, second, 1 if first > second else -1)
         drawn += 1
-    assert mine.spent == set(range(ITEMS))
-    assert mine.known.tally.answered == drawn
-    assert mine.known.tally.answered + mine.known.tally.not_asked == ITEMS * (ITEMS - 1) // 2
+    assert mine.exhausted_leaders == set(range(ITEMS))
+    assert mine.implications.tally.answered == drawn
+    assert mine.implications.tally.answered + mine.implications.tally.not_asked == ITEMS * (ITEMS - 1) // 2
 
 
 def test_what_others_hold_is_no_reason_to_give_an_item_up(index):
     mine, rng = not_asked(), np.random.default_rng(2)
     full = set(range(ITEMS)) - {4}
-    assert index.draw(2, **(ANYBODY | {"full": full}), apart=mine, rng=rng) is None
-    assert mine.spent == set()
+    assert index.draw(2, **(ANYBODY | {"full": full}), pair_filter=mine, rng=rng) is None
+    assert mine.exhausted_leaders == set()
 
 
 def test_who_has_only_items_left_that_are_not_asked_about_at_all_is_done(index):
     mine, rng = not_asked(), np.random.default_rng(2)
-    mine.left_out = set(range(2, ITEMS))
-    mine.known.add(0, 1, 1)
-    assert index.draw(2, **(ANYBODY | {"full": mine.left_out}), apart=mine, rng=rng) is None
-    assert mine.spent == {0, 1}
+    mine.excluded_items = set(range(2, ITEMS))
+    mine.implications.add(0, 1, 1)
+    assert index.draw(2, **(ANYBODY | {"full": mine.excluded_items}), pair_filter=mine, rng=rng) is None
+    assert mine.exhausted_leaders == {0, 1}
 
 
 def test_items_that_nobody_has_seen_come_first(index):
     mine, rng = not_asked(), np.random.default_rng(2)
     seen = set(range(ITEMS - 2))
-    assert set(index.draw(2, **(ANYBODY | {"seen": seen}), apart=mine, rng=rng).items) == {ITEMS - 2, ITEMS - 1}
-    mine.known.add(ITEMS - 2, ITEMS - 1, 1)
-    again = index.draw(2, **(ANYBODY | {"seen": seen}), apart=mine, rng=rng)
+    assert set(index.draw(2, **(ANYBODY | {"seen": seen}), pair_filter=mine, rng=rng).items) == {ITEMS - 2, ITEMS - 1}
+    mine.implications.add(ITEMS - 2, ITEMS - 1, 1)
+    again = index.draw(2, **(ANYBODY | {"seen": seen}), pair_filter=mine, rng=rng)
     assert len({*again.items} & {ITEMS - 2, ITEMS - 1}) == 1
 
 

@@ -46,27 +46,29 @@ class InOrder:
     name: str = "in_order"
     title: str = "In order: the items with the fewest judgments"
     reads_labels: bool = False
-    places: bool = False
-    on_scale: bool = False
-    of_systems: bool = False
+    needs_ordered_scores: bool = False
+    needs_bounded_scores: bool = False
+    for_systems_only: bool = False
 
-    def index(
-        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, asking: SelectionSettings
+    def make_index(
+        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, settings: SelectionSettings
     ) -> InOrderIndex:
-        return InOrderIndex(score, variance, judgments, asking)
+        return InOrderIndex(score, variance, judgments, settings)
 
-    def plan(
+    def plan_iteration(
         self,
         score: Array,
         variance: Array,
         judgments: Counts,
-        asking: SelectionSettings,
+        settings: SelectionSettings,
         *,
         iteration: int,
         rng: np.random.Generator,
     ) -> list[Draw]:
-        wanted = np.flatnonzero(judgments < asking.judgments_per_item).tolist()
-        hits = [wanted[start : start + asking.items_per_hit] for start in range(0, len(wanted), asking.items_per_hit)]
+        wanted = np.flatnonzero(judgments < settings.judgments_per_item).tolist()
+        hits = [
+            wanted[start : start + settings.items_per_hit] for start in range(0, len(wanted), settings.items_per_hit)
+        ]
         return [shuffled(items, rng) for items in hits]
 
 
