@@ -132,8 +132,8 @@ def invitation_used_error() -> Gone:
 
 
 async def redeem_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
-    """Use up an invitation and return it as `find_open_invitation` does. Of two concurrent requests, the database
-    admits one.
+    """Use up an invitation and return it as `find_open_invitation` does. The database admits
+    one of two concurrent requests.
 
     Raises `Gone` (`invitation_used`).
     """

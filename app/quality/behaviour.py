@@ -17,16 +17,15 @@ class AnnotatorBehaviour:
     """How one annotator answers: J judgments in H answers, in order of time; judgments of a HIT as presented.
 
     Attributes:
-        yields: Kind of judgments that the campaign's design yields.
-        classes: Number of classes; 0 for other kinds of answers.
+        answer_kind: Kind of judgments that the campaign's design yields.
+        class_count: Number of classes; 0 for other kinds of answers.
         ties: Whether equal values mean that two items are equal.
         hit: Index of the judgment's HIT, (J,), 0 to H - 1.
         item: Item number, (J,).
         share: Position on the scale, (J,), 0 to 1; for unordered classes the number of the class.
-        others: Mean of the others' shares for the item, (J,); for unordered classes the class that most of them chose.
-            NaN
-            where no other annotator judged the item.
-        company: Number of other annotators who judged the item, (J,).
+        others_share: Mean of the others' shares for the item, (J,); for unordered classes the class that most of them
+            chose. NaN where no other annotator judged the item.
+        other_judge_counts: Number of other annotators who judged the item, (J,).
         seconds: Time from getting the HIT to its answer, (H,); NaN where unknown.
         gold_met: Whether each gold item was met, (G,).
         attention_met: Whether each attention item was met, (A,).
@@ -34,14 +33,14 @@ class AnnotatorBehaviour:
 
     """
 
-    yields: JudgmentKind
-    classes: int
+    answer_kind: JudgmentKind
+    class_count: int
     ties: bool
     hit: Integers
     item: Integers
     share: Array
-    others: Array
-    company: Integers
+    others_share: Array
+    other_judge_counts: Integers
     seconds: Array
     gold_met: MetFlags = field(default_factory=lambda: np.zeros(0, np.bool_))
     attention_met: MetFlags = field(default_factory=lambda: np.zeros(0, np.bool_))

@@ -129,8 +129,8 @@ def annotator_behaviours(design: Design, inputs: RuleInputs) -> dict[int, Annota
         own_columns = {name: column[own_rows] for name, column in sorted_columns.items()}
         own_columns["hit"] = np.unique(own_columns["hit"], return_inverse=True)[1]
         behaviours[number] = AnnotatorBehaviour(
-            yields=design.value_kind,
-            classes=len(design.classes),
+            answer_kind=design.value_kind,
+            class_count=len(design.classes),
             ties=design.equal_means == "tie",
             seconds=seconds.get(number, np.zeros(0)),
             random_answer_probability=inputs.random_answer_probabilities.get(number, nan),
@@ -189,12 +189,18 @@ def behaviour_columns(
         items, annotator_index, share, int(items.max(initial=-1)) + 1, annotator_count
     )
     other_judge_counts = np.rint(peer_scores.sum_of_others(np.ones(len(share)))).astype(np.intp)
-    others = (
+    others_share = (
         most_chosen_classes(peer_scores, len(design.classes))
         if design.value_kind == "classes"
         else divide_or_nan(peer_scores.sum_of_others(share), other_judge_counts.astype(np.float64))
     )
-    return {"hit": hit, "item": items, "share": share, "others": others, "company": other_judge_counts}
+    return {
+        "hit": hit,
+        "item": items,
+        "share": share,
+        "others_share": others_share,
+        "other_judge_counts": other_judge_counts,
+    }
 
 
 def most_chosen_classes(peer_scores: ScoredJudgments, class_count: int) -> Array:

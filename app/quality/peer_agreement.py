@@ -164,14 +164,14 @@ async def compare_annotators(connection: AsyncConnection, campaign: Any) -> Camp
     criterion_view = criterion_views(campaign)[0]
     limit = inputs.MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit)
     columns = await load_judgment_columns(connection, campaign.id, limit=limit)
-    sampled_columns, items, of_items = sample_compared_items(columns, np.random.default_rng(campaign.seed))
+    sampled_columns, sampled_count, item_count = sample_compared_items(columns, np.random.default_rng(campaign.seed))
     estimates_by_annotator = await inputs.load_annotator_estimates(
         connection, campaign, np.unique(sampled_columns["annotator"]).tolist()
     )
     comparison_by_annotator = await asyncio.to_thread(
         compare_judgments, design_of(criterion_view), sampled_columns, estimates_by_annotator
     )
-    return CampaignComparison(comparison_by_annotator, items, of_items)
+    return CampaignComparison(comparison_by_annotator, sampled_count, item_count)
 
 
 def sample_compared_items(
@@ -254,7 +254,7 @@ def peer_label_agreement(behaviour: AnnotatorBehaviour) -> PeerCorrelation | Non
 
 def answer_kind_of(behaviours: Mapping[int, AnnotatorBehaviour]) -> JudgmentKind | None:
     """Return the kind of these annotators' answers, None without annotators."""
-    return next((behaviour.yields for behaviour in behaviours.values()), None)
+    return next((behaviour.answer_kind for behaviour in behaviours.values()), None)
 
 
 def long_form_of_behaviours(behaviours: Mapping[int, AnnotatorBehaviour]) -> tuple[Integers, Integers, Array]:

@@ -52,18 +52,18 @@ class AnnotatorWorkload:
 
 @dataclass(frozen=True)
 class RuleReach:
-    """When a rule can find someone, as a sentence, and why it never will; `never` is empty if it may.
+    """When a rule can find someone, as a sentence, and why it never will; `never_reason` is empty if it may.
 
     Attributes:
-        begins: When the rule can find someone.
-        never: Why the rule finds no one in this campaign.
+        starts_at: When the rule can find someone.
+        never_reason: Why the rule finds no one in this campaign.
         needs_more_work: Whether the reason is that one person does too little, not that the rule is for other
             campaigns.
 
     """
 
-    begins: str
-    never: str = ""
+    starts_at: str
+    never_reason: str = ""
     needs_more_work: bool = False
 
 
@@ -88,10 +88,10 @@ async def too_few_annotators_notice(connection: AsyncConnection, campaign_id: in
     answered = await connection.scalar(COUNT_ANNOTATORS_WITH_ANSWERS, {"campaign": campaign_id, "most": needed}) or 0
     if answered >= needed:
         return ""
-    so_far = (
+    so_far_text = (
         f"{answered} {'has' if answered == 1 else 'have'} answered so far" if answered else "no one has answered yet"
     )
-    return f"Rules that compare annotators need {needed} of them; {so_far}."
+    return f"Rules that compare annotators need {needed} of them; {so_far_text}."
 
 
 def max_annotator_workload(
@@ -106,16 +106,16 @@ def max_annotator_workload(
 
     """
     limits = [settings.hits_per_annotator]
-    per_hit = settings.items_per_hit - len(design_of(settings).always_shown)
+    judgments_per_hit = settings.items_per_hit - len(design_of(settings).always_shown)
     if not settings.repeat_items and item_count is not None and not settings.segment_count:
-        limits.append(ceil(item_count / per_hit))
-    hits = min((limit for limit in limits if limit is not None), default=None)
+        limits.append(ceil(item_count / judgments_per_hit))
+    max_hits = min((limit for limit in limits if limit is not None), default=None)
     max_checks = (
         {}
         if check_counts is None
         else {kind: check_counts.get(kind, 0) // checks_per_hit(settings) for kind in CHECK_KINDS}
     )
-    return AnnotatorWorkload(hits, per_hit, max_checks, settings.checks_percent or 0.0)
+    return AnnotatorWorkload(max_hits, judgments_per_hit, max_checks, settings.checks_percent or 0.0)
 
 
 def rule_reach(rule: QualityRule, settings: Any, workload: AnnotatorWorkload, false_alarm_rate: float) -> RuleReach:
@@ -126,18 +126,18 @@ def rule_reach(rule: QualityRule, settings: Any, workload: AnnotatorWorkload, fa
         return RuleReach("", "This rule does not apply to this kind of answers.")
     if rule.name == "at_random" and not law.layout:
         return RuleReach("", f"The update law {law.name} does not estimate who answers at random.")
-    begins = f"From {pluralize(requirement.count, requirement.unit)} of one person"
+    starts_at = f"From {pluralize(requirement.count, requirement.unit)} of one person"
     if requirement.count_per_other:
-        begins += f", if {MIN_OTHER_ANNOTATORS} others have {requirement.count_per_other} or more each"
-    begins += "."
+        starts_at += f", if {MIN_OTHER_ANNOTATORS} others have {requirement.count_per_other} or more each"
+    starts_at += "."
     if not requirement.unit.startswith("failed"):
         reason = too_little_work_reason(requirement, workload)
-        return RuleReach(begins, reason, needs_more_work=bool(reason))
+        return RuleReach(starts_at, reason, needs_more_work=bool(reason))
     kind = requirement.unit.split()[1]
     if not workload.checks_percent or workload.max_checks.get(kind, 1) == 0:
-        return RuleReach(begins, f"No HIT shows {'an attention' if kind == 'attention' else 'a gold'} item.")
+        return RuleReach(starts_at, f"No HIT shows {'an attention' if kind == 'attention' else 'a gold'} item.")
     reason = too_few_checks_reason(requirement, kind, workload)
-    return RuleReach(begins, reason, needs_more_work=bool(reason))
+    return RuleReach(starts_at, reason, needs_more_work=bool(reason))
 
 
 def failed_checks_hint(
@@ -188,8 +188,8 @@ def too_few_checks_reason(requirement: RuleRequirement, kind: str, workload: Ann
         return f"One person meets at most {pluralize(available, f'{kind} item')}; {requirement_text}"
     if workload.max_hits is None:
         return ""
-    of_both = sum(workload.max_checks.values())
-    check_share = workload.checks_percent / 100 * (available / of_both if available and of_both else 1)
+    check_total = sum(workload.max_checks.values())
+    check_share = workload.checks_percent / 100 * (available / check_total if available and check_total else 1)
     if binom.sf(requirement.count - 1, workload.max_hits, check_share) >= MIN_REACH_PROBABILITY:
         return ""
     expected = max(1, round(workload.max_hits * check_share))

@@ -12,14 +12,14 @@ def conduct(share, others=None, *, n=5, yields="points", classes=0, ties=True, s
     share = np.asarray(share, np.float64)
     hits = np.repeat(np.arange(len(share)), n)[: len(share)]
     return AnnotatorBehaviour(
-        yields=yields,
-        classes=classes,
+        answer_kind=yields,
+        class_count=classes,
         ties=ties,
         hit=hits,
         item=known.pop("item", np.arange(len(share))),
         share=share,
-        others=share if others is None else np.asarray(others, np.float64),
-        company=known.pop("company", np.full(len(share), 9)),
+        others_share=share if others is None else np.asarray(others, np.float64),
+        other_judge_counts=known.pop("other_judge_counts", np.full(len(share), 9)),
         seconds=np.full(len(share) // n, 25.0) if seconds is None else np.asarray(seconds, np.float64),
         **known,
     )

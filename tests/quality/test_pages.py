@@ -29,6 +29,7 @@ async def test_the_page_says_what_rules_saw_and_did(found, researcher):
     assert f'<a href="/admin{found}/annotators/A7">A7</a>' in page
     assert "now held" in page
     assert ">too_fast.share_percent: 33</code>" in page
+    assert "Slow answers say nothing, since people take breaks." in page
 
 
 async def test_the_overview_leads_there(found, researcher):

@@ -37,7 +37,7 @@ def first_found(rule, one, others):
 
 def until(one, hits):
     end = 5 * hits
-    arrays = {name: getattr(one, name)[:end] for name in ("hit", "item", "share", "others", "company")}
+    arrays = {name: getattr(one, name)[:end] for name in ("hit", "item", "share", "others_share", "other_judge_counts")}
     checks = {"gold_met": one.gold_met[: hits // 5], "attention_met": one.attention_met[: hits // 10]}
     return replace(one, **arrays, **checks, seconds=one.seconds[:hits])
 

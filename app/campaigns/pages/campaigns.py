@@ -276,7 +276,9 @@ async def confirm_action_page(request: Request, connection: Transaction, slug: s
     if action != "launch":
         return render_action_page(request, campaign, action)
     reach_by_rule = await load_rule_reaches(connection, campaign.id, campaign, item_count=campaign.item_count)
-    blind_rules = {QUALITY_RULES[name].title: one.never for name, one in reach_by_rule.items() if one.needs_more_work}
+    blind_rules = {
+        QUALITY_RULES[name].title: reach.never_reason for name, reach in reach_by_rule.items() if reach.needs_more_work
+    }
     priors = await describe_own_priors(connection, campaign.id)
     return render_action_page(request, campaign, action, {"blind_rules": blind_rules, "priors": priors})
 

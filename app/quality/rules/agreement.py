@@ -50,7 +50,7 @@ class AgreementWithOthers(QualityRule):
 
     def comparable_judgments(self, behaviour: AnnotatorBehaviour) -> npt.NDArray[np.bool_]:
         """Return which judgments are of items with enough other annotators."""
-        return behaviour.company >= self.fewest_others
+        return behaviour.other_judge_counts >= self.fewest_others
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
         """Return the correlation with the others' means; for labels, the share equal to the others' most frequent
@@ -59,9 +59,9 @@ class AgreementWithOthers(QualityRule):
         comparable = self.comparable_judgments(behaviour)
         if comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return nan
-        if behaviour.yields == "classes":
-            return float((behaviour.share == behaviour.others)[comparable].mean())
-        return pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others[comparable])
+        if behaviour.answer_kind == "classes":
+            return float((behaviour.share == behaviour.others_share)[comparable].mean())
+        return pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others_share[comparable])
 
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the amount with which an annotator who answers at random is found if the others agree perfectly."""
@@ -86,7 +86,7 @@ class AgreementWithOthers(QualityRule):
         usual, comparable = median_of_others(other_measures), self.comparable_judgments(behaviour)
         if np.isnan(usual) or comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return None
-        return (self.evaluate_labels if behaviour.yields == "classes" else self.evaluate_scores)(
+        return (self.evaluate_labels if behaviour.answer_kind == "classes" else self.evaluate_scores)(
             behaviour, comparable, usual, false_alarm_rate
         )
 
@@ -95,9 +95,9 @@ class AgreementWithOthers(QualityRule):
     ) -> RuleFinding | None:
         """Find by the correlation. The places in a HIT of n items have n - 1 degrees of freedom."""
         degrees_of_freedom = int(comparable.sum())
-        if behaviour.yields == "order":
+        if behaviour.answer_kind == "order":
             degrees_of_freedom -= len(np.unique(behaviour.hit[comparable]))
-        agreement = pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others[comparable])
+        agreement = pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others_share[comparable])
         # Only the upper end can raise an alarm, so the interval gets twice the rate.
         low, high = sequential_correlation_interval(agreement, degrees_of_freedom, 2 * false_alarm_rate)
         if usual < MIN_USUAL_CORRELATION or high >= self.share_percent / 100 * usual:
@@ -115,12 +115,12 @@ class AgreementWithOthers(QualityRule):
         """Find by how often the label differs from the others'. By chance, an annotator agrees as often as the others
         use each label.
         """
-        label_shares = np.unique(behaviour.others[comparable], return_counts=True)[1] / comparable.sum()
+        label_shares = np.unique(behaviour.others_share[comparable], return_counts=True)[1] / comparable.sum()
         chance = float(label_shares @ label_shares)
         if usual - chance < MIN_AGREEMENT_ABOVE_CHANCE:
             return None
         min_agreement = chance + self.share_percent / 100 * (usual - chance)
-        differs, judgments = int((behaviour.share != behaviour.others)[comparable].sum()), int(comparable.sum())
+        differs, judgments = int((behaviour.share != behaviour.others_share)[comparable].sum()), int(comparable.sum())
         if not is_share_exceeded(differs, judgments, 1.0 - min_agreement, false_alarm_rate):
             return None
         sentence = (

@@ -71,7 +71,7 @@ def count_contradictions(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """Return the number of reversed implied pairs, and of all implied pairs. Only the first implied pair of each HIT
     counts, since the others follow from each other.
     """
-    if behaviour.yields != "order":
+    if behaviour.answer_kind != "order":
         return 0, 0
     implications, contradictions, implied_pairs = Implications(), 0, 0
     for start, end in zip(behaviour.hit_starts, behaviour.hit_starts[1:], strict=False):

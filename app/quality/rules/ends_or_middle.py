@@ -111,7 +111,7 @@ class ScaleMiddleRule(ScaleRegionRule):
 
 def has_scale_region(behaviour: AnnotatorBehaviour) -> bool:
     """Return whether the answers are on a scale with ends and a middle."""
-    return has_ends_and_middle(behaviour.yields, behaviour.classes)
+    return has_ends_and_middle(behaviour.answer_kind, behaviour.class_count)
 
 
 def has_ends_and_middle(answer_kind: JudgmentKind, class_count: int) -> bool:

@@ -71,7 +71,7 @@ def halfway_to_always(usual_share: float, least_percent: float) -> float:
 
 def count_repeats(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """Return the number of answers like the one before, and of answers that could be."""
-    return count_same_orders(behaviour) if behaviour.yields == "order" else count_same_values(behaviour)
+    return count_same_orders(behaviour) if behaviour.answer_kind == "order" else count_same_values(behaviour)
 
 
 def count_same_orders(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
@@ -93,7 +93,7 @@ def count_same_values(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     hit_index = np.repeat(np.arange(len(sizes)), sizes)
     before, size = starts[hit_index - 1], np.where(hit_index > 0, sizes[hit_index - 1], 0)
     own_places = np.arange(len(share)) - starts[hit_index]
-    is_continuous = behaviour.yields in ("points", "ratio")
+    is_continuous = behaviour.answer_kind in ("points", "ratio")
     near, places = (SAME_VALUE_TOLERANCE, np.arange(sizes.max())) if is_continuous else (0.0, np.zeros(1, np.intp))
     is_repeated = np.abs(share - np.roll(share, 1)) <= near
     for place in places:
