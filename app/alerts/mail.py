@@ -17,8 +17,7 @@ def send_mail(server_url: str, sender: str, receiver: str, subject: str, body: s
 
     Args:
         server_url: An smtp:// or smtps:// URL, perhaps with a name and password. These are sent only over TLS or to
-            this
-            machine.
+            this machine.
         sender: An address, perhaps with a name.
         receiver: A plain address, see `email_address`.
         subject: Any text; line breaks become blanks.

@@ -30,8 +30,7 @@ class ExpectedAnswer(InputModel):
     Attributes:
         value: A score in points, or a ratio.
         tolerance: Largest difference from `value` in points, or the factor, at least 1, for ratios. For ordered
-            classes,
-            the largest number of steps from one of the labels.
+            classes, the largest number of steps from one of the labels.
         labels: Classes that are accepted.
         place: 1 for the best among the items of the HIT that have a place. No order is expected of items with equal
             places.
@@ -187,8 +186,7 @@ def parse_expected_cells(design: Design, expected_cell: str, tolerance_cell: str
     Args:
         design: The campaign's design.
         expected_cell: A score, a ratio, a place if the design asks for an order, or labels separated by `|`; `#2` is a
-            place
-            in every design that has an order.
+            place in every design that has an order.
         tolerance_cell: The tolerance, or an empty text.
 
     Raises:
