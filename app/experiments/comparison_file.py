@@ -146,14 +146,18 @@ def refuse_poor_baseline(source: ComparisonFile) -> None:
     """Raise `Invalid` unless every system was compared with the baseline, and it was compared often enough."""
     name, count = source.names[source.baseline], len(source.baseline_rows)
     if count < MIN_BASELINE_COMPARISONS:
-        problem = f"“{shorten_echo(name)}” is compared {count} times"
         raise Invalid(
-            f"{problem}; a baseline needs at least {MIN_BASELINE_COMPARISONS} comparisons.", code="too_few_comparisons"
+            f"“{shorten_echo(name)}” is compared {count} times; a baseline needs at least {MIN_BASELINE_COMPARISONS} "
+            "comparisons.",
+            code="too_few_comparisons",
         )
     opponents = {
         *source.pairs.first[source.baseline_rows].tolist(),
         *source.pairs.second[source.baseline_rows].tolist(),
     }
     if missing := [other for k, other in enumerate(source.names) if k not in opponents]:
-        problem = f"“{shorten_echo(missing[0])}” is never compared with the baseline “{shorten_echo(name)}”"
-        raise Invalid(f"{problem}. Leave it out, or choose another baseline with --baseline.", code="not_compared")
+        raise Invalid(
+            f"“{shorten_echo(missing[0])}” is never compared with the baseline “{shorten_echo(name)}”. Leave it out, or "
+            "choose another baseline with --baseline.",
+            code="not_compared",
+        )

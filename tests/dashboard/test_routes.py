@@ -188,7 +188,7 @@ async def test_what_nobody_judged_says_so_quietly(engine, researcher, campaign):
 
 
 async def test_a_dot_beside_its_line_is_explained_where_there_is_one(engine, researcher, campaign):
-    words = "A dot beside its thin line is no mistake"
+    words = "A dot can be outside its thin line"
     assert words not in (await researcher.get(address(campaign))).text
     hit = await answered(engine, campaign)  # 0 and 100 are among the scores
     assert words in (await researcher.get(address(campaign))).text
