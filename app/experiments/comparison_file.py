@@ -157,7 +157,7 @@ def refuse_poor_baseline(source: ComparisonFile) -> None:
     }
     if missing := [other for k, other in enumerate(source.names) if k not in opponents]:
         raise Invalid(
-            f"“{shorten_echo(missing[0])}” is never compared with the baseline “{shorten_echo(name)}”. Leave it out, or "
-            "choose another baseline with --baseline.",
+            f"“{shorten_echo(missing[0])}” is never compared with the baseline “{shorten_echo(name)}”. Leave it "
+            "out, or choose another baseline with --baseline.",
             code="not_compared",
         )

@@ -271,4 +271,4 @@ def test_statements_of_a_file_make_a_report(tmp_path):
 def test_without_a_file_statements_are_made_up_and_the_report_says_so():
     made = political_spectrum_material(None, 3)
     assert len(made.names) == 150
-    assert "made-up statements" in made.description
+    assert "simulated statements" in made.description

@@ -24,7 +24,7 @@ def record():
 
 
 def test_looks_end_with_the_hits_that_bring_their_judgments(record):
-    assert (record.judgments, record.looks, record.people) == (9, 2, [7, 8, 9])
+    assert (record.judgments, record.checkpoint_count, record.people) == (9, 2, [7, 8, 9])
     assert checkpoint_hit_counts(record, 2) == [2, 4]
 
 
@@ -35,7 +35,7 @@ def test_scores_are_the_means_of_what_was_said_up_to_the_last_look(record):
 
 def test_without_somebody_it_is_as_if_they_had_not_answered(record):
     found = replay_arm(record, 2)
-    others = ArmRecord(LAW, record.begun, [hit for hit in HITS if hit.annotator != 9], TRUTH)
+    others = ArmRecord(LAW, record.initial_beliefs, [hit for hit in HITS if hit.annotator != 9], TRUTH)
     alone = replay_arm(others, 1)
     assert found.figures_without_person["pearson"][2, 0] == found.figures["pearson"][0]
     assert found.figures_without_person["pearson"][2, 1] == pytest.approx(
@@ -47,6 +47,6 @@ def test_without_somebody_it_is_as_if_they_had_not_answered(record):
 
 
 def test_replaying_changes_nothing_of_the_record(record):
-    before = record.begun.state.copy()
+    before = record.initial_beliefs.state.copy()
     assert replay_arm(record, 2).figures["spearman"].tolist() == replay_arm(record, 2).figures["spearman"].tolist()
-    assert (record.begun.state == before).all()
+    assert (record.initial_beliefs.state == before).all()
