@@ -38,8 +38,8 @@ async def answer(engine, campaign, count):
         await submit(engine, me, await hit_of(engine, me))
 
 
-async def course_of(engine, campaign, courses, *, clock=lambda: 0.0):
-    """The newest course; by default no time passes meanwhile, however slow the machine is."""
+async def newest_state(engine, campaign, courses, *, clock=lambda: 0.0):
+    """Return the newest state; by default no time passes meanwhile, however slow the machine is."""
     async with engine.connect() as connection:
         row = await lifecycle.find_campaign(connection, campaign.slug)
         return (await courses.load_newest(connection, row, clock=clock)).state
@@ -49,13 +49,13 @@ async def course_of(engine, campaign, courses, *, clock=lambda: 0.0):
 async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(engine, law):
     campaign = await running(engine, update_law=law, judgments_per_item=20)
     courses = HistoryReplay()
-    course = await course_of(engine, campaign, courses)
+    course = await newest_state(engine, campaign, courses)
     for count in (0, 1, 2, 3, 7):
         await answer(engine, campaign, count)
-        course = await course_of(engine, campaign, courses)
+        course = await newest_state(engine, campaign, courses)
         stored = await values(engine, "SELECT state, judgments FROM current_posteriors ORDER BY number")
         assert list(zip(course.state.T.tolist(), course.judgments, strict=True)) == stored
-    fresh = await course_of(engine, campaign, HistoryReplay())
+    fresh = await newest_state(engine, campaign, HistoryReplay())
     assert (course.answers, fresh.answers) == (13, 13)
     assert np.array_equal(course.early_states, fresh.early_states, equal_nan=True)
 
@@ -64,19 +64,19 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
     campaign = await running(engine, judgments_per_item=20)
     people = [await annotator(engine, campaign, name) for name in ("me", "you")]
     precisions = PrecisionReplay()
-    precision = await course_of(engine, campaign, precisions)
+    precision = await newest_state(engine, campaign, precisions)
     for count in (0, 1, 2, 3, 7):
         for k in range(count):
             scores = [float(10 * k), 25.0, 50.0, 75.0, 100.0]
             await submit(engine, people[k % 2], await hit_of(engine, people[k % 2]), scores=scores)
-        precision = await course_of(engine, campaign, precisions)
+        precision = await newest_state(engine, campaign, precisions)
         rows = await values(engine, "SELECT annotator_id, items, values FROM responses ORDER BY seq")
         hits = [AnsweredHit(who, items, [score / 100 for score in scores]) for who, items, scores in rows]
         whole = extend_precision(initial_precision(EASL, 12), hits)
         assert precision.answers == len(rows)
         assert precision.interval_points() == whole.interval_points()
         np.testing.assert_array_equal(precision.intervals.interval(), whole.intervals.interval())
-    fresh = await course_of(engine, campaign, PrecisionReplay())
+    fresh = await newest_state(engine, campaign, PrecisionReplay())
     assert (fresh.answers, fresh.interval_points()) == (13, precision.interval_points())
     assert np.isfinite(precision.intervals.standard_error).any()
 
@@ -86,9 +86,9 @@ async def test_a_campaign_that_gave_way_starts_again(engine, monkeypatch):
     courses, campaigns = HistoryReplay(), [await running(engine) for _ in range(2)]
     for campaign in campaigns:
         await answer(engine, campaign, 4)
-        await course_of(engine, campaign, courses)
+        await newest_state(engine, campaign, courses)
         assert list(courses.positions) == [criterion_key(campaign)]
-    again = await course_of(engine, campaigns[0], courses)
+    again = await newest_state(engine, campaigns[0], courses)
     assert (again.answers, list(courses.positions)) == (4, [criterion_key(campaigns[0])])
 
 
@@ -102,10 +102,10 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
     for campaign in campaigns:
         await answer(engine, campaign, 4)
     followers = kind()
-    await course_of(engine, first, followers)
+    await newest_state(engine, first, followers)
     monkeypatch.setattr(incremental, "MAX_REPLAY_BYTES", 2.5 * followers.positions[criterion_key(first)].state.nbytes)
     for campaign in (second, first, third):
-        await course_of(engine, campaign, followers)
+        await newest_state(engine, campaign, followers)
     assert list(followers.positions) == [criterion_key(first), criterion_key(third)]
 
 
@@ -113,7 +113,7 @@ async def test_items_with_a_prior_of_their_own_start_from_it(engine):
     campaign = await running(engine)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET prior = ARRAY[3, 2] WHERE number = 4"))
-    course = await course_of(engine, campaign, HistoryReplay())
+    course = await newest_state(engine, campaign, HistoryReplay())
     assert course.state[:, 4:6].tolist() == [[3, 1], [2, 1]]
 
 
@@ -133,13 +133,15 @@ async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record
 
     work = asyncio.gather(*map(at_work, people))
     while not work.done():
-        await course_of(engine, campaign, courses)
-        await course_of(engine, campaign, precisions)
+        await newest_state(engine, campaign, courses)
+        await newest_state(engine, campaign, precisions)
     await work
-    course, precision = [await course_of(engine, campaign, followers) for followers in (courses, precisions)]
+    course, precision = [await newest_state(engine, campaign, followers) for followers in (courses, precisions)]
     assert (course.answers, precision.answers) == (30, 30)
     assert course.state.T.tolist() == await stored_states(engine)
-    anew, again = [await course_of(engine, campaign, followers) for followers in (HistoryReplay(), PrecisionReplay())]
+    anew, again = [
+        await newest_state(engine, campaign, followers) for followers in (HistoryReplay(), PrecisionReplay())
+    ]
     assert np.array_equal(course.early_states, anew.early_states, equal_nan=True)
     np.testing.assert_array_equal(precision.intervals.interval(), again.intervals.interval())
 
@@ -156,15 +158,15 @@ async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_i
     async with begin_transaction(engine) as connection:
         await submission.submit_answer(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + 400 * row)
-        assert (await course_of(engine, campaign, followers)).answers == 406
-        assert (await course_of(engine, campaign, followers)).answers == 406
+        assert (await newest_state(engine, campaign, followers)).answers == 406
+        assert (await newest_state(engine, campaign, followers)).answers == 406
     impatient = itertools.count(0, 10).__next__
-    past = await course_of(engine, campaign, followers, clock=impatient)
+    past = await newest_state(engine, campaign, followers, clock=impatient)
     assert past.answers == 407
     if kind is HistoryReplay:
         assert past.state.T.tolist() == await stored_states(engine)
     await answer(engine, campaign, 1)
-    assert (await course_of(engine, campaign, followers)).answers == 408
+    assert (await newest_state(engine, campaign, followers)).answers == 408
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
@@ -173,7 +175,7 @@ async def test_of_another_revision_a_course_begins_anew(engine, law):
     courses, me = HistoryReplay(), await annotator(engine, campaign, "hasty")
     await submit(engine, me, await hit_of(engine, me))
     await answer(engine, campaign, 5)
-    assert (await course_of(engine, campaign, courses)).answers == 6
+    assert (await newest_state(engine, campaign, courses)).answers == 6
     (hasty,) = await values(engine, "SELECT id FROM annotators WHERE worker_id = 'hasty'")
     async with engine.begin() as connection:
         await revisions.record_decision(
@@ -182,7 +184,7 @@ async def test_of_another_revision_a_course_begins_anew(engine, law):
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     await submit(engine, me, await hit_of(engine, me))
     await answer(engine, campaign, 1)
-    course = await course_of(engine, campaign, courses)
+    course = await newest_state(engine, campaign, courses)
     assert course.answers == 6
     assert course.state.T.tolist() == await stored_states(engine)
 
@@ -191,7 +193,7 @@ async def test_a_long_past_is_caught_up_with_in_steps(engine):
     campaign = await running(engine, judgments_per_item=20)
     await answer(engine, campaign, 20)
     courses, clock = HistoryReplay(), itertools.count(0, 10).__next__  # ten seconds pass between two looks at it
-    answers = [(await course_of(engine, campaign, courses, clock=clock)).answers for _ in range(8)]
+    answers = [(await newest_state(engine, campaign, courses, clock=clock)).answers for _ in range(8)]
     assert answers == [3, 6, 9, 12, 15, 18, 20, 20]
 
 
@@ -212,10 +214,10 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     campaign = await running(engine, judgments_per_item=20)
     courses = HistoryReplay()
     await answer(engine, campaign, 4)
-    await course_of(engine, campaign, courses)
+    await newest_state(engine, campaign, courses)
     slower = courses.positions[criterion_key(campaign)]
     await answer(engine, campaign, 4)
-    await course_of(engine, campaign, courses)
+    await newest_state(engine, campaign, courses)
     courses.cache_position(campaign, slower)
     assert courses.positions[criterion_key(campaign)].state.answers == 8
 

@@ -1,4 +1,4 @@
-"""Whom simulated campaigns ask, where a law learns of annotators."""
+"""Simulated annotators, for laws that learn about annotators."""
 
 import numpy as np
 

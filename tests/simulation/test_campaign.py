@@ -17,7 +17,7 @@ ITEMS = 20
 OF_SCALES = [name for name, rule in SELECTION_RULES.items() if not rule.reads_labels]
 
 
-def begun(rule="easl", law="easl", seed=1, wanted=4):
+def campaign_and_people(rule="easl", law="easl", seed=1, wanted=4):
     rng = np.random.default_rng(seed)
     people = HabitAnnotators(Population(bias_sd=0.1).draw_habits(6, rng), rng.random(ITEMS))
     asking = SelectionSettings(judgments_per_item=wanted, items_per_hit=3, gamma=0.1, best_count=5)
@@ -27,7 +27,7 @@ def begun(rule="easl", law="easl", seed=1, wanted=4):
 @pytest.mark.parametrize("law", ["easl", "ra", "trueskill", "easl-aware"])
 @pytest.mark.parametrize("rule", OF_SCALES)
 def test_what_it_knows_is_what_its_law_makes_of_all_answers(rule, law):
-    campaign, people = begun(rule, law)
+    campaign, people = campaign_and_people(rule, law)
     hits = list(campaign.generate_hits(people))
     replayed = campaign.law.initial_beliefs(
         [np.full(ITEMS, number) for number in campaign.law.family.default_prior], LawParameters()
@@ -39,14 +39,14 @@ def test_what_it_knows_is_what_its_law_makes_of_all_answers(rule, law):
 
 
 def test_it_asks_until_every_item_has_the_judgments_it_wants():
-    campaign, people = begun()
+    campaign, people = campaign_and_people()
     hits = list(campaign.generate_hits(people))
     assert campaign.judgments.tolist() == [4] * ITEMS
     assert np.bincount([item for hit in hits for item in hit.items]).tolist() == [4] * ITEMS
 
 
 def test_released_items_are_asked_about_no_more_until_they_are_taken_back():
-    campaign, people = begun(rule="scores", wanted=30)
+    campaign, people = campaign_and_people(rule="scores", wanted=30)
     some = np.arange(ITEMS) < 15
     campaign.release_items(some)
     hits = list(islice(campaign.generate_hits(people), 20))
@@ -60,7 +60,7 @@ def test_released_items_are_asked_about_no_more_until_they_are_taken_back():
 
 
 def test_who_has_seen_all_that_is_asked_comes_again_when_more_is():
-    campaign, people = begun(rule="scores", wanted=30)
+    campaign, people = campaign_and_people(rule="scores", wanted=30)
     campaign.repeats_items = False
     few = np.arange(ITEMS) >= 3
     campaign.release_items(few)
@@ -74,7 +74,7 @@ def test_who_has_seen_all_that_is_asked_comes_again_when_more_is():
 
 
 def test_nobody_sees_an_item_twice_while_there_are_others():
-    campaign, people = begun(wanted=30)
+    campaign, people = campaign_and_people(wanted=30)
     seen: dict[int, set[int]] = {}
     for hit in islice(campaign.generate_hits(people), 30):
         before = seen.setdefault(hit.annotator, set())
@@ -83,4 +83,6 @@ def test_nobody_sees_an_item_twice_while_there_are_others():
 
 
 def test_the_same_seed_asks_the_same():
-    assert list(begun()[0].generate_hits(begun()[1])) == list(begun()[0].generate_hits(begun()[1]))
+    assert list(campaign_and_people()[0].generate_hits(campaign_and_people()[1])) == list(
+        campaign_and_people()[0].generate_hits(campaign_and_people()[1])
+    )
