@@ -305,10 +305,10 @@ def test_what_a_goal_will_cost_is_said(easel, running):
 def test_ctrl_c_ends_a_plan_after_the_campaign_that_is_simulated(easel, running, monkeypatch):
     simulated = []
 
-    async def interrupted(_engine, _slug, *, told, **_asked):
+    async def interrupted(_engine, _slug, *, on_run, **_asked):
         signal.raise_signal(signal.SIGINT)
         for far in range(1, 4):
-            told(far)
+            on_run(far)
             simulated.append(far)
 
     monkeypatch.setattr(simulation, "planned", interrupted)
