@@ -1,4 +1,4 @@
-"""The page on which a campaign is tried, and the HITs in its windows."""
+"""Preview page of a campaign, and the HITs in its frames."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -27,14 +27,14 @@ from app.http.dependencies import (
     render_page,
 )
 from app.http.templating import convert_markdown_texts
-from app.preview import preview_hit as hits
+from app.preview import preview_hit
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
 preview_router = APIRouter(
     prefix="/admin", dependencies=[Depends(require_researcher_without_csrf)], include_in_schema=False
 )
 PREVIEW_CAMPAIGN_PATH = "/campaigns/{slug}"
-MAX_PREVIEW_HITS = 1_000_000  # trial HITs of a campaign
+MAX_PREVIEW_HITS = 1_000_000
 
 
 PreviewNumber = Annotated[int, Query(ge=0, le=MAX_PREVIEW_HITS)]
@@ -44,15 +44,16 @@ PreviewNumber = Annotated[int, Query(ge=0, le=MAX_PREVIEW_HITS)]
 async def show_preview_page(
     request: Request, connection: Transaction, slug: str, number: PreviewNumber = 0
 ) -> HTMLResponse:
-    """What annotators see, to answer without anything being stored."""
+    """Show HITs as annotators see them. Answers are not stored."""
     campaign = await load_campaign_for_page(connection, slug)
     return render_page(request, "admin/trial.html", {"campaign": campaign, "number": number})
 
 
 async def read_unsaved_settings(request: Request, slug: str) -> CampaignSettings | None:
-    """The settings in the address, as the form says them that is being filled in; None where the campaign's count."""
+    """Return the settings in the query, from a form that is being filled in; None if the stored settings apply."""
     values = request.query_params
-    return form.parse_unfinished_settings_form(values) if "design" in values or slug == hits.NEW_CAMPAIGN_SLUG else None
+    has_settings = "design" in values or slug == preview_hit.NEW_CAMPAIGN_SLUG
+    return form.parse_unfinished_settings_form(values) if has_settings else None
 
 
 UnsavedSettings = Annotated[CampaignSettings | None, Depends(read_unsaved_settings)]
@@ -62,49 +63,53 @@ UnsavedSettings = Annotated[CampaignSettings | None, Depends(read_unsaved_settin
 async def show_preview_hit(
     request: Request, connection: Transaction, slug: str, unsaved: UnsavedSettings, number: PreviewNumber = 0
 ) -> HTMLResponse:
-    """One HIT, for a frame of the page on which a campaign is tried or its settings are chosen."""
-    campaign = await hits.load_preview_campaign(connection, slug, unsaved)
+    """Show one HIT in a frame of the preview page or of the settings form."""
+    campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
     choose_request_language(request, campaign)
-    return await render_preview_hit(request, campaign, await hits.draw_preview_hit(connection, campaign, number))
+    return await render_preview_hit(request, campaign, await preview_hit.draw_preview_hit(connection, campaign, number))
 
 
 @preview_router.post(PREVIEW_CAMPAIGN_PATH + "/try/hit")
 async def answer_preview_hit(
     request: Request, form_values: FormFields, connection: Transaction, *, slug: str, unsaved: UnsavedSettings, now: Now
 ) -> Response:
-    """Checked as an annotator's answer is; the next set, or the same with what is wrong. That a draft was tried is all
-    that is kept. The form of settings, sent here by a browser without scripts, is shown as what it makes of a HIT.
+    """Check an answer like an annotator's, and show the next HIT, or the same one with the refusal.
+
+    Only the fact that a draft was tried is stored. A browser without scripts sends the settings form here; it is
+    redirected to a HIT with these settings.
     """
     if "design" in form_values:
         settings_query = {name: value for name, value in form_values.items() if value and name != "csrf"}
         return RedirectResponse(f"{request.url.path}?{urlencode(settings_query)}", status_code=303)
-    campaign = await hits.load_preview_campaign(connection, slug, unsaved)
+    campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
     choose_request_language(request, campaign)
     number = min(parse_nonnegative_int(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
-    hit = await hits.draw_preview_hit(connection, campaign, number)
+    hit = await preview_hit.draw_preview_hit(connection, campaign, number)
     if "broken" in form_values:
         return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})
     try:
-        hits.check_preview_answer(campaign, hit, Form(form_values, "form"))
+        preview_hit.check_preview_answer(campaign, hit, Form(form_values, "form"))
     except Invalid as refusal:
         if is_script_request(request):
             raise
         return await render_preview_hit(request, campaign, hit, {"notice": refusal, "form": form_values})
     if unsaved is None:
-        await hits.mark_draft_tried(connection, campaign, now=now)
-    return await render_preview_hit(request, campaign, await hits.draw_preview_hit(connection, campaign, number + 1))
+        await preview_hit.mark_draft_tried(connection, campaign, now=now)
+    return await render_preview_hit(
+        request, campaign, await preview_hit.draw_preview_hit(connection, campaign, number + 1)
+    )
 
 
 @preview_router.put(PREVIEW_CAMPAIGN_PATH + "/try/hit", status_code=204)
 async def discard_preview_draft() -> None:
-    """Nothing is kept of what is only tried."""
+    """Accept a draft and discard it."""
 
 
 async def render_preview_hit(
-    request: Request, campaign: Any, hit: hits.PreviewHit, page_state: Mapping[str, Any] | None = None
+    request: Request, campaign: Any, hit: preview_hit.PreviewHit, page_state: Mapping[str, Any] | None = None
 ) -> HTMLResponse:
     allow_external_media(request, campaign)
-    served_campaign = hits.campaign_for_preview_page(campaign, hit)
+    served_campaign = preview_hit.campaign_for_preview_page(campaign, hit)
     (instructions,) = await convert_markdown_texts(campaign.instructions, latex=campaign.latex)
     context = {
         "campaign": served_campaign,

@@ -1,4 +1,4 @@
-"""A HIT to try out: what annotators would see of a campaign, on its items. Nothing of it is stored."""
+"""Preview HITs, made of a campaign's items or of placeholders. They are not stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from app.designs.registry import design_of
 from app.media.render_items import render_campaign_items
 from app.record.outputs import load_outputs_of_segment
 
-NEW_CAMPAIGN_SLUG = "new"  # in addresses, the campaign that is not there yet
+NEW_CAMPAIGN_SLUG = "new"  # in addresses, for a campaign that is not created yet
 SELECT_SEGMENT_TEXTS = text(
     "SELECT source, reference FROM segments WHERE campaign_id = :campaign AND number = :segment"
 )
@@ -29,7 +29,7 @@ SELECT_SEGMENT_TEXTS = text(
 
 @dataclass(frozen=True)
 class PreviewHit:
-    """A HIT as its page reads it. id: which of the campaign's trial HITs."""
+    """HIT as the page's templates read it. `id` is the number of the preview HIT."""
 
     id: int
     items: list[int]
@@ -40,9 +40,11 @@ class PreviewHit:
 async def load_preview_campaign(
     connection: AsyncConnection, slug: str, unsaved_settings: CampaignSettings | None
 ) -> Any:
-    """A campaign with `item_count`; with other settings than its own, or a new one with these.
+    """Return the campaign with `item_count`, with unsaved settings instead of its own if there are any.
 
-    Raises `NotFound` (`campaign_not_found`).
+    Raises:
+        NotFound: `campaign_not_found`.
+
     """
     if unsaved_settings is None:
         return await load_campaign_for_page(connection, slug)
@@ -52,10 +54,7 @@ async def load_preview_campaign(
 
 
 async def draw_preview_hit(connection: AsyncConnection, campaign: Any, preview_number: int) -> PreviewHit:
-    """A HIT of random items, each time the same for a number; where items are lacking, others stand in for them.
-
-    campaign: with `item_count`.
-    """
+    """Return a HIT of random items, determined by its number. Placeholders fill up a campaign with too few items."""
     if campaign.segment_count:
         return await draw_preview_outputs(connection, campaign, preview_number)
     always_shown = [*(await load_item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()]
@@ -74,7 +73,7 @@ async def draw_preview_hit(connection: AsyncConnection, campaign: Any, preview_n
 
 
 async def draw_preview_outputs(connection: AsyncConnection, campaign: Any, preview_number: int) -> PreviewHit:
-    """Outputs of random systems for a random segment, each once; where they are too few, others stand in for them."""
+    """Return a HIT of distinct outputs of random systems for a random segment. Placeholders fill up missing outputs."""
     rng = np.random.default_rng([campaign.seed, preview_number])
     key = {"campaign": campaign.id, "segment": int(rng.integers(campaign.segment_count))}
     source_and_reference = SourceAndReference(*(await connection.execute(SELECT_SEGMENT_TEXTS, key)).one())
@@ -85,7 +84,7 @@ async def draw_preview_outputs(connection: AsyncConnection, campaign: Any, previ
     texts |= {f"Output {k + 1}": None for k in range(campaign.items_per_hit)}
     items = {text: item for item, text in reversed(rows)}
     shown = [[*texts][k] for k in rng.permutation(campaign.items_per_hit)]
-    numbers = [items.get(one, campaign.item_count + place) for place, one in enumerate(shown)]
+    numbers = [items.get(output, campaign.item_count + place) for place, output in enumerate(shown)]
     driver = await driver_of(connection)
     return PreviewHit(
         preview_number, numbers, await render_campaign_items(driver, campaign, numbers, shown, source_and_reference)
@@ -93,18 +92,18 @@ async def draw_preview_outputs(connection: AsyncConnection, campaign: Any, previ
 
 
 async def mark_draft_tried(connection: AsyncConnection, campaign: Row[Any], *, now: datetime) -> None:
-    """That somebody tried the draft with the settings that it has: all that is kept of it."""
+    """Store that the draft was tried with its present settings."""
     conditions = campaigns.c.id == campaign.id, campaigns.c.status == "draft", campaigns.c.tried_at.is_(None)
     await connection.execute(update(campaigns).where(*conditions).values(tried_at=now))
 
 
 def check_preview_answer(campaign: Any, hit: PreviewHit, form: Form) -> None:
-    """Raises `Invalid` for what an annotator could not send."""
+    """Raise `Invalid` for an answer that an annotator could not submit."""
     for view, part in zip(criterion_views(campaign), split_submission(form, campaign), strict=True):
         parse_criterion_answer(view, part, hit.items)
 
 
 def campaign_for_preview_page(campaign: Any, hit: PreviewHit) -> SimpleNamespace:
-    """The campaign as annotators' pages read it, for somebody who has answered the HITs before this one."""
+    """Return the campaign as annotators' pages read it, for an annotator who has answered all earlier preview HITs."""
     row = campaign._asdict() if isinstance(campaign, Row) else vars(campaign)
     return SimpleNamespace(**row | {"hits_answered": hit.id, "answered_here": False})

@@ -347,7 +347,7 @@ async def test_an_answer_of_the_future_is_refused_with_its_line(engine, content,
     problem = await refused(engine, campaign, content.format(column), name)
     expected = {"line": 3 if name == "answers.csv" else 1, "column": column}
     assert (problem.code, problem.details) == ("time_in_future", expected)
-    assert "has not come yet" in problem.message
+    assert "is in the future" in problem.message
     assert await nothing_stored(engine)
 
 

@@ -113,7 +113,7 @@ async def test_names_can_be_typed_and_too_many_are_refused(researcher, engine, c
     assert await values(engine, "SELECT name FROM personal_links ORDER BY number") == [("Ann",), ("Bea",)]
     reply = await researcher.post(address, data={"names": "Cleo"})
     assert reply.status_code == 413
-    assert "Nobody was added" in reply.text
+    assert "No one was added" in reply.text
 
 
 async def test_a_table_that_cannot_be_read_says_why(researcher, campaign):

@@ -1,4 +1,4 @@
-"""API: the people who have links of their own."""
+"""API: people with personal links."""
 
 from datetime import datetime
 from typing import Annotated
@@ -31,7 +31,7 @@ class PeopleRequest(BaseModel):
         ],
         Field(
             max_length=personal_links.MAX_PERSONAL_LINKS,
-            description="Names or mail addresses; whoever is on the list keeps their link.",
+            description="Names or email addresses. People who are already on the list keep their link.",
         ),
     ]
 
@@ -42,8 +42,8 @@ class AddedPeopleSchema(BaseModel):
 
 class PersonSchema(BaseModel):
     name: str
-    link: str = Field(description="Theirs alone: whoever has it answers as this person.")
-    opened_at: datetime | None = Field(description="When they first opened it; null for a link that was not used.")
+    link: str = Field(description="Personal link. Every visitor who uses it answers as this person.")
+    opened_at: datetime | None = Field(description="Time when the link was first opened; null if it was not used.")
     hits_answered: int
 
 
@@ -61,7 +61,7 @@ async def list_people_with_links(
     offset: Annotated[int, Query(ge=0, le=personal_links.MAX_PERSONAL_LINKS)] = 0,
     limit: Annotated[int, Query(ge=1, le=personal_links.MAX_PERSONAL_LINKS)] = 1_000,
 ) -> PeopleSchema:
-    """The people on the campaign's list, with their links. The audit log says who read it from its beginning."""
+    """Return the people on the campaign's list, with their links. The audit log records who reads the first page."""
     campaign = await load_campaign_by_slug(connection, slug)
     if offset == 0:
         await log_change(connection, "people.downloaded", campaign, about="people.json")
@@ -84,7 +84,7 @@ async def list_people_with_links(
     responses=document_refusals({409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `name_too_long`"}),
 )
 async def add_people(connection: Transaction, slug: str, request_body: PeopleRequest, now: Now) -> AddedPeopleSchema:
-    """A link of their own for each person who has none yet."""
+    """Create a personal link for each person who has none yet."""
     campaign = await load_campaign_by_slug(connection, slug)
     return AddedPeopleSchema(
         added=await personal_links.create_personal_links(connection, campaign, request_body.names, now=now)

@@ -1,4 +1,4 @@
-"""A text that somebody agrees to before they get a HIT; once more when it has changed."""
+"""Consent step: the annotator agrees to a text before the first HIT, and again after the text has changed."""
 
 from collections.abc import Mapping
 
@@ -12,19 +12,18 @@ CONSENT_ANSWERS = ("yes", "no")
 
 
 def has_consent_text(settings: VisitSettings, platform: Platform) -> bool:
-    """Also to those for whom a program speaks; made-up annotators agree to nothing."""
+    """Return whether annotators must agree to a text. Annotators of programs must too; simulated ones need not."""
     return bool(settings.consent) and not platform.is_simulated
 
 
 def has_consented(_settings: VisitSettings, history: VisitHistory) -> bool:
-    """To the present text."""
-    return any(
-        one.version == history.version and one.outcome == "passed" for one in history.results_of_step(CONSENT_STEP)
-    )
+    """Return whether the annotator has agreed to the present version of the text."""
+    results = history.results_of_step(CONSENT_STEP)
+    return any(result.version == history.version and result.outcome == "passed" for result in results)
 
 
 def parse_consent_form(form: Mapping[str, str], _settings: VisitSettings, history: VisitHistory) -> StepResult:
-    """Raises `Invalid`: `consent_missing`, and `consent_changed` where another text was agreed to than there is now."""
+    """Return the annotator's answer. Raises `Invalid`: `consent_missing`, or `consent_changed` for an old text."""
     if form.get("version") != str(history.version):
         raise consent_changed_error(history)
     if form.get("answer") not in CONSENT_ANSWERS:
@@ -33,10 +32,13 @@ def parse_consent_form(form: Mapping[str, str], _settings: VisitSettings, histor
 
 
 def consent_result(version: int, history: VisitHistory) -> StepResult:
-    """Return what somebody said to a version of the text. Raises `Invalid` (`consent_changed`) for one that they were
-    never asked to agree to.
+    """Return the annotator's answer to a version of the text.
+
+    Raises:
+        Invalid: `consent_changed`, if the annotator was never asked to agree to this version.
+
     """
-    results = [one for one in history.results_of_step(CONSENT_STEP) if one.version == version]
+    results = [result for result in history.results_of_step(CONSENT_STEP) if result.version == version]
     if not results:
         raise consent_changed_error(history)
     return results[0]
@@ -51,11 +53,11 @@ def consent_changed_error(history: VisitHistory) -> Invalid:
 
 
 def consent_context(_settings: VisitSettings, history: VisitHistory) -> dict[str, bool]:
-    """Whether they said no, and whether they had agreed to an earlier text."""
+    """Return whether the annotator has declined the present text, and whether they agreed to an earlier one."""
     results = history.results_of_step(CONSENT_STEP)
     return {
-        "declined": any(one.version == history.version and one.outcome == "declined" for one in results),
-        "changed": any(one.version < history.version and one.outcome == "passed" for one in results),
+        "declined": any(result.version == history.version and result.outcome == "declined" for result in results),
+        "changed": any(result.version < history.version and result.outcome == "passed" for result in results),
     }
 
 

@@ -1,7 +1,7 @@
-"""A question that is asked once, such as of a native language: one choice of several, or free text.
+"""Entry questions, asked once per annotator, such as the native language: a choice among several, or free text.
 
-A researcher writes a question on a line: `native_language: What is your native language? | English | German | another`.
-Without choices the answer is free text. A question mark behind the name lets people leave it empty.
+A researcher writes each on one line: `native_language: What is your native language? | English | German | another`.
+Without choices the answer is free text. A question mark after the name makes the answer optional.
 """
 
 import re
@@ -11,16 +11,24 @@ from typing import NamedTuple
 from app.errors import shorten_echo
 from app.field_flags import is_blank
 
-QUESTION_FIELD_PREFIX = "question-"  # begins the names of a form's fields
+QUESTION_FIELD_PREFIX = "question-"  # of form field names
 QUESTION_LINE_PATTERN = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_]{0,39})(?P<open>\?)?:\s+(?P<rest>\S.*)")
 MAX_QUESTION_CHARACTERS = 500
 MAX_ENTRY_ANSWER_CHARACTERS = 500
 MAX_QUESTION_CHOICES = 50
-MAX_RADIO_CHOICES = 7  # are seen at once; of more one is chosen from a list
+MAX_RADIO_CHOICES = 7  # more choices are shown as a drop-down list
 
 
 class EntryQuestion(NamedTuple):
-    """name: what files call it. choices: none where the answer is free text. optional: whether it may be left empty."""
+    """Question asked once per annotator.
+
+    Attributes:
+        name: Name in files and exports.
+        question: Text of the question.
+        choices: Possible answers; empty for free text.
+        optional: True if the answer may be empty.
+
+    """
 
     name: str
     question: str
@@ -37,7 +45,7 @@ class EntryQuestion(NamedTuple):
 
 
 def parse_question_line(line: str) -> EntryQuestion:
-    """A question from its line. Raises ValueError."""
+    """Return the question that a line defines. Raises ValueError."""
     match = QUESTION_LINE_PATTERN.fullmatch(line.strip())
     if match is None:
         raise ValueError(
@@ -49,23 +57,23 @@ def parse_question_line(line: str) -> EntryQuestion:
     if (
         len(choices) == 1
         or len(choices) > MAX_QUESTION_CHOICES
-        or any(is_blank(one) or len(one) > MAX_ENTRY_ANSWER_CHARACTERS for one in choices)
+        or any(is_blank(choice) or len(choice) > MAX_ENTRY_ANSWER_CHARACTERS for choice in choices)
     ):
         raise ValueError(f"{match['name']}: give 2 to {MAX_QUESTION_CHOICES} choices, or none for free text")
     if len(set(choices)) < len(choices):
-        raise ValueError(f"{match['name']}: each choice can be there only once")
+        raise ValueError(f"{match['name']}: give each choice only once")
     return EntryQuestion(match["name"], question, tuple(choices), bool(match["open"]))
 
 
 def questions_with_choices(lines: Sequence[str]) -> list[EntryQuestion]:
-    """Those that make groups of annotators: what people write in their own words may say who they are."""
-    return [one for one in parse_question_lines(lines) if one.choices]
+    """Return the questions whose answers form groups of annotators. Free text is left out: it may identify people."""
+    return [question for question in parse_question_lines(lines) if question.choices]
 
 
 def parse_question_lines(lines: Sequence[str]) -> list[EntryQuestion]:
-    """Several, each of another name. Raises ValueError."""
+    """Return the questions that the lines define. Raises ValueError, also if two have the same name."""
     questions = [parse_question_line(line) for line in lines]
-    names = [one.name.casefold() for one in questions]
+    names = [question.name.casefold() for question in questions]
     if len(set(names)) < len(names):
-        raise ValueError("each question needs another name")
+        raise ValueError("each question needs a different name")
     return questions

@@ -1,4 +1,4 @@
-"""Researchers' page of the people who have links of their own."""
+"""Researchers' page of the people with personal links."""
 
 import csv
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ from app.uploads import ReadOptions, can_be_read
 router = APIRouter(
     prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
 )
-PEOPLE_PER_PAGE = 100  # people on a page
+PEOPLE_PER_PAGE = 100
 PEOPLE_FILE_HEADER = ("name", "link", "opened_at", "sets_answered")
 
 
@@ -72,7 +72,7 @@ async def render_personal_links(
 async def add_people_from_form(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
 ) -> Response:
-    """Those in a file, or on lines of their own in the form."""
+    """Create personal links for the people in an uploaded file, or on the lines of the form."""
     form = await request.form()
     file, typed = form.get("file"), str(form.get("names") or "")
     try:
@@ -95,7 +95,7 @@ async def add_people_from_form(
 
 @router.get("/people.csv")
 async def download_personal_links(request: Request, connection: Transaction, slug: str, now: Now) -> Response:
-    """Everybody with their link, for a mail merge."""
+    """Return all people with their links as CSV, for a mail merge."""
     campaign = await load_campaign_for_page(connection, slug)
     await log_change(connection, "people.downloaded", campaign, about="people.csv")
     base, file = request_base_url(request), StringIO(newline="")

@@ -1,6 +1,6 @@
-"""A passphrase that whoever comes by the open link must know: asked before they are anybody, so it is no `Step`.
+"""Passphrase of the open link. Visitors enter it before they become annotators, so it is no `VisitStep`.
 
-It is stored as it was set, since the researcher has to tell it to people, and is worth no more than the link itself.
+It is stored in plain text, because the researcher must be able to look it up; it protects no more than the link does.
 """
 
 import hmac
@@ -15,7 +15,7 @@ from app.errors import Forbidden, Invalid
 
 
 def is_same_passphrase(expected: str, entered: str) -> bool:
-    """In the same time whatever was said; blanks around it and ways of writing an accent do not count."""
+    """Compare passphrases in constant time, ignoring surrounding blanks and Unicode variants of accents."""
     expected_bytes, entered_bytes = (
         unicodedata.normalize("NFC", text.strip()).encode() for text in (expected, entered)
     )
@@ -31,8 +31,13 @@ def link_closed_error() -> Forbidden:
 async def check_passphrase(
     connection: Driver, campaign: VisitedCampaign, entered: str | None, visitor: Visitor, *, now: datetime
 ) -> None:
-    """Raises `Forbidden` (`link_closed`), `Invalid` (`passphrase_missing`, `passphrase_wrong`) and what
-    `guesses.note_try` does.
+    """Check the passphrase that a visitor entered, and count the attempt.
+
+    Raises:
+        Forbidden: `link_closed`.
+        Invalid: `passphrase_missing`, `passphrase_wrong`.
+        TooManyAttempts: `too_many_attempts`.
+
     """
     settings = campaign.settings
     if not settings.open_link:

@@ -1,4 +1,4 @@
-"""The list of people who have a link of their own, and which of the links were used."""
+"""Personal links of a campaign: the list of people, and which links were used."""
 
 import secrets
 from collections.abc import Iterable, Sequence
@@ -50,21 +50,24 @@ COUNT_PERSONAL_LINKS = text("""
 
 
 class PersonNumber(Record):
-    """Where somebody stands on the list."""
+    """Number of a person on the list."""
 
     number: int
 
 
 async def resolve_personal_link(connection: Driver, campaign_id: int, arrival: Arrival) -> Arrival:
-    """Who came by a link of the list, by their number there; so nobody learns a link from what is kept of annotators.
+    """Return the arrival with the person's number instead of the link, so that annotators' rows hold no links.
 
-    Raises `NotFound` (`personal_link_unknown`).
+    Raises:
+        NotFound: `personal_link_unknown`.
+
     """
     key = {"campaign": campaign_id, "link": arrival.worker_id}
     row = await fetch_first_row(connection, SELECT_PERSON_NUMBER, key, PersonNumber)
     if row is None:
         raise NotFound(
-            "This link is not on the list of this task. Please use the whole link that you were sent, or ask who sent it.",
+            "This link is not on the list of this task. Please use the whole link that you were sent, or ask who sent "
+            "it.",
             code="personal_link_unknown",
         )
     return replace(arrival, worker_id=str(row.number))
@@ -73,14 +76,23 @@ async def resolve_personal_link(connection: Driver, campaign_id: int, arrival: A
 def read_person_names(
     file: BinaryIO, file_name: str, column: str | None, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
 ) -> list[str]:
-    """The people in a table: what stands in a column, or in the one that is likeliest to name them.
+    """Return the names of people in a table.
 
-    Raises what `upload.read` raises, and `Invalid` (`column_unknown`).
+    Args:
+        file: The table.
+        file_name: Its name, whose ending tells the format.
+        column: Column with the names; None for the likeliest one.
+        max_mb: Largest accepted size.
+        read_options: Encoding and quotation marks.
+
+    Raises:
+        Invalid: `column_unknown`, and the refusals of `read_table`.
+
     """
     upload = read_table(file, file_name, max_mb=max_mb, read_options=read_options)
-    columns_by_name = {known.casefold(): known for known in reversed(upload.columns)}
+    columns_by_name = {name.casefold(): name for name in reversed(upload.columns)}
     name_column = column or next(
-        (columns_by_name[usual] for usual in USUAL_NAME_COLUMNS if usual in columns_by_name), upload.columns[0]
+        (columns_by_name[name] for name in USUAL_NAME_COLUMNS if name in columns_by_name), upload.columns[0]
     )
     if name_column not in upload.columns:
         raise Invalid(
@@ -92,11 +104,16 @@ def read_person_names(
 async def create_personal_links(
     connection: AsyncConnection, campaign: Row[Any], names: Iterable[str], *, now: datetime
 ) -> int:
-    """A link for each person who has none yet; how many there are. Raises `Invalid` (`name_too_long`), `TooLarge`
-    (`too_many_people`) and `Conflict` (`is_a_rehearsal`).
+    """Create a link for each person who has none yet, and return how many were created.
+
+    Raises:
+        Invalid: `name_too_long`.
+        TooLarge: `too_many_people`.
+        Conflict: `is_a_rehearsal`.
+
     """
     if campaign.rehearsal_of is not None:
-        raise Conflict(f"“{campaign.name}” is a rehearsal, which nobody can come to.", code="is_a_rehearsal")
+        raise Conflict(f"“{campaign.name}” is a rehearsal. You cannot invite people to it.", code="is_a_rehearsal")
     await connection.execute(
         text("SELECT 1 FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE"), {"campaign": campaign.id}
     )
@@ -104,12 +121,12 @@ async def create_personal_links(
     new_names = [name for name in dict.fromkeys(names) if name and name not in existing_names]
     if any(len(name) > MAX_PERSON_NAME_CHARACTERS or not name.isprintable() for name in new_names):
         raise Invalid(
-            f"A name has {MAX_PERSON_NAME_CHARACTERS} characters at most, all of which can be seen. Nobody was added.",
+            f"Use at most {MAX_PERSON_NAME_CHARACTERS} characters in a name, and only visible ones. No one was added.",
             code="name_too_long",
         )
     if len(existing_names) + len(new_names) > MAX_PERSONAL_LINKS:
         raise TooLarge(
-            f"A campaign has at most {pluralize(MAX_PERSONAL_LINKS, 'personal link')}. Nobody was added.",
+            f"A campaign has at most {pluralize(MAX_PERSONAL_LINKS, 'personal link')}. No one was added.",
             code="too_many_people",
         )
     links = [secrets.token_urlsafe(16) for _ in new_names]
@@ -124,19 +141,17 @@ async def create_personal_links(
 async def list_personal_links(
     connection: AsyncConnection, campaign_id: int, *, limit: int = MAX_PERSONAL_LINKS, offset: int = 0
 ) -> Sequence[Row[Any]]:
-    """Some of the people in their order: `name`, `link` (what stands in it), when they first opened it, and how many
-    HITs they answered.
-    """
+    """Return people in the order of the list: `name`, `link` (the key in the address), `opened_at` and `answered`."""
     key = {"campaign": campaign_id, "platform": PLATFORM.name, "limit": limit, "offset": offset}
     return (await connection.execute(SELECT_PERSONAL_LINKS, key)).all()
 
 
 async def count_personal_links(connection: AsyncConnection, campaign_id: int) -> tuple[int, int]:
-    """How many people have a link, and how many have used it."""
+    """Return how many people have a link, and how many have used it."""
     row = (await connection.execute(COUNT_PERSONAL_LINKS, {"campaign": campaign_id, "platform": PLATFORM.name})).one()
     return row.people, row.used
 
 
 def personal_link_url(base_url: str, link_key: str, personal_key: str) -> str:
-    """The address of one person; `base` is where people reach this server."""
+    """Return the address for one person. `base_url` is the public address of this server."""
     return f"{base_url}{PLATFORM.entry_path(link_key)}?person={personal_key}"

@@ -1,9 +1,10 @@
-"""Sets to learn by and to be tested with: a table of items with what is expected of each, and why. Pure.
+"""Practice sets for training and qualification: a table of items with expected answers and explanations. Pure.
 
-They are no HITs of the campaign: nothing leases them, and their answers are kept with the steps of the visit alone. So
-they are never in posteriors, in what is asked next, or in exports of scores.
+They are not HITs of the campaign: nothing leases them, and their answers are stored only with the onboarding steps. So
+they never affect posteriors, the choice of the next HIT, or exports of scores.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from io import BytesIO
@@ -31,8 +32,13 @@ MAX_EXPLANATION_CHARACTERS = 2_000
 
 
 class PracticeItem(NamedTuple):
-    """shown: as annotators see it. expected: by each criterion of the campaign, None where nothing is. explanation: in
-    Markdown, why; may be empty.
+    """Item of a practice set.
+
+    Attributes:
+        shown: Text that annotators see.
+        expected: Expected answer by each criterion of the campaign; None if there is none.
+        explanation: Reason for the expected answer, in Markdown; may be empty.
+
     """
 
     shown: str
@@ -41,8 +47,12 @@ class PracticeItem(NamedTuple):
 
 
 class GradedSet(NamedTuple):
-    """An answer to a set. values: by each criterion, of each item, as they are stored; None where one cannot be judged.
-    told: by each criterion what was expected, and whether it is so.
+    """Graded answer to a practice set.
+
+    Attributes:
+        values: Values by criterion and item, as stored; None if the item could not be judged.
+        feedback: Expected answers by criterion, and whether the annotator gave them.
+
     """
 
     values: list[list[float | None]]
@@ -50,22 +60,26 @@ class GradedSet(NamedTuple):
 
     @property
     def expected_count(self) -> int:
-        """Of how many things something was expected."""
+        """Number of expected answers."""
         return sum(len(part) for part in self.feedback)
 
     @property
     def met_count(self) -> int:
-        """How many of them are so."""
-        return sum(one.met for part in self.feedback for one in part)
+        """Number of expected answers that the annotator gave."""
+        return sum(item_feedback.met for part in self.feedback for item_feedback in part)
 
 
 def parse_practice_sets(table: str, campaign: Any) -> list[tuple[PracticeItem, ...]]:
-    """The sets of a table with the columns `text`, `expected`, `tolerance`, `explanation` and `set`, of which the first
-    alone must be there: rows of the same `set` stand together, else as many as a HIT has. Where a campaign has several
-    criteria, `expected` and `tolerance` of each are called so, a space, and its name.
+    """Return the practice sets of a table.
 
-    Raises `Invalid` with the line: what `upload.read` raises, `column_unknown`, `shown_empty`, `hit_size`, and what
-    `expected.from_cells` does.
+    Its columns are `text`, `expected`, `tolerance`, `explanation` and `set`; only `text` is required. Adjacent rows
+    with the same `set` form a set; without that column, each set has as many items as a HIT. If the campaign has
+    several criteria, it has one pair of columns for each: `expected NAME` and `tolerance NAME`.
+
+    Raises:
+        Invalid: With the line: `column_unknown`, `shown_empty`, `hit_size`, and the refusals of `read_table` and
+            `parse_expected_cells`.
+
     """
     if not table.strip():
         return []
@@ -73,7 +87,7 @@ def parse_practice_sets(table: str, campaign: Any) -> list[tuple[PracticeItem, .
 
 
 class PracticeFormat(NamedTuple):
-    """What of a campaign its sets depend on; can be looked up."""
+    """Settings of a campaign that its practice sets depend on. Hashable, so parsed tables can be cached."""
 
     designs: tuple[tuple[str, Design], ...]
     items_per_hit: int
@@ -87,7 +101,7 @@ class PracticeFormat(NamedTuple):
 
 @lru_cache(maxsize=64)
 def parse_practice_table(table: str, practice_format: PracticeFormat) -> tuple[tuple[PracticeItem, ...], ...]:
-    """As `sets_in` gives them."""
+    """Return the practice sets of a table that is not empty, as `parse_practice_sets` does."""
     upload = read_table(BytesIO(table.strip().encode()), "table.csv", max_mb=1)
     check_practice_columns(upload.columns, practice_format)
     rows = [
@@ -107,13 +121,13 @@ def parse_practice_table(table: str, practice_format: PracticeFormat) -> tuple[t
 
 
 def check_practice_columns(columns: Sequence[str], practice_format: PracticeFormat) -> None:
-    """Raises `Invalid` (`column_unknown`)."""
+    """Raise `Invalid` (`column_unknown`) if the columns are not those of a practice table."""
     known_columns = [
         PRACTICE_TEXT_COLUMN,
         *(
-            f"{one} {name}".strip()
+            f"{column} {name}".strip()
             for name, _ in practice_format.designs
-            for one in (PRACTICE_EXPECTED_COLUMN, PRACTICE_TOLERANCE_COLUMN)
+            for column in (PRACTICE_EXPECTED_COLUMN, PRACTICE_TOLERANCE_COLUMN)
         ),
     ]
     known_columns += [PRACTICE_EXPLANATION_COLUMN, PRACTICE_SET_COLUMN]
@@ -123,7 +137,7 @@ def check_practice_columns(columns: Sequence[str], practice_format: PracticeForm
 
 
 def check_set_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> None:
-    """Raises `Invalid` (`hit_size`) for one that the design does not take."""
+    """Raise `Invalid` (`hit_size`) for a set whose size the design does not accept."""
     min_items, max_items = design.items_per_hit[0], design.items_per_hit[-1]
     for number, items in enumerate(sets, start=1):
         if len(items) not in design.items_per_hit:
@@ -135,12 +149,15 @@ def check_set_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> N
 
 
 def parse_practice_item(row: UploadedRow, practice_format: PracticeFormat) -> PracticeItem:
-    """Raises `Invalid`, with the line in its message."""
+    """Return the item of a row. Raises `Invalid`, with the line in its message."""
     cells = {name: format_cell(value).strip() for name, value in row.values.items()}
     shown, explanation = format_cell(row.values.get(PRACTICE_TEXT_COLUMN)), cells.get(PRACTICE_EXPLANATION_COLUMN, "")
     if is_blank(shown) or len(shown) > MAX_SHOWN_CHARACTERS or len(explanation) > MAX_EXPLANATION_CHARACTERS:
-        longest = f"a text has something to see and {MAX_SHOWN_CHARACTERS:,} characters at most, an explanation {MAX_EXPLANATION_CHARACTERS:,}"
-        raise Invalid(f"Line {row.line}: {longest}.", code="shown_empty", line=row.line)
+        limits = (
+            f"a text needs visible characters, {MAX_SHOWN_CHARACTERS:,} at most, and an explanation has at most "
+            f"{MAX_EXPLANATION_CHARACTERS:,}"
+        )
+        raise Invalid(f"Line {row.line}: {limits}.", code="shown_empty", line=row.line)
     try:
         expected = tuple(parse_practice_expectation(cells, name, design) for name, design in practice_format.designs)
     except Invalid as refusal:
@@ -149,7 +166,12 @@ def parse_practice_item(row: UploadedRow, practice_format: PracticeFormat) -> Pr
 
 
 def parse_practice_expectation(cells: Mapping[str, str], criterion: str, design: Design) -> ExpectedAnswer | None:
-    """What is expected by a criterion, which has no name where there is one alone. Raises what `from_cells` does."""
+    """Return the expected answer by a criterion (its name is empty if the campaign has only one question).
+
+    Raises:
+        Invalid: The refusals of `parse_expected_cells`.
+
+    """
     expected_text, tolerance = (
         cells.get(f"{column} {criterion}".strip(), "")
         for column in (PRACTICE_EXPECTED_COLUMN, PRACTICE_TOLERANCE_COLUMN)
@@ -158,7 +180,7 @@ def parse_practice_expectation(cells: Mapping[str, str], criterion: str, design:
 
 
 def grade_practice_form(campaign: Any, items: Sequence[PracticeItem], form: Mapping[str, str]) -> GradedSet:
-    """What a form says of a set, whose items are numbered from 0. Raises `Invalid`, as for any HIT."""
+    """Return the graded answer of a form, whose items are numbered from 0. Raises `Invalid`, as for any HIT."""
     numbers = range(len(items))
     parts = zip(criterion_views(campaign), split_submission(Form(form, "form"), campaign), strict=True)
     return grade_practice_values(
@@ -169,13 +191,12 @@ def grade_practice_form(campaign: Any, items: Sequence[PracticeItem], form: Mapp
 def grade_practice_values(
     campaign: Any, items: Sequence[PracticeItem], values: Sequence[Sequence[float | None]]
 ) -> GradedSet:
-    """The same of values that were kept."""
-    nan = float("nan")
-    values_with_nan = [[nan if value is None else value for value in row] for row in values]
+    """Return the graded answer of stored values."""
+    values_with_nan = [[math.nan if value is None else value for value in row] for row in values]
     feedback_by_criterion = [
         feedback(design_of(view), [item.expected[number] for item in items], values_with_nan[number])
         for number, view in enumerate(criterion_views(campaign))
     ]
     return GradedSet(
-        [[None if value != value else value for value in row] for row in values_with_nan], feedback_by_criterion
+        [[None if math.isnan(value) else value for value in row] for row in values_with_nan], feedback_by_criterion
     )

@@ -1,4 +1,4 @@
-"""Annotators by what they answered to a question that was asked once."""
+"""Annotators' answers to the entry questions."""
 
 from collections.abc import Mapping
 
@@ -14,8 +14,6 @@ SELECT_ENTRY_ANSWERS = text("""
 
 
 async def load_entry_answers(connection: AsyncConnection, campaign_id: int) -> dict[int, Mapping[str, str]]:
-    """Of each annotator who was asked, by their row's id, the answers by the names of the questions; one that was left
-    empty is not there.
-    """
+    """Return the entry answers by annotator id and name of the question. Empty answers are left out."""
     rows = await connection.execute(SELECT_ENTRY_ANSWERS, {"campaign": campaign_id, "step": QUESTIONS_STEP})
     return {row.annotator_id: row.said for row in rows}

@@ -1,4 +1,4 @@
-"""A test before the work: so much of a hundred must be as expected, and it can be tried so often."""
+"""Qualification step: a test that needs a percentage of expected answers, with a limited number of tries."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,8 +11,16 @@ QUALIFICATION_STEP = "qualification"
 
 
 class QualificationProgress(NamedTuple):
-    """tries: how many are finished. at: which set is to be done, 0 for the first. met, expected: so far in this try.
-    over: whether it is finished. good: whether it was good enough.
+    """State of an annotator's qualification test.
+
+    Attributes:
+        tries: Number of finished tries.
+        set_index: Set to do next, 0 for the first.
+        met_count: Expected answers given so far in this try.
+        expected_count: Expected answers so far in this try.
+        is_finished: True if this try is finished.
+        is_good_enough: True if this try is finished and reached the pass mark.
+
     """
 
     tries: int
@@ -28,18 +36,16 @@ def has_qualification(settings: Any, platform: Platform) -> bool:
 
 
 def qualification_progress(settings: Any, history: VisitHistory) -> QualificationProgress:
-    """Return where somebody is in their test, from the parts of their last try."""
-    set_count, parts, earlier_tries = (
-        len(parse_practice_sets(settings.qualification, settings)),
-        list[Mapping[str, Any]](),
-        0,
-    )
+    """Return the state of the test, from the parts of the last try."""
+    set_count = len(parse_practice_sets(settings.qualification, settings))
+    parts: list[Mapping[str, Any]] = []
+    earlier_tries = 0
     for result in history.results_of_step(QUALIFICATION_STEP):
         if "values" in result.said:
             parts.append(result.said)
         else:
             earlier_tries, parts = count_tries(parts, earlier_tries), []
-    met, expected = (sum(one[name] for one in parts) for name in ("met", "of"))
+    met, expected = (sum(part[name] for part in parts) for name in ("met", "of"))
     is_finished = len(parts) == set_count
     tries = parts[0].get("try", earlier_tries + 1) if parts else earlier_tries + 1
     return QualificationProgress(
@@ -53,23 +59,23 @@ def qualification_progress(settings: Any, history: VisitHistory) -> Qualificatio
 
 
 def count_tries(parts: Sequence[Mapping[str, Any]], earlier_tries: int) -> int:
-    """Return how many tries there were with the one of these parts. Parts from before tries were limited do not say."""
+    """Return the number of tries up to the one with these parts. Old parts, from before the limit, do not say it."""
     return int(parts[0].get("try", earlier_tries + 1)) if parts else earlier_tries
 
 
 def reaches_pass_mark(settings: Any, met_count: int, expected_count: int) -> bool:
-    """In whole numbers, so that 8 of 10 are 80 percent."""
+    """Return whether the pass mark is reached, computed in integers so that 8 of 10 is exactly 80 percent."""
     percent: int = settings.pass_percent
     return 100 * met_count >= percent * expected_count
 
 
 def has_qualified(settings: Any, history: VisitHistory) -> bool:
-    """Whoever has worked was good enough."""
+    """Return whether the annotator has passed the test, or has worked, which only qualified annotators can."""
     return history.has_worked or qualification_progress(settings, history).is_good_enough
 
 
 def parse_qualification_form(form: Mapping[str, str], settings: Any, history: VisitHistory) -> StepResult | None:
-    """An answer, or that somebody tries again if they may; nothing if it was sent from an earlier page."""
+    """Return the graded answer, or the start of another try if one is left; None for a form of an earlier page."""
     result_count, progress = history.count_step_results(QUALIFICATION_STEP), qualification_progress(settings, history)
     if form.get("hit") != str(result_count) or (
         progress.is_finished and progress.tries >= settings.qualification_tries
@@ -95,7 +101,7 @@ def parse_qualification_form(form: Mapping[str, str], settings: Any, history: Vi
 
 
 def qualification_context(settings: Any, history: VisitHistory) -> dict[str, Any]:
-    """The set that is to be done, or how the test went."""
+    """Return the set to do next, or the result of the test."""
     sets, progress = parse_practice_sets(settings.qualification, settings), qualification_progress(settings, history)
     items = sets[min(progress.set_index, len(sets) - 1)]
     context = {"texts": [item.shown for item in items], "at": progress.set_index + 1, "count": len(sets)}

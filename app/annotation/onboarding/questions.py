@@ -1,4 +1,4 @@
-"""What annotators are asked once before the start, and what they answer."""
+"""Questions step: the entry questions, asked once before the first HIT."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,21 +18,26 @@ def has_entry_questions(settings: VisitSettings, platform: Platform) -> bool:
 
 
 def has_answered_questions(_settings: VisitSettings, history: VisitHistory) -> bool:
-    """The launch fixes them, so whoever works has answered."""
+    """Return whether the annotator has answered, or has worked: the launch fixes the questions, so they were asked."""
     return history.has_worked or bool(history.results_of_step(QUESTIONS_STEP))
 
 
 def parse_questions_form(form: Mapping[str, str], settings: VisitSettings, _history: VisitHistory) -> StepResult:
-    """Raises `Invalid`: `question_unanswered`, `answer_unknown`, `answer_too_long`; details: `question`."""
+    """Return the answers, without empty ones.
+
+    Raises:
+        Invalid: `question_unanswered`, `answer_unknown`, `answer_too_long`; details: `question`.
+
+    """
     answers = {
-        one.name: validate_entry_answer(one, form.get(one.field_name, "").strip())
-        for one in parse_question_lines(settings.questions)
+        question.name: validate_entry_answer(question, form.get(question.field_name, "").strip())
+        for question in parse_question_lines(settings.questions)
     }
     return StepResult(QUESTIONS_STEP, 1, "passed", {name: answer for name, answer in answers.items() if answer})
 
 
 def validate_entry_answer(question: EntryQuestion, text: str) -> str:
-    """As it is kept; empty where it was left so."""
+    """Return the answer to store; empty if an optional question was left open."""
     name = question.name
     if not text and not question.optional:
         raise Invalid(
@@ -48,8 +53,8 @@ def validate_entry_answer(question: EntryQuestion, text: str) -> str:
         )
     if len(text) > MAX_ENTRY_ANSWER_CHARACTERS or CONTROL_CHARACTER.search(text):
         raise Invalid(
-            f"The answer to “{shorten_echo(question.question)}” must have {MAX_ENTRY_ANSWER_CHARACTERS} characters at most, and none "
-            "that cannot be seen.",
+            f"The answer to “{shorten_echo(question.question)}” must have {MAX_ENTRY_ANSWER_CHARACTERS} characters at "
+            "most, and none that cannot be seen.",
             code="answer_too_long",
             question=name,
         )

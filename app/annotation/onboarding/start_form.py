@@ -1,7 +1,7 @@
-"""The form with the Start button of the open link: who presses it twice begins one visit.
+"""Form with the Start button of the open link, which starts only one visit if it is pressed twice.
 
-Each welcome page has a random token in its form. The annotator is kept under its digest, so the unique key of
-annotators decides which of two concurrent presses makes them, in whichever process these arrive.
+Each welcome page has a random token in its form. The annotator is stored under its digest, so the unique key of
+annotators decides which of two concurrent presses creates the row, even if different processes handle them.
 """
 
 import re
@@ -14,8 +14,8 @@ from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver
 
-FIELD = "start"  # of the form
-SAME_PRESS = timedelta(minutes=1)  # presses further apart are of several people at one browser
+FIELD = "start"  # name of the form's field
+SAME_PRESS = timedelta(minutes=1)  # presses further apart come from several people at one browser
 TOKEN = re.compile("[0-9a-f]{32}")
 
 
@@ -33,20 +33,19 @@ async def begin_visit(
     visitor: Visitor,
     admitted: int,
 ) -> AssignmentId:
-    """Return the assignment of a press on Start: that of an earlier press on the same page, if there was one just
-    before, else a new one.
+    """Return the assignment for a press on Start: the same as for a recent press on the same page, else a new one.
 
     Args:
         connection: The caller's transaction.
         campaign_id: The campaign of the link.
         platform: Name of the link's platform.
-        token: What the form sent; anything but a token counts as none.
+        token: Token from the form; other text counts as none.
         now: The time of the press.
-        visitor: From where it comes.
-        admitted: Under which version of the campaign's visit a new annotator is let in.
+        visitor: Origin of the press.
+        admitted: Version of the campaign's visit that a new annotator is admitted to.
 
     Raises:
-        TooManyVisits: No more people may come in for now.
+        TooManyVisits: No more people are admitted for now.
 
     """
 

@@ -1,4 +1,4 @@
-"""What a step is: when it applies, when somebody has passed it, and what it makes of a form that they send. Pure."""
+"""Contract of an onboarding step: when it is required, when it is passed, and how it parses its form. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +11,14 @@ StepOutcome: TypeAlias = Literal["passed", "declined", "failed", "taken"]
 
 
 class StepResult(NamedTuple):
-    """What somebody did in a step. version: of a text that was agreed to, the number of the text; of what is done again
-    and again, a number that counts. outcome: `taken` of what alone decides nothing.
+    """Result of a step, or of a part of it.
+
+    Attributes:
+        step: Name of the step.
+        version: Version of the text that the annotator answered; for repeated steps, a running number.
+        outcome: `taken` if this result alone decides nothing.
+        said: Stored details, such as values.
+
     """
 
     step: str
@@ -23,10 +29,13 @@ class StepResult(NamedTuple):
 
 @dataclass(frozen=True)
 class VisitHistory:
-    """What is known of somebody's way to the work.
+    """Onboarding history of an annotator.
 
-    version: of the campaign's visit, which a change of its texts raises. begun: whether they were admitted under an
-    earlier version, or have answered a HIT. taken: in the order of versions, of each step the last ones.
+    Attributes:
+        version: Version of the campaign's visit, which a change of its texts increments.
+        has_worked: True if the annotator was admitted to an earlier version, or has answered a HIT.
+        results: The last results of each step, in the order of versions.
+
     """
 
     version: int
@@ -34,31 +43,34 @@ class VisitHistory:
     results: Sequence[StepResult] = field(default=())
 
     def results_of_step(self, step: str) -> list[StepResult]:
-        """What they did in one step."""
-        return [one for one in self.results if one.step == step]
+        return [result for result in self.results if result.step == step]
 
     def count_step_results(self, step: str) -> int:
-        """Return how often they have done a step whose versions count."""
+        """Return the number of results of a step whose versions are running numbers."""
         results = self.results_of_step(step)
         return results[-1].version if results else 0
 
 
 def empty_step_context(_settings: VisitSettings, _history: VisitHistory) -> dict[str, Any]:
-    """What the page of a step needs that needs nothing."""
+    """Return no context, for a step whose page needs only the campaign."""
     return {}
 
 
 @dataclass(frozen=True)
 class VisitStep:
-    """One step of the visit; its page is `templates/visit/NAME.html`.
+    """Step of the onboarding; its page is `templates/visit/NAME.html`.
 
-    applies(settings, platform): whether it is asked of those who come from there.
-    passed(settings, facts): whether somebody need not see it any more.
-    take(sent, settings, facts): what they did, from a form's fields; None if it is not for now, as from a page of
-    before. Raises `Invalid`, and nothing is kept.
-    shown(settings, facts): what its page needs beside the campaign; `texts` of items that it shows; `outcome`, where
-    their visit has ended here.
-    settings: with those of the campaign's way of asking, `WAY_OF_ASKING`.
+    All functions get the settings of the visit together with `ANSWERING_SETTINGS`, and the annotator's history.
+
+    Attributes:
+        name: Name of the step.
+        is_required: Return whether annotators from a platform must pass the step.
+        is_passed: Return whether an annotator has passed the step.
+        parse_form: Return the result of a form; None if the form is from an earlier page. Raises `Invalid`; then
+            nothing is stored.
+        page_context: Return the context of the step's page besides the campaign: `texts` of items that it shows,
+            `outcome` if the visit ended in this step, and others.
+
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The steps in their order. A new one is a module with a `STEP`, its page, and one line here."""
+"""Onboarding steps in their order. To add one, add a module with a `STEP`, its page, and one line here."""
 
 from app.annotation.onboarding import consent, qualification, questions, training, welcome
 from app.annotation.onboarding.settings import VisitSettings
@@ -8,7 +8,7 @@ from app.annotation.platforms.registry import PLATFORMS
 
 VISIT_STEPS: tuple[VisitStep, ...] = (
     welcome.STEP,
-    consent.STEP,  # before anything that is asked of the person
+    consent.STEP,  # before the first question about the person
     questions.STEP,
     training.STEP,
     qualification.STEP,
@@ -16,7 +16,7 @@ VISIT_STEPS: tuple[VisitStep, ...] = (
 
 
 def find_next_step(settings: VisitSettings, platform: Platform, history: VisitHistory) -> VisitStep | None:
-    """The first that somebody who came from a platform has not passed; None where they may work."""
+    """Return the first step that an annotator from this platform has not passed; None if they may work."""
     return next(
         (
             step
@@ -28,5 +28,5 @@ def find_next_step(settings: VisitSettings, platform: Platform, history: VisitHi
 
 
 def has_visit_steps(settings: VisitSettings) -> bool:
-    """Whether anybody has a step to pass."""
+    """Return whether annotators from any platform have a step to pass."""
     return any(step.is_required(settings, platform) for step in VISIT_STEPS for platform in PLATFORMS.values())

@@ -1,4 +1,4 @@
-"""Sets to learn by: after each, people see what was expected and why, and try it again until their answer is so."""
+"""Training step: annotators see the expected answers and explanations of a set, and repeat it until it is right."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from app.errors import Conflict
 from app.quality.expected_answers import Feedback
 
 TRAINING_STEP = "training"
-MAX_TRIES_PER_TRAINING_SET = 100  # of a set
+MAX_TRIES_PER_TRAINING_SET = 100
 
 
 def has_training(settings: Any, platform: Platform) -> bool:
@@ -27,8 +27,13 @@ def has_training(settings: Any, platform: Platform) -> bool:
 
 
 class TrainingProgress(NamedTuple):
-    """at: which set is to be done, 0 for the first. answered: the answer to it whose explanation was not gone on from
-    yet. tries: how often it was tried.
+    """State of an annotator's training.
+
+    Attributes:
+        set_index: Set to do next, 0 for the first.
+        unread_answer: Answer to that set, while the annotator is reading its explanation; else None.
+        tries: Number of tries of that set.
+
     """
 
     set_index: int
@@ -37,19 +42,19 @@ class TrainingProgress(NamedTuple):
 
     @property
     def has_no_tries_left(self) -> bool:
-        """Whether they may not try it again."""
+        """True if the annotator may not try the set again."""
         is_correct = self.unread_answer is not None and self.unread_answer["met"] == self.unread_answer["of"]
         return self.tries >= MAX_TRIES_PER_TRAINING_SET and not is_correct
 
 
 def training_progress(history: VisitHistory) -> TrainingProgress:
-    """Return where somebody is in their training, from the last answer and whether they went on from it."""
-    details = [one.said for one in history.results_of_step(TRAINING_STEP)]
-    last = next((said for said in reversed(details) if "values" in said), None)
+    """Return the state of the training, from the last answer and whether the annotator continued after it."""
+    details = [result.said for result in history.results_of_step(TRAINING_STEP)]
+    last = next((answer for answer in reversed(details) if "values" in answer), None)
     if last is None:
         return TrainingProgress(0, None, 0)
-    set_details = [said for said in details if said.get("set") == last["set"]]
-    tries = last.get("try", len(set_details))  # not counted in answers from before tries were limited
+    set_details = [answer for answer in details if answer.get("set") == last["set"]]
+    tries = last.get("try", len(set_details))  # answers stored before tries were limited have no count
     if "values" in details[-1]:
         return TrainingProgress(last["set"], last, tries)
     if last["met"] == last["of"]:
@@ -58,16 +63,18 @@ def training_progress(history: VisitHistory) -> TrainingProgress:
 
 
 def has_finished_training(settings: Any, history: VisitHistory) -> bool:
-    """Whoever has worked need not learn."""
+    """Return whether the annotator has finished the training, or has worked already."""
     return history.has_worked or training_progress(history).set_index >= len(
         parse_practice_sets(settings.training, settings)
     )
 
 
 def parse_training_form(form: Mapping[str, str], settings: Any, history: VisitHistory) -> StepResult | None:
-    """An answer, or that somebody goes on from what they were told; nothing if it was sent from an earlier page.
+    """Return the graded answer, or that the annotator has read the explanations; None for a form of an earlier page.
 
-    Raises `Conflict` (`training_over`) when they have tried the set too often.
+    Raises:
+        Conflict: `training_over`, if the annotator has tried the set too often.
+
     """
     result_count, progress = history.count_step_results(TRAINING_STEP), training_progress(history)
     if form.get("hit") != str(result_count):
@@ -93,7 +100,7 @@ def parse_training_form(form: Mapping[str, str], settings: Any, history: VisitHi
 
 
 def training_context(settings: Any, history: VisitHistory) -> dict[str, Any]:
-    """The set that is to be done, or how its answer was."""
+    """Return the set to do next, or the feedback on its answer."""
     sets, progress = parse_practice_sets(settings.training, settings), training_progress(history)
     set_index = min(progress.set_index, len(sets) - 1)
     context = {"texts": [item.shown for item in sets[set_index]], "at": set_index + 1, "count": len(sets)}
@@ -112,13 +119,14 @@ def training_context(settings: Any, history: VisitHistory) -> dict[str, Any]:
 
 
 def training_feedback_context(settings: Any, items: tuple[PracticeItem, ...], graded_set: GradedSet) -> dict[str, Any]:
-    """What is said of each item by each criterion, and of their order: what was given, and what was expected."""
+    """Return the given and the expected answers of each item, and of their order, by each criterion."""
     lines_by_item: list[list[dict[str, Any]]] = [[] for _ in items]
     orders: list[dict[str, Any]] = []
-    for number, criterion_view in enumerate(criterion_views(settings)):
-        design, values = design_of(criterion_view), graded_set.values[number]
-        name = criterion_view.criterion_name if settings.criteria else ""
-        feedback_by_position = {one.position: one for one in graded_set.feedback[number] if one.kind != "order"}
+    for number, view in enumerate(criterion_views(settings)):
+        design, values = design_of(view), graded_set.values[number]
+        name = view.criterion_name if settings.criteria else ""
+        item_feedback = [feedback for feedback in graded_set.feedback[number] if feedback.kind != "order"]
+        feedback_by_position = {feedback.position: feedback for feedback in item_feedback}
         for place, value in enumerate(values if design.value_kind != "order" else ()):
             lines_by_item[place].append(
                 {
@@ -127,24 +135,26 @@ def training_feedback_context(settings: Any, items: tuple[PracticeItem, ...], gr
                     "told": feedback_by_position.get(place),
                 }
             )
-        order_feedback = (one for one in graded_set.feedback[number] if one.kind == "order")
         orders += [
-            {"criterion": name, "told": one, "given": answered_order(design, values, one)} for one in order_feedback
+            {"criterion": name, "told": feedback, "given": answered_order(design, values, feedback)}
+            for feedback in graded_set.feedback[number]
+            if feedback.kind == "order"
         ]
     context = {"items": lines_by_item, "orders": orders, "calls": design_of(settings).item_naming}
     return context | {"explanations": [item.explanation for item in items]}
 
 
 def practice_value_text(design: Design, value: float | None) -> str | None:
-    """A value as it was given; None where the item cannot be judged."""
+    """Return a value as text; None if the item could not be judged."""
     if value is None:
         return None
     return design.classes[int(value)] if design.classes else f"{value:g}"
 
 
 def answered_order(design: Design, values: Sequence[float | None], order_feedback: Feedback) -> list[list[int]]:
-    """The positions of the items that have a place as they were answered, the best first; equal ones stand together.
-    None of them where one cannot be judged.
+    """Return the positions of the expected items in the annotator's order, in groups of equal ones, best first.
+
+    The result is empty if an item could not be judged.
     """
     judged_values = [value for value in values if value is not None]
     if len(judged_values) < len(values):

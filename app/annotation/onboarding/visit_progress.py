@@ -1,14 +1,14 @@
-"""Where somebody stands on their way to the work, and what they do there: stored once, whoever sends it how often."""
+"""Onboarding progress of annotators: loading it, and storing each step's result once, even if it is sent twice."""
 
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import text
 
 from app.annotation.onboarding.settings import VisitSettings
-from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
+from app.annotation.onboarding.step import StepOutcome, StepResult, VisitHistory, VisitStep
 from app.annotation.onboarding.steps import VISIT_STEPS, find_next_step
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.annotation.platforms.platform import Platform
@@ -16,12 +16,12 @@ from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver, Record, execute_statement, fetch_first_row
 from app.errors import NotFound
 
-# What else of a campaign's settings steps read: how its sets are answered.
+# Other settings of the campaign that steps read, to parse answers to practice sets.
 ANSWERING_SETTINGS = ("design", "design_settings", "criteria", "items_per_hit", "cannot_be_judged", "unjudged_reasons")
 VISIT_SETTINGS_COLUMNS = ", ".join(f"c.{name}" for name in (*VisitSettings.model_fields, *ANSWERING_SETTINGS))
 
-# What is read of a step that is done again and again: more than any set or test has parts. So whatever was done before,
-# the next page costs the same.
+# Limit on the results read of a repeated step: more than any set or test has parts. With it, the cost of the next page
+# does not grow with the number of earlier tries.
 MAX_ROWS_PER_STEP = 64
 
 SELECT_VISIT = text(f"""
@@ -38,10 +38,11 @@ SELECT_VISIT = text(f"""
 """)  # noqa: S608  (made of the names of settings)
 
 SELECT_VISITED_CAMPAIGN = text(f"""
-    SELECT c.id, c.visit_version, {VISIT_SETTINGS_COLUMNS} FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL
-""")  # noqa: S608  (likewise)
+    SELECT c.id, c.visit_version, {VISIT_SETTINGS_COLUMNS} FROM campaigns c
+    WHERE link_key = :link_key AND rehearsal_of IS NULL
+""")  # noqa: S608  (made of the names of settings)
 
-# Who had said no may still say yes; all else stays as it was when it was first said.
+# An annotator who declined may still agree; every other first result stays.
 STORE_STEP_RESULT = text("""
     INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, said, taken_at)
     VALUES (:campaign, :annotator, :step, :version, :outcome, CAST(:said AS jsonb), :now)
@@ -57,7 +58,7 @@ ADMIT_ANNOTATOR = text("""
 
 
 class VisitAndAnswerSettings(VisitSettings):
-    """What a campaign asks before the work, and how it asks in it."""
+    """Onboarding settings of a campaign, and those that determine the format of answers."""
 
     design: str
     design_settings: dict[str, Any]
@@ -68,21 +69,21 @@ class VisitAndAnswerSettings(VisitSettings):
 
 
 class VisitedCampaign(Record):
-    """A campaign, and what it asks before the work."""
+    """A campaign with its onboarding settings."""
 
     id: int
     visit_version: int
 
     @property
     def settings(self) -> VisitSettings:
-        """As they were checked when they were stored, with those of `WAY_OF_ASKING`."""
+        """Onboarding settings with `ANSWERING_SETTINGS`, not validated again: they were when they were stored."""
         return VisitAndAnswerSettings.model_construct(
             **{name: self[name] for name in (*VisitSettings.model_fields, *ANSWERING_SETTINGS)}
         )
 
 
 class AnnotatorVisit(VisitedCampaign):
-    """Somebody on their way to the work. taken: step, version, outcome and what was said, of each; None of nothing."""
+    """An annotator before or during onboarding. `taken`: step, version, outcome and details of each result, or None."""
 
     annotator_id: int
     platform: str
@@ -92,17 +93,20 @@ class AnnotatorVisit(VisitedCampaign):
 
     @property
     def history(self) -> VisitHistory:
-        step_results = [StepResult(*one) for one in self.taken or ()]  # type: ignore[arg-type]  # the table has such outcomes alone
+        step_results = [
+            StepResult(step, version, cast("StepOutcome", outcome), details)  # the table allows no other outcome
+            for step, version, outcome, details in self.taken or ()
+        ]
         return VisitHistory(self.visit_version, self.admitted > 0 or self.answered, step_results)
 
     @property
     def next_step(self) -> VisitStep | None:
-        """The one that is theirs to pass; None where there is none."""
+        """Step that the annotator must pass next; None if they may work."""
         return find_next_step(self.settings, PLATFORMS[self.platform], self.history)
 
 
 async def load_visit(connection: Driver, assignment: AssignmentId) -> AnnotatorVisit:
-    """Raises `NotFound` (`assignment_not_found`)."""
+    """Return the annotator of an assignment, with their history. Raises `NotFound` (`assignment_not_found`)."""
     row = await fetch_first_row(connection, SELECT_VISIT, assignment.parameters, AnnotatorVisit)
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
@@ -110,7 +114,7 @@ async def load_visit(connection: Driver, assignment: AssignmentId) -> AnnotatorV
 
 
 async def load_visit_and_admit(connection: Driver, assignment: AssignmentId) -> AnnotatorVisit:
-    """The same; whoever has no step before them is let in from now on."""
+    """As `load_visit`; also admit an annotator who has no open step."""
     visit = await load_visit(connection, assignment)
     if visit.next_step is None:
         await admit_annotator(connection, visit)
@@ -118,7 +122,7 @@ async def load_visit_and_admit(connection: Driver, assignment: AssignmentId) -> 
 
 
 async def admit_annotator(connection: Driver, visit: AnnotatorVisit) -> None:
-    """Under the version that was read: if there is another by now, they are asked again."""
+    """Admit the annotator to the version that was read. If there is a newer one, its steps are asked later."""
     key = {"campaign": visit.id, "annotator": visit.annotator_id, "version": visit.visit_version}
     await execute_statement(connection, ADMIT_ANNOTATOR, key)
 
@@ -126,10 +130,9 @@ async def admit_annotator(connection: Driver, visit: AnnotatorVisit) -> None:
 async def store_step_result(
     connection: Driver, visit: AnnotatorVisit, step_name: str, form: Mapping[str, str], *, now: datetime
 ) -> None:
-    """Keep what somebody did in the step before them; of any other step, or page of it, nothing is kept, since they
-    are beyond it.
+    """Store the result of the annotator's open step. A form of any other step or page is ignored as outdated.
 
-    Raises what the step's `take` raises.
+    Raises what the step's `parse_form` raises.
     """
     if visit.next_step is None or visit.next_step.name != step_name:
         return
@@ -143,7 +146,7 @@ async def store_step_result(
 
 
 async def load_visited_campaign(connection: Driver, link_key: str) -> VisitedCampaign:
-    """The campaign with this link key, for who is nobody yet. Raises `NotFound` (`campaign_not_found`)."""
+    """Return the campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
     row = await fetch_first_row(connection, SELECT_VISITED_CAMPAIGN, {"link_key": link_key}, VisitedCampaign)
     if row is None:
         raise NotFound(
@@ -153,8 +156,6 @@ async def load_visited_campaign(connection: Driver, link_key: str) -> VisitedCam
 
 
 def initial_admitted_version(campaign: VisitedCampaign, platform: Platform) -> int:
-    """Under which version of the visit a new annotator from a platform is let in at once; 0 if they have a step to
-    pass.
-    """
+    """Return the version of the visit that a new annotator from a platform is admitted to; 0 if a step is open."""
     open_step = find_next_step(campaign.settings, platform, VisitHistory(campaign.visit_version))
     return 0 if open_step else campaign.visit_version

@@ -1,4 +1,4 @@
-"""What a launch and later changes make of the visit: its version, and the texts that people agree to."""
+"""Version of a campaign's onboarding, which the launch and later changes of the consent text increment."""
 
 from hashlib import sha256
 from typing import Any
@@ -13,24 +13,24 @@ from app.database.visit_tables import consent_texts
 
 
 def visit_settings(campaign: Row[Any]) -> VisitSettings:
-    """Those of a campaign's row."""
+    """Return the onboarding settings of a campaign's row."""
     return VisitSettings.model_construct(**{name: getattr(campaign, name) for name in VisitSettings.model_fields})
 
 
 async def create_first_visit_version(connection: AsyncConnection, campaign: Row[Any]) -> None:
-    """At the launch: its first version, where anybody has a step to pass."""
+    """Create the first version at the launch, if any annotator has a step to pass."""
     if has_visit_steps(visit_settings(campaign)):
         await increment_visit_version(connection, campaign)
 
 
 async def renew_changed_consent(connection: AsyncConnection, old_settings: VisitSettings, campaign: Row[Any]) -> None:
-    """Of a launched campaign: who had agreed to another text is asked again, before their next HIT."""
+    """Create a new version if the consent text of a launched campaign has changed; annotators must then agree again."""
     if campaign.status != "draft" and campaign.consent != old_settings.consent:
         await increment_visit_version(connection, campaign)
 
 
 async def increment_visit_version(connection: AsyncConnection, campaign: Row[Any]) -> None:
-    """The campaign's row is locked by the statement before. Its text is kept with the version that it begins with."""
+    """Increment the version and store the consent text with it. The caller has locked the campaign's row."""
     version = campaign.visit_version + 1
     await connection.execute(update(campaigns).where(campaigns.c.id == campaign.id).values(visit_version=version))
     if campaign.consent:

@@ -1,6 +1,6 @@
-"""What it is, how long it takes and what it pays, with an example: for who comes from a platform.
+"""Welcome step for people from a platform: the task, its duration and pay, and an example.
 
-Who comes by a link sees the same before they are anybody, and starts with it.
+Visitors of the open link see the same page before they press Start and become annotators.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ def has_welcome_page(settings: VisitSettings, platform: Platform) -> bool:
 
 
 def has_seen_welcome(_settings: VisitSettings, history: VisitHistory) -> bool:
-    """Whoever has worked knows what it is."""
+    """Return whether the annotator has seen the welcome page, or has worked already."""
     return history.has_worked or bool(history.results_of_step(WELCOME_STEP))
 
 
 def parse_welcome_form(_form: Mapping[str, str], _settings: VisitSettings, _history: VisitHistory) -> StepResult:
-    """There is one button."""
+    """Return that the page was seen. Its form has only one button."""
     return StepResult(WELCOME_STEP, 1, "passed")
 
 

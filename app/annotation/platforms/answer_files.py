@@ -1,4 +1,4 @@
-"""Files of answers from anywhere: recognised, brought into one of the shapes that a platform reads, and read. Pure."""
+"""Answer files of any tool: detect the format, convert it to one that a platform reads, and read it. Pure."""
 
 import hashlib
 import re
@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import BinaryIO
 
-from app.annotation.platforms import easel_results as own_files
+from app.annotation.platforms import easel_results
 from app.annotation.platforms.cell_reading import (
     CellReader,
     FormatsUnknownError,
@@ -24,7 +24,7 @@ from app.annotation.platforms.tool_formats import add_appraise_header, convert_t
 from app.errors import Invalid, join_names
 from app.uploads import UploadedRow, UploadedTable, check_upload_size, read_table
 
-# The columns that are known in capitals of any kind, by their small letters.
+# Columns that are recognised regardless of capitals, by their lowercase names.
 CANONICAL_COLUMNS = {
     name.lower(): name
     for name in (*REQUIRED_RESULT_COLUMNS, *COLUMN_ROLES, MTURK_STATUS_COLUMN, "WorkerId", "AssignmentId", "HITId")
@@ -37,14 +37,22 @@ NUMBERED_COLUMN_PATTERN = re.compile(rf"({'|'.join(map(re.escape, NUMBERED_COLUM
 def read_answer_file(
     file: BinaryIO, file_name: str, value_reader: ValueReader, *, now: datetime, max_mb: int, options: ReadingOptions
 ) -> tuple[Platform, list[ResultRow], ReadingNotes]:
-    """Return the platform that a file's annotators come from, their HITs, and what there is to tell of the reading.
+    """Return the platform of a file's annotators, their HITs, and notes on the reading.
 
-    Numbers and times that programs write are read in one go. Where the file has others, a first go finds out how they
-    are written.
+    Numbers and times in the usual notation of programs are read in one pass. If the file has others, a first pass
+    detects their notation.
+
+    Args:
+        file: The file.
+        file_name: Its name, whose ending tells the format.
+        value_reader: Reader of the campaign's values.
+        now: Time of the import.
+        max_mb: Largest accepted size.
+        options: The uploader's choices.
 
     Raises:
-        Invalid: What `upload.read`, `map_columns`, `find_formats` and the platform's reader raise; `time_zone_unknown`,
-            `criteria_not_imported`, `all_rejected`.
+        Invalid: `time_zone_unknown`, `criteria_not_imported`, `all_rejected`, and the refusals of `read_table`,
+            `map_columns`, `detect_cell_formats` and the platform's reader.
 
     """
     load_time_zone(options.time_zone)
@@ -69,7 +77,8 @@ def read_result_rows(
     platform, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=reader)
     if value_reader.criterion_names and not file_format.has_criteria:
         raise Invalid(
-            f"This campaign asks by {join_names(value_reader.criterion_names)}, and a result file of {platform.title} cannot say by which a value is. Nothing was imported.",
+            f"This campaign asks by {join_names(value_reader.criterion_names)}, but a result file of {platform.title} "
+            "cannot say which criterion a value is for. Nothing was imported.",
             code="criteria_not_imported",
         )
     try:
@@ -77,7 +86,8 @@ def read_result_rows(
     except Invalid as refused:
         if refused.code == "file_empty" and reader.notes.rejected:
             raise Invalid(
-                f"All {reader.notes.rejected:,} results of this file were rejected, cancelled or ignored, so they were left out. Nothing was imported.",
+                f"All {reader.notes.rejected:,} results of this file were rejected, cancelled or ignored, so they were "
+                "left out. Nothing was imported.",
                 code="all_rejected",
             ) from None
         raise
@@ -86,7 +96,7 @@ def read_result_rows(
 def read_answer_table(
     file: BinaryIO, file_name: str, *, max_mb: int, reader: CellReader
 ) -> tuple[Platform, ResultFileFormat, UploadedTable]:
-    """Return whose file it is, how it is read, and its table in that shape."""
+    """Return the platform of a file, the format to read it with, and its table converted to that format."""
     upload = read_table(add_appraise_header(file), file_name, max_mb=max_mb, read_options=reader.options.read_as)
     notes = reader.notes
     notes.rows, notes.lines, notes.file = upload.row_count, upload.line_count, " ".join(upload.notes)
@@ -95,14 +105,14 @@ def read_answer_table(
         upload = replace(upload, rows=skip_rejected(upload.rows, notes))
     platform, file_format = detect_result_platform(upload.columns)
     if any(reader.options.columns.values()) or not file_format.has_required_columns(upload.columns):
-        return platform, own_files.RESULTS, map_columns(upload, reader.options, notes)
+        return platform, easel_results.RESULTS, map_columns(upload, reader.options, notes)
     return platform, file_format, upload
 
 
 def rename_known_columns(upload: UploadedTable) -> UploadedTable:
-    """Return a table whose columns are written as Easel and Mechanical Turk write them, where only capitals differ."""
+    """Return the table with known columns in the capitals that Easel and Mechanical Turk use."""
     names = {name: canonical_column_name(name, upload.columns) for name in upload.columns}
-    if all(name == known for name, known in names.items()):
+    if all(name == canonical_name for name, canonical_name in names.items()):
         return upload
     columns = tuple(names[name] for name in upload.columns)
     records = (

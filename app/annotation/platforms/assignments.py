@@ -1,4 +1,4 @@
-"""Annotators and their assignments: made on the first arrival, found again on every later one."""
+"""Annotators, their assignments and page tokens. The first arrival creates an assignment; later ones find it."""
 
 import json
 import secrets
@@ -17,11 +17,11 @@ from app.errors import Gone, Invalid, Refusal, TooManyVisits
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-MAX_CLOCK_SKEW = timedelta(seconds=5)  # of servers, which may issue a token and make an assignment
+MAX_CLOCK_SKEW = timedelta(seconds=5)  # between servers, which may issue a token and create an assignment
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
-ADMITTED_TO_EVERY_VERSION = 2**31 - 1  # a version of the visit that no campaign has
+ADMITTED_TO_EVERY_VERSION = 2**31 - 1  # higher than every version of a campaign's visit
 
 UPSERT_ASSIGNMENT = text("""
     WITH annotator AS (
@@ -49,7 +49,7 @@ SELECT_ASSIGNMENT = text("""
 """)
 
 
-# SQL: the assignment s was made at :arrived_at. True where that is NULL: then no token named the assignment.
+# SQL: the assignment s was created at :arrived_at. True if that is NULL: then no token named the assignment.
 ARRIVED_THEN = "s.arrived_at = coalesce(CAST(:arrived_at AS timestamptz), s.arrived_at)"
 
 SELECT_ARRIVAL_TIME = text("SELECT arrived_at FROM assignments WHERE campaign_id = :campaign AND id = :assignment")
@@ -57,11 +57,10 @@ SELECT_ARRIVAL_TIME = text("SELECT arrived_at FROM assignments WHERE campaign_id
 
 @dataclass(frozen=True, slots=True)
 class AssignmentId:
-    """An assignment and its campaign, by their rows' ids.
+    """Ids of an assignment and its campaign.
 
-    arrived_at: when it was made, where that is known. After a dump was restored, ids are given out again, and tokens of
-    lost assignments must not open those of others: statements find only an assignment that was made then
-    (`ARRIVED_THEN`).
+    After a dump was restored, ids are assigned again, and a token of a lost assignment must not open a new one. So
+    statements only find an assignment that was created at `arrived_at` (`ARRIVED_THEN`); None if that is not known.
     """
 
     campaign_id: int
@@ -74,20 +73,20 @@ class AssignmentId:
 
 
 class AssignmentRow(Record):
-    """A row of an assignment, and when it was made."""
+    """Id of an assignment and time of its creation."""
 
     id: int
     arrived_at: datetime
 
 
 class ArrivalTime(Record):
-    """When an assignment was made."""
+    """Time of an assignment's creation."""
 
     arrived_at: datetime
 
 
 async def has_arrived_before(connection: Driver, campaign_id: int, platform: str, arrival: Arrival) -> bool:
-    """Whether somebody has come by this platform before, in this assignment or another one."""
+    """Return whether this annotator has arrived from this platform before, in this or another assignment."""
     parameters = {"campaign": campaign_id, "platform": platform, "worker_id": arrival.worker_id}
     return await fetch_first_row(connection, SELECT_ANNOTATOR_ID, parameters, IdRow) is not None
 
@@ -102,10 +101,20 @@ async def find_or_create_assignment(
     visitor: Visitor | None = None,
     admitted: int = 0,
 ) -> AssignmentId:
-    """The assignment of an arrival; two tabs that arrive at once get the same one (ON CONFLICT decides).
+    """Return the assignment of an arrival, created at the first one. Concurrent arrivals get the same (ON CONFLICT).
 
-    `visitor`: from where they come, when nobody vouches for them. `admitted`: under which version of the campaign's
-    visit they are let in if they are new. Raises `TooManyVisits` if it is their first arrival.
+    Args:
+        connection: Connection of the request.
+        campaign_id: Id of the campaign.
+        platform: Name of the platform.
+        arrival: The annotator by the platform's ids.
+        now: Time of the arrival.
+        visitor: Origin of the request, if no platform vouches for the annotator.
+        admitted: Version of the campaign's visit that a new annotator is admitted to.
+
+    Raises:
+        TooManyVisits: The first arrival exceeds the limit on new visits.
+
     """
     parameters = {
         "campaign": campaign_id,
@@ -123,7 +132,7 @@ async def find_or_create_assignment(
             await visitor.charge_visit(connection, campaign_id, now=now)
         except TooManyVisits:
             row = await fetch_first_row(connection, SELECT_ASSIGNMENT, parameters, AssignmentRow)
-            if row is None:  # nor has a concurrent request of theirs come in
+            if row is None:  # no concurrent request has created it either
                 raise
     if row is None:
         (row,) = await fetch_rows(connection, UPSERT_ASSIGNMENT, parameters, AssignmentRow)
@@ -132,22 +141,20 @@ async def find_or_create_assignment(
 
 @dataclass(frozen=True)
 class WorkerToken:
-    """Content of a token with a good signature. Older tokens do not tell when their assignment was made:
-    `assignment.arrived_at` is then None.
-    """
+    """Content of a token with a valid signature. In tokens of earlier versions `assignment.arrived_at` is None."""
 
     assignment: AssignmentId
     issued_at: datetime
 
     def matches_arrival(self, arrived_at: datetime) -> bool:
-        """Whether the token is of an assignment that was made then, not of an earlier one with the same id."""
+        """Return whether the token's assignment was created at this time, and is not an earlier one with its id."""
         if self.assignment.arrived_at is not None:
             return self.assignment.arrived_at == arrived_at
         return self.issued_at + MAX_CLOCK_SKEW >= arrived_at
 
 
 async def check_token_age(connection: Driver, token: WorkerToken) -> None:
-    """Raise `Gone` (`token_expired`) for a token that is older than the assignment that now has its id."""
+    """Raise `Gone` (`token_expired`) for a token that is older than the assignment with its id."""
     row = await fetch_first_row(connection, SELECT_ARRIVAL_TIME, token.assignment.parameters, ArrivalTime)
     if row is not None and not token.matches_arrival(row.arrived_at):
         raise token_expired_error()
@@ -156,10 +163,16 @@ async def check_token_age(connection: Driver, token: WorkerToken) -> None:
 async def refuse_old_token(connection: Driver, token: WorkerToken, reply: Awaitable[T]) -> T:
     """Await the reply to a token, and check the token only if the reply is a refusal.
 
-    A good token so costs no statement of its own: those of the reply find nothing for an old one (`ARRIVED_THEN`).
+    So a valid token needs no extra statement: for an old token, the statements of the reply find nothing
+    (`ARRIVED_THEN`).
+
+    Args:
+        connection: Connection of the request.
+        token: The token.
+        reply: Reply to the request with this token.
 
     Raises:
-        Gone: `token_expired`, in the place of any refusal of the reply to an old token.
+        Gone: `token_expired`, instead of any refusal, if the token is old.
 
     """
     try:
@@ -177,9 +190,9 @@ def token_expired_error() -> Gone:
 
 
 class WorkerTokens:
-    """Signed, expiring tokens that say whose page this is. They travel in the page: frames need no cookie.
+    """Signed, expiring tokens that identify the annotator of a page. The page carries them, so frames need no cookie.
 
-    The signature covers the address that a token was made for, so it opens no other campaign's or platform's page.
+    The signature covers the address, so a token does not open the page of another campaign or platform.
     """
 
     def __init__(self, secret_key: str, *, hours: int) -> None:
@@ -193,11 +206,11 @@ class WorkerTokens:
         )
 
     def read_token(self, token: str, platform: str, link_key: str) -> WorkerToken:
-        """Whose page it is. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
+        """Return the content of a token. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
         try:
             numbers, issued_at = self._serializer(platform, link_key).loads(token, return_timestamp=True)
             campaign_id, assignment_id, *arrival_microseconds = map(int, numbers)
-            # Not `max_age`: it takes a token for expired that a machine issued whose clock is ahead of this one's.
+            # Not `max_age`: it would treat a token as expired if the issuing machine's clock is ahead of this one's.
             expired = datetime.now(UTC) - issued_at > self._max_age
             arrived_at = UNIX_EPOCH + arrival_microseconds[0] * MICROSECOND if arrival_microseconds else None
         except (BadSignature, ValueError, TypeError, OverflowError) as problem:

@@ -1,6 +1,4 @@
-"""Cells of answer files: numbers and times as people and programs of any country write them, read by what the whole
-file tells of them. Pure.
-"""
+"""Cells of answer files: numbers and times in the notations of any country, read in the context of the file. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,15 +18,13 @@ MISSING_VALUE_WORDS = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "null",
 COMMA_DECIMAL_PATTERN = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 POINT_DECIMAL_PATTERN = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?")
 PLAIN_NUMBER_PATTERN = re.compile(r"[0-9]+(\.[0-9]+)?")
-AMBIGUOUS_NUMBER_PATTERN = re.compile(
-    r"[+-]?[1-9]\d{0,2},\d{3}"
-)  # 1,234 is a little more than one, or more than a thousand
+AMBIGUOUS_NUMBER_PATTERN = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234 can be 1.234 or 1234
 PERCENT_CELL_PATTERN = re.compile(r"(.*\S)\s*%")
-CLOCK_SKEW = timedelta(days=1)  # how far ahead of ours another machine's clock may be, with its time zone unknown
+CLOCK_SKEW = timedelta(days=1)  # how far another machine's clock may be ahead, including an unknown time zone
 
 
 class FormatsUnknownError(Exception):
-    """A cell cannot be read before the whole file has been looked at."""
+    """A cell cannot be read before the formats of the whole file are detected."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +32,12 @@ class ReadingOptions:
     """Options with which a file of answers is read.
 
     Attributes:
-        columns: By what Easel calls it (`item`, `value`, ...), the column of the file; see `crowd.columns`.
-        decimal: How decimals are written; empty to see it in the file.
-        date_order: What comes first in dates such as 1/2/2026; empty to see it in the file.
-        time_zone: Zone of times that name none, as in the time zone database.
-        count_rejected: Whether answers count that the platform's requester rejected.
-        read_as: How the file is encoded, and what its quotation marks are.
+        columns: Column of the file by its role in Easel (`item`, `value`, ...); see `column_mapping`.
+        decimal: Decimal mark; empty to detect it.
+        date_order: Order of day and month in dates such as 1/2/2026; empty to detect it.
+        time_zone: Name of the zone for times without one, from the time zone database.
+        count_rejected: Count answers that the platform's requester rejected.
+        read_as: Encoding and quotation marks of the file.
 
     """
 
@@ -55,20 +51,20 @@ class ReadingOptions:
 
 @dataclass
 class ReadingNotes:
-    """How a file was read, for the receipt.
+    """Notes on how a file was read, for the receipt.
 
     Attributes:
-        rejected: HITs left out, because they were rejected, cancelled or passed over.
-        missing: Values left out, because their cells are empty or say NA.
-        percent: Values that were written in percent.
-        decimal_comma: Whether numbers were read with decimal commas.
-        date_order: How dates were read whose order matters.
-        time_zone: The zone that was assumed for times that name none.
-        columns: What was read from which column, where they were mapped.
-        passed_over: The other columns then.
-        by_text: Items that were found by their text.
-        rows: Rows of the file.
-        lines: Lines of the file.
+        rejected: Number of HITs left out because they were rejected, cancelled or ignored.
+        missing: Number of values left out because their cells are empty or say NA.
+        percent: Number of values written in percent.
+        decimal_comma: True if numbers were read with decimal commas.
+        date_order: Assumed order of day and month, if it mattered.
+        time_zone: Assumed zone of times without one.
+        columns: Mapping of roles to columns, if columns were mapped.
+        passed_over: Columns that were not mapped.
+        by_text: Number of items found by their text.
+        rows: Number of rows of the file.
+        lines: Number of lines of the file.
         file: Sentences about how the table was read.
 
     """
@@ -89,7 +85,7 @@ class ReadingNotes:
 
 @dataclass
 class CellFormats:
-    """How the numbers and dates of a file are written; None where nothing tells, and nothing needs to."""
+    """Notation of the numbers and dates of a file; None if it makes no difference."""
 
     has_decimal_comma: bool | None = None
     has_day_first: bool | None = None
@@ -97,13 +93,13 @@ class CellFormats:
 
 @dataclass
 class CellReader:
-    """Reads cells by what is known of their file. Without `formats` it may raise `FormatsUnknownError`.
+    """Reader of cells by the formats of their file. Without `formats` it may raise `FormatsUnknownError`.
 
     Attributes:
-        now: The time of the import, after which no answer was given.
-        options: How the uploader wants the file read.
-        formats: How its numbers and dates are written, once that is known.
-        notes: What there is to tell of the reading.
+        now: Time of the import; no answer can be later.
+        options: The uploader's choices.
+        formats: Formats of the file, once they are detected.
+        notes: Notes on the reading, updated by each cell.
 
     """
 
@@ -113,11 +109,11 @@ class CellReader:
     notes: ReadingNotes = field(default_factory=ReadingNotes)
 
     def normalise_number(self, cell: str, *, accept_percent: bool) -> str:
-        """Return a number as programs write it; other text as it is.
+        """Return a number in the notation of programs; other text unchanged.
 
         Args:
-            cell: A number with a decimal point or comma, perhaps with thousands apart.
-            percent: Whether `35 %` is the number 35.
+            cell: A number with a decimal point or comma, possibly with thousands separators.
+            accept_percent: Read `35 %` as the number 35.
 
         """
         if PLAIN_NUMBER_PATTERN.fullmatch(cell) and not (self.formats and self.formats.has_decimal_comma):
@@ -168,12 +164,14 @@ class CellReader:
     def check_passed(self, line: int, column: str, cell: str, at: datetime) -> None:
         """Raise `Invalid` (`time_in_future`) for a time more than `CLOCK_SKEW` after now."""
         if at > self.now + CLOCK_SKEW:
-            message = f"{column} is “{shorten_echo(cell)}”, a time that has not come yet. Check the year, the day and the month."
+            message = (
+                f"{column} is “{shorten_echo(cell)}”, which is in the future. Check the year, the day and the month."
+            )
             refuse_line("time_in_future", line, message, column=column)
 
 
 def is_missing_value(cell: str, labels: Iterable[str]) -> bool:
-    """Whether a cell says that there is no value, and is no label of the campaign."""
+    """Return whether a cell is empty or a word such as NA, and not one of the campaign's labels."""
     return cell.lower() in MISSING_VALUE_WORDS and cell not in labels
 
 
@@ -181,18 +179,19 @@ CellKind: TypeAlias = Literal["number", "time"]
 
 
 def detect_cell_formats(cells: Iterable[tuple[int, CellKind, str]], options: ReadingOptions) -> CellFormats:
-    """Return how the numbers and dates of a whole file are written, as the options or the cells tell.
+    """Return the notation of numbers and dates in a whole file, from the options or the cells.
 
     Args:
-        cells: Those that hold numbers or times, each with its line.
-        options: How the uploader wants the file read.
+        cells: Cells with numbers or times, each with its line.
+        options: The uploader's choices.
 
     Raises:
-        Invalid: `decimal_unclear` or `date_order_unclear`: the cells tell nothing, or contradict each other.
+        Invalid: `decimal_unclear` or `date_order_unclear`: all cells are ambiguous, or they contradict each other.
 
     """
-    numbers: dict[bool | None, tuple[int, str]] = {}  # by whether the comma is decimal, the first such cell
-    orders: dict[bool | None, tuple[int, str]] = {}  # by whether the day is first
+    # The first cell, with its line, for each notation: True, False, or None for an ambiguous cell.
+    numbers: dict[bool | None, tuple[int, str]] = {}  # True: decimal comma
+    orders: dict[bool | None, tuple[int, str]] = {}  # True: day first
     for line, kind, cell in cells:
         if kind == "number":
             record_decimal_mark(numbers, line, cell)
@@ -221,7 +220,7 @@ def needs_date_order(cell: str) -> bool:
 
 
 def decide_decimal_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen: DecimalMark) -> bool | None:
-    """Whether numbers have decimal commas. Raises `Invalid` (`decimal_unclear`)."""
+    """Return whether numbers have decimal commas. Raises `Invalid` (`decimal_unclear`)."""
     if chosen:
         return chosen == "comma"
     if len(numbers.keys() - {None}) == 2:
@@ -229,20 +228,22 @@ def decide_decimal_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen:
         refuse_line(
             "decimal_unclear",
             max(line, other_line),
-            f"“{comma}” on line {line} has a decimal comma, and “{point}” on line {other_line} a decimal point. Write all numbers one way, or say which with the option decimal (point or comma).",
+            f"“{comma}” on line {line} has a decimal comma, and “{point}” on line {other_line} a decimal point. Write "
+            "all numbers one way, or say which with the option decimal (point or comma).",
         )
     if numbers.keys() == {None}:
         line, cell = numbers[None]
         refuse_line(
             "decimal_unclear",
             line,
-            f"“{cell}” can be a number with a decimal comma, or one above a thousand. Say which with the option decimal (point or comma).",
+            f"“{cell}” can be a number with a decimal comma, or one above a thousand. Say which with the option "
+            "decimal (point or comma).",
         )
     return next((comma for comma in numbers if comma is not None), None)
 
 
 def decide_day_first(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrder) -> bool | None:
-    """Whether the day comes first. Raises `Invalid` (`date_order_unclear`)."""
+    """Return whether the day comes first. Raises `Invalid` (`date_order_unclear`)."""
     if chosen:
         return chosen == "day_first"
     if len(orders.keys() - {None}) == 2:
@@ -250,14 +251,16 @@ def decide_day_first(orders: Mapping[bool | None, tuple[int, str]], chosen: Date
         refuse_line(
             "date_order_unclear",
             max(line, other_line),
-            f"“{day}” on line {line} has the day first, and “{month}” on line {other_line} the month. Write all dates one way, such as 2026-01-31.",
+            f"“{day}” on line {line} has the day first, and “{month}” on line {other_line} the month. Write all dates "
+            "one way, such as 2026-01-31.",
         )
     if orders.keys() == {None}:
         line, cell = orders[None]
         refuse_line(
             "date_order_unclear",
             line,
-            f"no date of this file tells whether the day or the month comes first in “{shorten_echo(cell)}”. Say so with the option date_order (day_first or month_first).",
+            f"no date of this file tells whether the day or the month comes first in “{shorten_echo(cell)}”. Say so "
+            "with the option date_order (day_first or month_first).",
         )
     return next((day_first for day_first in orders if day_first is not None), None)
 
@@ -268,6 +271,7 @@ def load_time_zone(name: str) -> tzinfo:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (ValueError, OSError, KeyError):
         raise Invalid(
-            f"There is no time zone “{shorten_echo(name)}”. Name one such as Europe/Berlin or UTC. Nothing was imported.",
+            f"There is no time zone “{shorten_echo(name)}”. Name one such as Europe/Berlin or UTC. "
+            "Nothing was imported.",
             code="time_zone_unknown",
         ) from None

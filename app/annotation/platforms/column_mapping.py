@@ -1,4 +1,4 @@
-"""Tables of answers with columns of any names: which column holds what, proposed and applied. Pure."""
+"""Column mapping for answer files with any column names: proposing a role for each column, and applying it. Pure."""
 
 import hashlib
 import re
@@ -16,15 +16,11 @@ OPTIONAL_ROLES = (
     "reason",
 )
 COLUMN_ROLES = (*REQUIRED_ROLES, *OPTIONAL_ROLES)
-ROLES_MAPPED_BY_DEFAULT = (
-    "annotator",
-    "hit",
-    "issued_at",
-    "submitted_at",
-)  # from the likeliest column, if none is named
-NO_COLUMN_MARK = "-"  # in the place of a name: none, not even the likeliest
-NUMBER_WILDCARD = "*"  # in the name of a column, stands for 1, 2, ...
-# What other tools call these columns, in small letters, likeliest first.
+# These roles get the likeliest column if the uploader names none.
+ROLES_MAPPED_BY_DEFAULT = ("annotator", "hit", "issued_at", "submitted_at")
+NO_COLUMN_MARK = "-"  # instead of a column's name: map no column, not even the likeliest
+NUMBER_WILDCARD = "*"  # in a column's name, stands for 1, 2, ...
+# Names of these columns in other tools, in lowercase, likeliest first.
 COLUMN_ALIASES = {
     role: names.split()
     for role, names in {
@@ -63,7 +59,7 @@ REJECTED_STATUS = "rejected"
 
 
 def propose_column_roles(columns: Sequence[str]) -> dict[str, str]:
-    """Return by what Easel calls it the likeliest column of a table, for all that have a likely one."""
+    """Return the likeliest column of a table for each role that has one."""
     inputs, answers = ([name for name in columns if name.startswith(prefix)] for prefix in ("Input.", "Answer."))
     other_columns = [name for name in columns if name not in (*inputs, *answers)]
     proposed = {role: name for role in COLUMN_ROLES if (name := likeliest_column(role, other_columns))}
@@ -75,18 +71,26 @@ def propose_column_roles(columns: Sequence[str]) -> dict[str, str]:
 
 
 def propose_template_columns(inputs: Sequence[str], answers: Sequence[str]) -> dict[str, str]:
-    """Return the columns of item and value in a result file of Mechanical Turk: a numbered family of each of the same
-    size, or one of each.
+    """Return the item and value columns of a Mechanical Turk result file: numbered families of equal size, or one each.
+
+    Args:
+        inputs: Columns with the inputs of the HIT template.
+        answers: Columns with answers.
+
     """
-    families = [(into, given) for into in numbered_family_sizes(inputs) for given in numbered_family_sizes(answers)]
-    sizes = {**numbered_family_sizes(inputs), **numbered_family_sizes(answers)}
-    equal_families = [(into, given) for into, given in families if sizes[into] == sizes[given] > 1]
-    if equal_families:
-        into = likeliest_column(
-            "item", [into.replace(NUMBER_WILDCARD, "") for into, _ in equal_families]
-        ) or equal_families[0][0].replace(NUMBER_WILDCARD, "")
-        family_pair = next(pair for pair in equal_families if pair[0].replace(NUMBER_WILDCARD, "") == into)
-        return {"item": family_pair[0], "value": family_pair[1]}
+    input_sizes, answer_sizes = numbered_family_sizes(inputs), numbered_family_sizes(answers)
+    family_pairs = [
+        (input_family, answer_family)
+        for input_family, input_size in input_sizes.items()
+        for answer_family, answer_size in answer_sizes.items()
+        if input_size == answer_size > 1
+    ]
+    if family_pairs:
+        base_names = [input_family.replace(NUMBER_WILDCARD, "") for input_family, _ in family_pairs]
+        item_family, value_family = family_pairs[
+            base_names.index(likeliest_column("item", base_names) or base_names[0])
+        ]
+        return {"item": item_family, "value": value_family}
     item, value = likeliest_column("item", inputs), likeliest_column("value", answers)
     proposal = {"item": item or name_if_single(inputs), "value": value or name_if_single(answers)}
     return {role: name for role, name in proposal.items() if name}
@@ -103,16 +107,20 @@ def likeliest_column(role: str, columns: Sequence[str]) -> str:
 
 
 def numbered_family_sizes(columns: Sequence[str]) -> dict[str, int]:
-    """Return the families of columns numbered from 1 on without gaps, with their sizes."""
+    """Return the size of each family of columns that are numbered from 1 without gaps."""
     numbers: dict[str, set[int]] = {}
     for name in columns:
         if match := NUMBERED_NAME_PATTERN.fullmatch(name):
             numbers.setdefault(match[1] + NUMBER_WILDCARD, set()).add(int(match[2]))
-    return {family: len(found) for family, found in numbers.items() if found == set(range(1, len(found) + 1))}
+    return {
+        family: len(family_numbers)
+        for family, family_numbers in numbers.items()
+        if family_numbers == set(range(1, len(family_numbers) + 1))
+    }
 
 
 def expand_family(name: str, columns: Sequence[str]) -> list[str]:
-    """Return the columns that a name stands for: those with a number in the place of its `*`, or the one itself."""
+    """Return the columns that a name stands for: those with a number instead of its `*`, or the column itself."""
     if NUMBER_WILDCARD not in name or name in columns:
         return [name]
     count = numbered_family_sizes(columns).get(name, 0) if name.endswith(NUMBER_WILDCARD) else 0
@@ -122,15 +130,15 @@ def expand_family(name: str, columns: Sequence[str]) -> list[str]:
 
 
 def map_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNotes) -> UploadedTable:
-    """Return a table with the columns of Easel's own files, made from one with columns of other names.
+    """Return the table with the columns of Easel's own files instead of its own.
 
     Args:
-        upload: Its records are read while those of the result are.
-        options: Which columns were chosen; for `TAKEN_UNSAID` the likeliest are taken if none was.
-        notes: Takes what was read from which column.
+        upload: The table; its records are read lazily, while those of the result are read.
+        options: The chosen columns; for `ROLES_MAPPED_BY_DEFAULT` the likeliest is taken if none was chosen.
+        notes: Gets the mapping.
 
     Raises:
-        Invalid: `column_unknown` or `columns_unequal`; `result_columns` where neither the options nor the names tell
+        Invalid: `column_unknown` or `columns_unequal`; `result_columns` if neither the options nor the names tell
             which columns hold item, value and annotator.
 
     """
@@ -152,25 +160,26 @@ def map_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNo
 def check_mapped_columns(
     families: Mapping[str, Sequence[str]], mapping: Mapping[str, str], columns: Sequence[str]
 ) -> None:
-    """Raises `Invalid` (`column_unknown`, `columns_unequal`)."""
+    """Raise `Invalid` (`column_unknown`, `columns_unequal`) if the mapping does not fit the table."""
     for role, names in families.items():
         if missing := [name for name in names or [mapping[role]] if name not in columns]:
             raise Invalid(
-                f"There is no column {join_names(missing)}. The columns are: {join_names(columns)}. Nothing was imported.",
+                f"There is no column {join_names(missing)}. The columns are: {join_names(columns)}. "
+                "Nothing was imported.",
                 code="column_unknown",
                 columns=shorten_names(columns),
             )
     sizes = {len(names) for role, names in families.items() if len(names) > 1}
     if len(sizes) > 1 or (sizes and len(families["item"]) != len(families["value"])):
         raise Invalid(
-            f"{mapping['item']} stands for {len(families['item'])} columns, and {mapping['value']} for "
+            f"{mapping['item']} stands for {len(families['item'])} columns, but {mapping['value']} for "
             f"{len(families['value'])}. Each item needs a value. Nothing was imported.",
             code="columns_unequal",
         )
 
 
 def iter_item_rows(records: Iterator[UploadedRow], families: Mapping[str, Sequence[str]]) -> Iterator[UploadedRow]:
-    """Yield a row for each item. Without a column for it, each record is a HIT, known by all that it says."""
+    """Yield a row for each item. Without a `hit` column each record is a HIT, named by its content."""
     size, hit_name = len(families["item"]), make_hit_namer()
     for record in records:
         cells = {
@@ -184,29 +193,30 @@ def iter_item_rows(records: Iterator[UploadedRow], families: Mapping[str, Sequen
 
 
 def make_hit_namer() -> Callable[[Mapping[str, object]], str]:
-    """Return a function that names records by what they say, and records that say the same by how many came before."""
+    """Return a function that names records by a digest of their content; duplicates get a running number."""
     counts_by_digest: dict[str, int] = {}
 
-    def name_of(values: Mapping[str, object]) -> str:
+    def name_record(values: Mapping[str, object]) -> str:
         record_text = "\0".join(f"{name}\1{format_cell(value)}" for name, value in values.items())
         digest = hashlib.sha256(record_text.encode()).hexdigest()[:16]
         counts_by_digest[digest] = counts_by_digest.get(digest, 0) + 1
         return f"row-{digest}" + (f"-{counts_by_digest[digest]}" if counts_by_digest[digest] > 1 else "")
 
-    return name_of
+    return name_record
 
 
 def refuse_unmapped_columns(columns: Sequence[str], proposed: Mapping[str, str]) -> NoReturn:
-    """Refuse a table whose columns have no known use, and propose one."""
+    """Refuse a table whose columns have no known roles, and propose some."""
     required_roles = (*REQUIRED_ROLES, "annotator")
     missing_roles = [role for role in required_roles if role not in proposed]
     likely = ", ".join(f"{role}_column={shorten_echo(proposed[role])}" for role in COLUMN_ROLES if role in proposed)
     advice = f" Likely: {likely}." if proposed else ""
+    lacking = f" It lacks a likely one for {join_names(missing_roles)}." if missing_roles else ""
     raise Invalid(
         f"This file has the columns {join_names(columns)}. Say which of them holds what: item_column, value_column and "
-        f"annotator_column are needed.{advice}{f' It lacks a likely one for {join_names(missing_roles)}.' if missing_roles else ''} A file "
-        "with the columns hit, annotator, item and value, or a result file of Mechanical Turk with Input.id1, ... and "
-        "Answer.range1, ... needs no such words. Nothing was imported.",
+        f"annotator_column are needed.{advice}{lacking} A file with the columns hit, annotator, item and value, or a "
+        "result file of Mechanical Turk with Input.id1, ... and Answer.range1, ... needs no such words. Nothing was "
+        "imported.",
         code="result_columns",
         columns=shorten_names(columns),
         proposal={f"{role}_column": name for role, name in proposed.items()},

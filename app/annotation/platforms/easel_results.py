@@ -1,7 +1,8 @@
-"""Answers from anywhere, in files of Easel's own: a row for each item of a HIT, or in JSONL an object for each HIT.
+"""Result files in Easel's own format: a row for each item of a HIT, or in JSONL an object for each HIT.
 
-Columns `hit`, `annotator`, `item` and `value`, perhaps `position`, `issued_at`, `submitted_at`, `not_applicable`,
-`reason`, `segment` and `criterion`; or those of an export of responses. Pure: from a table to HITs that were answered.
+Required columns are `hit`, `annotator`, `item` and `value`; optional ones `position`, `issued_at`, `submitted_at`,
+`not_applicable`, `reason`, `segment` and `criterion`. Exports of responses are read, too. Pure: from a table to
+answered HITs.
 """
 
 import math
@@ -19,23 +20,18 @@ from app.text.spreadsheets import unprotect_cell
 from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_line
 
 OPTIONAL_RESULT_COLUMNS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment", "criterion")
-# A file with the first of these is an export, whose others follow from the rest or tell how an answer came about.
+# A file with the first of these columns is an export. The others are not read: they are derived, or telemetry.
 UNREAD_EXPORT_COLUMNS = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
     *("drawn_because", "leader_probability", "left_out", "left_out_reason", "left_out_at", "barred", "revision"),
     *("first_touch_ms", "changes", "input_kind", "viewport", "shown_as", "criterion_position"),
     *("flag", "comment", "hit_flag", "hit_comment"),
 )
-ENTRY_ANSWER_PREFIX = (
-    "asked_"  # begins the columns of an export that say what its annotator answered to a question asked once
-)
+ENTRY_ANSWER_PREFIX = "asked_"  # of export columns with answers to entry questions
 JSONL_LIST_COLUMNS = {"items": "item", "values": "value"}  # in JSONL, where a row is a whole HIT
-RESULT_COLUMN_ALIASES = {
-    "score": "value",
-    "received_at": "submitted_at",
-} | JSONL_LIST_COLUMNS  # what exports and lists call a column
+RESULT_COLUMN_ALIASES = {"score": "value", "received_at": "submitted_at"} | JSONL_LIST_COLUMNS  # in exports and JSONL
 RESULT_POSITION_PATTERN = re.compile("[1-9][0-9]{0,8}")
-# As programs and spreadsheets write truth values.
+# Truth values in the notation of programs and spreadsheets.
 RESULT_TRUTH_VALUES = dict.fromkeys(
     ("true", "wahr", "vrai", "verdadero", "verdadeiro", "vero", "waar", "1", "yes"), True
 )
@@ -45,18 +41,18 @@ RESULT_TRUTH_VALUES |= dict.fromkeys(
 
 MAX_IMPORTED_REASON_CHARACTERS = 200
 JudgmentTuple: TypeAlias = tuple[int | None, int, str, float | None, str, datetime | None, datetime | None, str]
-"""Of a row its position, line, item, value, why it has none, when it was issued and submitted, and its segment: a
-tuple, which the garbage collector leaves out.
+"""Position, line, item, value, reason for no value, issue time, submission time and segment of a row. A tuple of plain
+values, because the garbage collector does not track those.
 """
 
 
 def has_easel_column(columns: Sequence[str]) -> bool:
-    """Whether a file may be one of these, whole or not."""
+    """Return whether a file may be in this format, complete or not."""
     return bool({"hit", "annotator"} & set(columns))
 
 
 def has_required_easel_columns(columns: Sequence[str]) -> bool:
-    """Whether a file has all columns that are needed."""
+    """Return whether a file has all required columns."""
     return set(REQUIRED_RESULT_COLUMNS) <= {RESULT_COLUMN_ALIASES.get(name, name) for name in columns}
 
 
@@ -72,14 +68,17 @@ def iter_easel_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str
 def read_easel_results(
     upload: UploadedTable, _digest: str, value_reader: ValueReader, reader: CellReader
 ) -> list[ResultRow]:
-    """The HITs of a file, in the order of their first rows, by each criterion apart. The rows of a HIT need not stand
-    together. Of an answer that its annotator replaced, an export has both; the newer one is read. Rows without a value
-    are left out.
+    """Return the HITs of a file, one per criterion, in the order of their first rows.
 
-    Raises `Invalid`: `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`,
-    `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`,
-    `score_out_of_range`, `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `segment_differs`,
-    `time_unreadable`, `time_in_future`, `criterion_unknown`, `file_empty`.
+    The rows of a HIT need not be adjacent. If an annotator replaced an answer, an export has both; only the newer one
+    is read. Rows without a value are left out.
+
+    Raises:
+        Invalid: `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`, `annotator_missing`, `id_too_long`,
+            `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`, `score_out_of_range`,
+            `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `segment_differs`,
+            `time_unreadable`, `time_in_future`, `criterion_unknown`, `file_empty`.
+
     """
     hits: dict[tuple[str, str, str, str], list[JudgmentTuple]] = {}
     replaced_answers: set[tuple[str, str]] = set()  # annotators, and numbers of their answers
@@ -105,7 +104,7 @@ def read_easel_results(
         refuse_line("scores_missing", first_line_without_value, "no row of this file has a value.")
     if not hits:
         raise Invalid("This file has a header and no responses. Nothing was imported.", code="file_empty")
-    # To let go of all rows at once would take a moment in which nothing else is done.
+    # Popping frees rows one HIT at a time. Freeing all at once would block this process for a moment.
     return [
         build_result_row(annotator, hit, criterion, hits.pop((annotator, hit, criterion, seq)))
         for annotator, hit, criterion, seq in list(hits)
@@ -114,16 +113,19 @@ def read_easel_results(
 
 
 def strip_apostrophe(column: str, cell: str) -> str:
-    """Return a cell of an export without the apostrophe for spreadsheet programs; ids of items are looked up with it,
-    too, since an id may begin with one.
+    """Return a cell of an export without the apostrophe that protects it in spreadsheets.
+
+    Item ids keep it: an id may begin with one, so the lookup tries both.
     """
     return cell if column == "item" else unprotect_cell(cell)
 
 
 def check_easel_columns(line: int, columns: Sequence[str]) -> bool:
-    """Whether these are an export's; else whatever is not read is refused.
+    """Return whether the columns are those of an export, after refusing columns that are not read.
 
-    Raises `Invalid` (`column_unknown`, `column_twice`).
+    Raises:
+        Invalid: `column_unknown`, `column_twice`.
+
     """
     exported = UNREAD_EXPORT_COLUMNS[0] in columns
     known_columns = (*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS, *(UNREAD_EXPORT_COLUMNS if exported else ()))
@@ -132,26 +134,29 @@ def check_easel_columns(line: int, columns: Sequence[str]) -> bool:
         refuse_line(
             "column_unknown",
             line,
-            f"Easel does not know the column {join_names(unknown)}: it reads {', '.join((*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS))}. Remove what should not count.",
+            f"Easel does not know the column {join_names(unknown)}: it reads "
+            f"{', '.join((*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS))}. Remove what should not count.",
             columns=shorten_names(unknown),
         )
     names = [RESULT_COLUMN_ALIASES.get(name, name) for name in columns]
     for name, column in zip(names, columns, strict=True):
         if names.count(name) > 1:
-            refuse_line("column_twice", line, f"two columns say the {name}. Remove one.", column=column)
+            refuse_line("column_twice", line, f"two columns hold the {name}. Remove one.", column=column)
     return exported
 
 
 def iter_row_texts(record: UploadedRow) -> Iterator[tuple[int, dict[str, str]]]:
-    """The lines and cells of a record: one row, or one for each item of its lists.
+    """Yield the line and the cells of each row: one per record, or one for each item of its lists.
 
-    Raises `Invalid` (`lists_unequal`).
+    Raises:
+        Invalid: `lists_unequal`.
+
     """
     if JSONL_LIST_COLUMNS.keys().isdisjoint(record.values):
         yield record.line, result_cell_texts(record.values)
         return
     lists = [record.values.get(name) for name in JSONL_LIST_COLUMNS]
-    items, values = (it if isinstance(it, list) else [] for it in lists)
+    items, values = (column if isinstance(column, list) else [] for column in lists)
     if not items or len(items) != len(values):
         refuse_line("lists_unequal", record.line, "items and values are two lists of the same length, in JSONL.")
     for item, value in zip(items, values, strict=True):
@@ -172,17 +177,22 @@ def read_required_id(cells: dict[str, str], column: str, line: int) -> str:
 
 
 def value_reader_for_criterion(value_reader: ValueReader, line: int, criterion: str | None) -> ValueReader:
-    """criterion: as the row says, None where it has no such column. Raises `Invalid` (`criterion_unknown`)."""
+    """Return the reader of values by a row's criterion, which is None if there is no such column.
+
+    Raises:
+        Invalid: `criterion_unknown`.
+
+    """
     criterion_reader = value_reader.criterion_format(criterion or "")
     if criterion_reader is None:
         missing_message = "there is no column criterion" if criterion is None else "criterion is empty"
         message = f"the campaign does not ask by “{shorten_echo(criterion)}”" if criterion else missing_message
-        refuse_line("criterion_unknown", line, f"{message}. In this column stands the name of one of its criteria.")
+        refuse_line("criterion_unknown", line, f"{message}. Name one of its criteria in this column.")
     return criterion_reader
 
 
 def lacks_value(cells: dict[str, str], value_reader: ValueReader) -> bool:
-    """Whether a row says nothing of its item: its value is missing, and it was not marked N/A."""
+    """Return whether a row has neither a value nor an N/A mark."""
     return is_missing_value(cells.get("value", ""), value_reader.classes) and not RESULT_TRUTH_VALUES.get(
         cells.get("not_applicable", "").lower()
     )
@@ -209,13 +219,13 @@ def parse_judgment(
 def parse_judged_value(
     line: int, cells: dict[str, str], value_reader: ValueReader, reader: CellReader, *, exported: bool
 ) -> float | None:
-    """The value, None where the item was marked N/A; NaN where an export has none beside an item that was."""
+    """Return the value; None if the item was marked N/A, NaN if an export has none because another item was."""
     cell, not_applicable = cells.get("value", ""), cells.get("not_applicable", "").lower()
     if not_applicable not in RESULT_TRUTH_VALUES or (
         RESULT_TRUTH_VALUES[not_applicable] and not is_missing_value(cell, ())
     ):
         refuse_line(
-            "na_unknown", line, "not_applicable is true where the item was marked N/A and has no value, else false."
+            "na_unknown", line, "not_applicable must be true if the item was marked N/A and has no value, else false."
         )
     if RESULT_TRUTH_VALUES[not_applicable]:
         return None
@@ -227,12 +237,12 @@ def parse_judged_value(
 
 
 def parse_unjudged_reason(line: int, cells: dict[str, str]) -> str:
-    """Why an item was marked. Raises `Invalid` (`reason_unusable`)."""
+    """Return the reason why an item was marked N/A. Raises `Invalid` (`reason_unusable`)."""
     reason = cells.get("reason", "")
     if len(reason) > MAX_IMPORTED_REASON_CHARACTERS or (
         reason and not RESULT_TRUTH_VALUES.get(cells.get("not_applicable", "").lower())
     ):
-        message = f"reason is one of at most {MAX_IMPORTED_REASON_CHARACTERS} characters, where not_applicable is true."
+        message = f"reason needs not_applicable to be true, and must have at most {MAX_IMPORTED_REASON_CHARACTERS} characters."
         refuse_line("reason_unusable", line, message)
     return reason
 
@@ -258,9 +268,11 @@ def parse_cell_value(line: int, cell: str, value_reader: ValueReader, reader: Ce
 
 
 def check_class_label(line: int, value: float, label: str, classes: Sequence[str]) -> None:
-    """An export has the label of a class beside its number, which may be that of another class in another campaign.
+    """Check the label that an export has next to a class number, which may mean another class in another campaign.
 
-    Raises `Invalid` (`class_unknown`).
+    Raises:
+        Invalid: `class_unknown`.
+
     """
     own_label = classes[int(value)] if classes else ""
     if label not in ("", own_label):
@@ -273,7 +285,7 @@ def check_class_label(line: int, value: float, label: str, classes: Sequence[str
 
 
 def parse_item_position(line: int, cell: str) -> int | None:
-    """Raises `Invalid` (`position_unusable`)."""
+    """Return the position in a cell, None if it is empty. Raises `Invalid` (`position_unusable`)."""
     if not cell:
         return None
     if not RESULT_POSITION_PATTERN.fullmatch(cell):
@@ -282,14 +294,14 @@ def parse_item_position(line: int, cell: str) -> int | None:
 
 
 def parse_time_cell(line: int, column: str, cells: dict[str, str], reader: CellReader) -> datetime | None:
-    """Raises `Invalid` (`time_unreadable`, `time_in_future`)."""
+    """Return the time in a column, None if there is none. Raises `Invalid` (`time_unreadable`, `time_in_future`)."""
     cell = cells.get(column, "")
     moment = reader.parse_time_cell(line, column, cell) if cell else None
     return moment.time if moment else None
 
 
 def build_result_row(annotator: str, hit: str, criterion: str, rows: list[JudgmentTuple]) -> ResultRow:
-    """Raises `Invalid` (`position_unusable`, `item_repeated`, `segment_differs`)."""
+    """Return the HIT of these rows. Raises `Invalid` (`position_unusable`, `item_repeated`, `segment_differs`)."""
     first_line = rows[0][1]
     sort_by_position(rows)
     _, lines, items, values, reasons, issued, submitted, segments = zip(*rows, strict=True)
@@ -323,7 +335,7 @@ def sort_by_position(rows: list[JudgmentTuple]) -> None:
 
 
 def check_items_unique(items: Sequence[str], lines: Sequence[int]) -> None:
-    """Raises `Invalid` (`item_repeated`)."""
+    """Raise `Invalid` (`item_repeated`) if an item is in the HIT twice."""
     seen: set[str] = set()
     for item, line in zip(items, lines, strict=True):
         if item in seen:

@@ -1,4 +1,4 @@
-"""A plain link: whoever opens it and presses Start is an annotator. Then the signed token says who they are."""
+"""Open link: every visitor who presses Start becomes an annotator, whom a signed token identifies from then on."""
 
 from app.annotation.platforms.platform import Platform, complete_by_code_or_url
 

@@ -1,10 +1,10 @@
-"""Where people come in: at a campaign, or at an experiment, which leads each of them to one of its arms at random."""
+"""Addresses of campaigns and of experiments, which redirect each visitor to a random arm."""
 
-EXPERIMENT_PATH_PREFIX = "/experiment"  # before the address of a campaign: there the key is that of an experiment
+EXPERIMENT_PATH_PREFIX = "/experiment"  # before the path of a campaign; the key is then that of an experiment
 
 
 def link_base(base_url: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
-    """What `links` makes the links of a campaign of, by its key; of an arm those of its experiment, by the key of that,
-    which is None for a campaign that is no arm.
+    """Return the base address and the key for the links of a campaign; for an arm of an experiment, those of the
+    experiment. `experiment_key` is None if the campaign is no arm.
     """
     return (base_url, link_key) if experiment_key is None else (base_url + EXPERIMENT_PATH_PREFIX, experiment_key)

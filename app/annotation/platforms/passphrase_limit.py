@@ -1,7 +1,6 @@
-"""How often somebody may try the passphrase of a campaign's link: so often an hour from one network address, and so
-often in all. A try is written down before it is looked at, and taken back when it was right.
+"""Limit on guesses of a campaign's passphrase, per hour, from one network address and in total.
 
-The counts are kept as those of new visits are; see `doors`.
+A guess is charged before it is checked, and refunded if it was right. `visit_limit` describes how counts are stored.
 """
 
 from datetime import datetime, timedelta
@@ -14,7 +13,7 @@ from app.errors import TooManyAttempts
 
 MAX_GUESSES_PER_ADDRESS_AND_HOUR = 20
 MAX_GUESSES_PER_CAMPAIGN_AND_HOUR = 1_000
-ADDRESS_KEY_PREFIX, CAMPAIGN_GUESSES_KEY = b"guess ", b"guesses"  # begin the keys of the rows
+ADDRESS_KEY_PREFIX, CAMPAIGN_GUESSES_KEY = b"guess ", b"guesses"  # keys of the counts
 
 CHARGE_GUESS = text("""
     INSERT INTO visit_allowances AS v (campaign_id, address, full_at)
@@ -32,7 +31,7 @@ REFUND_GUESS = text("""
 
 
 def guess_allowances(visitor: Visitor) -> list[tuple[bytes, timedelta]]:
-    """Of each count that a try moves on, its key and by how much."""
+    """Return the key of each count that a guess increments, and the guess's share of the window."""
     return [
         (ADDRESS_KEY_PREFIX + visitor.address_hash, ALLOWANCE_WINDOW / MAX_GUESSES_PER_ADDRESS_AND_HOUR),
         (CAMPAIGN_GUESSES_KEY, ALLOWANCE_WINDOW / MAX_GUESSES_PER_CAMPAIGN_AND_HOUR),
@@ -40,7 +39,7 @@ def guess_allowances(visitor: Visitor) -> list[tuple[bytes, timedelta]]:
 
 
 async def charge_guess(connection: Driver, campaign_id: int, visitor: Visitor, *, now: datetime) -> None:
-    """Raises `TooManyAttempts` (`too_many_attempts`, details `retry_after_seconds`)."""
+    """Charge a guess. Raises `TooManyAttempts` (`too_many_attempts`, details `retry_after_seconds`)."""
     for key, share in guess_allowances(visitor):
         values = {"campaign": campaign_id, "key": key, "share": share, "now": now, "full": now + ALLOWANCE_WINDOW}
         if await fetch_first_row(connection, CHARGE_GUESS, values, Record) is None:
@@ -53,6 +52,6 @@ async def charge_guess(connection: Driver, campaign_id: int, visitor: Visitor, *
 
 
 async def refund_guess(connection: Driver, campaign_id: int, visitor: Visitor) -> None:
-    """The last try: it was right."""
+    """Refund the last guess, because it was right."""
     for key, share in guess_allowances(visitor):
         await execute_statement(connection, REFUND_GUESS, {"campaign": campaign_id, "key": key, "share": share})

@@ -1,4 +1,4 @@
-"""Links of people's own: the researcher gives each person on a list a link that nobody can guess."""
+"""Personal links: the researcher gives each person on a list a link that cannot be guessed."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ PERSONAL_IDENTIFIERS = ArrivalParameters(
 
 
 def read_personal_arrival(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
-    """By the key in the link; whose it is, the list says."""
+    """Return the arrival by the key in the link. The campaign's list resolves it later (`personal_links`)."""
     (key,) = PERSONAL_IDENTIFIERS.read_values(parameters)
     return Arrival(key, "visit")
 

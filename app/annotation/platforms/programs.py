@@ -1,4 +1,4 @@
-"""Annotators for whom a program speaks: those whom a researcher's program names, and those that are made up."""
+"""Platforms of annotators that programs speak for: a researcher's program through the API, and simulations."""
 
 from app.annotation.platforms.platform import Platform
 

@@ -1,4 +1,4 @@
-"""Prolific: its ids stand in the study's URL, and people return with the campaign's completion code."""
+"""Prolific: the study's URL carries its ids, and people return with the campaign's completion code."""
 
 from collections.abc import Mapping
 from urllib.parse import urlencode
@@ -35,7 +35,7 @@ def read_prolific_arrival(parameters: Mapping[str, str], _settings: Settings) ->
 def build_prolific_completion(
     details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
 ) -> Completion:
-    """With a code of the study's, or to the campaign's own address."""
+    """Return the way back: Prolific's page with a code of the study, or the campaign's own address."""
     code = (return_settings[PROLIFIC_CODE_SETTING] if outcome == "completed" else None) or return_code_or_url(
         return_settings, outcome
     )

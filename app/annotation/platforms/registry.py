@@ -1,4 +1,4 @@
-"""The platforms by name. A new one is a module with a `PLATFORM`, and one line here."""
+"""Registry of platforms by name. To add a platform, add a module with a `PLATFORM` and one line here."""
 
 from collections.abc import Sequence
 
@@ -22,40 +22,42 @@ PLATFORMS: dict[str, Platform] = {
 
 
 def platforms_with_pages() -> list[Platform]:
-    """Those from which people come, in the order in which researchers see them."""
+    """Return the platforms for people, in the order in which researchers see them."""
     return [platform for platform in PLATFORMS.values() if platform.has_page]
 
 
 def platform_links(base_url: str, link_key: str) -> dict[str, str]:
-    """The addresses of a campaign for annotators, by platform, without those of single persons; `base` is where people
-    reach this server.
+    """Return the addresses of a campaign for annotators, by platform, without personal links.
+
+    `base_url` is the public address of this server.
     """
     return {
-        it.name: f"{base_url}{it.entry_path(link_key)}{it.link_parameters}"
-        for it in platforms_with_pages()
-        if not it.has_personal_links
+        platform.name: f"{base_url}{platform.entry_path(link_key)}{platform.link_parameters}"
+        for platform in platforms_with_pages()
+        if not platform.has_personal_links
     }
 
 
 def public_link(base_url: str, link_key: str) -> str:
-    """The address of a campaign at which anybody can start."""
-    return platform_links(base_url, link_key)[next(it.name for it in platforms_with_pages() if it.has_start_button)]
+    """Return the address of a campaign's open link."""
+    open_platform = next(platform for platform in platforms_with_pages() if platform.has_start_button)
+    return platform_links(base_url, link_key)[open_platform.name]
 
 
 def simulated_platform_names() -> list[str]:
-    """The names of those whose annotators are no people."""
-    return [it.name for it in PLATFORMS.values() if it.is_simulated]
+    """Return the names of platforms whose annotators are simulated."""
+    return [platform.name for platform in PLATFORMS.values() if platform.is_simulated]
 
 
 def platforms_with_result_files() -> list[tuple[Platform, ResultFileFormat]]:
-    """The platforms whose files of answers can be imported."""
-    return [(it, it.result_files) for it in PLATFORMS.values() if it.result_files]
+    """Return the platforms whose result files can be imported, with the formats."""
+    return [(platform, platform.result_files) for platform in PLATFORMS.values() if platform.result_files]
 
 
 def detect_result_platform(columns: Sequence[str]) -> tuple[Platform, ResultFileFormat]:
-    """Whose file one with these columns is. What nobody recognises is for the last one to refuse."""
+    """Return the platform of a file with these columns. The last platform gets, and refuses, unknown files."""
     platforms = platforms_with_result_files()
     return next(
-        ((it, files) for it, files in platforms if files.has_known_column(columns)),
+        ((platform, files) for platform, files in platforms if files.has_known_column(columns)),
         platforms[-1],
     )

@@ -1,4 +1,4 @@
-"""HITs that were answered elsewhere, as files tell of them."""
+"""Formats of result files: rows of HITs that were answered elsewhere, and the readers for them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,22 +8,32 @@ from typing import Protocol
 from app.annotation.platforms.cell_reading import CellKind, CellReader
 from app.uploads import UploadedTable
 
-ANONYMOUS_ID_PREFIX = "file-"  # begins the id of an annotator whom a file does not name
+ANONYMOUS_ID_PREFIX = "file-"  # of the id of an annotator that a file does not name
 REQUIRED_RESULT_COLUMNS = ("hit", "annotator", "item", "value")  # the columns of Easel's own files
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """A HIT that was answered. A score is None where its item was marked N/A, NaN where nothing is said of it since
-    others were.
+    """An answered HIT of a result file, by one criterion.
 
-    line: where it begins. lines: those of its items, where each has one of its own. nameless: nobody knows whose it is.
-    reasons: why items were marked, of each item, where anything is known of that.
-    segment: where items are systems, the one whose outputs it showed. criterion: by which the scores are, where there
-    are several; of a HIT there is a row for each.
+    A file may have a million of these, and requests wait while the garbage collector visits them. So a row is one
+    object with slots, and its tuples of plain values are not tracked by the collector.
 
-    There may be a million of these, and whoever else is served waits while the garbage collector goes through them: so
-    a row is one object with slots, and its tuples of plain values are left out by the collector.
+    Attributes:
+        line: First line of the HIT.
+        worker_id: Platform's id of the annotator.
+        assignment_id: Platform's id of the assignment.
+        items: Ids of the items.
+        scores: Score of each item; None if it was marked N/A, NaN if it has no score because another item was marked.
+        accepted_at: Time of acceptance, if known.
+        submitted_at: Time of submission, if known.
+        details: Other columns to store.
+        lines: Line of each item; empty if all are on `line`.
+        anonymous: True if the file does not name the annotator.
+        reasons: Reason for N/A of each item; empty if the file has none.
+        segment: Segment of the outputs, if the items are systems.
+        criterion: Criterion of the scores, if the campaign has several.
+
     """
 
     line: int
@@ -41,42 +51,44 @@ class ResultRow:
     criterion: str = ""
 
     def line_of_item(self, position: int) -> int:
-        """Where the item at this place stands, 0 for the first."""
+        """Return the line of the item at a position, 0 for the first."""
         return self.lines[position] if self.lines else self.line
 
 
 class ValueReader(Protocol):
-    """How the values of a campaign's design stand in a file."""
+    """Reader of a campaign's values in a file."""
 
     @property
     def allowed_numbers_text(self) -> str:
-        """Which numbers an item can have, in words."""
+        """Description of the allowed numbers."""
 
     @property
     def has_point_values(self) -> bool:
-        """Whether values are points, 0 to 100."""
+        """True if values are points from 0 to 100."""
 
     @property
     def criterion_names(self) -> Sequence[str]:
-        """The names of the criteria by which values are; none where there are none."""
+        """Names of the campaign's criteria; empty if it has only one question."""
 
     @property
     def classes(self) -> Sequence[str]:
-        """What its classes are called; none where values are no classes."""
+        """Labels of the classes; empty if values are not classes."""
 
     def parse_number(self, cell: str, /) -> float | None:
-        """A number, None where it cannot be a value. Raises ValueError where it is no number."""
+        """Return the number in a cell, None if it is not allowed. Raises ValueError if it is no number."""
 
     def parse_value(self, cell: str, /) -> float | None:
-        """A number or the label of a class, likewise."""
+        """Return the value in a cell, a number or the label of a class, as `parse_number` does."""
 
     def criterion_format(self, criterion: str, /) -> "ValueReader | None":
-        """How they stand there by a criterion, empty where none is named; None where the campaign does not ask so."""
+        """Return the reader for a criterion (empty if none is named); None if the campaign does not have it."""
 
 
 class ResultReader(Protocol):
-    """From a table to its rows, whose numbers and times `cells` reads. Without the platform's ids, `digest` names the
-    worker and, with the line, the assignment. Raises `Invalid`, and `FormatsUnknownError`.
+    """Function that returns the HITs of a table, with numbers and times read by `cells`.
+
+    If the platform's ids are missing, `digest` names the worker and, with the line, the assignment.
+    Raises `Invalid`, and `FormatsUnknownError`.
     """
 
     def __call__(
@@ -86,14 +98,14 @@ class ResultReader(Protocol):
 
 @dataclass(frozen=True)
 class ResultFileFormat:
-    """The files in which a platform tells what was answered.
+    """Format of a platform's result files.
 
     Attributes:
-        recognises: Whether a file with these columns may be one of them.
-        reads: Whether `read` takes a file with these columns; others need to be mapped.
-        read: Reads it.
-        written_cells: Its cells with numbers and times, each with its line.
-        by_criterion: Whether they can say by which criterion a value is.
+        has_known_column: Return whether a file with these columns may be in the format.
+        has_required_columns: Return whether `read_results` accepts these columns; other files need a column mapping.
+        read_results: Return the HITs of a file.
+        iter_formatted_cells: Yield the cells with numbers and times, each with its line.
+        has_criteria: True if files can name the criterion of a value.
 
     """
 

@@ -1,4 +1,4 @@
-"""What a researcher decides about how people work, what they are paid, and how they go back to where they came from."""
+"""Settings of a campaign for working time, pay, and the way back to the platform."""
 
 import re
 from typing import Annotated, Literal
@@ -34,7 +34,7 @@ ReturnCodeOrUrl = Annotated[str, StringConstraints(strip_whitespace=True), After
 
 
 class CrowdSettings(InputModel):
-    """A column of a campaign for each."""
+    """Settings for annotators' work; each is a column of the campaign."""
 
     minutes_per_hit: Minutes | None = Field(
         default=None, title="Minutes per HIT", json_schema_extra=EDITABLE,
@@ -42,22 +42,24 @@ class CrowdSettings(InputModel):
     )  # fmt: skip
     pay: PayText | None = Field(
         default=None, title="Pay", json_schema_extra=EDITABLE,
-        description="Optional. What one HIT pays, in your words, for example: $0.35 per HIT. Shown beside the minutes; "
-        "Easel pays nobody.",
+        description="Optional. Pay for one HIT, in your words, for example: $0.35 per HIT. Shown next to the minutes; "
+        "Easel does not pay annotators.",
     )  # fmt: skip
     pay_per_hit: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = Field(
         default=None, title="Pay per HIT, as a number", json_schema_extra=EDITABLE,
-        description="Optional. With it annotators see what they have earned, and you see what an hour pays.",
+        description="Optional. With it annotators see their earnings so far, and you see the pay per hour.",
     )  # fmt: skip
-    currency: Currency = Field(default="USD", title="Currency", json_schema_extra=EDITABLE, description="Of the pay.")
+    currency: Currency = Field(
+        default="USD", title="Currency", json_schema_extra=EDITABLE, description="Currency of the pay."
+    )
     in_short: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default="", title="In short", json_schema_extra=EDITABLE,
-        description="Optional. The instructions in one line, which stands above every HIT.",
+        description="Optional. The instructions in one line, shown above every HIT.",
     )  # fmt: skip
     leave_early: bool = Field(
         default=False, title="People may leave early", json_schema_extra=EDITABLE,
-        description="A button to finish after any HIT, also where there is a number of HITs per annotator. Without "
-        "such a number people from a platform can always leave.",
+        description="Show a button to finish after any HIT, even if there is a number of HITs per annotator. Without "
+        "such a number, people from a platform can always leave.",
     )  # fmt: skip
     undo: bool = Field(
         default=True, title="People may change their last answers", json_schema_extra=EDITABLE,
@@ -66,17 +68,17 @@ class CrowdSettings(InputModel):
     )  # fmt: skip
     break_minutes: Annotated[int, Field(ge=5, le=240)] | None = Field(
         default=None, title="Remind of a break (minutes)", json_schema_extra=EDITABLE,
-        description="Optional. After so many minutes of work a line says so, which one press puts away.",
+        description="Optional. After this many minutes of work, a line suggests a break; one press hides it.",
     )  # fmt: skip
     prolific_completion_code: CompletionCode | None = Field(
         default=None, title="Prolific completion code", json_schema_extra=EDITABLE,
-        description="From the study's page on Prolific; annotators who come from there return with it when they have "
-        "done their work.",
+        description="From the study's page on Prolific. Annotators from Prolific return with it when their work is "
+        "done.",
     )  # fmt: skip
     return_completed: ReturnCodeOrUrl | None = Field(
         default=None, title="Way back: completed", json_schema_extra=EDITABLE,
-        description="Optional. A code that people get when they have done their work, or an https address to which "
-        "they go.",
+        description="Optional. A code that people get when their work is done, or an https address that they return "
+        "to.",
     )  # fmt: skip
     return_failed_checks: ReturnCodeOrUrl | None = Field(
         default=None, title="Way back: held by a check", json_schema_extra=EDITABLE,

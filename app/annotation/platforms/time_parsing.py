@@ -1,12 +1,12 @@
-"""Times as programs and spreadsheets of any country write them. Pure."""
+"""Parsing of times in the formats of programs and spreadsheets of any country. Pure."""
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-# PostgreSQL has no zone for the first moment that Python knows, and nobody answered before this one.
+# PostgreSQL cannot store Python's earliest time with a zone, and no answer is older than this.
 EARLIEST_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-EPOCH_UNITS_BY_DIGITS = {10: 1, 13: 1_000, 16: 1_000_000}  # parts of a second, by the digits of a time after 2001
+EPOCH_UNITS_BY_DIGITS = {10: 1, 13: 1_000, 16: 1_000_000}  # units per second, by the digits of a time after 2001
 EPOCH_PATTERN = re.compile(r"([0-9]{10}|[0-9]{13}|[0-9]{16})(\.[0-9]+)?")
 CLOCK_PATTERN = (
     r"(?:[T,]?\s*(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?:[:.](?P<second>\d{2})(?:[.,]\d+)?)?"
@@ -25,7 +25,7 @@ NAMED_DATE_PATTERNS = tuple(
     re.compile(rf"(?:[a-z]{{3,9}},?\s+)?{date}\s*{CLOCK_PATTERN}{ZONE_PATTERN}", re.ASCII | re.IGNORECASE)
     for date in (DAY_FIRST_DATE_PATTERN, MONTH_FIRST_DATE_PATTERN)
 )
-# How Mechanical Turk and `date` write them: Tue Apr 10 12:04:05 PDT 2018.
+# Format of Mechanical Turk and of `date`: Tue Apr 10 12:04:05 PDT 2018.
 UNIX_DATE_PATTERN = re.compile(
     rf"[a-z]{{3}} {MONTH_NAME_PATTERN} +(?P<day>\d{{1,2}}) (?P<hour>\d{{2}}):(?P<minute>\d{{2}}):(?P<second>\d{{2}}) "
     r"(?P<zone>PST|PDT|MST|MDT|CST|CDT|EST|EDT|UTC|GMT) (?P<year>\d{4})",
@@ -40,23 +40,23 @@ class DateOrderUnknownError(Exception):
 
 @dataclass(frozen=True)
 class ParsedTime:
-    """A time. naive: the text names no zone, so the assumed one was taken."""
+    """Parsed time. `is_naive` is true if the text names no zone, so that the assumed one was used."""
 
     time: datetime
     is_naive: bool = False
 
 
 def parse_file_time(text: str, *, day_first: bool | None, zone: tzinfo) -> ParsedTime | None:
-    """Return the time that a text names; None if it names none, or one that cannot be.
+    """Return the time that a text names; None if it names none, or an impossible one.
 
     Args:
         text: ISO 8601, seconds or milliseconds since 1970, a date in numbers with the year last, or with an English
             month.
-        day_first: Whether the day comes before the month where both are numbers; None if that is not known.
+        day_first: True if the day comes before the month in numeric dates; None if that is not known.
         zone: Zone of times that name none.
 
     Raises:
-        OrderUnknownError: The order matters and is not known.
+        DateOrderUnknownError: The order matters and is not known.
 
     """
     try:
@@ -77,7 +77,7 @@ def parse_file_time(text: str, *, day_first: bool | None, zone: tzinfo) -> Parse
 
 
 def parse_epoch_time(text: str) -> datetime | None:
-    """Return the time that is given in seconds, or parts of seconds, since the beginning of 1970."""
+    """Return the time given in seconds, milliseconds or microseconds since 1970."""
     match = EPOCH_PATTERN.fullmatch(text)
     return datetime.fromtimestamp(float(text) / EPOCH_UNITS_BY_DIGITS[len(match[1])], UTC) if match else None
 
@@ -90,7 +90,7 @@ def parse_iso_time(text: str) -> datetime | None:
 
 
 def parse_unix_date(text: str) -> datetime | None:
-    """Return a time as Mechanical Turk writes it. Raises ValueError."""
+    """Return a time in Mechanical Turk's format. Raises ValueError."""
     match = UNIX_DATE_PATTERN.fullmatch(text)
     return build_file_time(match, month_number(match["name"])) if match else None
 
@@ -102,7 +102,7 @@ def parse_named_date(text: str) -> datetime | None:
 
 
 def parse_numeric_date(text: str, *, day_first: bool | None) -> datetime | None:
-    """Return a date in numbers. Raises `OrderUnknownError`."""
+    """Return a date in numbers. Raises `DateOrderUnknownError`."""
     match = NUMERIC_DATE_PATTERN.fullmatch(text)
     if match is None:
         return None
@@ -144,7 +144,7 @@ def month_number(name: str) -> int:
 
 
 def detect_day_first(text: str) -> bool | None:
-    """Whether a date in numbers has its day first; None if they do not tell."""
+    """Return whether a numeric date has its day first; None if it is ambiguous."""
     match = NUMERIC_DATE_PATTERN.fullmatch(text)
     if match is None or len(match["a"]) > 2:
         return None

@@ -1,7 +1,8 @@
-"""Files in which other tools keep annotations, as plain tables with a row for each annotation. Pure.
+"""Converters from annotation files of other tools to plain tables with a row for each annotation. Pure.
 
-Label Studio (JSON), Prodigy (JSON lines), Appraise (its CSV of scores, which has no header), and the answers of crowd
-elements in result files of Mechanical Turk. To read another tool's, add a function here and to `READERS`.
+Supported are Label Studio (JSON), Prodigy (JSON lines), Appraise (its CSV of scores, which has no header), and answers
+of crowd elements in result files of Mechanical Turk. To support another tool, add two functions and an entry in
+`TOOL_READERS`.
 """
 
 import io
@@ -29,10 +30,11 @@ MAX_ROWS_FOR_COLUMN_NAMES = 1_000
 TASK_ANSWERS_COLUMN = "Answer.taskAnswers"
 BUTTON_STATES = frozenset(("true", "false", "on", "off", ""))
 CHOSEN_BUTTON_STATES = frozenset(("true", "on"))
+LABEL_STUDIO_VALUE_KINDS = ("rating", "choices", "number", "text", "taxonomy")
 
 
 def add_appraise_header(file: BinaryIO) -> BinaryIO:
-    """Return the file of scores that Appraise writes with names of its columns; any other file as it is."""
+    """Return Appraise's file of scores with a header; any other file unchanged."""
     first = file.readline(10_000)
     file.seek(0)
     if not APPRAISE_ROW_PATTERN.match(first):
@@ -46,20 +48,20 @@ def add_appraise_header(file: BinaryIO) -> BinaryIO:
 
 
 def convert_tool_table(upload: UploadedTable, notes: ReadingNotes) -> UploadedTable:
-    """Return another tool's table with a row for each annotation; any other table as it is.
+    """Return a tool's table with a row for each annotation; any other table unchanged.
 
     Args:
-        upload: Its records are read while those of the result are.
-        notes: Takes how many annotations are left out.
+        upload: The table; its records are read lazily, while those of the result are read.
+        notes: Gets the number of annotations left out.
 
     """
     first = next(upload.rows, None)
     if first is None:
         return upload
     upload = replace(upload, rows=chain([first], upload.rows))
-    for recognises, rows_of in TOOL_READERS:
-        if recognises(first.values):
-            return build_annotation_table(upload, partial(rows_of, notes=notes))
+    for is_own_record, iter_rows in TOOL_READERS:
+        if is_own_record(first.values):
+            return build_annotation_table(upload, partial(iter_rows, notes=notes))
     return upload
 
 
@@ -67,13 +69,13 @@ AnnotationRows = Iterator[dict[str, Any]]
 
 
 class AnnotationRowReader(Protocol):
-    """Makes rows of a record."""
+    """Function that yields the rows of a record."""
 
     def __call__(self, record: UploadedRow, notes: ReadingNotes) -> AnnotationRows: ...
 
 
 def build_annotation_table(upload: UploadedTable, read_rows: Callable[[UploadedRow], AnnotationRows]) -> UploadedTable:
-    """Return a table of what `rows_of` makes of each record; its columns are those of its first rows."""
+    """Return a table with the rows that `read_rows` yields; its columns are those of the first rows."""
     records = (UploadedRow(record.line, row) for record in upload.rows for row in read_rows(record))
     first = list(islice(records, MAX_ROWS_FOR_COLUMN_NAMES))
     if not first:
@@ -88,12 +90,12 @@ def build_annotation_table(upload: UploadedTable, read_rows: Callable[[UploadedR
 def is_label_studio(values: Mapping[str, Any]) -> bool:
     annotations = values.get("annotations", values.get("completions"))
     return isinstance(annotations, list) and all(
-        isinstance(one, dict) and isinstance(one.get("result"), list) for one in annotations
+        isinstance(annotation, dict) and isinstance(annotation.get("result"), list) for annotation in annotations
     )
 
 
 def iter_label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
-    """Yield a row for each annotation of a task: its data, who annotated, and what by the name of the control."""
+    """Yield a row for each annotation of a task: the task's data, the annotator, and a column for each control."""
     values = dict(record.values)
     annotations = values.pop("annotations", None) or values.pop("completions", None)
     data = values.pop("data", {})
@@ -122,11 +124,13 @@ def iter_label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> Annotati
 
 
 def single_control_value(line: int, name: str, value: Mapping[str, Any]) -> Any:
-    """Return what a control gave: {"rating": 4} or {"choices": ["good"]}. Raises `Invalid` (`answer_several`)."""
-    control_values = [
-        given for kind, given in value.items() if kind in ("rating", "choices", "number", "text", "taxonomy")
-    ]
-    control_value = control_values[0] if control_values else None
+    """Return the value of a control such as {"rating": 4} or {"choices": ["good"]}.
+
+    Raises:
+        Invalid: `answer_several`.
+
+    """
+    control_value = next((value[kind] for kind in value if kind in LABEL_STUDIO_VALUE_KINDS), None)
     if not isinstance(control_value, list):
         return control_value
     if len(control_value) > 1:
@@ -142,8 +146,8 @@ def is_prodigy(values: Mapping[str, Any]) -> bool:
 
 
 def iter_prodigy_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
-    """Yield an answered example, with what was chosen as `accept` (its id) and `accept_text`; none if it was ignored,
-    or a choice was rejected.
+    """Yield the answered example, with the choice as `accept` (its id) and `accept_text`; nothing if it was ignored or
+    the choice was rejected.
     """
     values = dict(record.values)
     accepted, options = values.pop("accept", None), values.pop("options", None)
@@ -156,7 +160,7 @@ def iter_prodigy_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRow
         if len(accepted) > 1:
             refuse_line("answer_several", record.line, "several options were chosen, and a value is one of them.")
         chosen = accepted[0] if accepted else None
-        texts = {format_cell(one.get("id")): one.get("text") for one in options if isinstance(one, dict)}
+        texts = {format_cell(option.get("id")): option.get("text") for option in options if isinstance(option, dict)}
         row |= {"accept": chosen, "accept_text": texts.get(format_cell(chosen), chosen)}
     yield row
 
@@ -169,7 +173,7 @@ def is_appraise(values: Mapping[str, Any]) -> bool:
 
 
 def iter_appraise_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
-    """Yield a score of a segment; none of a control (such as BAD), or of a whole document."""
+    """Yield the score of a segment; nothing for a control (such as BAD) or a whole document."""
     values = record.values
     if format_cell(values.get("type")).upper() != "TGT" or format_cell(values.get("is_document")).lower() == "true":
         notes.rejected += 1
@@ -184,9 +188,10 @@ def has_task_answers(values: Mapping[str, Any]) -> bool:
     return any(name.startswith("Answer.") for name in values)
 
 
-def iter_task_answer_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:  # noqa: ARG001  (all are called alike)
-    """Yield a result with an `Answer.` column for each answer of its crowd elements; of a group of radio buttons, which
-    have a column each, one with the name of the button that was chosen.
+def iter_task_answer_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:  # noqa: ARG001  (AnnotationRowReader)
+    """Yield the result with an `Answer.` column for each answer of its crowd elements.
+
+    A group of radio buttons, which have a column each, gets one column with the name of the chosen button.
     """
     values = dict(record.values)
     if TASK_ANSWERS_COLUMN in values:
@@ -199,20 +204,20 @@ def iter_task_answer_rows(record: UploadedRow, notes: ReadingNotes) -> Annotatio
 
 
 def parse_task_answers(line: int, raw_answers: Any) -> Mapping[str, Any]:
-    """Raises `Invalid` (`json_unreadable`)."""
+    """Return the answers of crowd elements. Raises `Invalid` (`json_unreadable`)."""
     try:
         answers = json.loads(raw_answers) if isinstance(raw_answers, str) else raw_answers
     except ValueError:
         answers = None
     if isinstance(answers, list):
-        answers = {name: value for one in answers if isinstance(one, dict) for name, value in one.items()}
+        answers = {name: value for part in answers if isinstance(part, dict) for name, value in part.items()}
     if not isinstance(answers, dict):
         refuse_line("json_unreadable", line, f"{TASK_ANSWERS_COLUMN} is not the JSON of crowd elements.")
     return answers
 
 
 def flatten_answers(answers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield all values inside, by their names with dots."""
+    """Yield all nested values, with dots in their names."""
     for name, value in answers.items():
         if isinstance(value, dict):
             yield from flatten_answers(value, f"{prefix}{name}.")
@@ -221,21 +226,21 @@ def flatten_answers(answers: Mapping[str, Any], prefix: str = "") -> Iterator[tu
 
 
 def merge_radio_columns(values: dict[str, Any]) -> dict[str, Any]:
-    """Return a result with one column for a group `Answer.name.button` of truth values, and for `Answer.name.label`."""
+    """Return the result with one column for each group `Answer.name.button` of truth values, or `Answer.name.label`."""
     groups: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
-        above, dot, button = name.rpartition(".")
-        if name.startswith("Answer.") and dot and above != "Answer":
-            groups.setdefault(above, {})[button] = value
-    for above, buttons in groups.items():
+        group, dot, button = name.rpartition(".")
+        if name.startswith("Answer.") and dot and group != "Answer":
+            groups.setdefault(group, {})[button] = value
+    for group, buttons in groups.items():
         texts = {button: format_cell(value).strip().lower() for button, value in buttons.items()}
         if [*buttons] == ["label"]:
-            values[above] = values.pop(f"{above}.label")
+            values[group] = values.pop(f"{group}.label")
         elif set(texts.values()) <= BUTTON_STATES and CHOSEN_BUTTON_STATES & set(texts.values()) and len(texts) > 1:
             chosen = [button for button, text in texts.items() if text in CHOSEN_BUTTON_STATES]
             for button in buttons:
-                del values[f"{above}.{button}"]
-            values[above] = chosen[0] if len(chosen) == 1 else None
+                del values[f"{group}.{button}"]
+            values[group] = chosen[0] if len(chosen) == 1 else None
     return values
 
 

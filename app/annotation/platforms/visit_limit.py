@@ -1,9 +1,9 @@
-"""How many may come in by a campaign's public link, and how many HITs may lie with people who have touched nothing.
+"""Limits on new visits by a campaign's open link, and on HITs held by people who have not touched them.
 
-Whoever has the link can come back as often as they like under a new name, so new visits are counted, per network
-address and per campaign. Each count is one row that holds a time: when the whole allowance is there again. A visit
-moves it on by an hour's share; it may be an hour ahead at most (the generic cell rate algorithm of ATM networks). So
-the count is exact over any number of server processes, and costs the same however many came before.
+A visitor with the link can come back under a new name any number of times, so new visits are counted per network
+address and per campaign. Each count is one row with a time: when the whole allowance is available again. A visit moves
+it by its share of an hour, and it may be at most an hour ahead (the generic cell rate algorithm of ATM networks). So
+the count is exact over any number of server processes, at a constant cost per visit.
 """
 
 import hmac
@@ -28,12 +28,12 @@ ALLOWANCE_WINDOW = timedelta(hours=1)
 log = logging.getLogger(__name__)
 
 REFUSED_VISITS_ADVICE = (
-    "More people came by the open link within an hour than it lets in. If they are a class or an office, which share a "
+    "More people used the open link within an hour than it admits. If they are a class or an office that shares a "
     "network address, raise “People from one network address” in the settings."
 )
 
-# The campaign's own row has no address, and is only asked when the address may come in. Rows that count nothing any
-# more are swept out on the way; whoever finds one locked goes on.
+# The campaign's own row has an empty address; it is only charged if the network address is within its limit. The
+# statement also deletes rows that no longer count anything, and skips locked ones.
 CHARGE_VISIT = text("""
     WITH share AS (
         SELECT CAST(:window AS interval) / coalesce(people_per_address, CAST(:per_address AS int)) AS of_one
@@ -81,13 +81,13 @@ COUNT_RECENT_REFUSALS = text("""
 
 
 class RefusedVisitCount(Record):
-    """How many visits to a campaign were turned away on a day."""
+    """Number of visits to a campaign that were refused on a day."""
 
     refused: int
 
 
 class NextVisitTime(Record):
-    """When there is room for one more visit, and a whole window after that."""
+    """Time at which the next visit is within the limits, plus one window."""
 
     room_at: datetime
 
@@ -98,13 +98,13 @@ class AllowanceExhausted(Exception):
 
 @dataclass(frozen=True)
 class Visitor:
-    """From where someone comes who has nothing to show but the link, as a keyed hash."""
+    """Origin of a visitor who only has the link: a keyed hash of the network address."""
 
     address_hash: bytes
     limits: Settings
 
     async def charge_visit(self, connection: Driver, campaign_id: int, *, now: datetime) -> None:
-        """Count a new visit. Raises `TooManyVisits`, details `retry_after_seconds`; the researcher is told."""
+        """Count a new visit. Raises `TooManyVisits` (details `retry_after_seconds`) and alerts the campaign owner."""
         visit = {
             "campaign": campaign_id,
             "address": self.address_hash,
@@ -124,13 +124,16 @@ class Visitor:
 
 
 async def charge_visit_allowance(connection: Driver, visit: Mapping[str, Any]) -> None:
-    """Raises `NoRoom`; to be rolled back then: who is refused for the campaign's sake is not charged for it."""
+    """Charge a visit. Raises `AllowanceExhausted`; the caller must then roll back.
+
+    Otherwise an address would be charged for a visit that the campaign's limit refused.
+    """
     if await fetch_first_row(connection, CHARGE_VISIT, visit, Record) is None:
         raise AllowanceExhausted
 
 
 async def count_refused_visit(connection: Driver, campaign_id: int, *, now: datetime) -> None:
-    """Count a visit that is turned away. The 1st, 10th, 100th, ... of a day is an alert."""
+    """Count a refused visit. The 1st, 10th, 100th, ... of a day raises an alert."""
     (today,) = await fetch_rows(
         connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now}, RefusedVisitCount
     )
@@ -141,7 +144,7 @@ async def count_refused_visit(connection: Driver, campaign_id: int, *, now: date
 
 
 async def count_recent_refusals(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> int:
-    """Return how many visits were turned away today and yesterday."""
+    """Return the number of visits refused today and yesterday."""
     return int((await connection.execute(COUNT_RECENT_REFUSALS, {"campaign": campaign_id, "now": now})).scalar_one())
 
 
@@ -156,7 +159,7 @@ def too_many_visits_error(wait: timedelta) -> TooManyVisits:
 
 @dataclass(frozen=True)
 class VisitLimiter:
-    """Makes visitors of network addresses. Those are kept under the key, and only as long as they count."""
+    """Factory of visitors. It stores network addresses only as keyed hashes, and only as long as they count."""
 
     secret_key: str
     limits: Settings

@@ -1,1 +1,1 @@
-"""Mechanical Turk: its external questions, and its result files."""
+"""Mechanical Turk: external questions (`platform.py`) and result files (`results.py`)."""

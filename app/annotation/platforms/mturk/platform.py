@@ -1,4 +1,4 @@
-"""MTurk's external question: the page in a frame, one HIT an assignment, and a form that is posted back at the end."""
+"""MTurk's external question: the page is in a frame, each assignment is one HIT, and a form returns the worker."""
 
 from collections.abc import Mapping
 
@@ -27,12 +27,12 @@ MTURK_IDENTIFIERS = ArrivalParameters(
 
 
 def mturk_submit_origins(settings: Settings) -> tuple[str, ...]:
-    """The origins to which worker ids may be posted: MTurk's two, and what the operator's setting adds."""
+    """Return the origins to which worker ids may be posted: MTurk's two, and those of the operator's setting."""
     return (*MTURK_ORIGINS, *settings.mturk_submit_origins)
 
 
 def validated_submit_origin(origin: str, settings: Settings) -> str:
-    """`origin` without a trailing slash. Raises `Invalid` (code `submit_url_not_allowed`) for any other host."""
+    """Return `origin` without a trailing slash. Raises `Invalid` (`submit_url_not_allowed`) for any other host."""
     bare_origin = origin.rstrip("/")
     if bare_origin not in mturk_submit_origins(settings):
         raise Invalid(
@@ -44,7 +44,7 @@ def validated_submit_origin(origin: str, settings: Settings) -> str:
 
 
 def read_mturk_arrival(parameters: Mapping[str, str], settings: Settings) -> Arrival | None:
-    """A preview carries no usable assignment; it leases and stores nothing."""
+    """Return the arriving worker; None for a preview, which has no usable assignment and stores nothing."""
     if parameters.get("assignmentId", MTURK_PREVIEW_ASSIGNMENT_ID) == MTURK_PREVIEW_ASSIGNMENT_ID:
         return None
     assignment_id, hit_id, worker_id = MTURK_IDENTIFIERS.read_values(parameters)
@@ -57,7 +57,7 @@ def read_mturk_arrival(parameters: Mapping[str, str], settings: Settings) -> Arr
 def build_mturk_completion(
     details: Mapping[str, str], _return_settings: ReturnSettings, outcome: VisitOutcome
 ) -> Completion:
-    """Only who has answered can hand in; others return the assignment on the platform’s own page."""
+    """Return the form that submits an answered assignment. Other workers return it on the platform’s own page."""
     if outcome != "completed":
         return Completion()
     fields = {"assignmentId": details["assignmentId"], "hitId": details["hitId"], "answered": "yes"}

@@ -1,8 +1,8 @@
-"""Result files of Mechanical Turk, read. Pure: from a table to HITs that were answered.
+"""Reader of Mechanical Turk's result files. Pure: from a table to answered HITs.
 
-Columns `Input.id1..n` and `Answer.range1..n` (0 to 100), perhaps `Answer.na1..n` (ticked where an item could not be
-judged), and those that MTurk adds: `AssignmentId`, `WorkerId`, `AcceptTime`, `SubmitTime` and others. Files of other
-templates are read by `crowd.columns`.
+Columns are `Input.id1..n` and `Answer.range1..n` (0 to 100), optionally `Answer.na1..n` (ticked if an item could not be
+judged), and those that MTurk adds: `AssignmentId`, `WorkerId`, `AcceptTime`, `SubmitTime` and others. `column_mapping`
+reads files of other templates.
 """
 
 import math
@@ -19,24 +19,22 @@ from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_line
 
 STORED_MTURK_COLUMNS = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 CHECKBOX_STATES = {"on": True, "true": True, "": False, "off": False, "false": False}
-ITEM_ANSWER_PATTERN = re.compile(
-    r"Answer\..*\d", re.DOTALL
-)  # the name of an answer about the whole HIT has no number in it
+ITEM_ANSWER_PATTERN = re.compile(r"Answer\..*\d", re.DOTALL)  # answers on the whole HIT have no number in their name
 
 
 def has_mturk_column(columns: Sequence[str]) -> bool:
-    """Whether a file may be one of Mechanical Turk's, whole or not."""
+    """Return whether a file may be from Mechanical Turk, complete or not."""
     return any(name.startswith(("Input.", "Answer.")) for name in columns)
 
 
 def has_required_mturk_columns(columns: Sequence[str]) -> bool:
-    """Whether a file has numbered ids of items and as many numbered ranges."""
+    """Return whether a file has numbered item ids and as many numbered ranges."""
     inputs, answers = (column_numbers(prefix, columns) for prefix in ("Input.id", "Answer.range"))
     return bool(inputs) and inputs == answers == set(range(1, len(inputs) + 1))
 
 
 def iter_mturk_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
-    """Yield the cells with scores; times are always written as MTurk does."""
+    """Yield the cells with scores. Times always have MTurk's own format, so they are not needed."""
     for record in upload.rows:
         for name, value in record.values.items():
             if name.startswith("Answer.range"):
@@ -46,20 +44,30 @@ def iter_mturk_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str
 def read_mturk_results(
     upload: UploadedTable, digest: str, value_reader: ValueReader, reader: CellReader
 ) -> list[ResultRow]:
-    """The rows of a result file, without the items that have no score. Without MTurk's ids, `digest` names the worker
-    and, with the line, the assignment.
+    """Return the HITs of a result file, without items that have no score.
 
-    Raises `Invalid`: `values_are_no_points`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
-    `na_unknown`, `scores_missing`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`, `file_empty`.
+    Args:
+        upload: The table.
+        digest: Digest of the file. If MTurk's ids are missing, it names the worker, and with the line the assignment.
+        value_reader: Reader of the campaign's values.
+        reader: Reader of numbers and times.
+
+    Raises:
+        Invalid: `values_are_no_points`, `answer_column_unknown`, `id_too_long`, `item_missing`, `item_repeated`,
+            `na_unknown`, `scores_missing`, `score_not_a_number`, `score_out_of_range`, `assignment_twice`,
+            `file_empty`.
+
     """
     if not value_reader.has_point_values:
         raise Invalid(
-            f"A result file of Mechanical Turk holds points from 0 to 100. Annotators of this campaign give {value_reader.allowed_numbers_text}. Import a file with the columns hit, annotator, item and value. Nothing was imported.",
+            "A result file of Mechanical Turk holds points from 0 to 100. Annotators of this campaign give "
+            f"{value_reader.allowed_numbers_text}. Import a file with the columns hit, annotator, item and value. "
+            "Nothing was imported.",
             code="values_are_no_points",
         )
     item_count = len(column_numbers("Input.id", upload.columns))
     known_columns: set[str] = set()
-    lines: dict[str, dict[str, int]] = {}  # by assignment and worker: who returns one may be followed by another
+    lines: dict[str, dict[str, int]] = {}  # by assignment and worker: a returned assignment may go to another worker
     rows = []
     for record in upload.rows:
         if new_columns := record.values.keys() - known_columns:
@@ -82,14 +90,15 @@ def read_mturk_results(
 
 
 def check_answer_columns(line: int, columns: Iterable[str], item_count: int) -> None:
-    """Refuse what may have been answered about an item and nobody here can read."""
+    """Refuse columns that may hold answers about an item but cannot be read."""
     read = {f"Answer.{name}{k}" for name in ("range", "na") for k in range(1, item_count + 1)}
     unknown = sorted(name for name in columns if ITEM_ANSWER_PATTERN.match(name) and name not in read)
     if unknown:
         refuse_line(
             "answer_column_unknown",
             line,
-            f"Easel does not know what {join_names(unknown)} says about an item: it reads Answer.range1 to Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
+            f"Easel does not know what {join_names(unknown)} says about an item: it reads Answer.range1 to "
+            f"Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
             columns=shorten_names(unknown),
         )
 
@@ -146,20 +155,20 @@ def check_mturk_items(line: int, ids: list[str]) -> tuple[str, ...]:
 
 
 def is_marked_not_applicable(line: int, position: int, cells: Mapping[str, str]) -> bool:
-    """Whether the item at this place was marked N/A."""
+    """Return whether the item at this position was marked N/A."""
     cell = cells.get(f"Answer.na{position}", "")
     if cell.lower() not in CHECKBOX_STATES:
         cell_text = shorten_echo(cell)
         refuse_line(
             "na_unknown",
             line,
-            f"Answer.na{position} is “{cell_text}”: it is on where the item was marked N/A, else empty.",
+            f"Answer.na{position} is “{cell_text}”: it must be on if the item was marked N/A, else empty.",
         )
     return CHECKBOX_STATES[cell.lower()]
 
 
 def parse_mturk_score(line: int, position: int, cell: str, value_reader: ValueReader, reader: CellReader) -> float:
-    """A score, NaN where it is missing."""
+    """Return the score of an item, NaN if it is missing."""
     if is_missing_value(cell, ()):
         return math.nan
     try:
@@ -175,12 +184,13 @@ def parse_mturk_score(line: int, position: int, cell: str, value_reader: ValueRe
     return score
 
 
-FIRST_MTURK_YEAR = 2005  # of Mechanical Turk
+FIRST_MTURK_YEAR = 2005  # when Mechanical Turk opened; earlier times are not real
 
 
 def parse_mturk_time(cell: str) -> datetime | None:
-    """MTurk's `Tue Apr 10 12:04:05 PDT 2018`; None for anything else, since such a cell is no reason to refuse an
-    answer.
+    """Return a time in MTurk's format `Tue Apr 10 12:04:05 PDT 2018`; None for any other text.
+
+    An unreadable time is no reason to refuse an answer.
     """
     try:
         moment = parse_unix_date(cell)
