@@ -177,7 +177,9 @@ class AnyOrder(RuleBasedStateMachine):
     def somebody_is(self, who: int, act: str) -> None:
         async def decide() -> None:
             async with self.engine.begin() as connection:
-                await getattr(decisions, act)(connection, self.campaign, self.rows[who], reason="Seen.", now=NOW)
+                await getattr(decisions, f"{act}_annotator")(
+                    connection, self.campaign, self.rows[who], reason="Seen.", now=NOW
+                )
 
         try:
             self.run(decide())

@@ -45,13 +45,13 @@ STATEMENTS = {
     for name, statement in vars(module).items()
     if isinstance(statement, TextClause)
 } | {
-    "races.LEASE": text(lease_sql.INSERT_LEASE),
+    "lease_sql.INSERT_LEASE": text(lease_sql.INSERT_LEASE),
     "tokens.FIND_TOKEN": tokens.FIND_TOKEN,
-    "tokens.NOTE_USE": tokens.NOTE_TOKEN_USE,
+    "tokens.NOTE_TOKEN_USE": tokens.NOTE_TOKEN_USE,
 }
-for elsewhere in ("races.LOCK_AND_LEASE", "races.LOCK_AND_LEASE_OUTPUTS"):
+for elsewhere in ("lease_sql.LOCK_AND_LEASE", "lease_sql.LOCK_AND_LEASE_OUTPUTS"):
     del STATEMENTS[elsewhere]
-WHOLE_CAMPAIGN = {"states.ALL"}  # of verification
+WHOLE_CAMPAIGN = {"law_storage.FIND_ALL_STATES"}  # of verification
 
 # How the names of their indexes begin.
 HOT = (
@@ -74,15 +74,25 @@ ONE_ROW = "responses_pkey"
 # What people said besides their answers: who flags something looks who else did, and nobody else.
 REMARKED = "responses_remarks_idx"
 # What is left to ask of a campaign, once there is nothing to draw.
-WHOLE_CAMPAIGN_AT_TIMES = {"campaign.FINISH", "leases.FINISH", "submission.FINISH", "leases.WANTED"}
-STANDINGS = ["standing.STANDING_BY_ID", "standing.MORE_BY_ID", "outside.STANDING_BY_NAME", "outside.MORE_BY_NAME"]
+WHOLE_CAMPAIGN_AT_TIMES = {
+    "campaign.FINISH_IF_COMPLETE",
+    "leases.FINISH_IF_COMPLETE",
+    "submission.FINISH_IF_COMPLETE",
+    "leases.SELECT_OPEN_ITEMS",
+}
+STANDINGS = [
+    "assignment.SELECT_ASSIGNMENT_BY_ID",
+    "assignment.SELECT_EXTENDED_ASSIGNMENT_BY_ID",
+    "program_annotators.SELECT_ASSIGNMENT_BY_NAME",
+    "program_annotators.SELECT_EXTENDED_ASSIGNMENT_BY_NAME",
+]
 # What all open HITs hold is read for some draws, once a second where they are many.
-WANT_ALL_OPEN = {"leases.ANY_OPEN", "plans.HELD", *STANDINGS}
-WHERE_FEW_ARE_OPEN = {"races.LEASE", "races.RENEW", "submission.CLOSE_LATE"}
+WANT_ALL_OPEN = {"leases.SELECT_ANY_OPEN_HIT", "iteration_schedule.SELECT_ITEMS_OF_OPEN_HITS", *STANDINGS}
+WHERE_FEW_ARE_OPEN = {"lease_sql.INSERT_LEASE", "lease_sql.RENEW_LEASE", "submission.CLOSE_EXPIRED_HIT"}
 ALL_OPEN = "hits_open_idx"
 HELD = "hits_held_idx"
 WITH_CLOSED_OUT = {HELD: "items", "hits_one_open_idx": "assignment_id"}
-WITHOUT_CAMPAIGN = {"outside.THEIRS"}  # a program answers a HIT by its number alone
+WITHOUT_CAMPAIGN = {"program_annotators.SELECT_PROGRAM_HIT"}  # a program answers a HIT by its number alone
 
 # PostgreSQL takes a table of less than 10 pages for one of 10, in which it matters little how rows are found.
 GROWN = text("""
@@ -172,7 +182,7 @@ async def test_nothing_else_goes_through_all_open_hits(engine, name):
             assert WITH_CLOSED_OUT[index] in node["Index Cond"], node
 
 
-@pytest.mark.parametrize("name", ["news.CHANGES", "news.LOOK", *STANDINGS])
+@pytest.mark.parametrize("name", ["changes.FIND_POSTERIOR_CHANGES", "changes.POLL_CHANGES", *STANDINGS])
 async def test_changes_are_found_by_transaction_not_among_all_responses_of_the_campaign(engine, name):
     plan = await plan_of(engine, STATEMENTS[name])
     assert WATERMARK in plan

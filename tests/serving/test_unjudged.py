@@ -35,7 +35,9 @@ async def answer(engine, assignment, hit, unjudged, reason=BROKEN):
 
 async def is_clean(engine, campaign) -> bool:
     async with open_snapshot(engine) as connection:
-        return (await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))).is_clean
+        return (
+            await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+        ).is_clean
 
 
 async def people(engine) -> dict[int, int]:

@@ -242,7 +242,8 @@ def parse_unjudged_reason(line: int, cells: dict[str, str]) -> str:
     if len(reason) > MAX_IMPORTED_REASON_CHARACTERS or (
         reason and not RESULT_TRUTH_VALUES.get(cells.get("not_applicable", "").lower())
     ):
-        message = f"reason needs not_applicable to be true, and must have at most {MAX_IMPORTED_REASON_CHARACTERS} characters."
+        limit = f"at most {MAX_IMPORTED_REASON_CHARACTERS} characters"
+        message = f"reason must have {limit}, and needs not_applicable to be true."
         refuse_line("reason_unusable", line, message)
     return reason
 

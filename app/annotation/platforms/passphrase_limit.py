@@ -45,8 +45,8 @@ async def charge_guess(connection: Driver, campaign_id: int, visitor: Visitor, *
         if await fetch_first_row(connection, CHARGE_GUESS, values, Record) is None:
             seconds = round(share.total_seconds())
             raise TooManyAttempts(
-                "The passphrase was tried too often. Please wait a few minutes, then try again. Whoever has started "
-                "already can go on.",
+                "The passphrase was tried too often. Please wait a few minutes, then try again. If you have started "
+                "already, you can go on.",
                 retry_after_seconds=seconds,
             )
 

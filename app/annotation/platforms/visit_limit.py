@@ -152,7 +152,7 @@ def too_many_visits_error(wait: timedelta) -> TooManyVisits:
     seconds = max(1, math.ceil(wait.total_seconds()))
     return TooManyVisits(
         "Many people have started this task at once, so the door is closed for a moment. Please open the link again in "
-        f"{-(-seconds // 60)} min. Whoever has started already can go on.",
+        f"{-(-seconds // 60)} min. If you have started already, you can go on.",
         retry_after_seconds=seconds,
     )
 
