@@ -31,6 +31,8 @@ LOADED = {
 
 def generated_pages():
     specification = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert specification is not None
+    assert specification.loader is not None
     generate = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(generate)
     return {name: page() for name, page in generate.PAGES.items()}
@@ -88,7 +90,7 @@ def site(tmp_path_factory):
     shutil.copytree(DOCS, folder / "docs")
     shutil.copy(ROOT / "mkdocs.yml", folder)
     nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
-    command = [Path(sys.executable).with_name("zensical"), "build", "--strict", "--clean"]
+    command = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "--clean"]
     built = subprocess.run(command, cwd=folder, env=os.environ | nowhere, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
     shutil.copytree(KATEX, folder / "site" / "assets" / "katex")
