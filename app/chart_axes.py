@@ -1,6 +1,6 @@
-"""What every drawing needs: where a value stands on its scale, round ticks, and numbers in words.
+"""Axes of charts: positions of values on a scale, round ticks, and formatted numbers.
 
-A drawing for papers counts in SVG units; one that has to fit page and paper alike in per cent of its frame (`Axis`).
+Charts for papers use SVG units (`LinearScale`); charts that fit any page use percent of their frame (`Axis`).
 """
 
 import math
@@ -16,7 +16,7 @@ MISSING_VALUE_DASH = "–"
 
 
 def format_with_places(value: float | None, places: int) -> str:
-    """With a true minus sign; a dash where there is no figure."""
+    """Return a number with a fixed number of decimals and a true minus sign, or a dash for a missing value."""
     if value is None or not math.isfinite(value):
         return MISSING_VALUE_DASH
     return use_minus_sign(f"{round(value, places) + 0.0:,.{places}f}")
@@ -29,7 +29,7 @@ def use_minus_sign(number: str) -> str:
 
 @dataclass(frozen=True)
 class LinearScale:
-    """A linear map from values to places; a range of no width is widened, so that nothing divides by 0."""
+    """Linear map from values to places; a range without width counts as 1 wide, to avoid division by 0."""
 
     low: float
     high: float
@@ -44,20 +44,20 @@ class LinearScale:
         return self.first_place + (value - self.low) / width * (self.last_place - self.first_place)
 
     def ticks(self, steps: int = 4) -> list[Tick]:
-        """Evenly from end to end."""
+        """Return evenly spaced ticks from end to end."""
         values = [self.low + (self.high - self.low) * step / steps for step in range(steps + 1)]
         return [(self(value), use_minus_sign(f"{value:.4g}")) for value in values]
 
 
 def round_step(width: float) -> float:
-    """1, 2 or 5 times a power of ten, of which two to five fit into this width."""
+    """Return 1, 2 or 5 times a power of ten, such that two to five of them fit into the width."""
     power = 10.0 ** math.floor(math.log10(width))
     return next(digit * power for digit in (0.2, 0.5, 1, 2) if width / (digit * power) <= 5)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """From `low` to `high`; ticks at their places with their words."""
+    """Axis from `low` to `high`, with the place (in percent) and the text of each tick."""
 
     title: str
     low: float
@@ -65,40 +65,40 @@ class Axis:
     ticks: tuple[Tick, ...]
 
     def percent_of(self, value: float) -> float:
-        """Where a value stands, in per cent from the low end, or just outside the frame."""
+        """Return the position of a value in percent from the low end; values outside are just outside the frame."""
         return round(min(102.0, max(-2.0, LinearScale(self.low, self.high, 0, 100).unrounded_place(value))), 2)
 
     @property
     def zero_percent(self) -> float | None:
-        """Where 0 stands, if it lies inside."""
+        """Position of 0 in percent, if it is inside the axis."""
         return self.percent_of(0.0) if self.low < 0 < self.high else None
 
     @property
     def title_lines(self) -> list[str]:
-        """The title in short lines: what is measured, then its unit."""
+        """Title in short lines: the quantity, then its unit."""
         return self.title.split(": ", 1)
 
     def with_padding(self, share: float) -> "Axis":
-        """The same ticks, with so much of its length before and after it: dots and names keep clear of the edge."""
+        """Return the axis extended by a share of its length at both ends, so that dots and names fit inside."""
         padding = share * (self.high - self.low)
         wider_axis = Axis(self.title, self.low - padding, self.high + padding, ())
         places = [self.low + at / 100 * (self.high - self.low) for at, _ in self.ticks]
         words = [words for _, words in self.ticks]
         return replace(
             wider_axis,
-            ticks=tuple((wider_axis.percent_of(place), said) for place, said in zip(places, words, strict=True)),
+            ticks=tuple((wider_axis.percent_of(place), label) for place, label in zip(places, words, strict=True)),
         )
 
     @property
     def few_ticks(self) -> tuple[Tick, ...]:
-        """Two to four, for the head of a column."""
+        """At most four of the ticks, for the head of a column."""
         return self.ticks[::2] if len(self.ticks) > 4 else self.ticks
 
 
 def axis_with_round_ticks(title: str, low: float, high: float) -> Axis:
-    """With ticks at two to six multiples of 1, 2 or 5 times a power of ten.
+    """Return an axis with ticks at two to six multiples of 1, 2 or 5 times a power of ten.
 
-    A range of no width is widened, and so is one that is only rounding.
+    A range without width, or only as wide as rounding errors, is widened.
     """
     rounding = 1e-9 * max(1.0, abs(low), abs(high))
     if high - low < rounding:
@@ -121,12 +121,12 @@ SHARE_AXIS = axis_with_round_ticks("", 0.0, 1.0)
 
 
 def interval_ends_or_values(values: DrawnArray, ends: DrawnArray | None) -> DrawnArray:
-    """The ends of intervals, the values themselves where there are none."""
+    """Return the ends of intervals, or the values themselves where there are none."""
     return values if ends is None else np.where(np.isfinite(ends), ends, values)
 
 
 def axis_around_intervals(title: str, values: DrawnArray, low: DrawnArray, high: DrawnArray) -> Axis:
-    """An axis that holds all values, and beyond the outermost as much of their intervals as a typical one needs."""
+    """Return an axis that holds all values, and at each end a typical half interval beyond the outermost value."""
     if not np.isfinite(values).any():
         return axis_with_round_ticks(title, 0.0, 1.0)
     first, last = float(np.nanmin(values)), float(np.nanmax(values))
@@ -137,7 +137,7 @@ def axis_around_intervals(title: str, values: DrawnArray, low: DrawnArray, high:
 
 
 def interval_percents(axis: Axis, low: float | None, high: float | None) -> tuple[float, float] | None:
-    """Both ends of an interval in per cent, if there is one."""
+    """Return both ends of an interval in percent, or None if there is no interval."""
     if low is None or high is None or not math.isfinite(low + high):
         return None
     return axis.percent_of(low), axis.percent_of(high)

@@ -1,44 +1,44 @@
-"""Every refusal Easel expects, with the HTTP status and the stable code a program can rely on.
+"""Refusals, with their HTTP status and a stable code that programs can rely on.
 
-A refusal says what happened, what is safe and what to do. The code never changes once released;
-the message may. `details` carries what the message names (a line number, a field) for programs.
+The message of a refusal says what happened, what is safe and what to do. A released code never changes; the message
+may. `details` has the facts of the message (a line number, a field) for programs.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-MAX_ECHO_CHARACTERS = 80  # characters
+MAX_ECHO_CHARACTERS = 80
 MAX_NAMES_LISTED = 20
 
 
 def shorten_echo(text: str) -> str:
-    """What someone sent, as a refusal repeats it: enough to know it again, however long it is."""
+    """Return the beginning of a text that a client sent, short enough for a message."""
     return text if len(text) <= MAX_ECHO_CHARACTERS else text[: MAX_ECHO_CHARACTERS - 1] + "…"
 
 
 def pluralize(count: int, word: str) -> str:
-    """`1 item`, `2 items`, `1,000 items`."""
+    """Return a count with its noun: `1 item`, `2 items`, `1,000 items`."""
     return f"{count:,} {word}" + ("" if count == 1 else "s")
 
 
 def join_names(names: Sequence[str]) -> str:
-    """`a, b, c`; of many names the first ones, and how many more there are."""
+    """Return names as `a, b, c`; if there are many, the first ones and the number of the others."""
     more = [f"and {len(names) - MAX_NAMES_LISTED:,} more"] if len(names) > MAX_NAMES_LISTED else []
     return ", ".join([*map(shorten_echo, names[:MAX_NAMES_LISTED]), *more])
 
 
 def shorten_names(names: Sequence[str]) -> list[str]:
-    """For `details`: the names that `listed` says."""
+    """Return the names that `join_names` shows, for `details`."""
     return [shorten_echo(name) for name in names[:MAX_NAMES_LISTED]]
 
 
 def strip_validator_prefix(message: str) -> str:
-    """Return what a validator says without the name of the exception that Pydantic puts before it."""
+    """Return a validator's message without the exception's name that Pydantic puts before it."""
     return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
 
 
 class Refusal(Exception):
-    """A request that is understood and refused; `web` turns it into a page or JSON, the CLI into one line."""
+    """A request that is understood and refused; `http.dependencies` makes it a page or JSON, the CLI one line."""
 
     status = 400
     code = "refused"
@@ -64,14 +64,14 @@ class NotFound(Refusal):
 
 
 class Conflict(Refusal):
-    """The request made sense, but not in the state things are in now."""
+    """The request makes sense, but not in the present state."""
 
     status = 409
     code = "conflict"
 
 
 class Gone(Refusal):
-    """What was asked for existed and is over: an expired lease that was given to someone else, an old token."""
+    """The requested thing existed and is over: an expired lease that another annotator has now, or an old token."""
 
     status = 410
     code = "gone"
@@ -88,7 +88,7 @@ class Forbidden(Refusal):
 
 
 class BadGateway(Refusal):
-    """Another server that is needed for this cannot be reached, or does not answer as it should."""
+    """Another server that is needed cannot be reached, or gives a wrong answer."""
 
     status = 502
     code = "bad_gateway"
@@ -100,7 +100,7 @@ class TooLarge(Refusal):
 
 
 class TooManyAttempts(Refusal):
-    """For now; `details.retry_after_seconds` says how long."""
+    """Too many attempts; `details.retry_after_seconds` tells how long to wait."""
 
     status = 429
     code = "too_many_attempts"
@@ -111,7 +111,7 @@ class TooManyVisits(TooManyAttempts):
 
 
 class Busy(Refusal):
-    """For now; `details.retry_after_seconds` says when to try again. Nothing was stored."""
+    """The server is busy and stored nothing; `details.retry_after_seconds` tells when to try again."""
 
     status = 503
     code = "busy"

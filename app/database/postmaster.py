@@ -1,4 +1,4 @@
-"""PostgreSQL's main process on an embedded cluster: started, watched, started again when it is killed, and stopped."""
+"""PostgreSQL's main process on an embedded cluster: start, watch, restart after a kill, and stop."""
 
 import logging
 import os
@@ -17,22 +17,19 @@ from app.errors import StartupProblem
 SOCKET_PORT = 5432  # only part of the socket's file name
 START_TIMEOUT_SECONDS = 60  # recovery after a crash included
 STOP_TIMEOUT_SECONDS = 60
-ORPHAN_SIGNAL_SECONDS = {
-    signal.SIGINT: 15.0,
-    signal.SIGQUIT: 15.0,
-}  # seconds for each signal: whoever started Easel waits
+ORPHAN_SIGNAL_SECONDS = {signal.SIGINT: 15.0, signal.SIGQUIT: 15.0}  # short, since the start of Easel waits for them
 START_RETRY_SECONDS = 0.2
-# What it says while backends of a killed server are still at work, which then end, or where one runs that a killed
-# owner started in its last moment.
+# PostgreSQL's messages while backends of a killed server still run, which end soon, or a server that a killed owner
+# started in its last moment.
 OLD_BACKENDS_LEFT_MESSAGES = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
 log = logging.getLogger(__name__)
 
 
 class Postmaster:
-    """The process and, while it is wanted, a thread that starts it again when it ends unasked.
+    """PostgreSQL's process, and a thread that restarts it when it ends unexpectedly.
 
-    `lost` is called from that thread when it could not. PostgreSQL then recovers as after a power cut: what was
-    committed is there.
+    After a restart PostgreSQL recovers as after a power cut: committed data are there. If the restart fails, the thread
+    calls `on_lost`.
     """
 
     def __init__(self, command: Sequence[str], cluster: Path, sockets: Path, on_lost: Callable[[], None]) -> None:
@@ -48,10 +45,10 @@ class Postmaster:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """PostgreSQL answers while the block lasts. Raises StartupProblem, also when it was lost meanwhile."""
+        """Run PostgreSQL during the block. Raises StartupProblem, also if it was lost meanwhile."""
         with suppress(FileNotFoundError):
             self.log_path.replace(self.log_path.with_name("postgresql.log.1"))
-        # It lives as long as the server: the kernel would end the server with the thread that started it.
+        # The thread must live as long as the server: the kernel ends the server with the thread that started it.
         watcher = threading.Thread(target=self.watch_process, name="postmaster", daemon=True)
         try:
             self.start_and_wait()
@@ -65,7 +62,7 @@ class Postmaster:
                 raise self.problem
 
     def watch_process(self) -> None:
-        """Start PostgreSQL again each time that it ends. Give up, and say so, if that cannot be done."""
+        """Restart PostgreSQL each time that it ends; report the loss if that fails."""
         try:
             self.keep_running()
         except Exception as problem:  # noqa: BLE001  (a thread that ended in silence would leave the server without one)
@@ -86,7 +83,7 @@ class Postmaster:
                 )
 
     def wait_for_unexpected_end(self) -> str | None:
-        """Wait until the process ends; how it did, or None if we stopped it."""
+        """Wait until the process ends, and return how it ended, or None if it was stopped on purpose."""
         assert self.process is not None  # noqa: S101  (launched before it is watched)
         code = self.process.wait()
         return None if self.stopping else signal_name(-code) if code < 0 else f"exit code {code}"
@@ -118,7 +115,7 @@ class Postmaster:
 
     def start_process(self) -> subprocess.Popen[bytes]:
         with self.log_path.open("ab") as output:
-            # A session of its own: Ctrl-C in the terminal is for us, and we stop the server when we are done.
+            # In a new session, so that Ctrl-C in the terminal reaches only Easel, which then stops the server.
             return subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/", start_new_session=True
             )
@@ -139,7 +136,7 @@ def signal_name(number: int) -> str:
 
 
 def wait_until_postgres_ready(process: subprocess.Popen[bytes], cluster: Path, deadline: float) -> bool:
-    """Whether PostgreSQL answers; if not, it has ended. Raises StartupProblem when it takes too long."""
+    """Wait, and return True when PostgreSQL answers, False if it ended. Raises StartupProblem if it takes too long."""
     while not (
         (postmaster_file := read_postmaster_file(cluster))
         and postmaster_file.ready
@@ -155,33 +152,33 @@ def wait_until_postgres_ready(process: subprocess.Popen[bytes], cluster: Path, d
 
 
 def stop_postgres(process: subprocess.Popen[bytes]) -> None:
-    # Fast; when that takes too long, at once, to be recovered at the next start.
-    for how in (signal.SIGINT, signal.SIGQUIT):
+    """Shut PostgreSQL down in the fast mode, or immediately if that takes too long; the next start then recovers."""
+    for stop_signal in (signal.SIGINT, signal.SIGQUIT):
         if process.poll() is None:
-            process.send_signal(how)
+            process.send_signal(stop_signal)
         with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_TIMEOUT_SECONDS)
             return
 
 
 def failure_in_one_line(output: str, failure: str) -> str:
-    """One line for the person from what a PostgreSQL program printed."""
+    """Return one line for the operator from the output of a PostgreSQL program."""
     if "No space left on device" in output:
         return f"{failure}: the disk is full. Free some space, or set EASEL_DATA_DIR to another disk."
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     message = next(
         (line for line in lines if "FATAL" in line or "error:" in line),
-        lines[-1] if lines else "it said nothing",
+        lines[-1] if lines else "it printed no message",
     )
     return f"{failure}: {message}"
 
 
-# What a server before this one left behind
+# Remains of an earlier server
 
 
 @dataclass(frozen=True)
 class PostmasterFile:
-    """What postmaster.pid says."""
+    """Contents of postmaster.pid."""
 
     pid: int
     sockets: Path
@@ -196,13 +193,13 @@ def read_postmaster_file(cluster: Path) -> PostmasterFile | None:
 
 
 def stop_orphan(cluster: Path) -> None:
-    """We hold the lock, so a server still running on the cluster has lost its owner: end it."""
-    # As `stop` does. Who was killed while it recovered can take very long to shut down in order.
-    for how, seconds in ORPHAN_SIGNAL_SECONDS.items():
+    """End a server that still runs on the cluster. Its owner is gone, since this process holds the lock."""
+    # As `stop_postgres` does, with shorter limits: a server that was recovering can take very long to shut down.
+    for stop_signal, seconds in ORPHAN_SIGNAL_SECONDS.items():
         deadline = time.monotonic() + seconds
         while pid := orphan_pid(cluster):
             with suppress(ProcessLookupError):
-                os.kill(pid, how)
+                os.kill(pid, stop_signal)
             if time.monotonic() > deadline:
                 break
             time.sleep(0.05)
@@ -211,7 +208,7 @@ def stop_orphan(cluster: Path) -> None:
 
 
 def orphan_pid(cluster: Path) -> int | None:
-    """The process of a server that runs on the cluster."""
+    """Return the process id of a server that runs on the cluster, if any."""
     postmaster_file = read_postmaster_file(cluster)
     return (
         postmaster_file.pid
@@ -221,11 +218,10 @@ def orphan_pid(cluster: Path) -> int | None:
 
 
 def disown_lock_files(cluster: Path, sockets: Path) -> None:
-    """Make a leftover postmaster.pid harmless when its pid is a zombie, or some other program's by now.
+    """Make a leftover postmaster.pid harmless if its pid now belongs to a zombie or to another program.
 
-    PostgreSQL would take either for a running server. It knows that the pid of its own parent cannot be one,
-    and then still checks, by the shared memory named further down, that no old backend is writing. Without
-    the file it could not.
+    PostgreSQL would take either for a running server. It knows that the pid of its own parent cannot be one, and still
+    checks by the shared memory named in the file that no old backend is writing. Without the file it could not.
     """
     with suppress(FileNotFoundError):
         pid_file = cluster / "postmaster.pid"
@@ -235,7 +231,7 @@ def disown_lock_files(cluster: Path, sockets: Path) -> None:
 
 
 def process_command_line(pid: int) -> str:
-    """The command of a running process; empty for none, and for a zombie."""
+    """Return the command line of a running process; empty for none and for a zombie."""
     if sys.platform != "linux":
         ps = ["ps", "-o", "command=", "-p", str(pid)]
         return subprocess.run(ps, check=False, capture_output=True, text=True).stdout

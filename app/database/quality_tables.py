@@ -1,4 +1,4 @@
-"""What rules found of annotators, and the check items among those of a HIT, with what was said of them."""
+"""Tables of the quality rules' findings about annotators, and of gold and attention items with their answers."""
 
 from sqlalchemy import (
     JSON,
@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from app.database.schema import Time, cascading_foreign_key, metadata
 
-# What rules saw of annotators, and did. It only grows, too.
+# Findings of quality rules about annotators, and their actions. Append-only.
 findings = Table(
     "findings",
     metadata,
@@ -28,16 +28,16 @@ findings = Table(
     Column("annotator_id", BigInteger, nullable=False),
     Column("rule", Text, nullable=False),
     Column("action", Text, nullable=False),  # what the rule did: warn, hold, exclude
-    Column("seen", JSONB, nullable=False),  # what it saw, in numbers by name
-    Column("said", Text, nullable=False),  # and in a sentence
+    Column("seen", JSONB, nullable=False),  # the evidence as numbers, by name
+    Column("said", Text, nullable=False),  # the evidence as a sentence
     Column("found_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "id"),
-    # Once: whoever was let go on after a look by a person is not held again for the same.
+    # Unique: an annotator released after manual review is not held again for the same rule.
     UniqueConstraint("campaign_id", "annotator_id", "rule", "action"),
     cascading_foreign_key("annotators", "annotator_id", in_table="findings"),
 )
 
-# Gold and attention items, numbered by themselves: none is ever an item of the campaign.
+# Gold and attention items, with their own numbers: none is an item of the campaign.
 check_items = Table(
     "check_items",
     metadata,
@@ -53,7 +53,7 @@ check_items = Table(
     CheckConstraint("kind IN ('gold', 'attention')", name="kind"),
 )
 
-# Where they stand in HITs, beside the items: at which place as presented, and under which number.
+# Positions of checks among the items of HITs as presented, and the numbers under which pages show them.
 hit_checks = Table(
     "hit_checks",
     metadata,
@@ -66,7 +66,7 @@ hit_checks = Table(
     cascading_foreign_key("hits", "hit_id", in_table="hit_checks"),
 )
 
-# Who could not open what a check shows.
+# Annotators who could not open the media of a check.
 check_reports = Table(
     "check_reports",
     metadata,
@@ -79,8 +79,8 @@ check_reports = Table(
     Index("check_reports_annotator_id_idx", "campaign_id", "annotator_id"),
 )
 
-# What annotators said of them, written with the answer to the HIT; append-only, too, but for what they last changed it
-# to, which counts for nothing.
+# Annotators' answers to checks, stored with the answer to the HIT. Append-only except for `changed_to`, the last change
+# by the annotator, which never counts.
 check_answers = Table(
     "check_answers",
     metadata,

@@ -1,4 +1,4 @@
-"""What all tables share: their metadata, and the ways in which they are written."""
+"""Metadata of all tables, and helpers for indexes, foreign keys and types."""
 
 from typing import Any
 
@@ -21,17 +21,17 @@ GIN_INDEX_OPTIONS: dict[str, Any] = {"postgresql_using": "gin", "postgresql_with
 
 
 def partial_index(condition: str, name: str, *columns: str | TextClause, **options: Any) -> Index:
-    """An index of the rows of which a condition holds."""
+    """Return an index of the rows that meet a condition."""
     return Index(name, *columns, postgresql_where=text(condition), **options)
 
 
 def cascading_foreign_key(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
-    """A row of `in_table` goes when the row of `table` goes that its `column` names, in the same campaign."""
+    """Return a foreign key by which rows of `in_table` are deleted with the row of `table` that `column` names."""
     return campaign_foreign_key(table, column, in_table=in_table, ondelete="CASCADE")
 
 
 def restricting_foreign_key(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
-    """A row of `table` cannot be deleted while a row of `in_table` names it by its `column`, in the same campaign."""
+    """Return a foreign key by which a row of `table` cannot be deleted while a row of `in_table` names it."""
     return campaign_foreign_key(table, column, in_table=in_table, ondelete="RESTRICT")
 
 
@@ -46,7 +46,7 @@ def campaign_foreign_key(table: str, column: str, *, in_table: str, ondelete: st
 
 
 class TransactionId(UserDefinedType[int]):
-    """PostgreSQL's 64-bit transaction id. A snapshot tells whether its transaction had ended: see `record.news`."""
+    """PostgreSQL's 64-bit transaction id. A snapshot tells whether its transaction had ended: see `record.changes`."""
 
     cache_ok = True
 

@@ -1,7 +1,7 @@
-"""The engine. A unit of work is `async with engine.begin()`: committed when it ends, rolled back when it raises.
+"""Engines and transactions. A unit of work is `async with engine.begin()`: it commits, or rolls back if it raises.
 
-The serving path has `transaction` and `fetch` instead, which pass SQLAlchemy by on asyncpg's own connection: a
-statement then takes a third of the processor time, and a HIT and its answer need six.
+The serving path uses `begin_transaction` and `fetch_rows` instead, which bypass SQLAlchemy on asyncpg's own connection:
+a statement then takes a third of the processor time, and a HIT and its answer need six.
 """
 
 import asyncio
@@ -25,27 +25,27 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from app.database.connections import Connector, LimitedConnection, TimeLimits, abandon_connection
 from app.text.postgres_address import parse_postgres_address
 
-# How long an annotator's request waits for a lock. Then their browser tries again, and others have the connection.
+# Limit for an annotator's request to wait for a lock. Then their browser tries again, and the connection is free.
 LOCK_TIMEOUT_SECONDS = 5
 
 
 # For annotators' requests: longer than they wait for a lock.
 SERVING_LIMITS = TimeLimits(statement=15.0, idle_in_transaction=15.0)
-# For pages of researchers and for what runs in the background.
+# For researchers' pages and background work.
 PAGE_LIMITS = TimeLimits(statement=120.0, idle_in_transaction=600.0)
 # For downloads and analyses, which may sort a whole campaign before the first row comes.
 READING_LIMITS = TimeLimits(statement=600.0)
-POOL_TIMEOUT_SECONDS = 15.0  # until a request that finds no free connection is told so
+POOL_TIMEOUT_SECONDS = 15.0  # until a request without a free connection fails
 
 
 def create_engine(
     url: str, *, pool_size: int, lock_seconds: int | None = None, limits: TimeLimits = TimeLimits()
 ) -> AsyncEngine:
-    """An engine on PostgreSQL through asyncpg, whose statements wait for a lock no longer than `lock_seconds`.
+    """Return an engine on PostgreSQL through asyncpg, whose statements wait at most `lock_seconds` for a lock.
 
-    Every statement here is short and finds its rows by an index: planning it anew each time, or compiling it, would
-    cost more than running it. A plan is made once per connection, perhaps when its tables were still empty, so it must
-    be the right one whatever the statistics say: PostgreSQL is told to prefer indexes and nested loops.
+    Easel's statements are short and find their rows by an index: planning them each time, or compiling them, would
+    cost more than running them. A plan is made once per connection, perhaps while the tables are empty, so it must be
+    right whatever the statistics say: PostgreSQL is told to prefer indexes and nested loops.
     """
     settings = {
         "jit": "off",
@@ -84,7 +84,7 @@ def create_migrating_engine(url: str) -> AsyncEngine:
 
 
 def connector_for(url: str, settings: Mapping[str, str], limits: TimeLimits) -> Connector:
-    """Return what opens connections to the database at `url`, with settings of the session."""
+    """Return a connector to the database at `url`, with settings of the session."""
     address = parse_postgres_address(url)
     named = {"application_name": address.parameters.get("application_name", "easel")}
     options = {name: value for name, value in address.parameters.items() if name == "options"}
@@ -92,7 +92,7 @@ def connector_for(url: str, settings: Mapping[str, str], limits: TimeLimits) -> 
 
 
 def refuse_dead_connection(adapted: AdaptedConnection, _record: object, _proxy: object) -> None:
-    """Let the pool open another connection in the place of one that does not answer any more."""
+    """Let the pool replace a connection that no longer answers."""
     connection = adapted.driver_connection
     if is_limited_connection(connection) and connection.needs_ping() and not adapted.run_async(ping_connection):
         raise DisconnectionError("the connection does not answer")
@@ -105,13 +105,13 @@ def note_connection_use(adapted: AdaptedConnection | None, _record: object) -> N
 
 
 def invalidate_lost_connection(context: ExceptionContext) -> None:
-    """Take a connection out of the pool whose statement came to no end, or whose server takes no writes any more."""
+    """Remove a connection from the pool if its statement did not end, or its server no longer takes writes."""
     if context.connection is None or context.connection.closed or context.connection.invalidated:
         return
     connection = context.connection.connection.driver_connection
     if is_limited_connection(connection) and connection.is_ruined_by(context.original_exception):
         context.is_disconnect = True
-        context.invalidate_pool_on_disconnect = False  # the others are asked for a sign of life
+        context.invalidate_pool_on_disconnect = False  # the others are pinged before their next use
 
 
 async def ping_connection(connection: LimitedConnection) -> bool:
@@ -122,20 +122,20 @@ DIALECT = dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves its di
 
 
 class Record(asyncpg.Record):
-    """A row whose columns are attributes: a class for each question says which there are, and of what type.
+    """A row whose columns are attributes. A subclass for each query declares its columns and their types.
 
-    `items`, `keys`, `values` and `get` are methods of every row, so no column is called so.
+    `items`, `keys`, `values` and `get` are methods of every row, so no column may have these names.
     """
 
     def __init_subclass__(cls) -> None:
-        """Columns that a class names are read without a call of Python's: of one HIT and its answer, two hundred."""
+        """Make the declared columns properties in C, since one HIT and its answer read two hundred of them."""
         for name in get_annotations(cls):
             setattr(cls, name, property(itemgetter(name)))
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Of other columns, such as the platforms' settings."""
+            """Return another column, such as a setting of a platform."""
             try:
                 return self[name]
             except KeyError:
@@ -143,25 +143,25 @@ class Record(asyncpg.Record):
 
 
 class IdRow(Record):
-    """A row of which only the key is asked."""
+    """A row with only its key."""
 
     id: int
 
 
 def row_columns_sql(row_class: type[Record], table: str) -> str:
-    """SQL for the columns of a row that are those of one table."""
+    """Return SQL for the columns of a row class, read from one table."""
     return ", ".join(f"{table}.{name}" for name in row_class.__annotations__)
 
 
-# What asyncpg raises when a connection broke, the second when it notices in the middle of something.
+# asyncpg's errors for a broken connection; the second if it notices during an operation.
 LOST_CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 
-# What is raised when the database is away, through SQLAlchemy or past it; refused statements are among it.
+# Errors of the database, through SQLAlchemy or asyncpg; refused statements are among them.
 DATABASE_ERRORS = (DBAPIError, NoFreeConnection, asyncpg.PostgresError, *LOST_CONNECTION_ERRORS, OSError)
 
-# How PostgreSQL's codes begin for what passes: a lost connection, no room for another one, starting or stopping, a
-# statement cancelled or out of time, its disk in trouble, a transaction ended to resolve a deadlock or because it took
-# too long, a lock that others hold, a server that takes no writes because another became the primary.
+# First characters of PostgreSQL's codes for temporary problems: a lost connection, no room for another one, starting or
+# stopping, a statement cancelled or out of time, disk trouble, a transaction ended by a deadlock or a time limit, a
+# held lock, a server that takes no writes because another became the primary.
 PASSING_ERROR_CODES = ("08", "53", "57", "58", "40", "25006", "25P03", "25P04", "55P03")
 
 R = TypeVar("R", bound=asyncpg.Record)
@@ -169,14 +169,14 @@ Driver: TypeAlias = "asyncpg.Connection[Any]"
 
 
 def sqlstate_of(error: Exception) -> str:
-    """PostgreSQL's code of what went wrong; empty if it said none."""
-    driver_error = error.orig if isinstance(error, DBAPIError) else error  # the serving path speaks with asyncpg itself
+    """Return PostgreSQL's code of an error; empty if it has none."""
+    driver_error = error.orig if isinstance(error, DBAPIError) else error  # the serving path uses asyncpg directly
     return getattr(driver_error, "sqlstate", None) or ""
 
 
 def is_database_away(error: Exception) -> bool:
-    """Whether `TROUBLE` is a lost connection, none free, or what passes, and not a mistake of ours."""
-    # asyncpg passes on what the socket says when it cannot connect; an OSError about a file is another matter.
+    """Return whether one of `DATABASE_ERRORS` is a lost connection, none free, or temporary, and not a bug of Easel."""
+    # asyncpg passes on the socket's error when it cannot connect; an OSError with a file name is another problem.
     unreachable = isinstance(error, OSError) and error.filename is None
     broken = isinstance(error, (OperationalError, InterfaceError, NoFreeConnection, *LOST_CONNECTION_ERRORS))
     lost = broken or getattr(error, "connection_invalidated", False)
@@ -184,7 +184,7 @@ def is_database_away(error: Exception) -> bool:
 
 
 async def driver_of(connection: AsyncConnection) -> Driver:
-    """Asyncpg's own connection below SQLAlchemy's, in the transaction that a statement of the latter has begun."""
+    """Return asyncpg's connection below SQLAlchemy's, in the transaction that a statement of the latter has begun."""
     driver: Driver | None = (await connection.get_raw_connection()).driver_connection
     assert driver is not None  # noqa: S101  (a connection in use has one)
     return driver
@@ -192,24 +192,24 @@ async def driver_of(connection: AsyncConnection) -> Driver:
 
 @asynccontextmanager
 async def begin_transaction(engine: AsyncEngine) -> AsyncIterator[Driver]:
-    """A connection of the engine's pool in a transaction: committed at the end, rolled back when the body raises."""
+    """Borrow a connection of the engine's pool in a transaction; commit at the end, roll back if the body raises."""
     async with borrow_autocommit_driver(engine) as driver, driver.transaction():
         yield driver
 
 
 @asynccontextmanager
 async def borrow_autocommit_driver(engine: AsyncEngine) -> AsyncIterator[Driver]:
-    """A connection of the engine's pool on which every statement is a transaction of its own."""
+    """Borrow a connection of the engine's pool on which every statement is a separate transaction."""
     async with engine.connect() as connection, use_driver(connection) as driver:
         yield driver
 
 
 @asynccontextmanager
 async def use_driver(connection: AsyncConnection) -> AsyncIterator[Driver]:
-    """Its driver. SQLAlchemy sees nothing of what happens to it; once invalidated, the next use gets another one.
+    """Yield a connection's driver, and invalidate the connection if the driver must not be used again.
 
-    Who is cancelled at BEGIN leaves asyncpg and PostgreSQL at odds about being in a transaction: what others then wrote
-    would never be committed.
+    SQLAlchemy does not see what happens to the driver. A task that is cancelled at BEGIN leaves asyncpg and PostgreSQL
+    in disagreement about being in a transaction: later writes on the connection would never be committed.
     """
     driver = await driver_of(connection)
     if await is_connection_dead(driver):
@@ -234,25 +234,25 @@ async def use_driver(connection: AsyncConnection) -> AsyncIterator[Driver]:
 
 
 async def is_connection_dead(driver: Driver) -> bool:
-    """Return whether a connection broke, or does not answer any more; it is closed then."""
+    """Return whether a connection broke or no longer answers; it is closed then."""
     if is_limited_connection(driver) and driver.needs_ping():
         return not await driver.ping()
     return driver.is_closed()
 
 
 def is_limited_connection(connection: object) -> TypeGuard[LimitedConnection]:
-    """Return whether this is a connection of ours; asyncpg's own `isinstance` says so of all its connections."""
+    """Return whether this is a `LimitedConnection`; asyncpg's `isinstance` is True for all of its connections."""
     return LimitedConnection in type(connection).__mro__
 
 
 class ServingConnections:
-    """Some of an engine's connections, for requests that are many and short; who comes first is served first.
+    """Connections of an engine for many short requests, served in the order in which they come.
 
-    These connections do not go back to the pool. To get one from it and give it back takes longer than a
-    statement, and it lets whoever comes last overtake those who wait.
+    The connections do not return to the pool between requests: borrowing from the pool takes longer than a statement,
+    and lets later requests overtake waiting ones.
 
-    One campaign's requests never have the last of several connections: should all of them wait for a lock, those of
-    other campaigns go on.
+    One campaign's requests never hold the last of several connections: if all of them wait for a lock, requests of
+    other campaigns continue.
     """
 
     def __init__(self, engine: AsyncEngine, number: int, *, seconds: float = TimeLimits.acquire) -> None:
@@ -265,12 +265,16 @@ class ServingConnections:
 
     @asynccontextmanager
     async def borrow(self, campaign_id: int | None = None) -> AsyncIterator[Driver]:
-        """A connection on which every statement is a transaction of its own, for a campaign, by its row's id; None for
-        what waits for no lock of a campaign. Raises TimeoutError when none is free or can be opened in time.
+        """Borrow a connection on which every statement is a separate transaction.
+
+        Raises TimeoutError if none is free or can be opened in time.
+
+        Args:
+            campaign_id: Row id of the campaign; None for work that waits for no lock of a campaign.
+
         """
-        campaign_share = self._shares.setdefault(
-            campaign_id, asyncio.Semaphore(self.campaign_limit)
-        )  # there as long as somebody uses it
+        # Weakly referenced: it exists as long as a request uses it.
+        campaign_share = self._shares.setdefault(campaign_id, asyncio.Semaphore(self.campaign_limit))
         async with asyncio.timeout(self._seconds) as limit, campaign_share, self._free:
             connection = self._idle.pop() if self._idle else await self._engine.connect()
             try:
@@ -281,14 +285,14 @@ class ServingConnections:
                 self._idle.append(connection)
 
     async def close(self) -> None:
-        """Give the connections back; nobody has one any more."""
+        """Close the connections, which must all have been returned."""
         for connection in self._idle:
             await connection.close()
 
 
 @cache
 def compile_statement(statement: TextClause) -> tuple[str, tuple[str, ...]]:
-    """SQL with `$1`, `$2` for its parameters, and their names in that order."""
+    """Return SQL with `$1`, `$2`, ... for its parameters, and their names in that order."""
     sql = statement.compile(dialect=DIALECT)
     return str(sql), tuple(sql.positiontup or ())
 
@@ -296,7 +300,7 @@ def compile_statement(statement: TextClause) -> tuple[str, tuple[str, ...]]:
 async def fetch_rows(
     connection: Driver, statement: TextClause, parameters: Mapping[str, Any], row_class: type[R]
 ) -> list[R]:
-    """All rows of a statement, as the class of its rows; of `parameters` it takes those that it names."""
+    """Return all rows of a statement as instances of `row_class`. Parameters that it does not name are ignored."""
     sql, names = compile_statement(statement)
     return await connection.fetch(sql, *[parameters[name] for name in names], record_class=row_class)
 
@@ -304,11 +308,11 @@ async def fetch_rows(
 async def fetch_first_row(
     connection: Driver, statement: TextClause, parameters: Mapping[str, Any], row_class: type[R]
 ) -> R | None:
-    """The first row of a statement, if it has one."""
+    """Return the first row of a statement, if any."""
     rows = await fetch_rows(connection, statement, parameters, row_class)
     return rows[0] if rows else None
 
 
 async def execute_statement(connection: Driver, statement: TextClause, parameters: Mapping[str, Any]) -> None:
-    """A statement whose rows nobody reads."""
+    """Run a statement and ignore its rows."""
     await fetch_rows(connection, statement, parameters, Record)

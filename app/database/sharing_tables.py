@@ -1,4 +1,4 @@
-"""The part of the schema that says who reaches a campaign, beside those whose role for the whole server does."""
+"""Tables of access to single campaigns: members, invitations, links. `users.role` gives access to all campaigns."""
 
 from sqlalchemy import (
     BigInteger,
@@ -14,7 +14,7 @@ from sqlalchemy import (
 
 from app.database.schema import Time, metadata
 
-# Researchers and their roles in campaigns: `auth/roles.py`. A rehearsal has none of its own.
+# Researchers and their roles in campaigns: see `accounts/roles.py`. A rehearsal has none of its own.
 campaign_members = Table(
     "campaign_members",
     metadata,
@@ -26,7 +26,7 @@ campaign_members = Table(
     CheckConstraint("role IN ('viewer', 'manager', 'owner')", name="role"),
 )
 
-# Open invitations: to a campaign, or where there is none, to the server. One that is used goes.
+# Open invitations to a campaign, or to the server if `campaign_id` is NULL. A used invitation is deleted.
 invitations = Table(
     "invitations",
     metadata,
@@ -35,13 +35,13 @@ invitations = Table(
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), index=True),
     Column("role", Text, nullable=False),
     Column("words", Text, nullable=False),  # for whom it is
-    # NULL: it was made on the command line
+    # NULL: made on the command line
     Column("invited_by", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), index=True),
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time, nullable=False),
 )
 
-# Links by which a campaign can be looked at without an account.
+# Links that show a campaign without an account.
 campaign_links = Table(
     "campaign_links",
     metadata,

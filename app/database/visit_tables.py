@@ -1,4 +1,4 @@
-"""What annotators did before the work, step by step, and the texts that they agreed to; how many may come in."""
+"""Tables of onboarding: annotators' steps before the work, personal links, consent texts, and limits on visits."""
 
 from sqlalchemy import (
     BigInteger,
@@ -24,7 +24,7 @@ visits = Table(
     Column("campaign_id", BigInteger, nullable=False),
     Column("annotator_id", BigInteger, nullable=False),
     Column("step", Text, nullable=False),
-    Column("version", Integer, nullable=False),  # of a consent the number of its text, of what is tried that of the try
+    Column("version", Integer, nullable=False),  # number of the consent text, or of the attempt at training and tests
     Column("outcome", Text, nullable=False),
     Column("said", JSONB, nullable=False, server_default="{}"),
     Column("taken_at", Time, nullable=False),
@@ -33,21 +33,21 @@ visits = Table(
     CheckConstraint("outcome IN ('passed', 'declined', 'failed', 'taken')", name="outcome"),
 )
 
-# Who may come by a link of their own. Annotators are known by the number, so that nobody learns a link from them.
+# People with personal links. Annotators are identified by the number, so that no data about them reveal a link.
 personal_links = Table(
     "personal_links",
     metadata,
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
     Column("number", Integer, nullable=False),
     Column("name", Text, nullable=False),  # or a mail address: for the researcher alone
-    Column("link", Text, nullable=False),  # what stands in their address: as it is, since it is to be sent again
+    Column("link", Text, nullable=False),  # the secret part of the URL, in plain text, so that it can be sent again
     Column("added_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "number"),
     UniqueConstraint("campaign_id", "link"),
     UniqueConstraint("campaign_id", "name"),
 )
 
-# Every text that a launched campaign asked consent to, by the version of its visit that began with it.
+# Every consent text of a launched campaign, by the version of the visit that began with it.
 consent_texts = Table(
     "consent_texts",
     metadata,
@@ -59,8 +59,8 @@ consent_texts = Table(
     PrimaryKeyConstraint("campaign_id", "version"),
 )
 
-# How many new visits may come by a campaign's public link, from one network address (a keyed hash) and, without one, in
-# all. Kept for an hour; see `crowd.doors`.
+# Rate limits of new visits by a campaign's public link: per network address (a keyed hash), and in total (empty
+# address). Kept for an hour; see `annotation.platforms.visit_limit`.
 visit_allowances = Table(
     "visit_allowances",
     metadata,
@@ -70,7 +70,7 @@ visit_allowances = Table(
     PrimaryKeyConstraint("campaign_id", "address"),
 )
 
-# How many visits were turned away because too many came, by day (UTC).
+# Number of visits turned away by the rate limits, by day (UTC).
 visit_refusals = Table(
     "visit_refusals",
     metadata,
@@ -80,11 +80,11 @@ visit_refusals = Table(
     PrimaryKeyConstraint("campaign_id", "day"),
 )
 
-# The simulated crowd of a rehearsal. A process leads it and says so again and again; when it has not, it is gone.
+# The simulated crowd of a rehearsal. The process that runs it extends `led_until`; after that time it counts as dead.
 crowds = Table(
     "crowds",
     metadata,
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), primary_key=True),
-    Column("described", JSONB, nullable=False),  # how many annotators, and what they are like
+    Column("described", JSONB, nullable=False),  # number and parameters of the annotators
     Column("led_until", Time, nullable=False),
 )

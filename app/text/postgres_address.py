@@ -107,8 +107,11 @@ class PostgresAddress:
     """Where a database is, and how to connect to it.
 
     Args:
-        hosts: The servers, at least one, in the order in which they are tried. If there are several, each has both.
-        parameters: Of `DRIVER_PARAMETERS` and `OWN_PARAMETERS`, by libpq's names, with values that were checked.
+        hosts: The servers, at least one, in the order in which they are tried. If several, each has a name and a port.
+        user: Name of the database user; None for the driver's default.
+        password: The user's password, if any.
+        database: Name of the database; None for the driver's default.
+        parameters: Checked values of `DRIVER_PARAMETERS` and `EASEL_PARAMETERS`, by libpq's names.
 
     """
 
@@ -170,7 +173,7 @@ def parse_postgres_address(text: str) -> PostgresAddress:
     user = location["user"][-1:] or [unquote(parts["user"] or "")]
     password = (location["password"][-1:] or [None if parts["password"] is None else unquote(parts["password"])])[0]
     parameters = validate_parameters([(key, value) for key, value in query if key not in LOCATION_PARAMETERS])
-    # Easel writes: with several servers it wants the one that takes writes, unless the operator says otherwise.
+    # Easel writes, so of several servers it uses the one that takes writes, unless the operator sets otherwise.
     if len(hosts) > 1:
         hosts = [(name or "localhost", port or DEFAULT_PORT) for name, port in hosts]
         parameters = {"target_session_attrs": "read-write"} | parameters

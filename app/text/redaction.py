@@ -1,7 +1,7 @@
-"""Log lines and tracebacks without values: they say where and why something failed, never with which data.
+"""Log lines and tracebacks without values: they tell where and why something failed, never with which data.
 
-Messages of exceptions often quote a value: a row's key in PostgreSQL's DETAIL, the parameter that has a wrong type, the
-text that is no number. Such a value may be a password's hash, a name, a personal link or a token.
+Messages of exceptions often quote a value: a row's key in PostgreSQL's DETAIL, a parameter of a wrong type, a text that
+is no number. Such a value may be the hash of a password, a name, a personal link or a token.
 """
 
 import logging
@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-# Classes of PostgreSQL's codes whose messages quote names of the schema at most: connections, constraints, states of a
-# transaction, roles, locks, syntax, resources. Their DETAIL lines do quote values, and are further lines.
+# Classes of PostgreSQL's codes whose messages quote only names of the schema: connections, constraints, transaction
+# states, roles, locks, syntax, resources. Their DETAIL lines do quote values, but only the first line is logged.
 VALUE_FREE_ERROR_CODES = ("08", "23", "25", "28", "3D", "40", "42", "53", "55", "57", "58")
 
-# Where a message begins to quote. It is cut there: a long value may be shown without its end, and hold quotes itself.
+# Start of a quotation, where a message is cut: a long value may lack its closing quote, and contain quotes itself.
 QUOTED_REST = re.compile(r"(?<!\w)[bru]{0,2}['\"`“‘«].*", re.IGNORECASE)
 
-# Their messages quote types and names of our source alone.
+# Exceptions whose messages quote only types and names of the source code.
 VALUE_FREE_EXCEPTIONS = (AttributeError, ImportError, ModuleNotFoundError, NameError, TypeError, UnboundLocalError)
 
 # asyncio names the exception of a task that failed, as `exception=ValueError('...')`.
@@ -32,11 +32,11 @@ MAX_TRACEBACK_DEPTH = 10
 
 
 def describe_exception_without_values(error: BaseException) -> str:
-    """Return a line that says what an exception is, without the values that its message quotes."""
+    """Return an exception as one line, without the values that its message quotes."""
     error = unwrap_database_error(error)
     kind = type(error)
     if kind.__module__.partition(".")[0] == "app":
-        return str(error)  # written by us, for people
+        return str(error)  # Easel's own messages quote no secrets
     message = first_message_line(error)
     code: str = getattr(error, "sqlstate", None) or ""
     if kind not in VALUE_FREE_EXCEPTIONS and not code.startswith(VALUE_FREE_ERROR_CODES):
@@ -54,7 +54,7 @@ def unwrap_database_error(error: BaseException) -> BaseException:
 
 
 def first_message_line(error: BaseException) -> str:
-    """Return the first line of an exception's message: in PostgreSQL's, the further ones are DETAIL and CONTEXT."""
+    """Return the first line of an exception's message; PostgreSQL's other lines are DETAIL and CONTEXT."""
     try:
         lines = str(error).splitlines()
     except Exception:  # noqa: BLE001  (a message that cannot be made hides no other exception)
@@ -63,7 +63,7 @@ def first_message_line(error: BaseException) -> str:
 
 
 def format_redacted_traceback(error: BaseException) -> str:
-    """Return the traceback of an exception and of those that led to it, each described by `describe`."""
+    """Return the traceback of an exception and of its causes, without the values that their messages quote."""
     return "".join(traceback_parts(error, MAX_TRACEBACK_DEPTH)).rstrip("\n")
 
 
@@ -82,12 +82,12 @@ def traceback_parts(error: BaseException, depth: int) -> Iterator[str]:
 
 
 def redact_log_argument(argument: object) -> object:
-    """Return an argument of a log line; of an exception, its description."""
+    """Return an argument of a log line unchanged, or the description of an exception."""
     return describe_exception_without_values(argument) if isinstance(argument, BaseException) else argument
 
 
 class RedactedRecord(logging.LogRecord):
-    """A log record that holds no exception, only words about one: no handler can print its values."""
+    """A log record that holds the description of an exception instead of it, so no handler can print its values."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -113,7 +113,7 @@ def print_redacted_thread_traceback(hook_arguments: threading.ExceptHookArgs) ->
 
 
 def install_log_redaction() -> None:
-    """Let this process write no values into its log, whichever library writes."""
+    """Keep values out of this process's log, whichever library writes to it."""
     logging.setLogRecordFactory(RedactedRecord)
     sys.excepthook = print_redacted_traceback
     threading.excepthook = print_redacted_thread_traceback

@@ -1,4 +1,4 @@
-"""Results of slow functions of a text, kept for the next time as long as they take little memory."""
+"""Cache of the results of slow functions of a text, limited by memory."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sized
@@ -6,15 +6,15 @@ from functools import wraps
 from threading import Lock
 from typing import TypeVar
 
-MAX_CACHED_CHARACTERS = 10_000_000  # characters of texts and results, of one function
+MAX_CACHED_CHARACTERS = 10_000_000  # texts and results of one function together
 
 T = TypeVar("T", bound=Sized)
 
 
 def cache_results_by_size(function: Callable[[str], T]) -> Callable[[str], T]:
-    """Return the function, which keeps its newest results; can be called by several threads.
+    """Return the function with a cache of its most recently used results. Safe for several threads.
 
-    `functools.lru_cache` counts results, whatever their size: a thousand of long texts are hundreds of megabytes.
+    `functools.lru_cache` limits the number of results, not their size: a thousand long texts are hundreds of megabytes.
     """
     results: OrderedDict[str, T] = OrderedDict()
     size, results_lock = 0, Lock()
@@ -32,8 +32,8 @@ def cache_results_by_size(function: Callable[[str], T]) -> Callable[[str], T]:
                 results[text] = result
                 size += len(text) + len(result)
             while size > MAX_CACHED_CHARACTERS:
-                old, its_result = results.popitem(last=False)
-                size -= len(old) + len(its_result)
+                old_text, old_result = results.popitem(last=False)
+                size -= len(old_text) + len(old_result)
         return result
 
     return cached_function

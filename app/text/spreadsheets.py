@@ -1,4 +1,4 @@
-"""Text that passes through Excel, LibreOffice or Google Sheets unchanged. Pure.
+"""Protection of texts so that they pass through Excel, LibreOffice or Google Sheets unchanged. Pure.
 
 These programs read a CSV cell as a formula, number, date or truth value wherever they can: 001 becomes 1, 1e5 becomes
 100000, 3/4 a day in April, and saving keeps only that. An apostrophe in front makes the cell plain text in each of
@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 FORMULA_START_CHARACTERS = ("=", "+", "-", "@", "\t", "\r")
-MAX_CONVERTED_CHARACTERS = 40  # characters of a number, date or time
+MAX_CONVERTED_CHARACTERS = 40  # of a number, date or time
 # Months as Excel knows them in the languages of many of its users.
 MONTH_NAMES_REGEX = (
     "jan(uary|uar|vier|eiro|uari)? febr?(uary|uar|brero|braio|uari)? mar(ch|s|zo|ço)? apr(il|ile)? may june? july? "
@@ -18,7 +18,7 @@ MONTH_NAMES_REGEX = (
     "juil(let)? aoû(t)? août déc(embre)? ene(ro)? abr(il)? ago(sto)? dic(iembre|embre)? gen(naio)? mag(gio)? giu(gno)? "
     "lug(lio)? set(tembre|embro)? ott(obre)? fev(ereiro)? out(ubro)? mrt maart mei mayo junio julio junho julho"
 ).replace(" ", "|")
-# As people write numbers, dates, times, fractions, percentages, prices, exponents, months and errors.
+# Spellings of numbers, dates, times, fractions, percentages, prices, exponents, months and errors.
 CONVERTED_CELL_PATTERN = re.compile(
     rf"""
     [\s.,:/+\-%()$€£¥]*\d[\s\d.,:/+\-%()$€£¥'’]*
@@ -31,9 +31,9 @@ CONVERTED_CELL_PATTERN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 NUMBER_PATTERN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
-UNCHANGED_NUMBER_PATTERN = re.compile(r"-?(0|[1-9]\d*)(\.\d*[1-9])?", re.ASCII)  # which is written again just so
-MAX_SPREADSHEET_DIGITS = 15  # that Excel keeps of a number
-# Whose cells name or show something, so that each character matters; numbers of others may lose zeros at their ends.
+UNCHANGED_NUMBER_PATTERN = re.compile(r"-?(0|[1-9]\d*)(\.\d*[1-9])?", re.ASCII)  # saved exactly as it was
+MAX_SPREADSHEET_DIGITS = 15  # of a number in Excel
+# Columns of names and texts, in which each character matters; numbers in other columns may lose trailing zeros.
 ID_COLUMNS = frozenset(
     (
         *("id", "item", "annotator", "name", "hit", "segment", "shown_as", "system", "assignment", "leader"),
@@ -43,10 +43,10 @@ ID_COLUMNS = frozenset(
 
 
 def is_changed_by_spreadsheet(text: str, *, is_identifier: bool = True) -> bool:
-    """Whether a spreadsheet program would change a cell with this text.
+    """Return whether a spreadsheet program would change a cell with this text.
 
     Args:
-        text: What stands in the cell.
+        text: Text of the cell.
         is_identifier: The text names something, so each of its characters matters; otherwise a number may stay a number
             and lose zeros at its end.
 
@@ -60,7 +60,7 @@ def is_changed_by_spreadsheet(text: str, *, is_identifier: bool = True) -> bool:
 
 
 def is_number_kept_by_spreadsheet(text: str, *, is_identifier: bool) -> bool:
-    """Whether this is a number that a spreadsheet program writes again as it was, or of an equal value."""
+    """Return whether a spreadsheet program saves this number unchanged, or unless `is_identifier` with equal value."""
     written = (UNCHANGED_NUMBER_PATTERN if is_identifier else NUMBER_PATTERN).fullmatch(text)
     digits = re.sub(r"[eE].*|\D", "", text)
     return bool(written) and len(digits.lstrip("0")) <= MAX_SPREADSHEET_DIGITS and text != "-0"
@@ -72,12 +72,12 @@ def protect_cell(text: str, *, is_identifier: bool = True) -> str:
 
 
 def unprotect_cell(cell: str) -> str:
-    """Return the text of a cell that `protect` has written."""
+    """Return the text of a cell that `protect_cell` has written."""
     return cell[1:] if cell[:1] == "'" and is_changed_by_spreadsheet(cell[1:]) else cell
 
 
 def guard_against_formula(cell: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, with an apostrophe before it; numbers stay numbers."""
+    """Return a cell with an apostrophe before text that a spreadsheet would read as a formula; numbers stay."""
     if not (isinstance(cell, str) and cell.startswith(FORMULA_START_CHARACTERS)):
         return cell
     try:
