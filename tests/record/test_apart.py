@@ -109,10 +109,10 @@ async def test_work_that_nobody_waits_for_any_more_while_its_process_starts_ends
 
 WORKS_APART = """
 import asyncio, multiprocessing
-from app.background.process import CONTEXT, apart
+from app.background.process import FORK_SERVER, run_in_process
 
 async def main():
-    work = asyncio.create_task(apart(asyncio.sleep, 600))
+    work = asyncio.create_task(run_in_process(asyncio.sleep, 600))
     while not (children := multiprocessing.active_children()):
         await asyncio.sleep(0.01)
     print(children[0].pid, flush=True)
