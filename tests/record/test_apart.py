@@ -118,7 +118,7 @@ async def main():
     print(children[0].pid, flush=True)
     await work
 
-CONTEXT.set_forkserver_preload([])  # that takes a second
+FORK_SERVER.set_forkserver_preload([])  # that takes a second
 asyncio.run(main())
 """
 
