@@ -1,4 +1,4 @@
-"""What knowing the annotators is worth: `python -m benchmarks.annotator_aware [RUNS]`, 100 if not said.
+"""Benefit of annotator-aware scores: `python -m benchmarks.annotator_aware [RUNS]`, default 100.
 
 Spearman with the truth of the plain mean (which is EASL's score), of the fit to all judgments and of the law that is
 updated after every HIT, on the same judgments: simulated campaigns; the RankME judgments (examples/data/rankme), each
@@ -45,7 +45,7 @@ MLQE = "et-en", "ro-en"
 
 
 class Crowd(NamedTuple):
-    """What annotators are like: y = 0.5 + bias + scale (truth - 0.5) + noise, cut to the slider's 101 steps.
+    """Parameters of the annotators: y = 0.5 + bias + scale (truth - 0.5) + noise, cut to the slider's 101 steps.
 
     Standard deviations: of biases, of log scales, of the noise of a typical annotator, and of its logarithm. neutral:
     the share of items whose truth is the middle. always: what those who do not read answer; None: at random, evenly
@@ -229,7 +229,7 @@ def on_arms(arms: list[Arm], per_item: int, seed: int) -> Floats:
 
 
 def recovered(found: Floats) -> str:
-    """Of what 30 % random annotators cost the mean, the part that each method wins back; found (2, 5)."""
+    """Share of the loss by 30 % random annotators that each method recovers; found (2, 5)."""
     lost = found[0, 0] - found[1, 0]
     return " | ".join(f"{(found[1, method] - found[1, 0]) / lost:.0%}" for method in (1, 2, 3, 4))
 
@@ -248,7 +248,7 @@ def line(name: str, found: Floats) -> str:
 
 
 def show_losses(name: str, found: Floats) -> None:
-    """What single runs lose, without and with random annotators; found (runs, 2, 5)."""
+    """Losses of single runs, without and with random annotators; found (runs, 2, 5)."""
     print(f"\n{name}: {len(found)} runs\n\n| replaced | {GAINS} |\n|---|---|---|---|---|")
     for share, runs in zip((0.0, RANDOM), found.transpose(1, 0, 2), strict=True):
         gains = " | ".join(gain(runs[:, method] - runs[:, 0]) for method in (1, 2))

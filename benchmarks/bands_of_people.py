@@ -90,7 +90,7 @@ def drawn_again(mine: ArmRecord, rng: np.random.Generator) -> Array:
 
 
 def line_of(row: Row, found: Sequence[Looked], look: int) -> str:
-    """What the experiments of a row found at a look."""
+    """Results of a row's experiments at one look."""
     one = Looked(*(np.array(column)[:, look] for column in zip(*found, strict=True)))
     truth = one.figure.mean()
     held, drawn = (

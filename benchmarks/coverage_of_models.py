@@ -81,7 +81,7 @@ def centred(score: Array) -> Array:
 
 
 def row(low: Array, high: Array, truth: Array) -> Row:
-    """Of what has an interval."""
+    """Share and width of the intervals, where there is one."""
     known = np.isfinite(low) & np.isfinite(high) & np.isfinite(truth)
     if not known.any():
         return (np.nan,) * 4

@@ -210,7 +210,7 @@ async def without_the_held(engine: AsyncEngine, campaign: Any) -> None:
 
 
 async def correlation(engine: AsyncEngine, campaign: Any, truth: dict[str, float]) -> float:
-    """Of the scores with what items are worth."""
+    """Correlation of the scores with the items' true values."""
     async with engine.connect() as connection:
         rows = (await connection.execute(SCORES, {"campaign": campaign.id})).all()
     scores = np.array([row.score for row in rows])
@@ -218,8 +218,8 @@ async def correlation(engine: AsyncEngine, campaign: Any, truth: dict[str, float
 
 
 class OneSeed(NamedTuple):
-    """Whom the rules held, by kind; correlations with the truth before and after their exclusion, and of the careful
-    people's own campaign.
+    """Annotators held by the rules, by kind; correlations with the truth before and after their exclusion, and of
+    the careful people's own campaign.
     """
 
     held: dict[Kind, int]

@@ -119,7 +119,7 @@ def everybody_at_work(told: Connection, task: Task) -> None:
 
 @dataclass
 class Course:
-    """What happened: (A, 2) when answers were acknowledged and how long each took; when which turns were."""
+    """Times of acknowledged answers and their durations, (A, 2), and the times of the turns."""
 
     answers: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
     calm: list[tuple[float, float]] = field(default_factory=list)
@@ -127,7 +127,7 @@ class Course:
     took: list[float] = field(default_factory=list)
 
     def waits(self, turns: Sequence[tuple[float, float]]) -> str:
-        """Of answers given in these turns, in milliseconds: the median and the longest; the longest time with none."""
+        """Median and longest duration of answers in these turns, and the longest time without one, in ms."""
         those = [self.answers[(self.answers[:, 0] >= began) & (self.answers[:, 0] < ended)] for began, ended in turns]
         silent = max(np.diff(one[:, 0]).max() for one in those)
         took = np.concatenate(those)[:, 1]

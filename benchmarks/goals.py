@@ -1,4 +1,4 @@
-"""What a goal costs: `python -m benchmarks.goals [RUNS]`, 100 if not said.
+"""Judgments that a goal needs: `python -m benchmarks.goals [RUNS]`, default 100.
 
 Campaigns in memory of 150 items, with HITs of 5, each by one of 30 annotators. Of a goal the table says at how many
 judgments an item a rule meets it as well as all items asked evenly and at random meet it with 10; the band holds 90 %
@@ -74,7 +74,7 @@ def their_own(at_random: float, rng: np.random.Generator) -> tuple[SimulatedAnno
 
 
 def real_scores(languages: str) -> list[list[float]]:
-    """Of each item those that it got, 0 to 1."""
+    """Scores that each item got, 0 to 1."""
     scores: dict[str, list[float]] = defaultdict(list)
     with gzip.open(DATA / "mlqe" / "judgments.csv.gz", "rt", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -154,7 +154,7 @@ class Runs(NamedTuple):
         return f"{met_at(found, even[:, -1].mean()):g} ({low:g} to {high:g})"
 
     def show_losses(self, data: list[Data], rules: list[str]) -> None:
-        """Of the whole scale."""
+        """Figures of the whole scale."""
         print(f"\nThe whole scale: Spearman with the truth, above or below asking evenly; {self.number} runs\n")
         print(f"| data | rule | {' | '.join(f'{n} judgments' for n in LOSSES_AT)} |\n|---|---|---|---|---|---|")
         for one in data:

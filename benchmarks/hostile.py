@@ -93,7 +93,7 @@ async def asking(task: Task, seed: int, asked: "Synchronized[int]", most: int) -
 
 
 async def answered(reader: asyncio.StreamReader) -> bool:
-    """Whether the connection is still there after the reply."""
+    """Return whether the connection is still open after the reply."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)

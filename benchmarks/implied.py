@@ -1,4 +1,4 @@
-"""What annotators' answers imply of pairs: how often rightly, and how fast: `python -m benchmarks.implied`.
+"""Accuracy and speed of implied pairs: `python -m benchmarks.implied`.
 
 Of the judgments of UKPConvArg1, in the order of time: a pair that was implied when it was judged tells whether that was
 right. Beside what Easel takes as implied stand two other readings: by everybody's answers, and with ties in the chains.

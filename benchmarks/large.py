@@ -1,4 +1,4 @@
-"""What large campaigns and imports take, and whom they hold up: `python -m benchmarks.large [--items 1000000]`.
+"""Time of large campaigns and imports, and delay of other requests: `python -m benchmarks.large [--items 1000000]`.
 
 One PostgreSQL and one server process on this machine's cores, and meanwhile annotators who work through pages, in a
 process of their own: those of another campaign all the time, and those of the campaign whose results are imported. The

@@ -1,4 +1,4 @@
-"""Whether to ask more about items that annotators differ on: `python -m benchmarks.neyman [RUNS]`, 100 if not said.
+"""Benefit of asking more about items that annotators differ on: `python -m benchmarks.neyman [RUNS]`, default 100.
 
 Moderated Neyman allocation (`systems/neyman.py`) against asking about all items as often as each other (`scores`), in
 campaigns in memory of 150 items with HITs of 5 and of 1, on the data of `benchmarks.goals`; the noise's logarithm
@@ -92,7 +92,7 @@ class Pair(NamedTuple):
         return [*shown, *(self.same_as(LOOKS * n - 1) for n in SAME_AS), self.found()]
 
     def difference(self, which: int, look: int, places: int) -> str:
-        """What `scores` reaches, and how far Neyman is above it."""
+        """Result of `scores`, and the gain of Neyman over it."""
         even, more = self.even[:, look, which], (self.neyman - self.even)[:, look, which]
         low, high = np.percentile(more[resampled(len(more))].mean(axis=1), (5, 95))
         return f"{even.mean():.{places - 1}f} {more.mean():+.{places}f} ({low:+.{places}f} to {high:+.{places}f})"

@@ -1,4 +1,4 @@
-"""What a new HIT costs beside so many open ones of the same campaign: `python -m benchmarks.open_hits`.
+"""Cost of a new HIT by the number of open HITs of the campaign: `python -m benchmarks.open_hits`.
 
 In this process and its PostgreSQL, without HTTP: milliseconds until somebody who has just arrived holds a HIT, where
 others hold 0, 1,000 and 7,000 HITs; the same where no item that is held may be asked again; and until somebody is told

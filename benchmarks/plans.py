@@ -132,7 +132,7 @@ def with_answers(known: Known, hits: Sequence[AnsweredHit]) -> Known:
 
 
 def line_of(row: Row, found: list[Planned]) -> str:
-    """Of a table."""
+    """Rows of a table."""
     needs, middle, low, high = np.array(found).T
     within = (low <= needs) & (needs <= high)
     told = np.isfinite(needs) & np.isfinite(middle) & (needs > 0)

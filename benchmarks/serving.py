@@ -80,7 +80,7 @@ COMMIT;
 
 @dataclass(frozen=True)
 class Task:
-    """What one measurement needs to know; it goes to another process."""
+    """Parameters of one measurement, sent to another process."""
 
     port: int
     way: str

@@ -77,7 +77,7 @@ ROWS = (
 
 
 class End(NamedTuple):
-    """Of a campaign that ended: whether, or how far, it was right, and how many judgments an item that took."""
+    """Accuracy of a finished campaign, and its judgments per item."""
 
     right: float
     judgments: float
@@ -161,7 +161,7 @@ class Releasing:
 
 
 def released(goal: str, crowd: str, truths: str, seed: int) -> Released:
-    """Of one campaign."""
+    """Results of one campaign."""
     one = Releasing(goal, "scores" if goal == "intervals" else goal, crowd, truths, seed)
     out = one.to_the_end()
     right, items = AS_SAID[goal](one.known, one.mine.score, one.truth)[out], int(out.sum())
@@ -187,7 +187,7 @@ CROWDS: dict[str, Callable[[Array, np.random.Generator], tuple[SimulatedAnnotato
 
 
 def meant(habits: Habits, truth: Array) -> Array:
-    """What somebody would say on average, (N,); who answers at random says anything."""
+    """Mean answers of an annotator, (N,); random ones are uniform."""
     if habits.careless is not None:
         return np.full(len(truth), 0.5)
     seen = 0.5 + habits.bias + habits.scale * (truth - 0.5) + habits.noise * NOISE[:, None]
@@ -206,7 +206,7 @@ def best_right(_known: ModeratedMeans, score: Array, truth: Array) -> float:
 
 
 def places_right(_known: ModeratedMeans, score: Array, truth: Array) -> Mask:
-    """Of each item, whether it is among the true best if it is among those of highest scores, and not if it is not."""
+    """Return whether each item is among the true best exactly if it is among the highest scores."""
     within, order = PLAIN["goal_within"] / MAX_POINTS, np.argsort(-score)
     fifth, sixth = np.sort(truth)[::-1][4:6]
     best = np.isin(np.arange(ITEMS), order[:5])

@@ -1,4 +1,4 @@
-"""What stopping by the scores of `easl-aware` is worth: `python -m benchmarks.stopping_aware [RUNS]`, 200 if not said.
+"""Benefit of stopping by the scores of `easl-aware`: `python -m benchmarks.stopping_aware [RUNS]`, default 200.
 
 Campaigns in memory of 40 items under the law `easl-aware`, with HITs of 5, each by one of 20 annotators with biases, of
 whom none, 15 and 30 % answer at random. From 2 judgments an item on it is looked after every judgment an item whether
@@ -39,7 +39,7 @@ WAYS = ("means", "easl-aware")
 
 
 class End(NamedTuple):
-    """Whether, or how far, a campaign was right when it would have ended, and its judgments an item; NaN if never."""
+    """Accuracy of a campaign when it would have ended, and its judgments per item; NaN if never."""
 
     right: float
     judgments: float

@@ -15,7 +15,7 @@ class Baseline(Pairwise):
 
     name: ClassVar[str] = "baseline"
     title: ClassVar[str] = "Pairwise against a baseline"
-    summary: ClassVar[str] = "Choose one of two items, one of which is always the baseline."
+    summary: ClassVar[str] = "Choose one of two items; one is always the baseline."
     example: ClassVar[str] = "Which translation is better?"
 
     baseline: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(

@@ -12,7 +12,7 @@ class ValueSchema(BaseModel):
 
     kind: ValueKind = Field(
         description="What a value is: `points`, a positive `ratio` to the reference, the number of one of the "
-        "`classes` or of the `ordered_classes`, counted from 0, or a place in an `order`, of which 1 is the best."
+        "`classes` or of the `ordered_classes`, counted from 0, or a place in an `order`; place 1 is the best."
     )
     lowest: float
     highest: float

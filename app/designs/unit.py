@@ -188,7 +188,7 @@ PERCENT_BEATEN_UNIT = Unit(
     "%",
     "density per %",
     "mean_percent_beaten",
-    "Of the other items in its HITs, an item beats so many in 100; a tie, or a pair of which nothing was said, counts "
+    "The share of the other items in its HITs that an item beats, in 100; a tie, or a pair without an answer, counts "
     "half. Judging by how far annotators differ, that share among all annotators lies within so many percentage points "
     "of the share so far, up or down, for 95 of 100 items.",
     mean_phrase="share of other items that it beats",

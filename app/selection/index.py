@@ -34,7 +34,7 @@ ItemNumbers = npt.NDArray[np.intp]
 LEAST_CERTAIN = "least_certain"
 FIRST_ROUND = "first_round"
 MAX_LEADER_TRIES = (
-    100  # leaders that a draw tries; whoever waits asks again, and those without companions are known then
+    100  # leaders that a draw tries; the waiting annotator polls again, and leaders without companions are known then
 )
 
 

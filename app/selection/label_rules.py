@@ -232,6 +232,6 @@ class LabelRule(AlgorithmOne):
 ENTROPY_RULE = LabelRule("entropy", "Entropy: the item whose label is least certain", measure=label_entropy)
 INFORMATION_RULE = LabelRule(
     "information",
-    "Information: the item of which one more label is expected to tell most",
+    "Information: the item about which one more label is most informative",
     measure=expected_label_information,
 )

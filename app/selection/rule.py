@@ -16,9 +16,9 @@ Counts = npt.NDArray[np.int64]
 DrawReason = tuple[str, float | None]  # a HIT was drawn: its reason, and the probability of its leader
 BEGUN_HIT: DrawReason = ("begun", None)
 
-# On top of the judgments of an item that has left the pool, more than anybody wants, so that whoever draws items takes
-# it for full; and so many that its own can still be told, and why it left: it is settled, or so many people could not
-# judge it.
+# Added to the judgments of an item that has left the pool. It is more than any campaign wants, so that draws treat the
+# item as full; and large enough to recover its own judgments, and why it left: it is settled, or too many annotators
+# could not judge it.
 SETTLED_OFFSET, GONE_OFFSET = 2**29, 2**30
 
 

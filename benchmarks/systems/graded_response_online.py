@@ -59,7 +59,7 @@ _GRID = _grid()
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What is believed of everything; `learn` changes the arrays in place.
+    """Beliefs about systems, judges and segments; `learn` changes the arrays in place.
 
     theta, theta_variance, judgments: (n_items,), the last how many a system has had.
     centre, centre_variance, log_width, log_width_variance: (n_segments,), of (b_1 + b_2) / 2 and log(b_2 - b_1).

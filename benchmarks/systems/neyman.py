@@ -39,7 +39,7 @@ def tally_of(judgments: Integers, mean: Array, squares: Array) -> Tally:
 
 
 def variances_differ(tally: Tally) -> bool:
-    """Whether items do, at the level."""
+    """Return whether items do, at the level."""
     squares, freedom = squares_within_items(tally), np.maximum(tally.annotators - 1, 0)
     if not squares.any():
         return False
@@ -58,7 +58,7 @@ def gains(tally: Tally) -> Array:
 
 
 class GainsMost(LeastJudgedLeaders):
-    """Who leads; by a pass over all items."""
+    """Leaders, found by a pass over all items."""
 
     def __init__(self, items: ItemNumbers, known: OpenItems) -> None:
         """`items`: numbers of those that may lead."""
@@ -67,7 +67,7 @@ class GainsMost(LeastJudgedLeaders):
 
     @property
     def tally(self) -> Tally:
-        """What is known of all items."""
+        """Values of all items."""
         return tally_of(self._known.judgments, self._known.score, self._squares)
 
     def record_change(self, item: int, score: float, judgments: int) -> None:
@@ -88,7 +88,7 @@ class GainsMost(LeastJudgedLeaders):
 def gains_most(
     asking: SelectionSettings, items: ItemNumbers, known: OpenItems
 ) -> tuple[GainsMost, LeastJudgedCompanions]:
-    """Who leads by its gain, beside those that `scores` would draw."""
+    """Items that lead by gain, with companions as `scores` draws them."""
     return GainsMost(items, known), LeastJudgedCompanions(items, known, asking.gamma)
 
 

@@ -104,10 +104,10 @@ def test_it_tells_whether_anything_is_left_after_a_hit(rule):
     score, variance, _ = known()
     index = rule.make_index(score, variance, [*[2] * 4, *[3] * (ITEMS - 4)], ASKING)
     assert index.has_items_after([0, 1], seen=(), allow_seen=True)
-    assert not index.leaves_something([0, 1, 2, 3], seen=(), allow_seen=True)
-    assert not index.leaves_something([0, 1], seen=[2, 3], allow_seen=False)
-    assert index.leaves_something([0, 1], seen=[2, 3], barred=[2], allow_seen=True)
-    assert not index.leaves_something([0, 1], seen=[2, 3], barred=[2, 3], allow_seen=True)
+    assert not index.has_items_after([0, 1, 2, 3], seen=(), allow_seen=True)
+    assert not index.has_items_after([0, 1], seen=[2, 3], allow_seen=False)
+    assert index.has_items_after([0, 1], seen=[2, 3], barred=[2], allow_seen=True)
+    assert not index.has_items_after([0, 1], seen=[2, 3], barred=[2, 3], allow_seen=True)
 
 
 def test_what_changed_is_there_to_be_read(rule):

@@ -181,7 +181,7 @@ def test_companions_are_the_items_that_gain_most_after_the_leader():
     rng = np.random.default_rng(5)
     rows = [(rng.random(), 0.02, int(rng.integers(1, 5))) for _ in range(30)]
     index = index_of(THRESHOLD_RULE, rows)
-    gains = index.leaders.gains(np.arange(30))
+    gains = index.leaders.log_gains(np.arange(30))
     hit = index.draw(5, **ANYBODY, rng=rng)
     assert {*hit.items} == {*np.argsort(-gains)[:5].tolist()}
     assert hit.leader == np.argmax(gains)

@@ -27,9 +27,9 @@ def test_no_pair_is_drawn_that_is_known_until_all_are(index):
     mine, rng, drawn = not_asked(), np.random.default_rng(2), 0
     while (draw := index.draw(2, **ANYBODY, pair_filter=mine, rng=rng)) is not None:
         first, second = draw.items
-        implied = mine.implications.implied(first, second)
+        implied = mine.implications.implied_outcome(first, second)
         assert implied is None or select_implied_pairs_to_ask(2018, 3, first, [second], 1).item()
-        mine.implications.add(first, second, 1 if first > second else -1)
+        mine.implications.add_outcome(first, second, 1 if first > second else -1)
         drawn += 1
     assert mine.exhausted_leaders == set(range(ITEMS))
     assert mine.implications.tally.answered == drawn
@@ -46,7 +46,7 @@ def test_what_others_hold_is_no_reason_to_give_an_item_up(index):
 def test_who_has_only_items_left_that_are_not_asked_about_at_all_is_done(index):
     mine, rng = not_asked(), np.random.default_rng(2)
     mine.excluded_items = set(range(2, ITEMS))
-    mine.implications.add(0, 1, 1)
+    mine.implications.add_outcome(0, 1, 1)
     assert index.draw(2, **(ANYBODY | {"full": mine.excluded_items}), pair_filter=mine, rng=rng) is None
     assert mine.exhausted_leaders == {0, 1}
 
@@ -55,7 +55,7 @@ def test_items_that_nobody_has_seen_come_first(index):
     mine, rng = not_asked(), np.random.default_rng(2)
     seen = set(range(ITEMS - 2))
     assert set(index.draw(2, **(ANYBODY | {"seen": seen}), pair_filter=mine, rng=rng).items) == {ITEMS - 2, ITEMS - 1}
-    mine.implications.add(ITEMS - 2, ITEMS - 1, 1)
+    mine.implications.add_outcome(ITEMS - 2, ITEMS - 1, 1)
     again = index.draw(2, **(ANYBODY | {"seen": seen}), pair_filter=mine, rng=rng)
     assert len({*again.items} & {ITEMS - 2, ITEMS - 1}) == 1
 

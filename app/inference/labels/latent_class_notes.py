@@ -27,7 +27,7 @@ def unlabelled_item_notes(is_labelled: Mask, is_estimable: Mask) -> list[Note]:
 
 
 def unused_annotator_notes(is_active: Mask, is_used: Mask) -> list[Note]:
-    """Return notes on annotators who gave labels, none of which was used, given (n_annotators,) masks."""
+    """Return notes on annotators whose labels were all left out, given (n_annotators,) masks."""
     notes: list[Note] = []
     if not is_active.all():
         sentence = "Without a label, so that nothing can be said of them: {0}."

@@ -28,6 +28,7 @@ once; `since` is always empty, and the campaign's state has no rule and position
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ TOTALS_SIZE = learning.TOTALS_SIZE
 
 MAX_RESCANNED_JUDGMENTS = 100
 """Judgments of other items that are rescanned with each HIT, and the largest number of such items."""
-# Of a HIT's items, all judgments are looked at when those that were not yet are at least this part of the others: so
+# All judgments of a HIT's item are scanned when the unscanned ones are at least this part of the others: so
 # what an answer costs hardly grows with the judgments that its items have.
 _MIN_NEW_SHARE = 1 / 20
 
@@ -255,18 +256,12 @@ def apply_aware_hit(
         scanned_judgments, others_before, annotator_numbers, annotator_states, campaign_state
     )
     crowd = learning.crowd_from_totals(new_totals)
-
-    def correct(judgments: ScoredJudgments) -> tuple[Array, Array]:
-        return learning.correct_scores(judgments, beliefs, crowd, trust=crowd.trust, scale_trust=crowd.scale_trust)
-
-    scanned_priors = [priors[place] for place in scanned]
-    posteriors = dict(
-        zip(
-            scanned,
-            _add_up_posteriors(scanned_judgments.items, *correct(scanned_judgments), scanned_priors),
-            strict=True,
-        )
+    correct = partial(
+        learning.correct_scores, beliefs=beliefs, crowd=crowd, trust=crowd.trust, scale_trust=crowd.scale_trust
     )
+    scanned_priors = [priors[place] for place in scanned]
+    scanned_posteriors = _add_up_posteriors(scanned_judgments.items, *correct(scanned_judgments), scanned_priors)
+    posteriors = dict(zip(scanned, scanned_posteriors, strict=True))
     rows = np.column_stack(
         [np.array(annotator_numbers)[scanned_judgments.annotators], scanned_judgments.scores, others_now.T]
     )

@@ -102,7 +102,7 @@ def _make_starting_point(n_annotators: int, information: float) -> Array:
     crowd = learning.crowd_from_totals(np.zeros(learning.TOTALS_SIZE))
     beliefs = learning.estimate_beliefs(np.zeros((n_annotators, COMPARED)), crowd)
     start_information = np.full(n_annotators, information)
-    # Of reliability r they tell h = r^2 / (1 - r^2), with the slope r / (1 - r^2).
+    # With reliability r their information is h = r^2 / (1 - r^2), with the slope r / (1 - r^2).
     return _point_from_beliefs(
         replace(beliefs, information=start_information, slope=np.sqrt(start_information * (1.0 + start_information))),
         crowd,
