@@ -10,6 +10,7 @@ import pytest
 
 from app.analysis.export import open_export
 from app.annotation.hits import leases
+from app.annotation.hits.assignment import assignment_query_by_id
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
 from app.database.session import borrow_autocommit_driver
@@ -131,7 +132,7 @@ async def agree(engine, campaign, assignment, version):
         await connection.execute(
             "INSERT INTO visits SELECT campaign_id, annotator_id, 'consent', $2, 'passed', '{}', now() "
             "FROM assignments WHERE id = $1",
-            assignment.assignment,
+            assignment.assignment_id,
             version,
         )
 
@@ -169,7 +170,7 @@ async def statements_of(engine, assignment, cache):
     async with borrow_autocommit_driver(engine) as connection:
         seen: list[Any] = []
         connection.add_query_logger(seen.append)
-        await leases.find_next_hit(connection, cache, assignment.assignment_query_by_id(assignment), now=NOW)
+        await leases.find_next_hit(connection, cache, assignment_query_by_id(assignment), now=NOW)
         connection.remove_query_logger(seen.append)
     return [one.query for one in seen]
 

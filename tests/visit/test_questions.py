@@ -51,7 +51,7 @@ def test_a_question_is_a_line(line, question):
         (["age: How old? | 30"], "give 2 to 50 choices"),
         (["age: How old? | 30 |"], "give 2 to 50 choices"),
         (["age: How old? | 30 | 30"], "only once"),
-        (["age: How old?", "Age: Really?"], "another name"),
+        (["age: How old?", "Age: Really?"], "different name"),
     ],
 )
 def test_what_is_no_question_is_refused_with_the_reason(lines, words):
