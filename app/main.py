@@ -41,7 +41,8 @@ from app.background.health import CheckResult
 from app.background.loop import BackgroundLoop
 from app.background.readiness import ReadinessCheck, ReadinessChecks, create_database_check, readiness_document
 from app.background.tasks import KeyedTasks
-from app.campaigns import api as campaigns_api
+from app.campaigns.api import campaigns as campaigns_api
+from app.campaigns.api import imports as campaign_import_api
 from app.campaigns.pages import campaigns
 from app.campaigns.pages import imports as uploads
 from app.campaigns.upload_slots import UploadSlots
@@ -196,7 +197,14 @@ ROUTERS = (
     ),
     *(dashboard.home_router, dashboard.router, analysis.router, analysis.analysis, remarks.router),
     *(audit.router, alerts.router, annotators.router, quality.router, visit.router),
-    *(auth_api.router, campaigns_api.router, analysis_api.router, audit_api.router, alerts_api.router),
+    *(
+        auth_api.router,
+        campaigns_api.router,
+        campaign_import_api.router,
+        analysis_api.router,
+        audit_api.router,
+        alerts_api.router,
+    ),
     *(quality_api.router, remarks_api.router, visit_api.router, stopping_api.router, campaigns_api.templates_router),
 )
 

@@ -1,4 +1,4 @@
-"""The items that every HIT of a campaign shows."""
+"""Items that every HIT of a campaign shows."""
 
 from typing import Any
 
@@ -15,8 +15,9 @@ STORE_ALWAYS_SHOWN = text("UPDATE campaigns SET always_shown = :numbers WHERE id
 
 
 async def store_always_shown(connection: AsyncConnection, campaign: Row[Any]) -> None:
-    """At the launch: note their numbers. Raises what the design raises for one that is not there, and `Conflict`
-    (`no_items`) if there are no others.
+    """Store the numbers of these items at the launch.
+
+    Raises `Conflict` (`no_items`) if the campaign has no other items, and what the design raises for an unknown item.
     """
     design = design_of(campaign)
     if not design.always_shown:

@@ -1,4 +1,4 @@
-"""Options of an import of answers; the page, the API and the command line share them."""
+"""Options of an import of answers, shared by the page, the API and the command line."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
@@ -15,7 +15,7 @@ OptionalColumnName = Annotated[str, StringConstraints(strip_whitespace=True, max
 
 
 class AnswerFileOptions(BaseModel):
-    """How to read a file whose columns, numbers or dates are written in another way than Easel's."""
+    """How to read a file whose columns, numbers or dates are not written as Easel writes them."""
 
     item_column: OptionalColumnName = Field(
         "", description="The column with the item: its id, or its text. `Input.text*` stands for Input.text1, 2, ..."
@@ -65,7 +65,7 @@ class AnswerFileOptions(BaseModel):
 
     @property
     def reading_options(self) -> ReadingOptions:
-        """Return these options as the reader of files takes them."""
+        """Return these options in the form that the file reader takes."""
         columns = {role: str(getattr(self, f"{role}_column")) for role in COLUMN_ROLES}
         return ReadingOptions(
             columns={role: name for role, name in columns.items() if name},
@@ -78,11 +78,11 @@ class AnswerFileOptions(BaseModel):
 
     @classmethod
     def from_form(cls, form: Mapping[str, object]) -> Self:
-        """Return the options that a form gives, among other fields. Raises `Invalid` (`invalid`)."""
+        """Return the options in a form; its other fields are ignored. Raises `Invalid` (`invalid`)."""
         values = {name: form[name] for name in cls.model_fields if isinstance(form.get(name), str)}
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             name = str(error.errors()[0]["loc"][0])
-            message = f"{name.replace('_', ' ')} cannot be read so. Nothing was imported."
+            message = f"{name.replace('_', ' ')} has a value that is not possible. Nothing was imported."
             raise Invalid(message, code="invalid", fields={name: message}) from None

@@ -1,4 +1,4 @@
-"""A whole campaign as one YAML file: its settings by their names, and its items if they come with it."""
+"""A whole campaign as one YAML file: its settings by their names and, if wanted, its items."""
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from app.campaigns import yaml_lines
 from app.campaigns.columns import ROW_NUMBERS_AS_IDS
-from app.campaigns.form import field_of_joint_error, setting_error_message
+from app.campaigns.form_input import field_of_joint_error, setting_error_message
 from app.campaigns.form_sections import CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.yaml_lines import Mistake, YamlDocument, YamlPath, format_yaml_path
@@ -36,17 +36,17 @@ RequiredLine = Annotated[str, StringConstraints(strip_whitespace=True, min_lengt
 
 
 class About(BaseModel):
-    """What a file says of itself, for people; a campaign keeps none of it."""
+    """Description of a campaign file, for readers; a campaign keeps none of it."""
 
     model_config = ConfigDict(extra="forbid")
 
     title: RequiredLine = Field(description="What the file is for, in a few words.")
-    description: RequiredLine = Field(description="The same in a sentence.")
+    description: RequiredLine = Field(description="The same in one sentence.")
     source: RequiredLine | None = Field(default=None, description="Where the way of asking comes from.")
 
 
 class ItemsOfFile(BaseModel):
-    """The items, in the file itself or in a table beside it."""
+    """The items, in the file itself or in a table next to it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -77,32 +77,34 @@ class ItemsOfFile(BaseModel):
     )
     rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_ITEMS_IN_CAMPAIGN_FILE)] | None = Field(
         default=None,
-        description=f"Or the items themselves, {MAX_ITEMS_IN_CAMPAIGN_FILE:,} at most: columns by name, of which `id` is one.",
+        description=(
+            f"Or the items themselves, {MAX_ITEMS_IN_CAMPAIGN_FILE:,} at most: columns by name, including `id`."
+        ),
     )
 
     @model_validator(mode="after")
     def require_file_or_rows(self) -> Self:
-        """Raises ValueError."""
+        """Raise ValueError unless there is either a file or rows."""
         if (self.file is None) == (self.rows is None):
             raise ValueError("name either a file or rows")
         return self
 
 
 class CampaignFile(CampaignSettings):
-    """All that a file may say: the settings of a campaign, its items, and what it is."""
+    """Everything that a campaign file may hold: the settings of a campaign, its items, and a description."""
 
-    about: About | None = Field(default=None, description="What the file says of itself; a campaign keeps none of it.")
+    about: About | None = Field(default=None, description="Description of the file; a campaign keeps none of it.")
     items: ItemsOfFile | None = Field(default=None, description="The items of the campaign. Without them, none.")
 
     @property
     def settings(self) -> CampaignSettings:
-        """Those of the campaign alone."""
+        """Return the settings of the campaign, without items and description."""
         return CampaignSettings.model_validate(self.model_dump(include=set(CampaignSettings.model_fields)))
 
 
 @dataclass(frozen=True)
 class ParsedCampaignFile:
-    """A campaign file that has been read: what it says, and where it says it."""
+    """A campaign file that was read: its content, and the line of each setting."""
 
     name: str
     content: CampaignFile
@@ -110,9 +112,9 @@ class ParsedCampaignFile:
 
 
 def parse_campaign_file(content: bytes, name: str, overrides: Mapping[str, Any] | None = None) -> ParsedCampaignFile:
-    """A campaign from a file called `name`, with the settings `given` in the place of the file's.
+    """Return the campaign in a file called `name`; settings in `overrides` replace those of the file.
 
-    Raises what `documents.read` raises, and `Invalid` (`campaign_file_invalid`; details: `mistakes`, all of them).
+    Raises what `yaml_lines.read` raises, and `Invalid` (`campaign_file_invalid`; details: `mistakes`, all of them).
     """
     overrides = overrides or {}
     document = yaml_lines.parse_yaml(content, data_names=["items"])
@@ -128,7 +130,7 @@ def parse_campaign_file(content: bytes, name: str, overrides: Mapping[str, Any] 
 
 
 def invalid_campaign_file(name: str, mistakes_found: Sequence[Mistake], overrides: Collection[str]) -> Invalid:
-    """All mistakes in one message, in the order of their lines; of many the first ones."""
+    """Return one refusal with all mistakes in the order of their lines; its message has only the first ones."""
     first_mistakes = sorted(mistakes_found, key=lambda mistake: mistake.line)[:MAX_NAMES_LISTED]
     head = f"{shorten_echo(name)} has {pluralize(len(mistakes_found), 'mistake')}; nothing was created."
     more_sentence = (
@@ -148,13 +150,16 @@ def invalid_campaign_file(name: str, mistakes_found: Sequence[Mistake], override
 
 
 def mistake_location(mistake: Mistake, overrides: Collection[str]) -> str:
-    """The line and the setting, or the option of the command by which it was given."""
+    """Return the line and the setting of a mistake, or the command option that gave the setting."""
     option = "--" + mistake.field.replace("_", "-")
     return option if mistake.field in overrides else f"Line {mistake.line}, {mistake.field}"
 
 
 def find_mistakes(error: ValidationError, document: YamlDocument, overrides: Mapping[str, Any]) -> Iterator[Mistake]:
-    """What the settings refuse, each at its line. Only those that can be told are put into words: there may be many."""
+    """Yield what the settings refuse, each at its line.
+
+    The caller formats only the mistakes it shows: there may be many.
+    """
     design = str({**document.values, **overrides}.get("design", CampaignSettings.model_fields["design"].default))
     setting_names = setting_names_in_file(design)
     flat_problems = [*flatten_validation_errors(error)]
@@ -177,7 +182,7 @@ def find_mistakes(error: ValidationError, document: YamlDocument, overrides: Map
 
 
 def flatten_validation_errors(error: ValidationError) -> Iterator[tuple[YamlPath, str, str]]:
-    """(where, kind, message); those of a design's own settings each for itself."""
+    """Yield path, kind and message of each error; errors of a design's own settings one by one."""
     for problem in error.errors(include_url=False, include_input=False):
         yaml_path: YamlPath = problem["loc"] or field_of_joint_error(problem)
         design_problems: Mapping[str, str] = problem.get("ctx", {}).get("problems", {})
@@ -192,7 +197,7 @@ def flatten_validation_errors(error: ValidationError) -> Iterator[tuple[YamlPath
 
 
 def setting_names_in_file(design_name: str) -> list[str]:
-    """Every name that a file of this design can have, with dots."""
+    """Return every name that a file of this design can have, with dots."""
     parts: dict[str, Iterable[str]] = {"about": About.model_fields, "items": ItemsOfFile.model_fields}
     parts |= {DESIGN_SETTINGS_SETTING: DESIGNS[design_name].model_fields} if design_name in DESIGNS else {}
     parts[CRITERIA_SETTING] = Criterion.__annotations__
@@ -200,7 +205,7 @@ def setting_names_in_file(design_name: str) -> list[str]:
 
 
 def unknown_setting_message(yaml_path: YamlPath, setting_names: Sequence[str]) -> str:
-    """With the nearest name that is known; those beside it first."""
+    """Return a message with the nearest known name; names at the same level come first."""
     word, parent_name = (
         str(yaml_path[-1]),
         format_yaml_path(tuple(part for part in yaml_path[:-1] if isinstance(part, str))),
@@ -215,7 +220,7 @@ def unknown_setting_message(yaml_path: YamlPath, setting_names: Sequence[str]) -
 
 
 def format_campaign_file(settings: CampaignSettings, items: Mapping[str, Any] | None = None) -> str:
-    """A campaign as a file: all of its settings but those that are empty by default, and first what is asked."""
+    """Return a campaign as a file: first the question, then all settings except those that are empty by default."""
     fields = CampaignSettings.model_fields.items()
     values = settings.model_dump(mode="json", exclude={name for name, field in fields if is_private_field(field)})
     defaults = {

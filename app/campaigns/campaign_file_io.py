@@ -1,4 +1,4 @@
-"""From a campaign file to a campaign that is stored, and back."""
+"""Stored campaigns from campaign files, and campaign files from stored campaigns."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,8 +24,7 @@ from app.designs.content import Content, ItemTexts, SourceAndReference
 from app.errors import Invalid, NotFound, Refusal, TooLarge, shorten_echo
 from app.media import media_store
 from app.media.media_zip import MEDIA_PIECE_BYTES, MediaZip
-from app.uploads import ReadOptions, format_cell, table_from_objects
-from app.uploads import read_table as read_table
+from app.uploads import ReadOptions, format_cell, read_table, table_from_objects
 
 FILE_ID_COLUMN = "id"
 FILE_SHOWN_COLUMN = "shown"  # the column of texts that no column has
@@ -40,11 +39,12 @@ async def create_campaign_of_file(
     table: ItemTable | None = None,
     media: MediaZip | None = None,
 ) -> Row[Any]:
-    """A new draft with the items that the file brings, or those of a `table` instead. media: the files that they name.
+    """Create a draft with the items that the file brings, or with those of `table`; `media` has the files they name.
 
-    Raises what `lifecycle.create` and the import of items raise, and `Invalid` (`items_not_sent`) where the file names
-    a table and none is given, or there are files and no items; the caller's transaction must not be committed then.
-    The table is closed.
+    Closes the table. Raises what `create_draft_campaign` and the import of items raise, and `Invalid`
+    (`items_not_sent`) if
+    the file names a table and none is given, or if there are media files and no items. The caller must not commit its
+    transaction then.
     """
     with nullcontext() if table is None else table.file:
         return await create_draft_with_items(connection, parsed_file, table, media, now=now, max_mb=max_mb)
@@ -59,7 +59,7 @@ async def create_draft_with_items(
     now: datetime,
     max_mb: int,
 ) -> Row[Any]:
-    """Create the draft and import its items, as `create` says."""
+    """Create the draft and import its items, as `create_campaign_of_file` says."""
     campaign = await lifecycle.create_draft_campaign(connection, parsed_file.content.settings, now=now)
     items_of_file = parsed_file.content.items or ItemsOfFile.model_construct()
     mapping = column_mapping_of_file(items_of_file)
@@ -81,7 +81,8 @@ async def create_draft_with_items(
         )
     elif items_of_file.file:
         raise Invalid(
-            f"The items are in “{shorten_echo(items_of_file.file)}”, which did not come with this file. Nothing was created. Take "
+            f"The items are in “{shorten_echo(items_of_file.file)}”, which did not come with this file. Nothing was "
+            "created. Take "
             "`items` out and import the table afterwards, or create the campaign on the command line.",
             code="items_not_sent",
         )
@@ -101,7 +102,7 @@ def read_as_of_file(items_of_file: ItemsOfFile) -> ReadOptions:
 
 @contextmanager
 def name_file_in_errors(file_name: str) -> Iterator[None]:
-    """A refusal names the file that its line is of."""
+    """Name the file in each refusal that names one of its lines."""
     try:
         yield
     except Refusal as refusal:
@@ -110,24 +111,25 @@ def name_file_in_errors(file_name: str) -> Iterator[None]:
 
 
 def file_next_to(folder: Path, file_name: str) -> Path:
-    """A file in a folder or below it. Raises `Invalid` (`items_outside`) and `NotFound` (`items_file_missing`)."""
+    """Return a file in a folder or below. Raises `Invalid` (`items_outside`) and `NotFound` (`items_file_missing`)."""
     path = (folder / file_name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise Invalid(
-            f"“{shorten_echo(file_name)}” lies outside the folder of the campaign file. Nothing was created. Copy it there, or "
+            f"“{shorten_echo(file_name)}” is outside the folder of the campaign file. Nothing was created. Copy "
+            "it there, or "
             "name it yourself with --items.",
             code="items_outside",
         )
     if not path.is_file():
         raise NotFound(
-            f"There is no file “{shorten_echo(file_name)}” beside the campaign file. Nothing was created.",
+            f"There is no file “{shorten_echo(file_name)}” next to the campaign file. Nothing was created.",
             code="items_file_missing",
         )
     return path
 
 
 class CampaignArchive(NamedTuple):
-    """A campaign as a file that is open at its beginning. ending: of its name."""
+    """A campaign as a file that is open at its beginning, and the ending of its name."""
 
     file: BinaryIO
     ending: str
@@ -135,9 +137,9 @@ class CampaignArchive(NamedTuple):
 
 
 async def write_campaign_archive(connection: AsyncConnection, slug: str, *, with_items: bool) -> CampaignArchive:
-    """A campaign as a file, from which `create` makes one with equal settings, and equal items if they are in it; where
-    items name files that were uploaded, a zip with these.
+    """Return a campaign as a file; if its items name uploaded files, as a zip with these.
 
+    `create_campaign_of_file` makes a campaign with equal settings of it, and with equal items if they are included.
     Raises `NotFound` (`campaign_not_found`), and with items `TooLarge` (`items_too_many`).
     """
     campaign = await lifecycle.find_campaign(connection, slug)
@@ -154,15 +156,20 @@ async def write_campaign_archive(connection: AsyncConnection, slug: str, *, with
 
 
 def stream_campaign_archive(archive: CampaignArchive) -> Iterator[bytes]:
-    """Its bytes, after which it is closed."""
+    """Yield the bytes of the archive, then close it."""
     with archive.file as file:
         while data := file.read(MEDIA_PIECE_BYTES):
             yield data
 
 
 class WrittenItems(NamedTuple):
-    """The items of a campaign as a file has them, None where there are none; the column that holds there what was
-    uploaded as `id`; and the names of the files that they show.
+    """The items of a campaign as a file has them.
+
+    Attributes:
+        file_values: The part of the file about items; None without items.
+        original_id_column: The column that holds the uploaded `id`.
+        media_names: Names of the files that the items show.
+
     """
 
     file_values: Mapping[str, Any] | None = None
@@ -171,7 +178,7 @@ class WrittenItems(NamedTuple):
 
 
 def format_campaign_with_items(settings: CampaignSettings, written_items: WrittenItems) -> str:
-    """Raises `TooLarge` (`items_too_many`)."""
+    """Return the campaign file as text. Raises `TooLarge` (`items_too_many`)."""
     column_settings = ("source_column", "reference_column")
     renamed = {
         name: written_items.original_id_column for name in column_settings if getattr(settings, name) == FILE_ID_COLUMN
@@ -183,13 +190,13 @@ def format_campaign_with_items(settings: CampaignSettings, written_items: Writte
 
 
 def media_names_of_cells(campaign: Row[Any], item_cells: Iterable[ItemTexts]) -> AbstractSet[str]:
-    """The files that items name."""
+    """Return the names of the files that items name."""
     content = Content.from_campaign(campaign)
     return {file.name for cells in item_cells for file in content.named_files(cells)}
 
 
 async def load_written_items(connection: AsyncConnection, campaign: Row[Any]) -> WrittenItems:
-    """Raises `TooLarge` (`items_too_many`)."""
+    """Return the items as a campaign file has them. Raises `TooLarge` (`items_too_many`)."""
     if campaign.segment_count:
         rows = await item_list.load_first_outputs(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)
         if len(rows) > MAX_ITEMS_IN_CAMPAIGN_FILE:
@@ -227,14 +234,15 @@ async def load_written_items(connection: AsyncConnection, campaign: Row[Any]) ->
 
 def too_many_items_for_file() -> TooLarge:
     return TooLarge(
-        f"A campaign file has room for {MAX_ITEMS_IN_CAMPAIGN_FILE:,} items and {MAX_CAMPAIGN_FILE_BYTES // 2**20} MB. Leave the items out, and "
-        "keep the table that they came from beside it.",
+        f"A campaign file has room for {MAX_ITEMS_IN_CAMPAIGN_FILE:,} items and {MAX_CAMPAIGN_FILE_BYTES // 2**20} "
+        "MB. Leave the items out, and "
+        "keep the table that they came from next to it.",
         code="items_too_many",
     )
 
 
 def choose_original_id_column(item_rows: Sequence[Row[Any]]) -> str:
-    """`id`, unless the items have other ids than what was uploaded as that: then a name that no column has."""
+    """Return `id`, or a free column name if items have other ids than the uploaded column `id`."""
     if all(
         format_cell(row.fields.get(FILE_ID_COLUMN, row.external_id)).strip() == row.external_id for row in item_rows
     ):
@@ -243,7 +251,7 @@ def choose_original_id_column(item_rows: Sequence[Row[Any]]) -> str:
 
 
 def free_column_name(wanted_name: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """`wanted`, or `wanted-2`, `wanted-3`, ...: one that no column has."""
+    """Return `wanted_name`, `wanted_name-2`, `wanted_name-3`, ...: the first one that no column has."""
     used_names = {name for row in rows for name in row}
     return next(
         name for name in chain([wanted_name], (f"{wanted_name}-{k}" for k in count(2))) if name not in used_names
@@ -251,10 +259,9 @@ def free_column_name(wanted_name: str, rows: Iterable[Mapping[str, Any]]) -> str
 
 
 def items_as_file_values(item_rows: Sequence[Row[Any]], original_id_column: str) -> dict[str, Any]:
-    """Items as a file has them: their rows, with what was uploaded as `id` in the column `own_id`, and the column that
-    annotators see.
+    """Return items as a file has them: their rows, and the name of the column that annotators see.
 
-    Texts that are no column's, made from a template, get a column of their own.
+    The uploaded column `id` is in `original_id_column`. Texts made from a template get a column of their own.
     """
     file_rows = [
         {FILE_ID_COLUMN: row.external_id}

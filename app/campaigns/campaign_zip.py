@@ -1,4 +1,4 @@
-"""A campaign in one zip: the campaign file, perhaps the table that it names, and in `media/` the files of its items."""
+"""A campaign in one zip: the campaign file, the table that it names if any, and the files of its items in `media/`."""
 
 import asyncio
 import zipfile
@@ -23,14 +23,14 @@ CAMPAIGN_FILE_NAME, MEDIA_FOLDER = "campaign.yaml", "media/"
 
 
 class ItemTable(NamedTuple):
-    """A table of items that lies beside a campaign file."""
+    """A table of items that is next to a campaign file."""
 
     name: str
     file: BinaryIO
 
 
 class SentCampaign(NamedTuple):
-    """A campaign file that was read, and what came with it in a zip."""
+    """A campaign file that was read, and the files that came with it in a zip."""
 
     parsed_file: ParsedCampaignFile
     table: ItemTable | None = None
@@ -40,11 +40,11 @@ class SentCampaign(NamedTuple):
 def read_sent_campaign(
     file: BinaryIO, name: str, limits: Settings, overrides: Mapping[str, Any] | None = None
 ) -> SentCampaign:
-    """A campaign from an open file called `name`, a campaign file or a zip with one, with the settings `given` in the
-    place of its own.
+    """Return the campaign in an open file called `name`, which is a campaign file or a zip with one.
 
-    Raises what `campaign_file.read`, `archive.opened` and `archive.members` raise, and `Invalid`
-    (`campaign_file_missing`, `zip_stray`), `TooLarge` (`file_too_large`); of files of items, what storing them raises.
+    Settings in `overrides` replace those of the file. Raises what `parse_campaign_file`, `open_zip` and
+    `zip_entries_by_path` raise, `Invalid` (`campaign_file_missing`, `zip_stray`) and `TooLarge` (`file_too_large`).
+    Files of items are checked when they are stored.
     """
     start = file.read(len(ZIP_SIGNATURE))
     file.seek(0)
@@ -66,7 +66,8 @@ def read_sent_campaign(
         table_info = members.pop(folder + table_name, None) if table_name else None
         if stray := [path for path in members if not path.startswith(folder + MEDIA_FOLDER)]:
             raise Invalid(
-                f"“{shorten_echo(stray[0])}” in the zip is neither {CAMPAIGN_FILE_NAME}, nor the table that this names, nor in the "
+                f"“{shorten_echo(stray[0])}” in the zip is neither {CAMPAIGN_FILE_NAME}, nor the table that this "
+                "names, nor in the "
                 f"folder {MEDIA_FOLDER}. Nothing was created.",
                 code="zip_stray",
                 file=shorten_echo(stray[0]),
@@ -83,11 +84,12 @@ def read_sent_campaign(
 def unpack_table(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> BinaryIO:
     """Return the table that a campaign file names, as a temporary file.
 
-    Raises `TooLarge` (`file_too_large`) and what `archive.unpacked_file` raises.
+    Raises `TooLarge` (`file_too_large`) and what `unpack_to_temporary_file` raises.
     """
     if info.file_size > max_mb * MB:
         raise TooLarge(
-            f"“{shorten_echo(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB, and {max_mb} MB is the most. "
+            f"“{shorten_echo(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB, and {max_mb} MB is the "
+            "most. "
             "Nothing was created.",
             code="file_too_large",
         )
@@ -95,7 +97,7 @@ def unpack_table(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> B
 
 
 def first_bytes_of_member(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_bytes: int) -> bytes:
-    """The first bytes of a file in a zip."""
+    """Return the first bytes of a file in a zip."""
     with zip_.open(info) as opened:
         return opened.read(max_bytes)
 
@@ -103,13 +105,15 @@ def first_bytes_of_member(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_byte
 async def write_campaign_zip(
     connection: AsyncConnection, campaign_id: int, campaign_yaml: str, media_names: Collection[str]
 ) -> BinaryIO:
-    """A zip of a campaign file and the files of these names, in a file that is open at its beginning."""
+    """Return a zip of a campaign file and the files of these names, as a file that is open at its beginning."""
     with ExitStack() as stack:
         file: IO[bytes] = stack.enter_context(TemporaryFile())
         with zipfile.ZipFile(file, "w") as zip_:
             zip_.writestr(zipfile.ZipInfo(CAMPAIGN_FILE_NAME), campaign_yaml, zipfile.ZIP_DEFLATED)
             for name in sorted(media_names):
-                with zip_.open(zipfile.ZipInfo(MEDIA_FOLDER + name), "w") as part:  # as it is: it is packed already
+                with zip_.open(
+                    zipfile.ZipInfo(MEDIA_FOLDER + name), "w"
+                ) as part:  # stored: media formats are compressed already
                     async for data in media_store.stream_whole_file(connection, campaign_id, name):
                         await asyncio.to_thread(part.write, data)
         file.seek(0)

@@ -1,4 +1,4 @@
-"""Gold and attention items out of the table of items, and back: rows that say `gold` or `attention` in `check`."""
+"""Gold and attention items in the table of items: rows with `gold` or `attention` in the column `check`."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from app.uploads import UploadedRow, format_cell, refuse_line
 ID_COLUMN = "id"
 CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN = "check", "expected", "tolerance"
 UPLOADED_CHECK_KINDS = ("gold", "attention")
-MAX_CHECKS_PER_CAMPAIGN = 1000  # of a campaign
+MAX_CHECKS_PER_CAMPAIGN = 1000
 
 UPDATE_HAS_CHECKS = text("""
     UPDATE campaigns SET has_checks = EXISTS (SELECT FROM check_items WHERE campaign_id = :campaign)
@@ -36,7 +36,7 @@ INSERT_CHECK_ITEM = text("""
 
 
 class NewCheck(NamedTuple):
-    """A check of a table; expected, fields: as JSON, the latter the row as it came."""
+    """A check of a table; `expected` and `fields` (the row as it came) are JSON."""
 
     external_id: str
     kind: str
@@ -46,13 +46,14 @@ class NewCheck(NamedTuple):
 
 
 def is_check(row: UploadedRow) -> bool:
-    """Whether a row is one."""
+    """Return whether a row is a check."""
     return bool(format_cell(row.values.get(CHECK_COLUMN)).strip())
 
 
 def parse_check(row: UploadedRow, external_id: str, shown_text: str, design: Design) -> NewCheck:
-    """The check in a row. Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`,
-    `expected_impossible`), with the line.
+    """Return the check in a row.
+
+    Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`), with the line.
     """
     kind = format_cell(row.values.get(CHECK_COLUMN)).strip().lower()
     cell, tolerance = (format_cell(row.values.get(name)) for name in (EXPECTED_COLUMN, TOLERANCE_COLUMN))
@@ -64,28 +65,28 @@ def parse_check(row: UploadedRow, external_id: str, shown_text: str, design: Des
 
 
 def expected_answer_json(kind: str, expected_cell: str, tolerance_cell: str, design: Design) -> str:
-    """What is expected of a check of some kind, as JSON. Raises `Invalid`, as `check_of` does."""
+    """Return the expected answer to a check of some kind, as JSON. Raises `Invalid` as `parse_check` does."""
     if kind not in UPLOADED_CHECK_KINDS:
-        raise Invalid("In the column “check” stands gold, attention or nothing.", code="check_unknown")
+        raise Invalid("The column “check” may hold gold, attention or nothing.", code="check_unknown")
     expected = parse_expected_cells(design, expected_cell, tolerance_cell)
     if expected is None:
-        raise Invalid("A check says in the column “expected” what is expected of it.", code="expected_missing")
+        raise Invalid("A check needs its expected answer in the column “expected”.", code="expected_missing")
     return expected.model_dump_json(exclude_defaults=True)
 
 
 async def delete_check_items(connection: AsyncConnection, campaign_id: int) -> None:
-    """Take those of a draft."""
+    """Delete the checks of a draft."""
     for statement in (DELETE_CHECK_ITEMS, UPDATE_HAS_CHECKS):
         await connection.execute(statement, {"campaign": campaign_id})
 
 
 async def load_check_ids(connection: AsyncConnection, campaign_id: int) -> set[str]:
-    """The researcher's, which no item may have."""
+    """Return the researcher's ids of the checks, which no item may have."""
     return set(await connection.scalars(LIST_CHECK_ITEM_IDS, {"campaign": campaign_id}))
 
 
 async def insert_check_items(connection: AsyncConnection, campaign: Any, checks: Sequence[NewCheck]) -> None:
-    """Add checks to a campaign, after those it has. Raises `Invalid` (`too_many_checks`)."""
+    """Add checks to a campaign, numbered after its present ones. Raises `Invalid` (`too_many_checks`)."""
     parameters = {"campaign": campaign.id}
     if not checks:
         return
@@ -102,12 +103,12 @@ async def insert_check_items(connection: AsyncConnection, campaign: Any, checks:
 
 
 async def load_check_items(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
-    """All of a campaign, in their order."""
+    """Return all checks of a campaign, in their order."""
     return (await connection.execute(LOAD_CHECK_ITEMS, {"campaign": campaign_id})).all()
 
 
 def check_as_table_row(check: Row[Any], original_id_column: str, shown_column: str) -> dict[str, Any]:
-    """A row of the table of items that says the same. own_id: the column that holds what was uploaded as `id`."""
+    """Return the row of the table of items that describes a check; `original_id_column` holds the uploaded `id`."""
     expected, tolerance = format_expected_cells(ExpectedAnswer.model_validate(check.expected))
     uploaded = {original_id_column if name == ID_COLUMN else name: cell for name, cell in check.fields.items()}
     check_cells = {
@@ -125,7 +126,10 @@ def separate_checks(
     read_id_and_text: Callable[[UploadedRow], tuple[str, str]],
     campaign: Any,
 ) -> Iterator[UploadedRow]:
-    """The rows that are no checks; what is `read` of the others (id and text) is found with what is expected."""
+    """Yield the rows that are no checks, and append the checks to `checks`.
+
+    Id and text of a check are read by `read_id_and_text`, its expected answer by the campaign's design.
+    """
     design = design_of(campaign)
     for record in rows:
         if is_check(record):

@@ -55,7 +55,7 @@ REGISTRY_BY_SETTING: dict[str, Mapping[str, Any]] = {
 
 
 def has_choice(setting_name: str) -> bool:
-    """Whether there is anything to choose."""
+    """Return whether a setting is a choice."""
     return len(REGISTRY_BY_SETTING.get(setting_name, "more")) > 1
 
 

@@ -1,7 +1,7 @@
-"""Columns of a table: found by their names, and what those with a meaning of their own are taken for.
+"""Columns of a table: found by their names, and what columns with a meaning of their own are used for.
 
-No column is taken for something without a word. `check`, `source` and others are taken unless an uploader declines
-them; columns of priors, which every export of Easel has, are taken only if an uploader asks for them.
+No column is used for something without telling the uploader. `check`, `source` and others are used unless the uploader
+declines them; columns of priors, which every export of Easel has, are used only if the uploader asks for them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -16,17 +16,17 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.text.spreadsheets import unprotect_cell
 from app.uploads import UploadedRow, UploadedTable
 
-ROW_NUMBERS_AS_IDS = ":row numbers:"  # in the place of a column of ids
+ROW_NUMBERS_AS_IDS = ":row numbers:"  # stands for a column of ids
 CHECK_COLUMNS = ("check", "expected", "tolerance")
 SYSTEM_COLUMNS = ("system", "segment", "output")
 ITEM_EXPORT_MARKER_COLUMNS = frozenset(
     ("id", "shown", "low_95", "high_95", "judgments")
-)  # an export of items has these
+)  # columns of an export of items
 PRIORS_MEANING, CHECKS_MEANING, SYSTEMS_MEANING = (
     "priors",
     "check",
     "system",
-)  # meanings, as they are declined or asked for
+)  # names of meanings, as forms and requests send them
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class ColumnMapping:
     """The use of the columns of a table.
 
     Attributes:
-        identifier: The column of ids; None where items are called by their numbers, from 1 on.
+        identifier: The column of ids; None if items are named by their numbers, from 1 on.
         shown: The column that annotators see.
-        template: Words around columns instead, as `template.shown_by` takes them.
+        template: Words around columns instead, as `item_text.text_maker_of_template` takes them.
         priors: Whether columns with the names of the update law's parameters are each item's prior.
         ignored: Meanings that are declined: `check`, `system`, `source`, `reference`.
 
@@ -50,13 +50,13 @@ class ColumnMapping:
 
 
 class ColumnMeaning(NamedTuple):
-    """A meaning of columns besides being kept.
+    """A meaning of columns, in addition to being kept.
 
     Attributes:
-        name: As it is declined or asked for; empty where the settings of the campaign decide.
-        columns: Their names.
-        words: What they are taken for, as it goes on after the names.
-        taken: Whether they are taken for that now.
+        name: Its name when it is declined or asked for; empty if the campaign's settings decide.
+        columns: The names of the columns.
+        description: What they are used for; continues a sentence that begins with the names.
+        is_used: Whether they are used for that now.
 
     """
 
@@ -67,17 +67,18 @@ class ColumnMeaning(NamedTuple):
 
     @property
     def receipt_sentence(self) -> str:
-        """Sentence about these columns in the receipt of an import."""
+        """Return the sentence about these columns in the receipt of an import."""
         names = join_names_with_and(self.columns)
         if self.is_used:
             return f"{names}: {self.description}."
         if self.name == PRIORS_MEANING:
-            return f"{names} could be {self.description}, and were not taken for that. {HOW_TO_USE_PRIORS}"
-        return f"{names}: not taken for {self.description}, as you said."
+            return f"{names} could be {self.description}, and were not used as that. {HOW_TO_USE_PRIORS}"
+        return f"{names}: not used as {self.description}, as you chose."
 
 
 HOW_TO_USE_PRIORS = (
-    "To begin with these priors, import the items again and say so (a tick on the page, --priors on the command line, "
+    "To begin with these priors, import the items again and choose them (a tick on the page, --priors on the "
+    "command line, "
     "priors=true in the API)."
 )
 
@@ -88,7 +89,7 @@ def join_names_with_and(names: Sequence[str]) -> str:
 
 
 def id_column_or_none(chosen_column: str) -> str | None:
-    """Return the column that was chosen; None for row numbers."""
+    """Return the chosen column of ids; None for row numbers."""
     return None if chosen_column == ROW_NUMBERS_AS_IDS else chosen_column
 
 
@@ -106,7 +107,7 @@ def find_column(columns: Iterable[str], name: str) -> str | None:
 
 
 def require_column(columns: Sequence[str], name: str) -> str:
-    """Return what `column_called` does. Raises `Invalid` (`column_unknown`) if there is none."""
+    """Return the column that `find_column` finds. Raises `Invalid` (`column_unknown`) if there is none."""
     matching_column = find_column(columns, name)
     if matching_column is None:
         similar_columns = [column for column in columns if fold_name(column) == fold_name(name)]
@@ -124,7 +125,7 @@ def require_column(columns: Sequence[str], name: str) -> str:
 
 
 def require_id_column(columns: Sequence[str], name: str | None) -> str | None:
-    """Return the column of ids. Raises `Invalid` (`column_unknown`), with what else can name items."""
+    """Return the column of ids. Raises `Invalid` (`column_unknown`), which lists other columns that can name items."""
     if name is None:
         return None
     try:
@@ -138,7 +139,7 @@ def require_id_column(columns: Sequence[str], name: str | None) -> str | None:
 
 
 def rename_columns_to_known_names(upload: UploadedTable, known_names: Iterable[str]) -> UploadedTable:
-    """A table in which columns that differ from these names in capitals alone have these names, which is noted."""
+    """Return a table with these names in place of names that differ from them in capitals alone, with a note."""
     column_by_known_name = {
         name: find_column(upload.columns, name) for name in known_names if name not in upload.columns
     }
@@ -146,7 +147,7 @@ def rename_columns_to_known_names(upload: UploadedTable, known_names: Iterable[s
     if not known_name_by_column:
         return upload
     notes = [
-        f"The column “{shorten_echo(column)}” is taken for “{name}”." for column, name in known_name_by_column.items()
+        f"The column “{shorten_echo(column)}” is used as “{name}”." for column, name in known_name_by_column.items()
     ]
     columns = tuple(known_name_by_column.get(column, column) for column in upload.columns)
     rows = rename_columns_of_rows(upload.rows, known_name_by_column)
@@ -170,7 +171,7 @@ def drop_columns(upload: UploadedTable, names: Collection[str]) -> UploadedTable
 
 
 def is_outputs_table(columns: Collection[str], mapping: ColumnMapping) -> bool:
-    """Whether a table is one of systems' outputs: a table of items has an `id`."""
+    """Return whether a table holds outputs of systems: a table of items has an `id`."""
     folded_names = {fold_name(name) for name in columns}
     has_output_columns = set(SYSTEM_COLUMNS) <= folded_names and "id" not in folded_names
     return (
@@ -179,7 +180,7 @@ def is_outputs_table(columns: Collection[str], mapping: ColumnMapping) -> bool:
 
 
 def remove_export_apostrophes(upload: UploadedTable) -> UploadedTable:
-    """Return a table; an export of items for spreadsheet programs without the apostrophes that keep ids such as 001."""
+    """Return a table; for exports to spreadsheet programs, without the apostrophes that keep ids such as 001."""
     if not set(upload.columns) >= ITEM_EXPORT_MARKER_COLUMNS:
         return upload
     rows = (
@@ -196,7 +197,7 @@ def unprotect_text_cell(value: object) -> object:
 def standardize_uploaded_columns(
     upload: UploadedTable, content: Content, law: Law, mapping: ColumnMapping
 ) -> UploadedTable:
-    """Return a table whose columns with a meaning have the names that Easel looks for; an export as it was uploaded."""
+    """Return a table with Easel's names for columns with a meaning, and an export as it was uploaded."""
     upload = remove_export_apostrophes(upload)
     if is_outputs_table(upload.columns, mapping):
         renamed_upload = rename_columns_to_known_names(upload, (*SYSTEM_COLUMNS, *SourceAndReference._fields))
@@ -217,7 +218,7 @@ def require_prior_columns(columns: Collection[str], law: Law) -> tuple[str, ...]
         if set(names) <= set(columns):
             raise Invalid(
                 f"This file brings priors as {' and '.join(names)}, and the update law {law.name} takes "
-                f"{' and '.join(parameter_names)}. Do not take them, or choose another law. Nothing was imported.",
+                f"{' and '.join(parameter_names)}. Import without them, or choose another law. Nothing was imported.",
                 code="prior_of_another_law",
                 columns=list(names),
             )
@@ -231,7 +232,7 @@ def require_prior_columns(columns: Collection[str], law: Law) -> tuple[str, ...]
 def item_column_meanings(
     columns: Sequence[str], content: Content, law: Law, mapping: ColumnMapping, check_count: int
 ) -> list[ColumnMeaning]:
-    """Return the meanings that columns of a table of items have, or could have. checks: number of rows with a check."""
+    """Return the meanings that columns of a table of items have, or could have; `check_count` rows have a check."""
     meanings = []
     parameter_names = law.family.parameter_names
     if set(parameter_names) <= set(columns):

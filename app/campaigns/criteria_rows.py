@@ -1,4 +1,4 @@
-"""HITs that were answered elsewhere by several criteria: of each HIT a row by each of them, which belong together."""
+"""Rows of HITs that were answered elsewhere by several criteria: one row per HIT and criterion."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from app.uploads import refuse_line
 
 
 def split_rows_by_criterion(result_rows: Sequence[ResultRow], criterion_names: Sequence[str]) -> list[list[ResultRow]]:
-    """By each criterion the rows of all HITs, in the order of their first rows, the items of a HIT in one order.
+    """Return for each criterion the rows of all HITs, in the order of their first rows, items in the same order.
 
     Raises `Invalid` (`criteria_missing`, `criteria_differ`).
     """
@@ -26,17 +26,20 @@ def split_rows_by_criterion(result_rows: Sequence[ResultRow], criterion_names: S
 def require_row_per_criterion(
     row_by_criterion: dict[str, ResultRow], criterion_names: Sequence[str]
 ) -> list[ResultRow]:
-    """Raises `Invalid` (`criteria_missing`)."""
+    """Return the rows in the order of the criteria. Raises `Invalid` (`criteria_missing`)."""
     if missing := [name for name in criterion_names if name not in row_by_criterion]:
         first = next(iter(row_by_criterion.values()))
-        refuse_line("criteria_missing", first.line, f"this HIT has nothing by {join_names(missing)}.")
+        refuse_line("criteria_missing", first.line, f"this HIT has no answer by {join_names(missing)}.")
     return [row_by_criterion[name] for name in criterion_names]
 
 
 def align_row_items(first_row: ResultRow, row: ResultRow) -> ResultRow:
-    """A row with its items as another of its HIT has them. Raises `Invalid` (`criteria_differ`)."""
+    """Return a row with its items in the order of another row of its HIT. Raises `Invalid` (`criteria_differ`)."""
     if set(row.items) != set(first_row.items) or row.segment != first_row.segment:
-        message = f"by “{shorten_echo(row.criterion)}” this HIT has other items than by “{shorten_echo(first_row.criterion)}”."
+        message = (
+            f"by “{shorten_echo(row.criterion)}” this HIT has other items than by "
+            f"“{shorten_echo(first_row.criterion)}”."
+        )
         refuse_line("criteria_differ", row.line, message)
     order = [row.items.index(item) for item in first_row.items]
     scores, lines = tuple(row.scores[k] for k in order), tuple(row.lines[k] for k in order)

@@ -1,4 +1,4 @@
-"""The demo campaign: how often are these 150 verbs used? Real items, so that a first look shows the real thing."""
+"""The demo campaign: how often are these 150 verbs used? Its items are real, as in a researcher's own campaign."""
 
 import csv
 from datetime import datetime
@@ -18,7 +18,7 @@ DEMO_QUESTION_NAME = "lexical-frequency"
 
 
 async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
-    """The demo campaign as it stands; made and launched if there is none yet."""
+    """Return the demo campaign; create and launch it if there is none yet."""
     settings = load_question(DEMO_QUESTION_NAME).settings
     try:
         return await lifecycle.find_campaign(connection, lifecycle.slugify_campaign_name(settings.name))
@@ -32,6 +32,6 @@ async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: date
 
 
 def read_demo_true_values() -> list[float]:
-    """How frequent each verb is, 0 to 1, as its column `oracle` says."""
+    """Return the frequency of each verb, 0 to 1, from the column `oracle`."""
     with DEMO_ITEMS_FILE.open(encoding="utf-8", newline="") as file:
         return [float(row["oracle"]) for row in csv.DictReader(file)]

@@ -1,4 +1,4 @@
-"""Campaigns that are the arms of an experiment: they ask about the same items, and each person comes to one of them."""
+"""Campaigns that are the arms of an experiment: they ask about the same items, and each annotator gets one of them."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from app.errors import Conflict, NotFound, shorten_echo
 
 @dataclass(frozen=True)
 class CampaignArm:
-    """What a campaign's pages say of its experiment. others: slug and arm of those that are there for whoever reads."""
+    """The experiment of a campaign as its pages show it; `others` has slug and arm of the other visible arms."""
 
     experiment: str
     arm: str
@@ -27,7 +27,7 @@ class CampaignArm:
 
 
 async def refuse_existing_experiment(connection: AsyncConnection, experiment: str) -> None:
-    """Until this transaction ends nobody else begins it. Raises `Conflict` (`experiment_exists`)."""
+    """Raise `Conflict` (`experiment_exists`) if a name is taken, else reserve it until this transaction ends."""
     await lock_campaign_creation(connection)
     if await connection.scalar(select(exists().where(experiment_arms.c.experiment == experiment))):
         raise Conflict(
@@ -39,7 +39,7 @@ async def refuse_existing_experiment(connection: AsyncConnection, experiment: st
 async def create_experiment_arms(
     connection: AsyncConnection, experiment: str, campaign_id_by_arm: Mapping[str, int]
 ) -> str:
-    """Make campaigns, by their rows' ids, the arms of a new experiment; the key of its link."""
+    """Make campaigns, given by their ids, the arms of a new experiment; return the key of its link."""
     link_key = secrets.token_urlsafe(9)
     rows = [
         {"experiment": experiment, "arm": arm, "campaign_id": campaign_id, "link_key": link_key}
@@ -50,7 +50,7 @@ async def create_experiment_arms(
 
 
 async def load_experiment_arms(connection: AsyncConnection, experiment: str) -> Sequence[Row[Any]]:
-    """The campaigns of an experiment, with their `arm`, in the order in which they were made.
+    """Return the campaigns of an experiment with their `arm`, oldest first.
 
     Raises `NotFound` (`experiment_not_found`).
     """
@@ -66,7 +66,7 @@ async def load_experiment_arms(connection: AsyncConnection, experiment: str) -> 
 
 
 async def find_campaign_arm(connection: AsyncConnection, campaign_id: int, access: Access | None) -> CampaignArm | None:
-    """None for a campaign that is no arm."""
+    """Return the experiment of a campaign; None for a campaign that is no arm."""
     arm_row = (
         await connection.execute(select(experiment_arms).where(experiment_arms.c.campaign_id == campaign_id))
     ).one_or_none()
@@ -83,5 +83,5 @@ async def find_campaign_arm(connection: AsyncConnection, campaign_id: int, acces
 
 
 def annotator_link_base(server_url: str, campaign: Row[Any], arm: CampaignArm | None) -> tuple[str, str]:
-    """What `links` makes a campaign's links of, or of an arm those of its experiment."""
+    """Return the base of a campaign's links for annotators; for an arm, the base of the links of its experiment."""
     return link_base(server_url, campaign.link_key, arm.link_key if arm else None)

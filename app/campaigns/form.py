@@ -1,35 +1,28 @@
-"""The settings as a form: which fields belong together, how each is asked, and what is wrong with what was entered."""
+"""The settings as a form: groups of fields, how each is entered, and messages about wrong input."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from pydantic import ValidationError
-
 from app.campaigns.choice_titles import choice_titles, has_choice
 from app.campaigns.compatibility import can_law_read_design, can_law_serve_rule
 from app.campaigns.form_sections import (
-    ASKED_BY_SETTING,
     CRITERIA_SETTING,
     CRITERIA_SHOWN_SETTING,
     DESIGN_SETTINGS_SETTING,
     FORM_FIELD_GROUPS,
 )
 from app.campaigns.hints import Hint, RuleOffer, hints_for_setting, rule_offers_for_setting
-from app.campaigns.settings import JOINT_ERROR_TYPE, SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import CampaignSettings
 from app.designs.criteria import MAX_CRITERIA
-from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
-from app.errors import Refusal, strip_validator_prefix
 from app.field_flags import editability_after_launch
 from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 
 MULTILINE_SETTINGS = ("question",)
-TYPE_ERROR_PREFIX = re.compile("^(Input|String|List|Tuple|Dictionary) should")  # as Pydantic begins
-MAX_SINGLE_LINE_CHARACTERS = 500  # what may be longer is asked in a field of several lines
+MAX_SINGLE_LINE_CHARACTERS = 500  # texts that may be longer get a field of several lines
 CRITERION_SWITCH_TITLES = {"": "As the campaign", "yes": "Yes", "no": "No"}
 POINT_SCALE_SETTINGS = (
     "low_label",
@@ -37,33 +30,27 @@ POINT_SCALE_SETTINGS = (
     "high_label",
     "show_numbers",
     "tie_margin_points",
-)  # where points are given
-ORDER_LAW_SETTINGS = ("epsilon", "tie_margin_points")  # where laws read orders
-IMPLIED_PAIRS_SETTING = "implied_asked_percent"  # asked where any two items may be compared
+)  # of designs that ask for points
+ORDER_LAW_SETTINGS = ("epsilon", "tie_margin_points")  # of laws that read orders
+IMPLIED_PAIRS_SETTING = "implied_asked_percent"  # of rules that may compare any two items
 CRITERION_SETTINGS = ("name", "question", "low_label", "middle_label", "high_label")
 OPTIONAL_DEFAULTS: tuple[Any, ...] = (None, "", [])
-PLACEHOLDER_VALUES = {"name": "Name", "question": "Your question"}
-MAX_PREVIEW_VALUE_CHARACTERS = 2_000  # characters of a field in an address
-MESSAGE_BY_ERROR_TYPE = {
-    "string_too_short": "Please fill this in.",
-    "missing": "Please fill this in.",
-    "bool_parsing": "Enter yes or no.",
-    "int_parsing": "Enter a whole number.",
-    "int_parsing_size": "This number is too large.",
-    "int_from_float": "Enter a whole number.",
-    "float_parsing": "Enter a number.",
-    "finite_number": "Enter a number.",
-}
+MAX_PREVIEW_VALUE_CHARACTERS = 2_000  # of a field in the preview's address
 
 
 @dataclass(frozen=True)
 class FormField:
-    """One field as it is shown, with `value` in it.
+    """One field of the form with its `value`.
 
-    kind: line, area, lines, whole, number, choice or switch.
-    designs, laws: names of those that ask for it, with spaces between them; empty where all do. only_for: the same of
-    the designs for some of the choices. hints: what else is said of it, and for whom. offers: what goes with it in
-    other fields. of: which criterion it is about, in words; empty where it is about the campaign.
+    Attributes:
+        kind: `line`, `area`, `lines`, `whole`, `number`, `choice` or `switch`.
+        designs: Names of the designs that have this setting, separated by spaces; empty for all.
+        laws: The same for update laws.
+        designs_by_choice: Choice to the designs that it is limited to.
+        hints: Hints, each for some designs or laws.
+        offers: Offers of a value of another setting.
+        criterion_title: The criterion that the field is about; empty for the campaign.
+
     """
 
     name: str
@@ -86,7 +73,7 @@ class FormField:
 
     @property
     def full_title(self) -> str:
-        """As it is called where it stands alone."""
+        """Return the title to use where the field stands alone."""
         return f"{self.criterion_title}: {self.title}" if self.criterion_title else self.title
 
 
@@ -99,17 +86,16 @@ class FormSection:
 
     @property
     def has_error_in_advanced(self) -> bool:
-        """Whether the folded fields must be seen at once."""
+        """Return whether the folded fields must be open because one of them has an error."""
         return any(question.error for question in self.advanced_campaign_fields)
 
     @property
     def all_fields(self) -> Sequence[FormField]:
-        """All of them."""
         return [*self.basic_fields, *self.advanced_fields]
 
     @property
     def advanced_campaign_fields(self) -> Sequence[FormField]:
-        """The advanced ones about the campaign."""
+        """Return the advanced fields about the campaign."""
         return [
             question
             for question in self.advanced_fields
@@ -118,7 +104,7 @@ class FormSection:
 
     @property
     def fields_by_criterion(self) -> Mapping[str, Sequence[FormField]]:
-        """Those about each criterion, by what it is called."""
+        """Return the fields about each criterion, by its title."""
         by_criterion: dict[str, list[FormField]] = {}
         for question in self.advanced_fields:
             if question.criterion_title:
@@ -127,15 +113,16 @@ class FormSection:
 
     @property
     def shared_criteria_fields(self) -> Sequence[FormField]:
-        """Those about all criteria together."""
+        """Return the fields about all criteria together."""
         return [question for question in self.advanced_fields if question.name == CRITERIA_SHOWN_SETTING]
 
 
 def build_form_sections(
     values: Mapping[str, str], errors: Mapping[str, str] | None = None, minimums: Mapping[str, float] | None = None
 ) -> list[FormSection]:
-    """The whole form with `values` in it and `errors` beside their fields. least: what numbers cannot be below, for
-    fields of a campaign that was launched.
+    """Return the whole form with `values` in its fields and `errors` at them.
+
+    `minimums` has the lowest value of numbers that can only grow after a launch.
     """
     schema = CampaignSettings.model_json_schema()
     properties = schema["properties"]
@@ -159,29 +146,20 @@ def build_form_sections(
 
 
 def setting_minimums_after_launch(settings: Any) -> dict[str, float]:
-    """Return by name what settings of a launched campaign are now that can only grow."""
+    """Return, by name, the present values of settings that can only grow after a launch."""
     fields = CampaignSettings.model_fields.items()
     return {name: getattr(settings, name) for name, field in fields if editability_after_launch(field) == "only more"}
 
 
-def error_of_refused_setting(refusal: Refusal) -> dict[str, str]:
-    """Return what to say at the field of the setting that a refusal is about; nothing where it is about none."""
-    setting, minimum = refusal.details.get("setting"), refusal.details.get("least")
-    if setting is None:
-        return {}
-    growth_message = f"It is {minimum} and can only grow: enter {minimum} or more."
-    return {setting: refusal.message if minimum is None else growth_message}
-
-
 def annotator_preview_query(sections: Sequence[FormSection], design_name: str) -> str:
-    """What annotators see of a form, as the query of the address that shows it to a researcher."""
+    """Return the query of the preview address: the fields of a form that annotators see."""
     fields = [field for section in sections if section.is_visible_to_annotators for field in section.all_fields]
     design_fields = [field for field in fields if not field.designs or design_name in field.designs.split()]
     return urlencode({field.name: field.value[:MAX_PREVIEW_VALUE_CHARACTERS] for field in design_fields if field.value})
 
 
 def build_design_fields(values: Mapping[str, str], errors: Mapping[str, str]) -> list[FormField]:
-    """What each design asks for itself, in fields that are called `DESIGN.SETTING`."""
+    """Return the fields of each design's own settings, called `DESIGN.SETTING`."""
     fields = []
     for design in DESIGNS.values():
         for name, schema in design.model_json_schema().get("properties", {}).items():
@@ -200,8 +178,8 @@ def build_design_fields(values: Mapping[str, str], errors: Mapping[str, str]) ->
 def build_criteria_fields(
     properties: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]
 ) -> list[FormField]:
-    """What may differ for each criterion, in fields that are called `criteria.NUMBER.NAME`, and for the settings of its
-    design `criteria.NUMBER.DESIGN.SETTING`. Whoever leaves all fields of one empty has no such criterion.
+    """Return the fields of each criterion, called `criteria.NUMBER.NAME`, or `criteria.NUMBER.DESIGN.SETTING` for the
+    settings of its design. A criterion whose fields are all empty does not exist.
     """
     return [
         replace(one, criterion_title=f"Criterion {number + 1}", required=False)
@@ -221,7 +199,7 @@ def build_criterion_fields(
     for design_field in build_design_fields({}, {}):
         name = name_prefix + design_field.name
         criterion_field = replace(design_field, name=name, value=values.get(name, ""), error=errors.get(name))
-        # A switch that is off would look like one that nobody set.
+        # A switch that is off looks the same as one that is not set.
         yield (
             replace(criterion_field, kind="choice", choices=CRITERION_SWITCH_TITLES)
             if design_field.kind == "switch"
@@ -232,7 +210,7 @@ def build_criterion_fields(
 def build_form_field(
     name: str, setting_schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]
 ) -> FormField:
-    """How one setting is asked, as its JSON schema says."""
+    """Return the field of one setting, as its JSON schema describes it."""
     value_limits = value_limits_of_schema(setting_schema)
     return FormField(
         name=name,
@@ -255,14 +233,14 @@ def build_form_field(
 
 
 def designs_by_choice_of_setting(setting_name: str) -> dict[str, str]:
-    """The designs that each choice is for, where some are not for all."""
+    """Return the designs for each choice of a setting that are limited to some designs."""
     if setting_name == "update_law":
         return designs_by_update_law()
     return designs_by_selection_rule() if setting_name == "rule" else {}
 
 
 def designs_by_update_law() -> dict[str, str]:
-    """The designs that each update law can follow."""
+    """Return the designs that each update law can read."""
     designs = [design() for design in DESIGNS.values()]
     return {
         name: " ".join(one.name for one in designs if can_law_read_design(one, law))
@@ -271,7 +249,7 @@ def designs_by_update_law() -> dict[str, str]:
 
 
 def designs_by_selection_rule() -> dict[str, str]:
-    """The designs that each rule of selection can ask by, with a law that follows them."""
+    """Return the designs that each selection rule can ask by, with a law that can read them."""
     designs_by_law = designs_by_update_law()
     designs = {
         name: {
@@ -286,7 +264,7 @@ def designs_by_selection_rule() -> dict[str, str]:
 
 
 def designs_reading_setting(setting_name: str) -> str:
-    """The designs that read a setting, if not all do."""
+    """Return the designs that read a setting; empty if all do."""
     if setting_name == IMPLIED_PAIRS_SETTING:
         return " ".join(design.name for design in DESIGNS.values() if design().compares_pairs)
     if setting_name == CRITERIA_SHOWN_SETTING:
@@ -299,7 +277,7 @@ def designs_reading_setting(setting_name: str) -> str:
 
 
 def laws_reading_setting(setting_name: str) -> str:
-    """The update laws that read a setting, if not all do."""
+    """Return the update laws that read a setting; empty if all do."""
     return (
         " ".join(law.name for law in ONLINE_LAWS.values() if law.reads == "order")
         if setting_name in ORDER_LAW_SETTINGS
@@ -308,7 +286,7 @@ def laws_reading_setting(setting_name: str) -> str:
 
 
 def value_limits_of_schema(setting_schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The type and limits of a setting's value; the schema of one that may be none has them a level down."""
+    """Return the type and limits of a setting's value, which the schema of an optional setting has one level down."""
     value_limits: Mapping[str, Any] = setting_schema["anyOf"][0] if "anyOf" in setting_schema else setting_schema
     return value_limits
 
@@ -326,7 +304,7 @@ def form_field_kind(setting_name: str, value_limits: Mapping[str, Any]) -> str:
 
 
 def new_campaign_form_values() -> dict[str, str]:
-    """What stands in a new campaign's form."""
+    """Return the initial values of the new-campaign form."""
     fields = CampaignSettings.model_fields.items()
     return {
         name: format_setting_value(name, info.default)
@@ -336,7 +314,7 @@ def new_campaign_form_values() -> dict[str, str]:
 
 
 def form_values_of_settings(settings: CampaignSettings) -> dict[str, str]:
-    """What stands in the form of a campaign that exists."""
+    """Return the form values of an existing campaign."""
     campaign_values = settings.model_dump(exclude={DESIGN_SETTINGS_SETTING, CRITERIA_SETTING})
     prefixed_values = prefixed_form_values(settings.design_settings, f"{settings.design}.")
     for number, criterion in enumerate(settings.criteria):
@@ -356,12 +334,12 @@ def prefixed_form_values(values: Mapping[str, object], name_prefix: str) -> dict
 
 
 def switch_as_yes_or_no(value: object) -> object:
-    """A switch of a criterion, which may be off where the campaign's is on."""
+    """Return a criterion's switch as yes or no: it may be off where the campaign's is on."""
     return ("no", "yes")[value] if isinstance(value, bool) else value
 
 
 def format_form_value(value: object) -> str:
-    """A switch that is off is empty, as in a browser's form."""
+    """Return a value as text; a switch that is off is empty, as in a browser's form."""
     if isinstance(value, bool):
         return "on" if value else ""
     if isinstance(value, list):
@@ -370,7 +348,7 @@ def format_form_value(value: object) -> str:
 
 
 def format_setting_value(setting_name: str, value: object) -> str:
-    """A setting of the campaign: the numbers of its prior stand on one line."""
+    """Return a campaign setting as text; the numbers of its prior are on one line."""
     return (
         format_form_value(value)
         if setting_name == "prior"
@@ -379,153 +357,5 @@ def format_setting_value(setting_name: str, value: object) -> str:
 
 
 def format_multiline_form_value(value: object) -> str:
-    """What is many stands on lines."""
+    """Return a value as text, the elements of a list on a line each."""
     return "\n".join(map(str, value)) if isinstance(value, list) else format_form_value(value)
-
-
-def parse_settings_form(values: Mapping[str, str]) -> CampaignSettings:
-    """Settings from a form. Raises Pydantic's ValidationError; `problems` turns it into words."""
-    entered = {
-        name: entered_setting_value(name, values)
-        for name in CampaignSettings.model_fields
-        if is_switch_setting(name) or name in values
-    }
-    entered[DESIGN_SETTINGS_SETTING] = parse_design_fields(values)
-    entered[CRITERIA_SETTING] = [said for said in parse_criteria_fields(values) if said]
-    if not entered[CRITERIA_SETTING]:
-        entered.pop(ASKED_BY_SETTING, None)
-    if values.get("design", USUAL_DESIGN) not in designs_reading_setting(IMPLIED_PAIRS_SETTING).split():
-        entered.pop(IMPLIED_PAIRS_SETTING, None)  # it stands in the form for another way of asking
-    return CampaignSettings.model_validate(entered)
-
-
-def parse_criteria_fields(values: Mapping[str, str]) -> list[dict[str, object]]:
-    """Of each place for a criterion what stands in its fields; nothing where these are empty."""
-    criteria_values = []
-    for start in (f"{CRITERIA_SETTING}.{number}." for number in range(MAX_CRITERIA)):
-        criterion_values: dict[str, object] = {
-            name: text for name in CRITERION_SETTINGS if (text := values.get(start + name, "").strip())
-        }
-        design_values = parse_design_fields(values, start)
-        criteria_values.append(criterion_values | ({DESIGN_SETTINGS_SETTING: design_values} if design_values else {}))
-    return criteria_values
-
-
-def parse_design_fields(values: Mapping[str, str], name_prefix: str = "") -> dict[str, object]:
-    """Those of the chosen design, from their fields; what stands empty is left to the design.
-
-    start: with what the names of the fields begin that are of one criterion, which may leave switches to the campaign.
-    """
-    design = DESIGNS.get(values.get("design", USUAL_DESIGN))
-    properties = design.model_json_schema().get("properties", {}) if design else {}
-    design_values: dict[str, object] = {}
-    for name, schema in properties.items():
-        field_name, kind = (
-            f"{name_prefix}{values.get('design', USUAL_DESIGN)}.{name}",
-            form_field_kind(name, value_limits_of_schema(schema)),
-        )
-        entered_text = values.get(field_name, "").strip()
-        if kind == "switch" and not name_prefix:
-            design_values[name] = field_name in values
-        elif kind == "lines" and entered_text:
-            design_values[name] = [line.strip() for line in entered_text.splitlines() if line.strip()]
-        elif entered_text:
-            design_values[name] = entered_text
-    return design_values
-
-
-def parse_unfinished_settings_form(values: Mapping[str, str]) -> CampaignSettings:
-    """The same of a form that is being filled in: what is wrong or missing so far is as in a new campaign."""
-    usable_values = PLACEHOLDER_VALUES | {
-        name: value for name, value in values.items() if value.strip() or name not in PLACEHOLDER_VALUES
-    }
-    for _ in range(4):  # what is wrong with fields together is found once each is right
-        try:
-            return parse_settings_form(usable_values)
-        except ValidationError as error:
-            errors = form_field_errors(error, usable_values)
-            if any(
-                name.startswith(f"{CRITERIA_SETTING}.") for name in errors
-            ):  # what is left of one would be wrong, too
-                errors |= {name: "" for name in usable_values if name.startswith(f"{CRITERIA_SETTING}.")}
-            usable_values = {name: value for name, value in usable_values.items() if name not in errors}
-            usable_values = PLACEHOLDER_VALUES | usable_values
-    return CampaignSettings.model_validate(PLACEHOLDER_VALUES)
-
-
-def parse_form_of_launched_campaign(settings: CampaignSettings, values: Mapping[str, str]) -> CampaignSettings:
-    """Settings with those that a launch leaves open from a form that asks for no others. Raises what `read` raises."""
-    editable_switches = {
-        name for name in SETTINGS_EDITABLE_AFTER_LAUNCH if is_switch_setting(name)
-    }  # one that is off stands in no form
-    kept_values = {
-        name: value
-        for name, value in form_values_of_settings(settings).items()
-        if value and name not in editable_switches
-    }
-    return parse_settings_form({**kept_values, **values})
-
-
-def entered_setting_value(setting_name: str, values: Mapping[str, str]) -> object:
-    """A browser leaves a switch out that is off, and an empty field means none where none is possible."""
-    if is_switch_setting(setting_name):
-        return setting_name in values
-    optional = CampaignSettings.model_fields[setting_name].default is None
-    return values[setting_name].strip() or (None if optional else "")
-
-
-def is_switch_setting(setting_name: str) -> bool:
-    return CampaignSettings.model_fields[setting_name].annotation is bool
-
-
-def field_of_joint_error(validation_error: Mapping[str, Any]) -> tuple[str]:
-    """The field at which is said what is wrong with settings together."""
-    return (
-        str(validation_error.get("ctx", {}).get("field", "prior"))
-        if validation_error["type"] == JOINT_ERROR_TYPE
-        else "prior",
-    )
-
-
-def setting_errors(error: ValidationError) -> dict[str, str]:
-    """A message for each field that is wrong; what is wrong with fields together is said at the first of them."""
-    message_by_setting = {}
-    for problem in reversed(error.errors(include_url=False, include_input=False)):
-        message_by_setting[str((problem["loc"] or field_of_joint_error(problem))[0])] = setting_error_message(
-            problem["type"], problem["msg"]
-        )
-    return message_by_setting
-
-
-def form_field_errors(error: ValidationError, values: Mapping[str, str]) -> dict[str, str]:
-    """The same, where what is wrong with a design's own settings is said at their fields."""
-    message_by_field, design = setting_errors(error), values.get("design", USUAL_DESIGN)
-    for problem in error.errors(include_url=False, include_input=False):
-        if problem["loc"] == (DESIGN_SETTINGS_SETTING,):
-            del message_by_field[DESIGN_SETTINGS_SETTING]
-            design_problems = problem.get("ctx", {}).get("problems", {})
-            message_by_field |= {
-                f"{design}.{name.partition('.')[0]}": setting_error_message("", words)
-                for name, words in design_problems.items()
-            }
-        elif problem["loc"][:1] == (CRITERIA_SETTING,):
-            message_by_field.pop(CRITERIA_SETTING, None)
-            message_by_field[field_of_criterion_error(problem, values)] = setting_error_message(
-                problem["type"], problem["msg"]
-            )
-    return message_by_field
-
-
-def field_of_criterion_error(validation_error: Mapping[str, Any], values: Mapping[str, str]) -> str:
-    """The field in which something is wrong; the first one if it is wrong with all criteria together."""
-    context = validation_error.get("ctx", {})
-    default_place = context.get("number", 0), context.get("field", "name")
-    number, name, *_ = (*validation_error["loc"][1:], "name") if validation_error["loc"][1:] else default_place
-    filled_criteria = [place for place, said in enumerate(parse_criteria_fields(values)) if said] or [0]
-    field_name = str(name).replace(DESIGN_SETTINGS_SETTING, values.get("design", USUAL_DESIGN))
-    return f"{CRITERIA_SETTING}.{filled_criteria[number]}.{field_name}"
-
-
-def setting_error_message(error_type: str, message: str) -> str:
-    plain = TYPE_ERROR_PREFIX.sub("This should", strip_validator_prefix(message)).replace(" after validation", "")
-    return MESSAGE_BY_ERROR_TYPE.get(error_type, plain[0].upper() + plain[1:] + "." * (not plain.endswith(".")))

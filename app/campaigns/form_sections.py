@@ -1,4 +1,4 @@
-"""Which settings of a campaign stand together in its form, and under which heading."""
+"""Sections of the settings form: which settings are together, under which heading."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class SettingGroup:
     title: str
     basic_settings: tuple[str, ...]
     advanced_settings: tuple[str, ...] = ()
-    is_visible_to_annotators: bool = False  # whether annotators see what is chosen here
+    is_visible_to_annotators: bool = False
 
 
 FORM_FIELD_GROUPS = (
@@ -40,7 +40,7 @@ FORM_FIELD_GROUPS = (
         is_visible_to_annotators=True,
     ),
     SettingGroup(
-        "How much is asked, and of whom",
+        "How much is asked, and which annotators are asked",
         ("judgments_per_item", "repeat_items", "hits_per_annotator"),
         ("unjudged_people", "implied_asked_percent", "lease_minutes"),
     ),

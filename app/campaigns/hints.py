@@ -1,5 +1,6 @@
-"""What is said of settings beside their descriptions, as far as it depends on the design, the update law or the goal:
-by the form, before a launch, and of a rule of selection that does not suit the goal.
+"""Hints next to settings that depend on the design, the update law or the goal.
+
+The form shows them, the launch page, and the advice about a selection rule that does not suit the goal.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,14 +24,15 @@ SENTENCE_BY_GOAL_ACTION: dict[WhenReached, str] = {
     "tell": "When it is reached, you are told, and the campaign goes on.",
     "pause": "When it is reached, the campaign pauses.",
     "finish": "When it is reached, the campaign finishes.",
-    "release": "Once an item settles, nobody is asked about it any more.",
+    "release": "Once an item settles, no annotator is asked about it any more.",
 }
 
 
 @dataclass(frozen=True)
 class Hint:
-    """What is said of a field to those who chose one of these designs or laws; to all where none is named.
-    shown: whether they did, when the page is made.
+    """A hint at a field for campaigns with one of these designs or laws; for all if none is named.
+
+    `shown`: whether it applies when the page is made.
     """
 
     text: str
@@ -41,8 +43,9 @@ class Hint:
 
 @dataclass(frozen=True)
 class RuleOffer:
-    """To whoever chose a goal, and one of these laws: the rule of selection that suits it. shown: whether they did and
-    ask by another one, when the page is made.
+    """The selection rule that suits a goal under one of these laws.
+
+    `shown`: whether the campaign has such a goal and law and asks by another rule when the page is made.
     """
 
     goal: str
@@ -56,20 +59,21 @@ class RuleOffer:
 
 
 def rule_offer_text(rule_name: str) -> str:
-    """Why a rule of selection is offered to a campaign with the goal that it is for."""
+    """Return why a selection rule is offered to a campaign with the goal that it is for."""
     return f"The rule of selection “{rule_name}” suits this goal: in simulations it {FEWER_JUDGMENTS_HINT}."
 
 
 def rule_suited_to_goal(settings: Any) -> str | None:
-    """The rule of selection that suits a campaign's goal, where it asks by another one; None where its law keeps too
-    little for it.
+    """Return the selection rule that suits a campaign's goal better than its own.
+
+    None if its own rule suits, or if its law keeps too little for the other one.
     """
     rule = BEST_RULE_FOR_GOAL.get(settings.goal)
     return rule if rule and rule != settings.rule and settings.update_law in laws_supporting_rule(rule) else None
 
 
 def laws_supporting_rule(rule_name: str) -> list[str]:
-    """The update laws that keep what a rule of selection reads; none where there is no such rule."""
+    """Return the update laws that keep what a selection rule reads; empty if there is no such rule."""
     return [
         name
         for name, law in ONLINE_LAWS.items()
@@ -78,16 +82,19 @@ def laws_supporting_rule(rule_name: str) -> list[str]:
 
 
 def advice_on_rule(campaign: Any) -> str:
-    """That another rule of selection would suit its goal, as sentences; empty where none would."""
+    """Return sentences that advise another selection rule for the campaign's goal; empty if none would suit better."""
     rule = rule_suited_to_goal(campaign)
     if rule is None:
         return ""
     fixed_sentence = " The launch has fixed the rule: copy the campaign to ask by another one."
-    return f"This campaign asks by “{campaign.rule}”. {rule_offer_text(rule)}{fixed_sentence * (campaign.status != 'draft')}"
+    return (
+        f"This campaign asks by “{campaign.rule}”. "
+        f"{rule_offer_text(rule)}{fixed_sentence * (campaign.status != 'draft')}"
+    )
 
 
 def describe_rule_fixed_by_launch(campaign: Any) -> str:
-    """What a launch fixes of how items are chosen, with its numbers, in words."""
+    """Return how items will be chosen, which a launch fixes, with its numbers, in words."""
     phrase_by_rule = {
         "best": f"how many items are the best ({campaign.best_items:,})",
         "threshold": f"the threshold ({campaign.threshold:g})",
@@ -97,7 +104,7 @@ def describe_rule_fixed_by_launch(campaign: Any) -> str:
 
 
 def describe_goal_before_launch(campaign: Any) -> str:
-    """What will happen because of a campaign's goal, as sentences; empty where it has none."""
+    """Return sentences about the effects of a campaign's goal; empty if it has none."""
     if campaign.goal == NO_GOAL:
         return ""
     end_sentence = (
@@ -107,7 +114,7 @@ def describe_goal_before_launch(campaign: Any) -> str:
 
 
 def rule_offers_for_setting(setting_name: str, values: Mapping[str, str]) -> list[RuleOffer]:
-    """What is offered beside a setting; nothing but beside the goal."""
+    """Return the rules offered next to a setting; only the goal has any."""
     if setting_name != "goal":
         return []
     chosen_goal, chosen_rule = values.get("goal"), values.get("rule")
@@ -122,13 +129,13 @@ def rule_offers_for_setting(setting_name: str, values: Mapping[str, str]) -> lis
 
 
 def chosen_update_law(values: Mapping[str, str]) -> str:
-    """The update law that is chosen; where none is, the usual one of the design."""
+    """Return the chosen update law, or the default one of the design."""
     law, design = values.get("update_law", ""), values.get("design", USUAL_DESIGN)
     return DESIGNS[design].default_law if design in DESIGNS and not law else law
 
 
 def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint]:
-    """What a setting means for the chosen design and law, empty for what is usual; and for others once they are."""
+    """Return hints on a setting for the chosen design and law, and hidden ones for other choices."""
     design, law = values.get("design", USUAL_DESIGN), chosen_update_law(values)
     hints = []
     if setting_name == "checks_percent":
@@ -148,7 +155,7 @@ def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint
 
 
 def checks_hint(values: Mapping[str, str]) -> str:
-    """Return what rules need of gold and attention items; nothing while the fields it depends on are wrong."""
+    """Return what rules need of gold and attention items; empty while the fields it depends on are wrong."""
     try:
         rules = resolve_rules(
             parse_preset(values.get("quality_preset", "watch")), values.get("quality_rules", "").splitlines()
@@ -164,25 +171,25 @@ def checks_hint(values: Mapping[str, str]) -> str:
 
 
 def example_question_hint(design: type[Design]) -> str:
-    """A question that it can ask."""
+    """Return a question that this design can ask."""
     return f"For example: {design.example}"
 
 
 def items_per_hit_hint(design: type[Design]) -> str:
-    """How many items a HIT of this design can have."""
+    """Return how many items a HIT of this design can have."""
     fewest, most = design.items_per_hit[0], design.items_per_hit[-1]
     return f"{fewest} to {most}. Empty: {design.default_items}, as is usual." if most > fewest else f"Always {most}."
 
 
 def gamma_hint(law: Law) -> str:
-    """Whether the law reads it, too."""
+    """Return whether the law reads gamma, too."""
     return {"order": "Here also the noise of a comparison.", "ratio": "Here also the noise of a ratio."}.get(
         law.reads, ""
     )
 
 
 def prior_hint(law: Law) -> str:
-    """Which numbers an item begins with."""
+    """Return the numbers that an item begins with."""
     family = law.family
     if family.counts_classes:
         return "A count for each label, separated by commas. Empty: all alike, 1 together."

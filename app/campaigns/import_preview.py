@@ -1,6 +1,6 @@
-"""What is in a file of items before anything is stored: its first rows, its columns matched, and what is wrong.
+"""Preview of a file of items before anything is stored: its first rows, the use of its columns, and its errors.
 
-The rows are read as an import reads them, so what is said here is what an import would say.
+The rows are read as an import reads them, so the preview shows the refusals that an import would raise.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -53,9 +53,9 @@ ROW_PROBLEM_BY_CODE = {
     "check_unknown": "with something else than gold or attention in the column “check”",
     "expected_missing": "of checks that do not say in the column “expected” what is expected",
     "expected_unreadable": "of checks whose expected answer or tolerance cannot be read",
-    "expected_impossible": "of checks that expect what nobody can answer",
+    "expected_impossible": "of checks whose expected answer is impossible",
     "prior_invalid": "with a prior that is not possible",
-    "media_link_refused": "with a file that lies on another server",
+    "media_link_refused": "with a file that is on another server",
     "system_missing": "without a system",
     "segment_missing": "without a segment",
     "output_empty": "without an output",
@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 @dataclass
 class InvalidRows:
-    """Rows of which the same is wrong: what, how many, and the lines of the first ones."""
+    """Rows with the same error: the message, their number, and the lines of the first ones."""
 
     problem: str
     count: int = 0
@@ -82,7 +82,7 @@ class InvalidRows:
 
 @dataclass(frozen=True)
 class PreviewRow:
-    """One of the first rows, and what annotators would see of it; empty where something is wrong with it."""
+    """One of the first rows, and the text that annotators would see; empty if the row is wrong."""
 
     line: int
     values: Mapping[str, Any]
@@ -91,8 +91,14 @@ class PreviewRow:
 
 @dataclass(frozen=True)
 class UploadPreview:
-    """What is in a file, as its columns are matched; how many rows are checks; of a table of systems' outputs, how many
-    systems and segments. files: the names of those that rows name.
+    """Preview of a file under one use of its columns.
+
+    Attributes:
+        checks: Number of rows that are checks.
+        systems: Number of systems in a table of outputs.
+        segments: Number of its segments.
+        files: Names of files that rows name.
+
     """
 
     format: str
@@ -115,7 +121,7 @@ class UploadPreview:
 
 @dataclass(frozen=True)
 class ChosenColumns:
-    """Columns that an uploader chose, None where they chose none; `identifier` can be `ROW_NUMBERS`."""
+    """Columns that an uploader chose, None where they chose none; `identifier` can be `ROW_NUMBERS_AS_IDS`."""
 
     identifier: str | None = None
     shown: str | None = None
@@ -136,7 +142,7 @@ def preview_uploaded_file(
     max_mb: int,
     read_as: ReadOptions = UNICODE_OPTIONS,
 ) -> UploadPreview:
-    """Read a whole file without importing it. Raises what `upload.read` and `ItemReader` raise, and `file_empty`."""
+    """Read a whole file without importing it. Raises what `read_table` and `ItemReader` raise, and `file_empty`."""
     requested_mapping = ColumnMapping(
         ColumnMapping.identifier if chosen_columns.identifier is None else id_column_or_none(chosen_columns.identifier),
         priors=chosen_columns.priors,
@@ -202,7 +208,7 @@ def read_item_or_check(reader: ItemReader, design: Design, row: UploadedRow) -> 
 def preview_outputs_table(
     upload: UploadedTable, preview_row_count: int, content: Content, mapping: ColumnMapping
 ) -> UploadPreview:
-    """Of a table of systems' outputs, whose columns say what they are."""
+    """Return the preview of a table of systems' outputs, whose column names are fixed."""
     collected_outputs, problems, row_count = outputs.CollectedOutputs(NamedMedia(content)), dict[str, InvalidRows](), 0
     preview_rows: list[PreviewRow] = []
     for record in upload.rows:
@@ -233,7 +239,7 @@ def read_row_or_add_problem(
 def guess_column_mapping(
     columns: Sequence[str], first_records: Sequence[UploadedRow], chosen_columns: ChosenColumns
 ) -> ColumnMapping:
-    """Return the columns as an uploader chose them, and the likeliest for the rest."""
+    """Return the columns as an uploader chose them, and the likeliest ones for the rest."""
     common_columns = (find_column(columns, name) for name in COMMON_ID_COLUMN_NAMES)
     identifier = next((name for name in common_columns if name), None)
     if chosen_columns.identifier:
@@ -244,7 +250,7 @@ def guess_column_mapping(
 
 
 def guess_shown_column(columns: Sequence[str], first_records: Sequence[UploadedRow], identifier: str | None) -> str:
-    """The column to show that is plain, else the first of words that is not the id, else the first besides the id."""
+    """Return the obvious column to show, else the first text column except the id, else the first except the id."""
     candidates = [name for name in columns if name not in (identifier, INDEX_COLUMN)] or [*columns]
     text_columns = (
         name for name in candidates if any(is_text_cell(record.values.get(name)) for record in first_records)
@@ -253,5 +259,5 @@ def guess_shown_column(columns: Sequence[str], first_records: Sequence[UploadedR
 
 
 def is_text_cell(value: Any) -> bool:
-    """Whether a cell holds something else than a number."""
+    """Return whether a cell holds something else than a number."""
     return bool(format_cell(value).strip()) and parse_finite_number(value) is None

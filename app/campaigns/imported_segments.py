@@ -1,4 +1,4 @@
-"""Which segment a HIT that was answered elsewhere was about, where a campaign's items are systems."""
+"""Segments of HITs that were answered elsewhere, in campaigns whose items are systems."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from app.uploads import refuse_line
 
 @dataclass(frozen=True)
 class ImportedSegments:
-    """The segments of a campaign by the researcher's ids, and their outputs; none where items are shown as they are."""
+    """The segments of a campaign by the researcher's ids, and their outputs; both empty if items are no systems."""
 
     number_by_id: Mapping[str, int]
     outputs: SegmentIndex | None
@@ -27,8 +27,9 @@ class ImportedSegments:
     def segment_and_shown_items(
         self, result_row: ResultRow, item_numbers: Sequence[int]
     ) -> tuple[int | None, tuple[int, ...] | None]:
-        """The segment of a HIT of these items, and of each item the one under which its output was shown: where outputs
-        are the same and have one value; None where each was shown by itself.
+        """Return the segment of a HIT, and for each item the first item with the same output.
+
+        Equal outputs with the same score were shown once. The second value is None if each output was shown by itself.
 
         Raises `Invalid`: `segment_missing`, `segment_unknown`, `output_unknown`.
         """
@@ -44,7 +45,10 @@ class ImportedSegments:
         systems_without_output = self.outputs.systems_without_output(segment)
         for position, item in enumerate(item_numbers):
             if item in systems_without_output:
-                message = f"“{shorten_echo(result_row.items[position])}” has no output for the segment “{shorten_echo(result_row.segment)}”."
+                message = (
+                    f"“{shorten_echo(result_row.items[position])}” has no output for the segment "
+                    f"“{shorten_echo(result_row.segment)}”."
+                )
                 refuse_line("output_unknown", result_row.line_of_item(position), message)
         return segment, shown_items_if_scores_agree(
             self.outputs.output_representatives(segment, item_numbers), item_numbers, result_row
@@ -71,8 +75,8 @@ class ImportedSegments:
 def shown_items_if_scores_agree(
     shown_as: Sequence[int] | None, item_numbers: Sequence[int], result_row: ResultRow
 ) -> tuple[int, ...] | None:
-    """None if outputs that are the same have several values: then they were shown apart."""
-    score_by_item = dict(zip(item_numbers, map(repr, result_row.scores), strict=True))  # so that NaN is equal to itself
+    """Return `shown_as`; None if equal outputs have different scores, since they were shown apart then."""
+    score_by_item = dict(zip(item_numbers, map(repr, result_row.scores), strict=True))  # as text, NaN equals itself
     if shown_as is None or any(
         score_by_item[item] != score_by_item[first] for item, first in zip(item_numbers, shown_as, strict=True)
     ):
@@ -81,7 +85,7 @@ def shown_items_if_scores_agree(
 
 
 async def load_imported_segments(connection: AsyncConnection, campaign: Row[Any]) -> ImportedSegments:
-    """Those of a campaign."""
+    """Return the segments of a campaign."""
     if not campaign.segment_count:
         return ImportedSegments({}, None)
     rows = await connection.execute(

@@ -1,4 +1,4 @@
-"""What a campaign holds: how many items, a page of them at a time, and how many answers that are made up."""
+"""Content of a campaign: the number of items, a page of them, and the number of simulated answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from app.designs.content import RenderedItems
 from app.media.render_items import render_campaign_items
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 
-MAX_LISTED_ITEM_CHARACTERS = 2_000  # characters of an item
+MAX_LISTED_ITEM_CHARACTERS = 2_000
 
 COUNT_MEDIA_REPORTS_OF_ITEMS = text("""
     SELECT item, count(*) AS annotators FROM media_reports
@@ -28,7 +28,7 @@ LOAD_FIRST_OUTPUTS = text("""
     WHERE o.campaign_id = :campaign ORDER BY o.item, o.segment LIMIT :limit
 """)
 
-# By way of the annotators: there are few of them, and none in a campaign that nobody rehearsed.
+# Joined from the annotators: simulated ones are few, and there are none in a campaign without a rehearsal.
 COUNT_MADE_UP_HITS = text(f"""
     SELECT count(*) FROM annotators a JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id
     WHERE a.campaign_id = :campaign AND a.platform = ANY(:made_up) AND {COUNTING_RESPONSES_CONDITION}
@@ -38,9 +38,9 @@ COUNT_MADE_UP_HITS = text(f"""
 async def load_uploaded_items_page(
     connection: AsyncConnection, campaign_id: int, *, offset: int, limit: int
 ) -> tuple[int, Sequence[Row[Any]]]:
-    """How many items there are, and those of one page in the order of their numbers."""
+    """Return the number of items, and one page of them in the order of their numbers."""
     total = (await connection.execute(select(item_count_sql(campaign_id)))).scalar_one()
-    # Without gaps a page is a range of the primary key, however far down it lies.
+    # Numbers have no gaps, so any page is a range of the primary key.
     is_on_page = items.c.number.between(offset, offset + limit - 1)
     statement = select(items).where(items.c.campaign_id == campaign_id, is_on_page).order_by(items.c.number)
     return total, (await connection.execute(statement)).all()
@@ -49,8 +49,9 @@ async def load_uploaded_items_page(
 async def draw_items_with_report_counts(
     connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Row[Any]]
 ) -> tuple[RenderedItems, dict[int, int]]:
-    """Items as annotators see them, of long ones the beginning; and how many annotators could not open an item, by the
-    numbers of such items.
+    """Return items as annotators see them, long ones shortened, and the annotators who could not open an item.
+
+    The latter are counted by item number, for items with at least one.
     """
     numbers, texts = [row.number for row in rows], [shorten_listed_text(row.shown) for row in rows]
     drawn_items = await render_campaign_items(await driver_of(connection), campaign, numbers, texts)
@@ -61,17 +62,17 @@ async def draw_items_with_report_counts(
 
 
 def shorten_listed_text(text: str) -> str:
-    """Return a text as a list has it, where many stand below each other."""
+    """Return a text as short as a list of many items needs it."""
     return text if len(text) <= MAX_LISTED_ITEM_CHARACTERS else text[:MAX_LISTED_ITEM_CHARACTERS] + " …"
 
 
 async def load_first_outputs(connection: AsyncConnection, campaign_id: int, *, limit: int) -> Sequence[Row[Any]]:
-    """The first outputs of a campaign of systems, as they are uploaded."""
+    """Return the first outputs of a campaign of systems, as they are uploaded."""
     return (await connection.execute(LOAD_FIRST_OUTPUTS, {"campaign": campaign_id, "limit": limit})).all()
 
 
 async def count_made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:
-    """How many HITs were answered by `easel simulate`."""
+    """Return how many HITs `easel simulate` answered."""
     return int(
         (
             await connection.execute(

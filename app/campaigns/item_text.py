@@ -1,4 +1,4 @@
-"""What annotators see of an item: one column of its row, or a small template over columns."""
+"""Text of an item that annotators see: one column of its row, or a small template over columns."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ TEMPLATE_TOKEN_PATTERN = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
 
 
 def find_obvious_shown_column(columns: Sequence[str]) -> str | None:
-    """The column to show if it is plain which: one with a usual name, or the only one there is."""
+    """Return the obvious column to show: one with a usual name, or the only one there is."""
     for name in COMMON_SHOWN_COLUMN_NAMES:
         if column := find_column(columns, name):
             return column
@@ -25,9 +25,9 @@ def find_obvious_shown_column(columns: Sequence[str]) -> str | None:
 
 
 class ItemTextMaker:
-    """Makes the text of an item of its row. The text is empty when all values that it is made of look empty.
+    """Makes the text of an item from its row. The text is empty if all of its values look empty.
 
-    paths: what it is made of, by how it is written. make: the text, of a text for each of these.
+    `path_by_text` maps each value's notation to its path; `join_texts` makes the item's text of the values' texts.
     """
 
     def __init__(self, path_by_text: Mapping[str, RowPath], join_texts: Callable[[Mapping[str, str]], str]) -> None:
@@ -45,7 +45,7 @@ class ItemTextMaker:
         return "" if all(map(is_blank, texts.values())) else self.join_texts(texts)
 
     def refuse_paths_never_found(self) -> None:
-        """Raise `Invalid` (`column_unknown`) if no row that was read has one of the values within a column."""
+        """Raise `Invalid` (`column_unknown`) for a path within a column that no row had."""
         for written in self.paths_not_found:
             path_text = shorten_echo(written)
             raise Invalid(
@@ -73,8 +73,9 @@ def build_item_text_maker(columns: Sequence[str], column: str | None, template: 
 
 
 def text_maker_of_template(columns: Sequence[str], template: str) -> ItemTextMaker:
-    """Return how rows are shown by a template: `{column}` and `{column[0].name}` stand for values, `{{` and `}}` for
-    braces. Nothing else is looked up: no attributes, no formats.
+    """Return how a template shows rows: `{column}` and `{column[0].name}` are values, `{{` and `}}` are braces.
+
+    Attributes and formats are not looked up.
     """
 
     def fill_template(texts: Mapping[str, str]) -> str:
@@ -84,7 +85,7 @@ def text_maker_of_template(columns: Sequence[str], template: str) -> ItemTextMak
 
 
 def require_row_paths(columns: Sequence[str], path_texts: Sequence[str]) -> dict[str, RowPath]:
-    """Return the paths that are written so. Raises `Invalid` (`column_unknown`)."""
+    """Return the path of each notation. Raises `Invalid` (`column_unknown`)."""
     parsed_paths = {name: path for name in path_texts if (path := parse_row_path(name, columns))}
     return parsed_paths | {
         name: RowPath(require_column(columns, name)) for name in path_texts if name not in parsed_paths
@@ -92,7 +93,7 @@ def require_row_paths(columns: Sequence[str], path_texts: Sequence[str]) -> dict
 
 
 def parse_template_paths(template: str) -> list[str]:
-    """The columns a template is made of. Raises `Invalid` (`template_invalid`)."""
+    """Return the columns that a template is made of. Raises `Invalid` (`template_invalid`)."""
     path_texts = []
     for token in TEMPLATE_TOKEN_PATTERN.finditer(template):
         if token[1]:
@@ -114,7 +115,8 @@ def refuse_missing_columns(columns: Sequence[str], required_names: Sequence[str]
     for name in required_names:
         if name not in columns:
             raise Invalid(
-                f"There is no column “{shorten_echo(name)}”. The columns are: {join_names(columns)}. Nothing was imported.",
+                f"There is no column “{shorten_echo(name)}”. The columns are: {join_names(columns)}. Nothing was "
+                "imported.",
                 code="column_unknown",
                 column=shorten_echo(name),
                 columns=shorten_names(columns),

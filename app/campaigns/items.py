@@ -1,4 +1,4 @@
-"""Items from an uploaded table into a campaign: all of them or none."""
+"""Import of items from an uploaded table into a campaign: all of them or none."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ from app.uploads import (
 )
 
 ITEMS_PER_COPY = 5_000
-MAX_CHARACTERS_PER_COPY = 2_000_000  # rows may be long
+MAX_CHARACTERS_PER_COPY = 2_000_000  # limited by characters because single rows may be long
 ITEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
 LOAD_LAST_IMPORT_FACTS = text("""
     SELECT after FROM audit_log WHERE campaign_id = :campaign AND action IN ('items.imported', 'items.outputs_imported')
@@ -90,7 +90,7 @@ class ItemImportReceipt(BaseModel):
         return [f"Imported {pluralize(self.imported, noun)}.{file_sentence}", *self.notes]
 
     def audit_facts(self, *, replaced: bool) -> dict[str, Any]:
-        """Return what the audit log keeps, from which `last_import` makes the receipt again."""
+        """Return the facts for the audit log, from which `load_last_import_receipt` makes the receipt again."""
         facts: dict[str, Any] = {"items": self.imported, "replaced": replaced}
         facts |= {"checks": self.checks} if self.checks else {}
         facts |= {"priors": self.with_prior} if self.with_prior else {}
@@ -98,9 +98,9 @@ class ItemImportReceipt(BaseModel):
 
 
 class ItemReader:
-    """Makes items of the rows of a table, one after another, for a campaign that has the ids `taken`.
+    """Reads the rows of a table as items of a campaign that has the ids `existing_ids`.
 
-    named: notes the files that they name, and knows which columns stand beside them.
+    `named_media` collects the files that they name, and knows the columns that are shown next to them.
 
     Raises `Invalid`: `column_unknown`, `shown_not_chosen`, `template_invalid`, `prior_of_another_law`,
     `priors_missing`.
@@ -129,7 +129,7 @@ class ItemReader:
         self.line_by_id: dict[str, int] = {}
 
     def read_item(self, row: UploadedRow) -> ImportedItem:
-        """The item of the next row.
+        """Return the item of the next row.
 
         Raises `Invalid`: `id_missing`, `id_too_long`, `id_twice`, `id_taken`, `shown_empty`, `shown_too_long`,
         `prior_invalid`, `media_link_refused`.
@@ -142,13 +142,13 @@ class ItemReader:
         return ImportedItem(external_id, text, row.values, prior)
 
     def read_check(self, row: UploadedRow) -> tuple[str, str]:
-        """Id and text of the next row, which is a check and no item. Raises what `item` raises."""
+        """Return id and text of the next row, which is a check and no item. Raises what `read_item` raises."""
         external_id, text = self.read_new_id(row), require_item_text(row, self.make_text)
         self.named_media.add_files_of_row(row, text)
         return external_id, text
 
     def reading_notes(self) -> list[str]:
-        """How items were found in the rows."""
+        """Return sentences about how items were found in the rows."""
         naming_phrase = column_phrase(self.id_column) if self.id_column else "the number of their rows"
         return [f"Items are named by {naming_phrase}, and annotators see {self.shown_phrase}."]
 
@@ -181,7 +181,7 @@ def no_items_error() -> Invalid:
 
 
 def require_item_text(row: UploadedRow, make_text: ItemTextMaker) -> str:
-    """The text of a row's item, exactly as it stands there. Raises `Invalid` (`shown_empty`, `shown_too_long`)."""
+    """Return the text of a row's item, unchanged. Raises `Invalid` (`shown_empty`, `shown_too_long`)."""
     text = make_text(row.values)
     if is_blank(text):
         refuse_line("shown_empty", row.line, "there is nothing to show to annotators.")
@@ -191,7 +191,7 @@ def require_item_text(row: UploadedRow, make_text: ItemTextMaker) -> str:
 
 
 def read_item_prior(row: UploadedRow, columns: tuple[str, ...], law: Law) -> tuple[float, ...] | None:
-    """The item's own prior; none when all cells are empty."""
+    """Return the item's own prior; None if all of its cells are empty."""
     cells = [format_cell(row.values.get(name)).strip() for name in columns]
     if not any(cells):
         return None
@@ -218,7 +218,7 @@ async def import_items(
     media: MediaZip | None = None,
     progress: ReportRowCount = lambda _rows: None,
 ) -> ItemImportReceipt:
-    """Add a file's items to a campaign, or put them in the place of those a draft has.
+    """Add the items of a file to a campaign, or replace the items of a draft.
 
     In a launched campaign they begin with the prior.
 
@@ -226,17 +226,18 @@ async def import_items(
         connection: The caller's transaction must not be committed if this raises.
         slug: The campaign.
         file: The open file.
-        name: Its name, whose extension may say how it is read.
-        matching: What its columns are for; of a table of systems' outputs (see `outputs`) what is declined.
-        read_options: How the file is read where it does not say so itself.
-        replace: Whether the items of a draft are taken out first.
-        max_mb: Limit of the file.
+        name: Its name, whose extension may say how to read it.
+        mapping: The use of its columns; for a table of systems' outputs (see `outputs`) the declined meanings.
+        read_options: How to read the file where it does not say so itself.
+        replace: Whether the items of a draft are deleted first.
+        max_mb: Limit of the file, in MB.
         media: A zip of the files that items name.
-        progress: Told now and then how many rows are in.
+        progress: Called now and then with the number of rows stored so far.
 
     Raises:
         NotFound, Conflict: `not_a_draft`, `kinds_mixed`.
-        Invalid, TooLarge: What `upload.read`, `ItemReader`, `NamedMedia.keep` and `outputs.import_outputs` raise.
+        Invalid, TooLarge: What `read_table`, `ItemReader`, `NamedMedia.store_media` and `import_outputs_of_systems`
+            raise.
 
     """
     read_upload = partial(read_table, file, name, max_mb=max_mb, read_options=read_options)
@@ -255,7 +256,7 @@ async def import_items_table(
     media: MediaZip | None = None,
     progress: ReportRowCount = lambda _rows: None,
 ) -> ItemImportReceipt:
-    """The same of a table that is read when it is asked for, in a thread."""
+    """Import items as `import_items` does, from a table that `read_upload` opens in a thread."""
     campaign_before_lock = await find_campaign(connection, slug)
     upload = standardize_uploaded_columns(
         await asyncio.to_thread(read_upload),
@@ -288,24 +289,30 @@ async def import_items_table(
         await named_media.check_media_of_items(connection, campaign)
         await revisions.block_writers(connection, campaign.id)
         await revisions.rebuild_present_revision(connection, campaign.id)
-    meanings = item_column_meanings(upload.columns, media_of_items.content, reader.law, mapping, len(checks))
-    spelling_notes = filter(None, [respelled_names_note(media_of_items.zip_path_by_respelled_name)])
-    notes = [
-        *upload.notes,
-        *reader.reading_notes(),
-        *(meaning.receipt_sentence for meaning in meanings),
-        *spelling_notes,
-    ]
-    receipt = ItemImportReceipt(
+    receipt = item_import_receipt(upload, reader, mapping, stored_count=stored_count, check_count=len(checks))
+    await log_change(connection, "items.imported", campaign, after=receipt.audit_facts(replaced=replace))
+    return receipt
+
+
+def item_import_receipt(
+    upload: UploadedTable, reader: ItemReader, mapping: ColumnMapping, *, stored_count: int, check_count: int
+) -> ItemImportReceipt:
+    media_of_items = reader.named_media
+    meanings = item_column_meanings(upload.columns, media_of_items.content, reader.law, mapping, check_count)
+    spelling_note = respelled_names_note(media_of_items.zip_path_by_respelled_name)
+    return ItemImportReceipt(
         imported=stored_count,
         rows=upload.row_count,
         lines=upload.line_count,
-        checks=len(checks),
+        checks=check_count,
         with_prior=reader.prior_count,
-        notes=notes,
+        notes=[
+            *upload.notes,
+            *reader.reading_notes(),
+            *(meaning.receipt_sentence for meaning in meanings),
+            *([spelling_note] if spelling_note else []),
+        ],
     )
-    await log_change(connection, "items.imported", campaign, after=receipt.audit_facts(replaced=replace))
-    return receipt
 
 
 async def import_outputs_table(
@@ -346,14 +353,16 @@ async def describe_own_priors(connection: AsyncConnection, campaign_id: int) -> 
         return None
     predicate = "begins with a prior of its own" if count == 1 else "begin with priors of their own"
     return (
-        f"{pluralize(count, 'item')} {predicate}, from the columns of the table, so scores do not start from the prior of the "
+        f"{pluralize(count, 'item')} {predicate}, from the columns of the table, so scores do not start from the "
+        "prior of the "
         "settings."
     )
 
 
 async def lock_for_item_import(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
-    """The campaign to which items are added, which nobody else adds any to until the transaction ends. People go on
-    answering a launched one meanwhile. Raises `NotFound`, `Conflict` (`not_a_draft`).
+    """Return the campaign, locked against other imports of items until the transaction ends.
+
+    Annotators go on answering a launched campaign meanwhile. Raises `NotFound`, `Conflict` (`not_a_draft`).
     """
     campaign = await find_campaign(connection, slug)
     if campaign.status == "draft":
@@ -371,7 +380,7 @@ async def store_items(
     items: Iterator[ImportedItem],
     progress: ReportRowCount,
 ) -> int:
-    """Store items numbered from `start`; how many. The next rows are read while PostgreSQL takes these."""
+    """Store items, numbered from `first_number`; return how many. Reads the next rows while PostgreSQL stores these."""
     numbers, stored_count = count(first_number), 0
 
     async def next_chunk() -> list[str] | None:
@@ -392,7 +401,7 @@ async def store_items(
 
 
 def format_item_copy_lines(campaign_id: int, items: Iterable[ImportedItem], numbers: Iterable[int]) -> list[str]:
-    """Items as COPY takes them in, up to `CHARACTERS_AT_ONCE`; `items` and `numbers` go on after them."""
+    """Return lines for COPY, up to `MAX_CHARACTERS_PER_COPY`; takes their items and numbers from the iterators."""
     lines: list[str] = []
     size = 0
     for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False):
@@ -407,12 +416,12 @@ def format_item_copy_lines(campaign_id: int, items: Iterable[ImportedItem], numb
 
 
 def format_prior_array(prior: Sequence[float]) -> str:
-    """As PostgreSQL writes an array."""
+    """Return a prior as a PostgreSQL array."""
     return f"{{{','.join(map(repr, prior))}}}"
 
 
 async def load_existing_ids_and_next_number(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
-    """The ids of the campaign's items and checks, and the next free number."""
+    """Return the ids of the campaign's items and checks, and the next free number."""
     next_number = (await connection.execute(select(item_count_sql(campaign_id)))).scalar_one()
     ids: set[str] = set()
     statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)

@@ -1,4 +1,4 @@
-"""Items that a file of answers names by their text are found, and named by their ids."""
+"""Item ids for files of answers that name items by their text."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,9 +24,7 @@ FIND_ITEM_IDS_BY_TEXT = text("""
 async def replace_item_texts_by_ids(connection: AsyncConnection, campaign_id: int, result_rows: list[ResultRow]) -> int:
     """Replace names that are the text of an item, and no id, by that item's id. Return how many items were found so.
 
-    Raises:
-        Invalid: `item_ambiguous`: several items have this text.
-
+    Raises `Invalid` (`item_ambiguous`) if several items have this text.
     """
     names = list({name for row in result_rows for name in row.items})
     item_by_text: dict[str, Row[Any]] = {}
@@ -43,7 +41,7 @@ async def replace_item_texts_by_ids(connection: AsyncConnection, campaign_id: in
 
 
 def put_item_ids_into_rows(result_rows: list[ResultRow], item_by_text: dict[str, Row[Any]]) -> None:
-    """Raises `Invalid` (`item_ambiguous`)."""
+    """Replace the items' texts in the rows by their ids. Raises `Invalid` (`item_ambiguous`)."""
     for position, row in enumerate(result_rows):
         if not item_by_text.keys().isdisjoint(row.items):
             result_rows[position] = replace(

@@ -1,4 +1,4 @@
-"""What a launch makes of a draft's items: their posteriors before the first answer."""
+"""Posteriors of a draft's items before the first answer, made at the launch."""
 
 import asyncio
 from collections.abc import Sequence
@@ -54,25 +54,23 @@ async def create_initial_posteriors(connection: AsyncConnection, campaign: Row[A
     law = law_of(campaign)
     await connection.execute(STORE_DEFAULT_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
     priors = await replay.load_prior_columns(connection, campaign)
-    # A thread, because a million items take a while and answers to other campaigns keep coming in.
+    # In a thread: a million items take a while, and answers to other campaigns keep coming in.
     for view in criterion_views(campaign):
         view_law = law_of(view)
         beliefs = await asyncio.to_thread(beliefs_at_launch, view_law, priors, law_parameters(view))
         await posterior_storage.store_revision(connection, Revision.of_present(view), view_law, beliefs)
-    # A large table that nobody has counted yet would be read in the wrong way until autovacuum comes round.
+    # Without statistics PostgreSQL would plan badly for a large new table until autovacuum runs.
     await connection.execute(text("ANALYZE items, posteriors"))
 
 
 def refuse_if_all_items_are_best(campaign: Row[Any], item_total: int) -> None:
-    """Raise `Conflict` (`all_are_best`) where the goal is to settle the best ones, and would count all of so many items
-    among them.
-    """
+    """Raise `Conflict` (`all_are_best`) if the goal is to settle the best items and would count all items as best."""
     if reason := all_items_best_reason(campaign, item_total):
         raise Conflict(reason, code="all_are_best", campaign=campaign.slug, setting="goal")
 
 
 def refuse_systems_rule_for_items(campaign: Row[Any]) -> None:
-    """Raise `Conflict` (`rule_needs_systems`) where items are not systems, and the rule of selection is for these."""
+    """Raise `Conflict` (`rule_needs_systems`) if the selection rule is for systems and the items are none."""
     if selection_rule(campaign).for_systems_only:
         raise Conflict(
             f"The rule of selection {campaign.rule} tells systems apart, and “{campaign.name}” has plain items. Choose "
@@ -82,7 +80,7 @@ def refuse_systems_rule_for_items(campaign: Row[Any]) -> None:
 
 
 def beliefs_at_launch(law: Law, priors: Sequence[NumberColumn], parameters: LawParameters) -> LawBeliefs:
-    """What a law believes of items with these priors, as columns. Raises `Conflict` (`impossible_prior`)."""
+    """Return a law's beliefs about items with these priors, as columns. Raises `Conflict` (`impossible_prior`)."""
     first_index, distinct_index = distinct_rows(priors)
     distinct_priors = zip(*(column[first_index].tolist() for column in priors), strict=True)
     possible = np.array([law.family.is_valid_prior(*prior) for prior in distinct_priors])

@@ -1,4 +1,4 @@
-"""Create, edit, launch, pause, resume, finish: of two at once the database lets one through."""
+"""Create, edit, launch, pause, resume and finish campaigns; of two conflicting requests the database admits one."""
 
 import re
 import secrets
@@ -24,7 +24,8 @@ from app.accounts.access import Access, visible_campaigns_condition
 from app.alerts.settings import deliverable_addresses
 from app.annotation.onboarding import visit_version
 from app.campaigns.launch import create_initial_posteriors, refuse_if_all_items_are_best
-from app.campaigns.settings import MAX_CAMPAIGN_NAME_CHARACTERS, CampaignSettings
+from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
+from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR, changed_facts, log_change
 from app.database.campaign import (
     fetch_campaign_row,
@@ -66,13 +67,13 @@ UPDATE_HAS_CHECKS_OF_COPY = text("""
 """)
 COPY_SUFFIX = " (copy)"
 COPY_SUFFIX_PATTERN = re.compile(r" \(copy(?: \d+)?\)$")
-REHEARSAL_SUFFIX = "rehearsal"  # ends the name and the address of one, and so the names of its exports
+REHEARSAL_SUFFIX = "rehearsal"  # of its name and slug, and so of the names of its exports
 MAX_SLUG_CHARACTERS = 60
-HIDDEN_LOG_VALUE = "•••"  # stands in the log for what nobody is to read there
+HIDDEN_LOG_VALUE = "•••"  # replaces private settings in the audit log
 
 LifecycleAction = Literal["launch", "pause", "resume", "finish", "reopen", "archive", "restore"]
 STATUSES_AT_REST = ("draft", "paused", "finished")
-# action -> (states it starts from, what it sets: a time is that of the action). Whoever runs is in the list.
+# action -> (states it starts from, columns it sets; a time is that of the action). Running campaigns are in the list.
 TRANSITIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "launch": (("draft",), {"status": "running", "launched_at": datetime, "archived_at": None}),
     "pause": (("running",), {"status": "paused"}),
@@ -89,7 +90,7 @@ IMPOSSIBLE_ACTION_PHRASES = {
 
 
 def slugify_campaign_name(name: str) -> str:
-    """A short address for a name: ASCII letters, digits and hyphens."""
+    """Return a short address for a name: ASCII letters, digits and hyphens."""
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")[:MAX_SLUG_CHARACTERS].strip("-") or "campaign"
 
@@ -102,13 +103,16 @@ async def create_draft_campaign(
     original: Row[Any] | None = None,
     rehearsal: bool = False,
 ) -> Row[Any]:
-    """A new draft, perhaps the copy of a campaign, or its rehearsal. Its slug is made from the name, with a number if
-    another campaign has it already. The researcher who acts owns it; a rehearsal is reached as its campaign is.
+    """Create a draft, perhaps as the copy of a campaign or as its rehearsal.
+
+    Its slug is made from the name, with a number if another campaign has that slug. The acting researcher owns the
+    draft; access to a rehearsal is as to its campaign.
     """
     wanted_slug = slugify_campaign_name(settings.name)
     rehearsed_campaign_id = original.id if original is not None and rehearsal else None
     if rehearsal:
-        wanted_slug = f"{wanted_slug.removesuffix(f'-{REHEARSAL_SUFFIX}')[: MAX_SLUG_CHARACTERS - len(REHEARSAL_SUFFIX) - 1]}-{REHEARSAL_SUFFIX}"
+        rehearsed_slug = wanted_slug.removesuffix(f"-{REHEARSAL_SUFFIX}")
+        wanted_slug = f"{rehearsed_slug[: MAX_SLUG_CHARACTERS - len(REHEARSAL_SUFFIX) - 1]}-{REHEARSAL_SUFFIX}"
     values = campaign_columns_of_settings(settings) | {
         "slug": await find_free_slug(connection, wanted_slug),
         "link_key": secrets.token_urlsafe(9),
@@ -127,14 +131,17 @@ async def create_draft_campaign(
 async def create_copy_of_campaign(
     connection: AsyncConnection, slug: str, *, now: datetime, rehearsal: bool = False, access: Access | None = None
 ) -> Row[Any]:
-    """A new draft with the settings, the items and their files of a campaign, and none of its answers; perhaps to
-    rehearse it. Its name tells of no campaign that is not there for whom it is made.
+    """Create a draft with the settings, items and files of a campaign and none of its answers, perhaps as its
+    rehearsal.
+
+    The name must not reveal campaigns that the user cannot see.
 
     Raises `NotFound` (`campaign_not_found`).
     """
     campaign = await find_campaign(connection, slug)
     settings = settings_from_row(campaign)
-    default_prior = list(law_of(campaign).family.default_prior)  # which the launch wrote down: another law has another
+    # The launch stored the law's default prior. Drop it: the copy may get a law with another default.
+    default_prior = list(law_of(campaign).family.default_prior)
     await lock_campaign_creation(connection)
     name = name_with_suffix(settings.name, f" ({REHEARSAL_SUFFIX})")
     if not rehearsal:
@@ -151,12 +158,12 @@ async def create_copy_of_campaign(
 
 
 async def store_segment_count(connection: AsyncConnection, campaign_id: int, count: int) -> None:
-    """For how many segments there are outputs of systems; 0 where items are shown as they are."""
+    """Store for how many segments there are outputs of systems; 0 if items are no systems."""
     await connection.execute(update(campaigns).where(campaigns.c.id == campaign_id).values(segment_count=count))
 
 
 async def find_free_copy_name(connection: AsyncConnection, name: str, access: Access | None) -> str:
-    """`name (copy)`, or `name (copy 2)`, ...: one that no campaign has of those that they see."""
+    """Return `name (copy)`, `name (copy 2)`, ...: the first one that no campaign visible to the user has."""
     original_name = COPY_SUFFIX_PATTERN.sub("", name)
     similar_names = select(campaigns.c.name).where(
         campaigns.c.name.startswith(original_name[:MAX_SLUG_CHARACTERS], autoescape=True)
@@ -167,12 +174,12 @@ async def find_free_copy_name(connection: AsyncConnection, name: str, access: Ac
 
 
 def name_with_suffix(name: str, suffix: str) -> str:
-    """As long as a name may be."""
+    """Return a name with a suffix, shortened to the length that names may have."""
     return name[: MAX_CAMPAIGN_NAME_CHARACTERS - len(suffix)] + suffix
 
 
 def campaign_columns_of_settings(settings: CampaignSettings) -> dict[str, Any]:
-    """The columns of the campaign's row that follow from its settings."""
+    """Return the columns of the campaign's row that follow from its settings."""
     design = design_of(settings)
     return settings.model_dump() | {
         "fewest_items": max(1, design.fewest_items - len(design.always_shown)),
@@ -181,7 +188,7 @@ def campaign_columns_of_settings(settings: CampaignSettings) -> dict[str, Any]:
 
 
 async def find_free_slug(connection: AsyncConnection, wanted_slug: str) -> str:
-    """`wanted`, or `wanted-2`, `wanted-3`, ..."""
+    """Return `wanted_slug`, `wanted_slug-2`, `wanted_slug-3`, ...: the first free one."""
     await lock_campaign_creation(connection)
     similar_slugs = select(campaigns.c.slug).where(campaigns.c.slug.startswith(wanted_slug, autoescape=True))
     used_slugs = RESERVED_SLUGS | set(await connection.scalars(similar_slugs))
@@ -193,12 +200,12 @@ async def find_free_slug(connection: AsyncConnection, wanted_slug: str) -> str:
 
 
 async def lock_campaign_creation(connection: AsyncConnection) -> None:
-    """Until this transaction ends, nobody else creates a campaign."""
+    """Keep others from creating a campaign until this transaction ends."""
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('campaigns.slug'))"))
 
 
 def settings_from_row(campaign: Row[Any]) -> CampaignSettings:
-    """The settings part of a campaign's row; they were checked when they were stored, by the rules of that day."""
+    """Return the settings in a campaign's row, unchecked: they were checked when they were stored."""
     values = {name: getattr(campaign, name) for name in CampaignSettings.model_fields}
     return CampaignSettings.model_construct(**values | {"alert_emails": deliverable_addresses(campaign.alert_emails)})
 
@@ -206,11 +213,11 @@ def settings_from_row(campaign: Row[Any]) -> CampaignSettings:
 async def edit_settings(
     connection: AsyncConnection, slug: str, change_settings: Callable[[CampaignSettings], CampaignSettings]
 ) -> Row[Any]:
-    """Change a draft's settings, or those that a launch leaves open, read under a lock, so that two edits of different
-    settings both stay.
+    """Change the settings of a draft, or those settings of a launched campaign that may change.
 
-    The slug stays, so links that were noted down keep working. Of a launched campaign a change holds for HITs that are
-    handed out from then on. Raises what `locked` and `refuse_another_meaning` raise.
+    They are read under a lock, so two concurrent edits of different settings are both kept. The slug never changes, so
+    noted links keep working. A change of a launched campaign applies to HITs handed out from then on. Raises what
+    `lock_campaign` and `refuse_changes_fixed_by_launch` raise.
     """
     campaign = await lock_campaign(connection, slug)
     old_settings = settings_from_row(campaign)
@@ -237,7 +244,7 @@ async def edit_settings(
 
 
 def hide_private_settings(setting_values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as the log has them, which researchers of all campaigns read."""
+    """Return settings for the audit log, which researchers of all campaigns can read."""
     fields = CampaignSettings.model_fields
     return {
         name: HIDDEN_LOG_VALUE if is_private_field(fields[name]) and value else value
@@ -248,8 +255,10 @@ def hide_private_settings(setting_values: Mapping[str, Any]) -> dict[str, Any]:
 def refuse_changes_fixed_by_launch(
     campaign: Row[Any], old_settings: CampaignSettings, new_settings: CampaignSettings
 ) -> None:
-    """Raises `Conflict`: `not_a_draft` for what changes what the answers of a launched campaign mean, `only_more` for
-    fewer of what can only grow.
+    """Refuse changes that a launched campaign does not allow.
+
+    Raises `Conflict`: `not_a_draft` if a change alters what stored answers mean, `only_more` for a lower number where
+    only a higher one is possible.
     """
     fields = CampaignSettings.model_fields
     launch_rule_by_changed_setting = {
@@ -260,12 +269,16 @@ def refuse_changes_fixed_by_launch(
     if fixed_titles := [
         str(fields[name].title) for name, left in launch_rule_by_changed_setting.items() if left is None
     ]:
-        rule = f"{listed_names(fixed_titles)} would change what its answers mean, and stays as it is. Nothing was changed. "
+        rule = (
+            f"{listed_names(fixed_titles)} would change what its answers mean, and stays as it is. Nothing was "
+            "changed. "
+        )
         require_draft(campaign, f"{rule}Copy the campaign to ask in another way")
     for name, left in launch_rule_by_changed_setting.items():
         if left == "only more" and getattr(new_settings, name) < getattr(old_settings, name):
             raise Conflict(
-                f"“{campaign.name}” is {campaign.status}: {fields[name].title} is {getattr(old_settings, name)} and can only "
+                f"“{campaign.name}” is {campaign.status}: {fields[name].title} is {getattr(old_settings, name)} and "
+                "can only "
                 "grow. Nothing was changed.",
                 code="only_more",
                 setting=name,
@@ -274,14 +287,14 @@ def refuse_changes_fixed_by_launch(
 
 
 async def lock_draft(connection: AsyncConnection, slug: str, message: str) -> Row[Any]:
-    """The draft as `locked` gives it. Raises what that and `require_draft` raise."""
+    """Return the draft, locked by `lock_campaign`. Raises what that and `require_draft` raise."""
     campaign = await lock_campaign(connection, slug)
     require_draft(campaign, message)
     return campaign
 
 
 async def lock_campaign(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """The campaign, held until the transaction ends: a launch waits, another edit and an import too.
+    """Return the campaign, locked until the transaction ends: launches, other edits and imports wait.
 
     Raises `NotFound` (`campaign_not_found`).
     """
@@ -289,7 +302,7 @@ async def lock_campaign(connection: AsyncConnection, slug: str) -> Row[Any]:
 
 
 def require_draft(campaign: Row[Any], message: str) -> None:
-    """Raises `Conflict` (`not_a_draft`) with the `rule` that forbids what is done to a draft only."""
+    """Raise `Conflict` (`not_a_draft`) with this message if the campaign was launched."""
     if campaign.status != "draft":
         raise Conflict(
             f"“{campaign.name}” is {campaign.status}: {message}.", code="not_a_draft", status=campaign.status
@@ -319,7 +332,7 @@ async def delete_draft(connection: AsyncConnection, slug: str) -> None:
 
 
 async def erase_campaign(connection: AsyncConnection, campaign_id: int) -> None:
-    """Delete a campaign and its rehearsal, with all that belongs to them. Answers under way are waited for."""
+    """Delete a campaign, its rehearsal and all of their data. Waits for answers that are being stored."""
     conditions = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
     for erased_id in list(
         await connection.scalars(select(campaigns.c.id).where(or_(*conditions)).order_by(campaigns.c.id))
@@ -329,24 +342,28 @@ async def erase_campaign(connection: AsyncConnection, campaign_id: int) -> None:
 
 
 async def lock_draft_to_delete(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """The draft that may be deleted. Raises what `locked_draft` raises."""
+    """Return the locked draft if it may be deleted. Raises what `lock_draft` raises."""
     return await lock_draft(connection, slug, "only a draft can be deleted")
 
 
-# Locked in the order in which answers lock them.
+# Locks posteriors in the order in which answers lock them.
 UNSETTLE_ITEMS = text(f"""
     WITH settled AS (
-        SELECT p.subject FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.settled ORDER BY p.subject FOR NO KEY UPDATE OF p
-    ), again AS (
-        UPDATE posteriors p SET settled = false FROM settled WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = settled.subject RETURNING 1
+        SELECT p.subject FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.settled
+        ORDER BY p.subject FOR NO KEY UPDATE OF p
+    ), unsettled AS (
+        UPDATE posteriors p SET settled = false FROM settled
+        WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = settled.subject RETURNING 1
     )
-    UPDATE campaigns SET releases = releases + 1 WHERE id = :campaign AND EXISTS (SELECT FROM again)
+    UPDATE campaigns SET releases = releases + 1 WHERE id = :campaign AND EXISTS (SELECT FROM unsettled)
 """)  # noqa: S608  (made of constants)
 
 
 async def apply_transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Row[Any]:
-    """Launch, pause, resume, finish, reopen, archive or restore. Of two that exclude each other the database lets one
-    through; the other gets `Conflict` (`wrong_status`). Who reopens what wants nothing more gets `nothing_wanted`.
+    """Launch, pause, resume, finish, reopen, archive or restore a campaign.
+
+    If two actions exclude each other, the database admits one; the other gets `Conflict` (`wrong_status`).
+    Reopening a campaign that wants no more judgments gets `nothing_wanted`.
     """
     if action not in TRANSITIONS:
         raise NotFound(
@@ -371,7 +388,7 @@ async def apply_transition(connection: AsyncConnection, slug: str, action: str, 
     if action == "launch":
         await create_initial_posteriors(connection, row)
         await visit_version.create_first_visit_version(connection, row)
-    if action == "reopen":  # a look at the goal says again which items are settled
+    if action == "reopen":  # the next check of the goal marks settled items again
         await connection.execute(UNSETTLE_ITEMS, {"campaign": row.id})
     if action == "reopen" and await finish_if_complete(connection, row.id, now=now):
         raise Conflict(

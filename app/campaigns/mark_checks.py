@@ -1,4 +1,4 @@
-"""Items of a draft become gold or attention items, and items again."""
+"""Turn items of a draft into gold or attention items, and back."""
 
 import json
 from typing import Any, Literal
@@ -24,7 +24,7 @@ DELETE_ITEM_OR_CHECK = (
     "DELETE FROM {table} WHERE campaign_id = :campaign AND external_id = :name RETURNING number, shown, fields"
 )
 
-# Numbers run from 0 without gaps. In two steps, so that never two rows have the same one.
+# Numbers run from 0 without gaps. Renumber in two steps, so that no two rows ever have the same number.
 CLOSE_NUMBER_GAP = (
     "UPDATE {table} SET number = -number WHERE campaign_id = :campaign AND number > :gap",
     "UPDATE {table} SET number = -number - 1 WHERE campaign_id = :campaign AND number < 0",
@@ -35,18 +35,18 @@ INSERT_UNMARKED_ITEM = text("""
     VALUES (:campaign, :number, :name, :shown, CAST(:fields AS json), CAST(:prior AS float8[]))
 """)
 
-# Columns of priors were taken with the items if any item has one.
+# If any item has a prior, the import used the columns of priors.
 HAS_PRIORS = text("SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign AND prior IS NOT NULL)")
 
 
 async def mark_item_as_check(
     connection: AsyncConnection, slug: str, item_id: str, *, kind: str, expected: str, tolerance: str = ""
 ) -> None:
-    """Make an item, by its id, a check. expected, tolerance: as in cells of the table of items.
+    """Make the item with this id a check; `expected` and `tolerance` are written as in cells of the table of items.
 
     Raises `NotFound` (`campaign_not_found`, `item_not_found`), `Conflict` (`not_a_draft`, `no_checks_here`) and
     `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`, `too_many_checks`);
-    the caller's transaction must not be committed then.
+    the caller must not commit its transaction then.
     """
     campaign = await lock_draft(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_checks_do_not_fit(campaign)
@@ -88,7 +88,7 @@ async def turn_check_into_item(connection: AsyncConnection, slug: str, item_id: 
 async def remove_item_or_check(
     connection: AsyncConnection, campaign: Row[Any], table: Literal["items", "check_items"], item_id: str
 ) -> Row[Any]:
-    """What one of them was, which is there no more. Raises `NotFound` (`item_not_found`)."""
+    """Delete an item or a check and return its row. Raises `NotFound` (`item_not_found`)."""
     parameters = {"campaign": campaign.id}
     row = (
         await connection.execute(text(DELETE_ITEM_OR_CHECK.format(table=table)), parameters | {"name": item_id})

@@ -1,4 +1,4 @@
-"""Files that items name: they must be there, be what the items take them for, and all that come must be named."""
+"""Files that items name: each must exist and have the right type, and items must name every file of a zip."""
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ PHRASE_BY_MEDIA_KIND = {"image": "an image", "audio": "a recording", "video": "a
 
 
 class MediaProblem(NamedTuple):
-    """Why an item cannot show what it names."""
+    """Reason why an item cannot show a file that it names."""
 
     code: str
     message: str
@@ -33,9 +33,9 @@ class MediaProblem(NamedTuple):
 
 @dataclass
 class NamedMedia:
-    """The files that new items of a campaign name, each with the line where it is named first.
+    """The files that new items of a campaign name, each with the line that names it first.
 
-    respelled: the names that are spelled in another way in the zip, each with its path there.
+    `zip_path_by_respelled_name`: names that are spelled differently in the zip, each with its path there.
     """
 
     content: Content
@@ -43,12 +43,12 @@ class NamedMedia:
     zip_path_by_respelled_name: dict[str, str] = field(default_factory=dict)
 
     def add_files_of_row(self, row: UploadedRow, shown_text: str) -> None:
-        """Note the files of an item. Raises `Invalid`: `shown_empty`, `shown_too_long`, `media_link_refused`."""
+        """Collect the files of an item. Raises `Invalid`: `shown_empty`, `shown_too_long`, `media_link_refused`."""
         if not self.content.is_plain_text:
             self.add_files_of_cells(row.line, ItemTexts(shown_text, *self.source_and_reference(row)))
 
     def add_files_of_cells(self, line: int, cells: ItemTexts) -> None:
-        """Note the files that cells name, in whichever line. Raises the same."""
+        """Collect the files that cells of a line name. Raises as `add_files_of_row` does."""
         if problem := problem_with_length(cells):
             refuse_line(problem.code, line, problem.message)
         if self.content.is_visually_empty(cells.shown):
@@ -60,13 +60,14 @@ class NamedMedia:
                 self.first_line_by_file.setdefault(file, line)
 
     def source_and_reference(self, row: UploadedRow) -> Iterator[str | None]:
-        """The cells of source and reference."""
+        """Yield the cells of source and reference."""
         for name in (self.content.source, self.content.reference):
             yield format_cell(row.values.get(name)) if name else None
 
     async def store_media(self, connection: AsyncConnection, campaign_id: int, media_zip: MediaZip | None) -> None:
-        """Store what a zip brings, if there is one. Raises what `archive.pieces` raises, and `Invalid`:
-        `media_missing`, `media_wrong_kind`.
+        """Store the files of a zip, if there is one.
+
+        Raises what `unpack_media_pieces` raises, and `Invalid`: `media_missing`, `media_wrong_kind`.
         """
         stored_files = await media_store.load_campaign_files(connection, campaign_id)
         content_type_by_name = stored_files.content_type_by_name
@@ -98,7 +99,7 @@ class NamedMedia:
 
 
 class FileReport(NamedTuple):
-    """Sentences about the files that rows name: those for which an import would be refused, and others."""
+    """Sentences about the files that rows name: problems that an import refuses, and notes."""
 
     problems: list[str]
     notes: list[str]
@@ -137,7 +138,7 @@ def report_files(wanted: Collection[str], packed: MediaZip | None, taken: Collec
 
 
 def problem_with_length(cells: ItemTexts) -> MediaProblem | None:
-    """Of what stands beside an item, if it would take annotators long to read, and the server to draw."""
+    """Return a problem if source or reference would take annotators long to read, and the server long to render."""
     if max(len(cell or "") for cell in cells) <= MAX_SHOWN_CHARACTERS:
         return None
     return MediaProblem(
@@ -146,18 +147,18 @@ def problem_with_length(cells: ItemTexts) -> MediaProblem | None:
 
 
 def problem_with_link(content: Content, file: NamedFile) -> MediaProblem | None:
-    """Of a file that lies elsewhere, if items may not show that."""
+    """Return a problem if a file is on another server and items may not show such files."""
     if not file.is_link or (content.links and file.name.startswith("https://")):
         return None
     name = shorten_echo(file.name)
     if content.links:
         return MediaProblem("media_link_refused", f"“{name}” is no https:// address.")
-    message = f"“{name}” lies on another server. Put it into the zip, or allow links to media in the settings."
+    message = f"“{name}” is on another server. Put it into the zip, or allow links to media in the settings."
     return MediaProblem("media_link_refused", message)
 
 
 def problem_with_stored_file(file: NamedFile, content_type_by_name: Mapping[str, str]) -> MediaProblem | None:
-    """Of a file that lies here; types: the content types of those that are there."""
+    """Return a problem if a file is missing or has the wrong type, by the content types of the stored files."""
     name = shorten_echo(file.name)
     if file.name not in content_type_by_name:
         base_name = casefolded_path(file.name).rpartition("/")[2]
@@ -178,7 +179,7 @@ def problem_with_stored_file(file: NamedFile, content_type_by_name: Mapping[str,
 
 
 async def check_media_of_items(connection: AsyncConnection, campaign: Row[Any]) -> None:
-    """At the launch: all items can be shown as the settings say, which were perhaps changed after they came.
+    """Check at the launch that all items can be shown under the settings, which may have changed since the import.
 
     Raises `Conflict`: `column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
     """
@@ -194,7 +195,8 @@ async def check_media_of_items(connection: AsyncConnection, campaign: Row[Any]) 
     for name, column in (("source", content.source), ("reference", content.reference)):
         if column and name not in filled_columns:
             raise Conflict(
-                f"No item has anything in the column “{shorten_echo(column)}”, which is to be the {name}. Change the settings, or import the items again.",
+                f"No item has anything in the column “{shorten_echo(column)}”, which is to be the {name}. Change "
+                "the settings, or import the items again.",
                 code="column_unknown",
                 column=shorten_echo(column),
             )
@@ -212,7 +214,7 @@ def refuse_rows_with_media_problems(
 def media_problems(
     content: Content, content_type_by_name: Mapping[str, str], cells: ItemTexts
 ) -> Iterator[MediaProblem]:
-    """All that is wrong with an item."""
+    """Yield all problems of an item."""
     if problem := problem_with_length(cells):
         yield problem
         return

@@ -1,4 +1,4 @@
-"""Outputs of systems that are files or name some: whether they can be shown, and which of them are the same."""
+"""Outputs of systems that are files or name some: whether they can be shown, and which ones are equal."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,7 @@ from app.media import media_store
 
 OUTPUTS_PER_MEDIA_CHECK = 5_000
 
-# Of texts only what stands above them can name files.
+# If outputs are texts, only source and reference above them can name files.
 STREAM_SOURCES_AND_REFERENCES = text("""
     SELECT external_id AS of_segment, NULL AS of_system, '' AS shown, source, reference FROM segments
     WHERE campaign_id = :campaign AND (source IS NOT NULL OR reference IS NOT NULL) ORDER BY number
@@ -35,8 +35,9 @@ STORE_OUTPUT_DIGESTS = text("""
 
 
 async def check_output_media_and_store_digests(connection: AsyncConnection, campaign: Row[Any]) -> None:
-    """At the launch, and when others join: all outputs can be shown as the settings say, and of those that name files
-    it is noted what they show.
+    """Check that all outputs can be shown under the settings, and store digests of what outputs with files show.
+
+    Called at the launch and when outputs are added later.
 
     Raises `Conflict`: `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
     """
@@ -67,12 +68,13 @@ def file_names_of_outputs(content: Content, rows: Sequence[Row[Any]]) -> set[str
 def require_showable_outputs(
     content: Content, content_type_by_name: Mapping[str, str], rows: Sequence[Row[Any]]
 ) -> list[Row[Any]]:
-    """Those of the outputs that name files; types: the content types of the files that are there."""
+    """Return the outputs that name files, after checking them by the content types of the stored files."""
     for row in rows:
         for problem in media_problems(content, content_type_by_name, ItemTexts(row.shown, row.source, row.reference)):
             system_phrase = f"of “{shorten_echo(row.of_system)}” " if row.of_system else ""
             raise Conflict(
-                f"The output {system_phrase}for the segment “{shorten_echo(row.of_segment)}”: {problem.message} Change the settings, "
+                f"The output {system_phrase}for the segment “{shorten_echo(row.of_segment)}”: {problem.message} "
+                "Change the settings, "
                 "or import the outputs again.",
                 code=problem.code,
                 segment=shorten_echo(row.of_segment),
@@ -83,6 +85,6 @@ def require_showable_outputs(
 def digests_of_drawn_outputs(
     content: Content, rows: Sequence[Row[Any]], digest_by_file: Mapping[str, str]
 ) -> Iterator[str]:
-    """Of what each output shows: what is drawn of it, where each file stands by the digest of its bytes."""
+    """Yield a digest of what each output shows: of its drawing, with each file replaced by the digest of its bytes."""
     for drawn_output in content.render_items([ItemTexts(row.shown) for row in rows], digest_by_file).items:
         yield hashlib.sha256(drawn_output.encode()).hexdigest()

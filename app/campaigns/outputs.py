@@ -1,7 +1,7 @@
-"""Systems and their outputs for segments, from an uploaded table: all of it or nothing.
+"""Import of systems and their outputs for segments from an uploaded table: all of it or nothing.
 
 The items of such a campaign are its systems, which have posteriors; a HIT shows outputs of several for one segment.
-Whatever follows from items follows from systems as well, so this room alone knows how they come in.
+Everything that works for items works for systems as well, so only this module knows how systems are imported.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from app.uploads import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS, UploadedRow, Up
 REQUIRED_OUTPUT_COLUMNS = SYSTEM_COLUMNS
 OUTPUTS_PER_COPY = 5_000
 OUTPUTS_NOT_IMPORTABLE_MESSAGE = "outputs of systems can be imported into drafts, and into what is running with systems"
-MAX_SYSTEMS_TIMES_SEGMENTS = 10_000_000  # systems times segments, which every process keeps in memory at 4 bytes each
+MAX_SYSTEMS_TIMES_SEGMENTS = 10_000_000  # every process keeps them in memory at 4 bytes each
 
 SYSTEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields")
 SEGMENT_COPY_COLUMNS = ("campaign_id", "number", "external_id", *SourceAndReference._fields)
@@ -40,14 +40,14 @@ OUTPUT_COPY_COLUMNS = ("campaign_id", "segment", "item", "shown")
 
 
 class NumberedSegment(NamedTuple):
-    """A segment: its number, and what stands above its outputs, None for nothing."""
+    """A segment: its number, and the source and reference above its outputs (None if empty)."""
 
     number: int
     source_and_reference: SourceAndReference
 
 
 class NewOutput(NamedTuple):
-    """By the numbers of its segment and of its system."""
+    """A new output with the numbers of its segment and its system."""
 
     segment: int
     system: int
@@ -56,8 +56,14 @@ class NewOutput(NamedTuple):
 
 @dataclass
 class CollectedOutputs:
-    """The systems and segments of a campaign by the researcher's ids, and which outputs there are, each with the line
-    of the file that it stands on, 0 for those that were there before. named: the files that new ones name.
+    """The systems and segments of a campaign by the researcher's ids, and its outputs.
+
+    Attributes:
+        named_media: The files that new outputs name.
+        number_by_system: Number of each system.
+        segment_by_id: Number, source and reference of each segment.
+        line_by_output: Line of each output (segment and system number) in the file; 0 for outputs stored before.
+
     """
 
     named_media: NamedMedia
@@ -66,7 +72,7 @@ class CollectedOutputs:
     line_by_output: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def add_row(self, row: UploadedRow) -> NewOutput:
-        """Take in a row of a file.
+        """Add a row of a file and return its output.
 
         Raises `Invalid`: `column_unknown`, `system_missing`, `segment_missing`, `id_too_long`, `output_empty`,
         `shown_too_long`, `source_differs`, `output_twice`, `media_link_refused`.
@@ -96,10 +102,10 @@ class CollectedOutputs:
     def refuse_different_source_or_reference(
         self, line: int, segment_name: str, known_cells: SourceAndReference, new_cells: SourceAndReference
     ) -> None:
-        """An empty cell says nothing; another text than before is refused."""
+        """Refuse another text than an earlier row has for the segment; empty cells are ignored."""
         for column, before, now in zip(SourceAndReference._fields, known_cells, new_cells, strict=True):
             if now not in (None, before):
-                message = f"the {column} of the segment “{shorten_echo(segment_name)}” is another one than before."
+                message = f"the {column} of the segment “{shorten_echo(segment_name)}” differs from an earlier row."
                 refuse_line("source_differs", line, message, column=column)
 
     def refuse_repeated_output(
@@ -114,11 +120,12 @@ class CollectedOutputs:
 
 
 def refuse_unknown_output_columns(columns: Collection[str], line: int) -> None:
-    """Raises `Invalid` (`column_unknown`)."""
+    """Raise `Invalid` (`column_unknown`) if a column is no column of outputs."""
     known_columns = [*REQUIRED_OUTPUT_COLUMNS, *SourceAndReference._fields]
     if unknown := [name for name in columns if name not in known_columns]:
         message = (
-            f"a table of systems has the columns {join_names(known_columns)}, and this one {join_names(unknown)} as well. "
+            f"a table of systems has the columns {join_names(known_columns)}, and this one {join_names(unknown)} as "
+            "well. "
             "Remove what should not count, or give each row an id to import it as an item."
         )
         refuse_line("column_unknown", line, message, columns=shorten_names(unknown))
@@ -134,7 +141,7 @@ def read_name_cell(row: UploadedRow, column: str) -> str:
 
 
 def read_text_cell(row: UploadedRow, column: str) -> str | None:
-    """A cell exactly as it is; None where there is nothing to see. Raises `Invalid` (`shown_too_long`)."""
+    """Return a cell unchanged; None if it looks empty. Raises `Invalid` (`shown_too_long`)."""
     cell_text = format_cell(row.values.get(column))
     if len(cell_text) > MAX_SHOWN_CHARACTERS:
         refuse_line("shown_too_long", row.line, f"the {column} has more than {MAX_SHOWN_CHARACTERS:,} characters.")
@@ -151,13 +158,23 @@ async def import_outputs_of_systems(
     progress: ReportRowCount,
     notes: list[str] | None = None,
 ) -> int:
-    """Add a table's outputs to a draft, or put them in the place of what it has; or add them to what people are at work
-    on. The number of outputs in the table. media: a zip of the files that outputs, sources and references name. notes:
-    how the table was read, for the audit log; files that are spelled in another way are added.
+    """Add a table's outputs to a campaign, or replace the content of a draft. Return the number of outputs in the
+    table.
 
-    Raises `NotFound`, `Conflict` (`not_a_draft`, `kinds_mixed`), `TooLarge` (`too_many_outputs`), what `Outputs.add`,
-    `upload.read`, `NamedMedia.keep` and, of what people are at work on, `systems.check` raise, and `Invalid`
-    (`file_empty`); the caller's transaction must not be committed then.
+    Args:
+        connection: The caller must not commit its transaction if this raises.
+        slug: The campaign, a draft or launched.
+        upload: The table.
+        replace: Whether the content of a draft is deleted first.
+        media: A zip of the files that outputs, sources and references name.
+        progress: Called now and then with the number of rows read so far.
+        notes: How the table was read, for the audit log; a note on respelled files is added.
+
+    Raises:
+        NotFound, Conflict, TooLarge: `not_a_draft`, `kinds_mixed`; `too_many_outputs`; for a launched campaign, what
+            `check_systems_can_be_compared` raises.
+        Invalid: `file_empty`, and what `CollectedOutputs.add_row`, `read_table` and `NamedMedia.store_media` raise.
+
     """
     launched = (await lifecycle.find_campaign(connection, slug)).status != "draft"
     campaign = await (
@@ -171,21 +188,11 @@ async def import_outputs_of_systems(
     if not new_outputs:
         raise Invalid("This file has a header and no outputs. Nothing was imported.", code="file_empty")
     refuse_too_many_outputs(collected)
-    system_rows = (
-        (campaign.id, number, name, name, "{}")
-        for name, number in collected.number_by_system.items()
-        if number >= old_system_count
+    await store_systems_and_segments(
+        connection, campaign.id, collected, old_system_count=old_system_count, old_segment_count=old_segment_count
     )
-    await copy_rows_in_batches(connection, tables.items, system_rows, SYSTEM_COPY_COLUMNS)
-    segment_rows = (
-        (campaign.id, one.number, name, *one.source_and_reference) for name, one in collected.segment_by_id.items()
-    )
-    await copy_rows_in_batches(
-        connection, content_tables.segments, islice(segment_rows, old_segment_count, None), SEGMENT_COPY_COLUMNS
-    )
-    await copy_rows_in_batches(
-        connection, content_tables.outputs, ((campaign.id, *one) for one in new_outputs), OUTPUT_COPY_COLUMNS, progress
-    )
+    output_rows = ((campaign.id, *output) for output in new_outputs)
+    await copy_rows_in_batches(connection, content_tables.outputs, output_rows, OUTPUT_COPY_COLUMNS, progress)
     await collected.named_media.store_media(connection, campaign.id, media)
     notes = [] if notes is None else notes
     if spelling := respelled_names_note(collected.named_media.zip_path_by_respelled_name):
@@ -206,8 +213,31 @@ async def import_outputs_of_systems(
     return len(new_outputs)
 
 
+async def store_systems_and_segments(
+    connection: AsyncConnection,
+    campaign_id: int,
+    collected: CollectedOutputs,
+    *,
+    old_system_count: int,
+    old_segment_count: int,
+) -> None:
+    """Store the systems and segments beyond those that the campaign had before."""
+    system_rows = (
+        (campaign_id, number, name, name, "{}")
+        for name, number in collected.number_by_system.items()
+        if number >= old_system_count
+    )
+    await copy_rows_in_batches(connection, tables.items, system_rows, SYSTEM_COPY_COLUMNS)
+    segment_rows = (
+        (campaign_id, segment.number, name, *segment.source_and_reference)
+        for name, segment in collected.segment_by_id.items()
+    )
+    new_segment_rows = islice(segment_rows, old_segment_count, None)
+    await copy_rows_in_batches(connection, content_tables.segments, new_segment_rows, SEGMENT_COPY_COLUMNS)
+
+
 async def lock_draft_for_outputs(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
-    """The draft to which outputs are added; with `replace` an empty one."""
+    """Return the locked draft to which outputs are added; `replace` empties it first."""
     campaign = await lifecycle.lock_draft(connection, slug, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
     if replace:
         await delete_content_of_draft(connection, campaign.id)
@@ -217,7 +247,7 @@ async def lock_draft_for_outputs(connection: AsyncConnection, slug: str, *, repl
 
 
 async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """The launched campaign to which outputs are added; nobody can store an answer until the transaction ends."""
+    """Return the launched campaign to which outputs are added; no answer can be stored until the transaction ends."""
     campaign = await lifecycle.find_campaign(connection, slug)
     if not campaign.segment_count:
         lifecycle.require_draft(campaign, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
@@ -229,10 +259,11 @@ async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: 
 
 
 def kinds_mixed_error(campaign: Row[Any]) -> Conflict:
-    """A campaign is of items or of systems."""
+    """Return the refusal to mix items and systems in one campaign."""
     existing_kind, uploaded_kind = ("systems", "items") if campaign.segment_count else ("items", "outputs of systems")
     return Conflict(
-        f"“{campaign.name}” has {existing_kind}, and this file brings {uploaded_kind}. Replace those that are there, or make another "
+        f"“{campaign.name}” has {existing_kind}, and this file brings {uploaded_kind}. Replace those that are "
+        "there, or make another "
         "campaign. Nothing was imported.",
         code="kinds_mixed",
     )
@@ -242,7 +273,8 @@ def refuse_too_many_outputs(outputs: CollectedOutputs) -> None:
     systems, segments = len(outputs.number_by_system), len(outputs.segment_by_id)
     if systems * segments > MAX_SYSTEMS_TIMES_SEGMENTS:
         raise TooLarge(
-            f"{pluralize(systems, 'system')} times {pluralize(segments, 'segment')} are more than {MAX_SYSTEMS_TIMES_SEGMENTS:,} outputs. "
+            f"{pluralize(systems, 'system')} times {pluralize(segments, 'segment')} are more than "
+            f"{MAX_SYSTEMS_TIMES_SEGMENTS:,} outputs. "
             "Nothing was imported.",
             code="too_many_outputs",
         )
@@ -255,7 +287,7 @@ async def copy_rows_in_batches(
     columns: Sequence[str],
     progress: ReportRowCount = lambda _rows: None,
 ) -> None:
-    """Store rows, in pieces, so that other requests are not kept waiting."""
+    """Store rows in batches, so that other requests are not kept waiting."""
     stored_count = 0
     while batch := list(islice(rows, OUTPUTS_PER_COPY)):
         await copy_rows(connection, table, batch, *columns)
@@ -264,7 +296,7 @@ async def copy_rows_in_batches(
 
 
 async def load_collected_outputs(connection: AsyncConnection, campaign: Row[Any]) -> CollectedOutputs:
-    """What a campaign has."""
+    """Return the stored systems, segments and outputs of a campaign."""
     item_columns, segment_columns, output_columns = tables.items.c, content_tables.segments.c, content_tables.outputs.c
     select_systems = (
         select(item_columns.external_id, item_columns.number)
@@ -296,7 +328,7 @@ async def has_any_items(connection: AsyncConnection, campaign_id: int) -> bool:
 
 
 async def delete_content_of_draft(connection: AsyncConnection, campaign_id: int) -> None:
-    """Take a draft's items and checks, or its systems with all that came with them, and the files of either."""
+    """Delete the items and checks of a draft, or its systems with their outputs, and all of its files."""
     await media_store.delete_media_files(connection, campaign_id)
     await checks_import.delete_check_items(connection, campaign_id)
     for table in (tables.items, content_tables.segments, content_tables.outputs):

@@ -11,9 +11,14 @@ from app.database.tables import campaigns
 
 @dataclass(frozen=True)
 class PlanFindings:
-    """items: that there were. per_item: judgments wanted of each. warning: that the campaign may end before its goal,
-    as a sentence; empty where it has judgments enough. enough: judgments an item with which nine of ten simulated
-    campaigns reach it; None where no number does.
+    """Findings of a plan.
+
+    Attributes:
+        items: Number of items that the draft had.
+        per_item: Judgments wanted of each item.
+        warning: A sentence if the campaign may end before its goal is reached, else empty.
+        enough: Judgments per item with which nine in ten simulated campaigns reach the goal; None if no number does.
+
     """
 
     items: int
@@ -23,13 +28,13 @@ class PlanFindings:
 
     @classmethod
     def from_stored(cls, stored: dict[str, Any] | None, *, items: int, per_item: int) -> Self | None:
-        """Return a draft's stored plan; None if there is none, or if the draft has other items or judgments by now."""
+        """Return a draft's stored findings; None if there are none, or if its items or judgments have changed."""
         plan = cls(**stored) if stored else None
         return plan if plan and (plan.items, plan.per_item) == (items, per_item) else None
 
 
 async def store_plan_findings(connection: AsyncConnection, slug: str, findings: PlanFindings) -> None:
-    """Store what a plan found of a draft; nothing of a campaign that has changed since, or was launched."""
+    """Store the findings of a plan, unless the draft has changed since or was launched."""
     conditions = (
         campaigns.c.slug == slug,
         campaigns.c.status == "draft",

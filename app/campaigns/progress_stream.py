@@ -1,4 +1,4 @@
-"""Watching a long job from outside: what it reports comes out as it goes, its result or refusal at the end."""
+"""Progress of a long job: the numbers it reports as it runs, and its result or refusal at the end."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ ReportingJob = Callable[[ReportRowCount], Awaitable[JobResult]]
 
 
 async def watch_job(job: ReportingJob[JobResult]) -> AsyncGenerator[int | JobResult | Refusal, None]:
-    """The numbers that `job` reports, then its result, or the refusal it raised. Who stops watching ends the job."""
+    """Yield the numbers that `job` reports, then its result or its refusal. Closing the generator cancels the job."""
     reports: asyncio.Queue[int | None] = asyncio.Queue()
     task = asyncio.ensure_future(job(reports.put_nowait))
     task.add_done_callback(lambda _: reports.put_nowait(None))
@@ -29,8 +29,9 @@ async def watch_job(job: ReportingJob[JobResult]) -> AsyncGenerator[int | JobRes
 
 
 async def stream_job_progress(job: ReportingJob[str]) -> AsyncIterator[str]:
-    """JSON lines: {"rows": n} now and then; at the end {"done": address} or {"error": {code, message}}, where the
-    refusal has one with a `proposal` of columns.
+    """Yield JSON lines: {"rows": n} now and then, at the end {"done": address} or {"error": {code, message}}.
+
+    The error has a `proposal` of columns if the refusal has one.
     """
     async with aclosing(watch_job(job)) as reports:
         async for report in reports:

@@ -1,4 +1,4 @@
-"""The type of a setting that names something in a registry, as it is when it is asked."""
+"""Type of settings that name an entry of a registry, checked against the entries present at validation."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 
 def registry_key_type(registry: Mapping[str, Any]) -> Any:
-    """One of its names."""
+    """Return the type of texts that are keys of the registry."""
 
     def require_registered(key: str) -> str:
         if key not in registry:

@@ -1,4 +1,4 @@
-"""What a campaign's pages say of its rehearsal: whether there is one, and what a made-up crowd could believe."""
+"""Rehearsal of a campaign as its pages show it: the existing one, or the form that starts one."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -14,12 +14,12 @@ from app.errors import NotFound, pluralize
 from app.goals.settings import NO_GOAL
 from app.uploads import parse_finite_number
 
-ITEMS_READ_FOR_NUMERIC_COLUMNS = 20  # items, to tell which columns hold numbers
-DEFAULT_REHEARSAL_ANNOTATORS, MAX_REHEARSAL_ANNOTATORS = 12, 100  # of a crowd
+ITEMS_READ_FOR_NUMERIC_COLUMNS = 20
+DEFAULT_REHEARSAL_ANNOTATORS, MAX_REHEARSAL_ANNOTATORS = 12, 100
 COMMON_TRUE_VALUE_COLUMNS = ("oracle", "truth", "gold")
 
 
-# By the database's clock: no process leads its crowd.
+# Compared by the database's clock. True if no process runs the simulated crowd.
 IS_CROWD_GONE = text("""
     SELECT NOT EXISTS (SELECT FROM crowds WHERE campaign_id = :campaign AND led_until >= clock_timestamp())
 """)
@@ -27,9 +27,16 @@ IS_CROWD_GONE = text("""
 
 @dataclass(frozen=True)
 class RehearsalOffer:
-    """The form that starts a rehearsal: the one that is there already, and whether its crowd is gone; the columns that
-    hold numbers, and the one that is plainly meant. fewest: annotators, since fewer may not do what the campaign wants;
-    why, as a sentence. most: of them.
+    """The form that starts a rehearsal.
+
+    Attributes:
+        existing_rehearsal: The rehearsal that the campaign already has.
+        is_crowd_gone: Whether the process that ran its crowd has died.
+        numeric_columns: Columns that hold numbers.
+        min_annotators: Fewer annotators may be unable to give the judgments that the campaign wants.
+        reason_for_minimum: The reason, as a sentence.
+        max_annotators: Largest crowd.
+
     """
 
     existing_rehearsal: Row[Any] | None
@@ -41,7 +48,7 @@ class RehearsalOffer:
 
     @property
     def default_annotators(self) -> int:
-        """With how many annotators the form begins: enough, where a rehearsal may have so many."""
+        """Return the form's initial number of annotators: enough for the campaign, up to the maximum."""
         return (
             max(DEFAULT_REHEARSAL_ANNOTATORS, self.min_annotators)
             if self.min_annotators <= self.max_annotators
@@ -50,12 +57,12 @@ class RehearsalOffer:
 
     @property
     def default_true_value_column(self) -> str:
-        """The column that is plainly meant as what the crowd believes; empty if there is none."""
+        """Return the column that plainly holds the crowd's true values; empty if there is none."""
         return next((name for name in COMMON_TRUE_VALUE_COLUMNS if name in self.numeric_columns), "")
 
 
 async def load_rehearsal_offer(connection: AsyncConnection, campaign: Row[Any]) -> RehearsalOffer | None:
-    """None for a campaign that is a rehearsal itself."""
+    """Return the offer for a campaign; None if it is a rehearsal itself."""
     if campaign.rehearsal_of is not None:
         return None
     item_total = await connection.scalar(select(item_count_sql(campaign.id))) or 0
@@ -68,14 +75,14 @@ async def load_rehearsal_offer(connection: AsyncConnection, campaign: Row[Any]) 
 
 
 async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Row[Any]) -> bool:
-    """Return whether the process that led the crowd of a rehearsal has died before the end."""
+    """Return whether the process that ran the crowd of a rehearsal died before the end."""
     if rehearsal.rehearsal_of is None or rehearsal.status != "running":
         return False
     return bool((await connection.execute(IS_CROWD_GONE, {"campaign": rehearsal.id})).scalar_one())
 
 
 def minimum_annotators_and_reason(campaign: Any, item_total: int) -> tuple[int, str]:
-    """How many annotators a campaign with so many items needs, and why, as a sentence; 1 where any number does."""
+    """Return how many annotators a campaign with this many items needs, and why, as a sentence; 1 if any will do."""
     always_shown_count, judgments_per_item = len(design_of(campaign).always_shown), campaign.judgments_per_item
     hits_needed = ceil(
         max(0, item_total - always_shown_count) * judgments_per_item / (campaign.items_per_hit - always_shown_count)
@@ -92,7 +99,7 @@ def minimum_annotators_and_reason(campaign: Any, item_total: int) -> tuple[int, 
         )
     elif not campaign.segment_count and campaign.goal != NO_GOAL:
         minimums_with_reasons.append(
-            (judgments_per_item, "what somebody says of an item once more brings its goal hardly nearer")
+            (judgments_per_item, "a second judgment by the same annotator brings its goal hardly nearer")
         )
     fewest, reason = max(minimums_with_reasons)
     advice = (
@@ -102,12 +109,12 @@ def minimum_annotators_and_reason(campaign: Any, item_total: int) -> tuple[int, 
 
 
 async def find_rehearsal_of_campaign(connection: AsyncConnection, campaign_id: int) -> Row[Any] | None:
-    """The rehearsal of a campaign, if it has one."""
+    """Return the rehearsal of a campaign, if it has one."""
     return (await connection.execute(select(campaigns).where(campaigns.c.rehearsal_of == campaign_id))).one_or_none()
 
 
 async def find_campaign_of_rehearsal(connection: AsyncConnection, rehearsal: Row[Any]) -> Row[Any]:
-    """The campaign of which this is a rehearsal. Raises `NotFound` (`campaign_not_found`) if it is none."""
+    """Return the campaign that this one rehearses. Raises `NotFound` (`campaign_not_found`) if it is no rehearsal."""
     row = (await connection.execute(select(campaigns).where(campaigns.c.id == rehearsal.rehearsal_of))).one_or_none()
     if row is None:
         raise NotFound(f"“{rehearsal.name}” is no rehearsal.", code="campaign_not_found")
@@ -115,7 +122,7 @@ async def find_campaign_of_rehearsal(connection: AsyncConnection, rehearsal: Row
 
 
 async def find_numeric_columns(connection: AsyncConnection, campaign_id: int) -> list[str]:
-    """The columns, but the id, that hold a number for each of the first items."""
+    """Return the columns, except the id, that hold a number in each of the first items."""
     statement = select(items.c.fields).where(
         items.c.campaign_id == campaign_id, items.c.number < ITEMS_READ_FOR_NUMERIC_COLUMNS
     )

@@ -1,9 +1,8 @@
-"""Answers that were given elsewhere as responses of a launched campaign: what the released EASL program calls its
-update.
+"""Import of answers that were given elsewhere as responses of a launched campaign (the EASL program's "update").
 
-The whole file is checked first. Then its HITs are stored in file order, a few at a time, each time in a transaction of
-its own: so annotators of the campaign never wait for more than one of these. A HIT that is stored is known by its
-assignment, so an import that was interrupted is finished by importing the file again.
+The whole file is checked first. Then its HITs are stored in file order, a few in each transaction, so that annotators
+of the campaign never wait longer than one transaction takes. A stored HIT is recognised by its assignment: import the
+file again to finish an interrupted import.
 """
 
 import asyncio
@@ -25,9 +24,8 @@ from app.annotation.platforms.cell_reading import ReadingOptions
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS
 from app.campaigns import lifecycle
-from app.campaigns.imported_hits import (
-    ImportedHit,
-    convert_rows_to_hits,
+from app.campaigns.imported_hits import ImportedHit, convert_rows_to_hits
+from app.campaigns.imported_hits_store import (
     drop_stored_hits,
     store_imported_hits,
     store_imported_responses,
@@ -44,18 +42,18 @@ from app.errors import Conflict, pluralize
 from app.record.bulk_update import lock_present_posteriors, share_store_lock
 
 DEFAULT_READING_OPTIONS = ReadingOptions()
-MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 2_000  # in one transaction
-TARGET_TRANSACTION_SECONDS = 0.1  # about as long as annotators of the campaign may wait for rows that are being stored
+MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 2_000
+TARGET_TRANSACTION_SECONDS = 0.1  # how long annotators of the campaign may have to wait
 
 
 class ResponseImportReceipt(BaseModel):
-    """What an import of results did."""
+    """Receipt of an import of answers."""
 
     responses: int = Field(0, description="Stored now.")
     items: int = Field(0, description="Judged by them.")
     not_applicable: int = Field(0, description="Scores left out, because their item was marked N/A.")
     without_score: int = Field(0, description="HITs in which every item was marked N/A: kept, without a response.")
-    known: int = Field(0, description="HITs passed over, because they were imported before.")
+    known: int = Field(0, description="HITs skipped, because they were imported before.")
     without_worker: int = Field(0, description="HITs without a WorkerId: they count as one annotator's.")
     over_wanted: int = Field(0, description="How many of these items have more judgments than wanted now.")
     finished: bool = Field(
@@ -78,12 +76,13 @@ class ResponseImportReceipt(BaseModel):
 
 
 def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
-    """What an import did, in words."""
+    """Return the receipt in sentences."""
     have = "has" if receipt.over_wanted == 1 else "have"
     condition_by_sentence = {
         f"Imported {pluralize(receipt.responses, 'response')} on {pluralize(receipt.items, 'item')}.": True,
-        f"HITs passed over because they were imported before: {receipt.known:,}.": receipt.known,
-        f"Scores left out because their item was marked N/A: {receipt.not_applicable:,}. The export of responses has these marks.": receipt.not_applicable,
+        f"HITs skipped because they were imported before: {receipt.known:,}.": receipt.known,
+        f"Scores left out because their item was marked N/A: {receipt.not_applicable:,}. The export of responses "
+        "has these marks.": receipt.not_applicable,
         f"HITs in which every item was marked N/A, kept without a response: {receipt.without_score:,}.": (
             receipt.without_score
         ),
@@ -101,7 +100,7 @@ def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
         f"Dates were read with the {receipt.date_order.removesuffix('_first')} first.": receipt.date_order,
         f"Times without a time zone were read as {receipt.time_zone}.": receipt.time_zone,
         f"Columns read: {receipt.columns}.": receipt.columns,
-        f"Columns passed over: {receipt.passed_over}.": receipt.passed_over,
+        f"Columns skipped: {receipt.passed_over}.": receipt.passed_over,
         f"Items found by their text: {receipt.by_text:,}.": receipt.by_text,
         f"The file has {pluralize(receipt.rows, 'row')} on {pluralize(receipt.lines, 'line')}.": receipt.rows,
         receipt.file: receipt.file,
@@ -121,13 +120,14 @@ async def import_responses_from_file(
     progress: ReportRowCount = lambda _rows: None,
     request_scan: Callable[[int], None] = lambda _campaign_id: None,
 ) -> ResponseImportReceipt:
-    """Store a file's HITs as responses, in file order, with the posteriors that follow.
+    """Store a file's HITs as responses, in file order, and update the posteriors.
 
-    The answers exist, so items may come to have more judgments than are wanted. `progress` is told now and then how
-    many HITs are in, and `looks` at the end which campaign has new answers. Raises `NotFound`, `Conflict`
-    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `numbered` and `read_answers` do, before
-    anything is stored. Interrupted by anything else, it leaves the first rows stored, and the same file imported again
-    goes on after them.
+    The answers exist already, so items may get more judgments than the campaign wants. `progress` is called now and
+    then
+    with the number of stored HITs, and `request_scan` at the end with the campaign's id. Raises `NotFound`, `Conflict`
+    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `convert_rows_to_hits` and
+    `read_answer_file` do, before anything is stored. If it is interrupted, the first rows stay stored, and importing
+    the same file again continues after them.
     """
     async with engine.connect() as connection:
         campaign = await find_campaign_for_responses(connection, slug)
@@ -154,26 +154,21 @@ async def import_responses_from_file(
         receipt.responses += sum(bool(hit.scored_items) for hit in batch)
         receipt.not_applicable += sum(len(hit.unscored_items) + len(hit.unjudged) for hit in batch)
         receipt.without_score += sum(not hit.scored_items for hit in batch)
-        receipt.without_worker += sum(hit.nameless for hit in batch)
+        receipt.without_worker += sum(hit.is_anonymous for hit in batch)
         judgments_by_item |= counts
         progress(stored_count)
     async with engine.begin() as connection:
         receipt.finished = await finish_if_complete(connection, campaign.id, now=now)
     request_scan(campaign.id)
     receipt.items, receipt.known = len(judgments_by_item), hit_count - stored_count
-    judgments_by_drawn_item = {
-        item: count for item, count in judgments_by_item.items() if item not in campaign.always_shown
-    }
-    receipt.over_wanted = await asyncio.to_thread(
-        count_items_over_wanted, campaign.judgments_per_item, judgments_by_drawn_item
-    )
+    receipt.over_wanted = await asyncio.to_thread(count_items_over_wanted, campaign, judgments_by_item)
     return receipt
 
 
 def example_responses_csv(campaign: Any, item_ids: Sequence[str], segment_id: str | None = None) -> str:
-    """A file with somebody's answer to a HIT of as many items, the first the best; nothing if they are too few.
+    """Return an example file with one answer to a HIT of these items, best first; empty if they are too few.
 
-    segment: where the items are systems, that of the HIT.
+    If the items are systems, `segment_id` is the segment of the HIT.
     """
     rows = [row for view in criterion_views(campaign) for row in example_response_rows(view, item_ids)]
     file = io.StringIO()
@@ -191,7 +186,7 @@ def example_responses_csv(campaign: Any, item_ids: Sequence[str], segment_id: st
 
 
 def example_response_rows(criterion_view: Any, item_ids: Sequence[str]) -> list[tuple[str, ...]]:
-    """By the criterion that the campaign is read by, whose name ends each row."""
+    """Return the rows of one criterion, whose name ends each row if there are several."""
     design, name = design_of(criterion_view), [criterion_view.criterion_name] if criterion_view.criteria else []
     item_ids = list(dict.fromkeys([*design.always_shown, *item_ids]))[: len(item_ids)]
     count, file_values = len(item_ids), ValueFormat(design)
@@ -204,8 +199,9 @@ def example_response_rows(criterion_view: Any, item_ids: Sequence[str]) -> list[
     ]
 
 
-def count_items_over_wanted(judgments_wanted: int, judgments_by_item: Mapping[int, int]) -> int:
-    return sum(count > judgments_wanted for count in judgments_by_item.values())
+def count_items_over_wanted(campaign: Row[Any], judgments_by_item: Mapping[int, int]) -> int:
+    drawn_items = judgments_by_item.keys() - set(campaign.always_shown)
+    return sum(judgments_by_item[item] > campaign.judgments_per_item for item in drawn_items)
 
 
 async def find_campaign_for_responses(connection: AsyncConnection, slug: str) -> Row[Any]:
@@ -224,34 +220,35 @@ async def find_campaign_for_responses(connection: AsyncConnection, slug: str) ->
 async def store_hits_in_batches(
     engine: AsyncEngine, campaign: Row[Any], platform: Platform, hits: list[ImportedHit], *, now: datetime
 ) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
-    """HITs stored, some at a time, as many as hold others up for `HOLD_SECONDS`; those, and the judgments that their
-    items then have. They are taken from `hits`, for the reason that `hits_of` has.
+    """Store HITs in batches, and yield each batch with the number of judgments that its items have then.
 
-    In between annotators have as much time, so that those who waited need not wait again.
+    The batch size is adapted so that a transaction takes `TARGET_TRANSACTION_SECONDS`. Between two batches annotators
+    get as much time, so that those who waited need not wait again. Takes the HITs from `hits`: freeing a million at
+    once
+    would block this process.
     """
     hits.reverse()
     batch_size, fixed_seconds, hit_count = MIN_HITS_PER_TRANSACTION, math.inf, len(hits)
     while batch := [hits.pop() for _ in range(min(batch_size, len(hits)))]:
         async with engine.begin() as connection:
             await share_store_lock(connection, campaign)
-            if fixed_seconds == math.inf:  # with the first of them: who imports the same file again goes on after these
+            if fixed_seconds == math.inf:  # with the first batch: importing the file again continues after it
                 await log_change(connection, "answers.imported", campaign, after={"hits": hit_count})
             stored_hits = await store_imported_hits(connection, campaign, platform, batch, now=now)
-            scored_hits = [one for one in stored_hits if one.imported.scored_items]
+            scored_hits = [stored for stored in stored_hits if stored.imported.scored_items]
             locked_posteriors = await lock_present_posteriors(
                 connection, campaign, unnumbered_responses(scored_hits, 0)
             )
-            start_time = time.monotonic()  # what it waited for others is no reason to store fewer
+            start_time = time.monotonic()  # excludes the wait for locks, which is no reason to store fewer
             counts = (
                 await store_imported_responses(connection, campaign, scored_hits, locked_posteriors, now=now)
                 if scored_hits
                 else {}
             )
         held_seconds = time.monotonic() - start_time
-        yield [one.imported for one in stored_hits], counts
-        fixed_seconds = min(
-            fixed_seconds, held_seconds
-        )  # what any number of rows takes, such as the commit, is no reason to store fewer
+        yield [stored.imported for stored in stored_hits], counts
+        # The time that any batch takes, such as the commit, is no reason to store fewer.
+        fixed_seconds = min(fixed_seconds, held_seconds)
         row_seconds = max(held_seconds - fixed_seconds, 0.01 * TARGET_TRANSACTION_SECONDS)
         batch_size = min(
             max(round(batch_size * TARGET_TRANSACTION_SECONDS / row_seconds), MIN_HITS_PER_TRANSACTION),

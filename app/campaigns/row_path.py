@@ -1,4 +1,4 @@
-"""Values within values: the path `messages[0].content` in a row of JSON, and messages of a chat as text. Pure."""
+"""Values within values: the path `messages[0].content` in a row of JSON, and chat messages as text. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from app.uploads import format_cell
 
 PATH_STEP_PATTERN = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>-?[0-9]{1,6})\]")
-CHAT_ROLE_KEYS, CHAT_CONTENT_KEYS = ("role", "from"), ("content", "value")  # of a message in a chat
+CHAT_ROLE_KEYS, CHAT_CONTENT_KEYS = ("role", "from"), ("content", "value")  # of chat messages
 
 
 class RowPath(NamedTuple):
@@ -17,15 +17,15 @@ class RowPath(NamedTuple):
     steps: tuple[str | int, ...] = ()
 
     def has_value_in(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a row has a value there, which may be null."""
+        """Return whether a row has a value at this path, which may be null."""
         return self.find_value_in(row)[0]
 
     def value_in(self, row: Mapping[str, Any]) -> Any:
-        """Return the value there; None where a row has none."""
+        """Return the value at this path; None if a row has none."""
         return self.find_value_in(row)[1]
 
     def find_value_in(self, row: Mapping[str, Any]) -> tuple[bool, Any]:
-        """Return whether a row has a value there, and the value."""
+        """Return whether a row has a value at this path, and the value."""
         value: Any = row
         for step in (self.column, *self.steps):
             if isinstance(step, int):
@@ -38,8 +38,9 @@ class RowPath(NamedTuple):
 
 
 def parse_row_path(path_text: str, columns: Sequence[str]) -> RowPath | None:
-    """Return the path that is written as `column`, `column.name` or `column[0].name`; None if there is no such column.
-    A negative index counts from the end. A column whose own name is written so comes first.
+    """Return the path written as `column`, `column.name` or `column[0].name`; None if there is no such column.
+
+    A negative index counts from the end. A column that has the whole notation as its name takes precedence.
     """
     if path_text in columns:
         return RowPath(path_text)
@@ -53,7 +54,7 @@ def parse_row_path(path_text: str, columns: Sequence[str]) -> RowPath | None:
 
 
 def parse_path_steps(steps_text: str) -> tuple[str | int, ...] | None:
-    """Return the steps of `[0].content`; None if this is something else."""
+    """Return the steps of `[0].content`; None if the text is something else."""
     steps: list[str | int] = []
     position = 0
     while position < len(steps_text):
@@ -65,17 +66,18 @@ def parse_path_steps(steps_text: str) -> tuple[str | int, ...] | None:
 
 
 def format_cell_value(value: Any) -> str:
-    """Return a value as people read it: text as it is, messages of a chat one below the other, all else as JSON."""
+    """Return a value as people read it: text unchanged, chat messages one below the other, all else as JSON."""
     if isinstance(value, list) and value and all(map(is_chat_message, value)):
         return "\n\n".join(
-            f"{first_value_of_keys(message, CHAT_ROLE_KEYS)}: {format_chat_content(first_value_of_keys(message, CHAT_CONTENT_KEYS))}"
+            f"{first_value_of_keys(message, CHAT_ROLE_KEYS)}: "
+            f"{format_chat_content(first_value_of_keys(message, CHAT_CONTENT_KEYS))}"
             for message in value
         )
     return format_cell(value)
 
 
 def is_chat_message(value: Any) -> bool:
-    """Return whether a value is a message of a chat, as APIs of language models have it."""
+    """Return whether a value is a chat message in the format of language model APIs."""
     return (
         isinstance(value, dict)
         and isinstance(first_value_of_keys(value, CHAT_ROLE_KEYS), str)
@@ -88,7 +90,7 @@ def first_value_of_keys(message: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def format_chat_content(content: Any) -> str:
-    """Return what a message says, which may come in parts."""
+    """Return the text of a chat message, which may have several parts."""
     if isinstance(content, list) and all(
         isinstance(part, dict) and isinstance(part.get("text"), str) for part in content
     ):

@@ -1,4 +1,4 @@
-"""What a campaign's systems got, segment by segment: a page of them at a time, and one with its outputs."""
+"""Results of a campaign's systems segment by segment: a page of segments, and one segment with its outputs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +24,9 @@ LIST_SYSTEM_NAMES = text("SELECT external_id FROM items WHERE campaign_id = :cam
 
 @dataclass(frozen=True)
 class SegmentResults:
-    """A segment, and what each system got there; None where it has no output that was judged. reports: how many people
-    could not open an output, by the number of its system.
+    """A segment and the mean score of each system there, None where it has no judged output.
+
+    `report_count_by_system`: how many annotators could not open the output, by the number of its system.
     """
 
     segment: Row[Any]
@@ -35,8 +36,18 @@ class SegmentResults:
 
 @dataclass(frozen=True)
 class SegmentsPage:
-    """campaign: by the criterion by which outputs were judged. systems: by name, in the order of the cells. chosen: the
-    segment that is looked at, with the outputs of systems by number and what stands above them, as annotators see them.
+    """A page of segments with their results.
+
+    Attributes:
+        campaign: The campaign, read by the criterion by which the outputs were judged.
+        systems: Names of the systems, in the order of the cells.
+        rows: The segments of this page.
+        page_number: From 1.
+        page_count: Number of pages.
+        chosen: The segment that is shown with its outputs.
+        outputs: Its outputs by system number, as annotators see them.
+        above: Source and reference above the outputs, as annotators see them.
+
     """
 
     campaign: Any
@@ -52,7 +63,7 @@ class SegmentsPage:
 async def load_segments_page(
     connection: AsyncConnection, campaign: Any, page_number: int, chosen_id: str
 ) -> SegmentsPage:
-    """The page of this number, or the last; chosen: what its researcher calls a segment."""
+    """Return the page of this number, or the last one, with the segment that the researcher calls `chosen_id`."""
     page_count = max(1, -(-campaign.segment_count // SEGMENTS_PER_PAGE))
     page_number = min(page_number, page_count)
     campaign_segments = segments.select().where(segments.c.campaign_id == campaign.id)
@@ -94,7 +105,7 @@ async def load_segments_page(
 async def load_segment_results(
     connection: AsyncConnection, campaign: Any, segment_rows: Sequence[Row[Any]], system_count: int
 ) -> list[SegmentResults]:
-    """What each system got in these segments."""
+    """Return the mean scores of each system in these segments."""
     numbers = [row.number for row in segment_rows]
     mean_by_output = await load_output_means(connection, campaign, numbers)
     reports: dict[int, dict[int, int]] = {number: {} for number in numbers}

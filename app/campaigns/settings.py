@@ -1,7 +1,7 @@
-"""What a researcher decides about a campaign; the form, the API, the CLI and the table share these names."""
+"""Settings of a campaign; the form, the API, the CLI and the database table share these names."""
 
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     ConfigDict,
@@ -19,8 +19,22 @@ from app.annotation.onboarding.practice_sets import parse_practice_sets
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
 from app.campaigns.compatibility import can_law_read_design, can_law_serve_rule
-from app.campaigns.registry_key import registry_key_type
-from app.designs.content import CONTENT_KINDS
+from app.campaigns.setting_types import (
+    ColumnName,
+    ContentKind,
+    CriteriaShown,
+    DesignName,
+    Differences,
+    FinitePriorNumber,
+    LanguageName,
+    PositiveWidth,
+    RequiredText,
+    RuleName,
+    ScaleLabel,
+    Selection,
+    UpdateLaw,
+    normalise_prior,
+)
 from app.designs.criteria import (
     GRID_LAYOUT,
     MAX_CRITERIA,
@@ -35,42 +49,18 @@ from app.designs.unjudged import UnjudgedSettings
 from app.errors import Invalid, strip_validator_prefix
 from app.field_flags import CAN_GROW, EDITABLE, editability_after_launch, refuse_blank
 from app.goals.settings import GoalSettings, goal_refusal_reason
-from app.http.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
+from app.http.languages.catalogue import BROWSER_LANGUAGE
 from app.inference.online.laws import ONLINE_LAWS
 from app.quality.settings import QualitySettings
 from app.selection.registry import SELECTION_RULES
 
-MAX_CAMPAIGN_NAME_CHARACTERS = 500
-RequiredText = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)
-]
-ScaleLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-# Beyond these, squares and their ratios leave the range of floats, and a campaign could ask nothing.
-PositiveWidth = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
-FinitePriorNumber = Annotated[float, Field(allow_inf_nan=False)]
-
-
-DesignName: Any = registry_key_type(DESIGNS)
-UpdateLaw: Any = registry_key_type(ONLINE_LAWS)
-RuleName: Any = registry_key_type(SELECTION_RULES)
-Selection = Literal["streaming", "iterations"]
-ContentKind: Any = registry_key_type(CONTENT_KINDS)
-LanguageName: Any = Literal[(BROWSER_LANGUAGE, *LANGUAGES)]
-ColumnName = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)
-]
-Differences = Literal["none", "reference", "pair"]
-CriteriaShown = Literal["in turn", "grid"]
-
-
-JOINT_ERROR_TYPE = "of_field"  # a problem of all settings together that is said at the field that its context names
-EASEL_1_PRIOR_SETTINGS = ("prior_a", "prior_b")
+JOINT_ERROR_TYPE = "of_field"  # an error of several settings, shown at the field that its context names
 
 
 class CampaignSettings(
     CrowdSettings, VisitSettings, UnjudgedSettings, RemarkSettings, QualitySettings, GoalSettings, AlertSettings
 ):
-    """All settings of one campaign. `description` is shown beside each field, with the paper's default."""
+    """All settings of one campaign. Pages show the `description` next to each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)
 
@@ -107,7 +97,7 @@ class CampaignSettings(
     criteria: Annotated[list[Criterion], Field(max_length=MAX_CRITERIA)] = Field(
         default_factory=list, title="Criteria",
         description="Optional. Two to five questions about the same items, each with its own labels and scores, such "
-        "as adequacy and fluency. The question above then stands over all of them.",
+        "as adequacy and fluency. The question above is then shown over all of them.",
     )  # fmt: skip
     items_per_hit: int | None = Field(
         default=None, ge=1, le=10, title="Items per HIT",
@@ -119,7 +109,7 @@ class CampaignSettings(
     )  # fmt: skip
     show_numbers: bool = Field(
         default=True, title="Show the number",
-        description="Show the score beside the slider. Without it annotators round less to tens.",
+        description="Show the score next to the slider. Without it annotators round less to tens.",
     )  # fmt: skip
     content: ContentKind = Field(
         default="text", title="What an item is",
@@ -142,8 +132,8 @@ class CampaignSettings(
     )  # fmt: skip
     differences: Differences = Field(
         default="none", title="Word differences",
-        description="Of texts: mark in each item what differs from its reference, or in each of two items what differs "
-        "from the other.",
+        description="For texts: mark in each item what differs from its reference, or in each of two items what "
+        "differs from the other.",
     )  # fmt: skip
     https_media: bool = Field(
         default=False, title="Allow links to media",
@@ -180,7 +170,7 @@ class CampaignSettings(
         description="Which items are asked next. The paper's is Algorithm 1, for the whole scale; scores asks about "
         "all as often, and orders the whole scale as well or better. If only the best items matter, best finds them "
         "with 3 to 5 judgments an item as well as asking evenly does with 10; threshold tells which are above a line "
-        "with about 4. Of the other items both know less. systems tells all systems apart. Where items get labels, "
+        "with about 4. Both know less about the other items. systems tells all systems apart. Where items get labels, "
         "entropy and information find more right ones.",
     )  # fmt: skip
     best_items: int = Field(
@@ -232,12 +222,15 @@ class CampaignSettings(
     repeat_items: bool = Field(
         default=True, title="Show items again",
         description="When an annotator has scored every item that is still wanted, show items again: one person may "
-        "then give several of an item's judgments. Otherwise they are done. Of systems it is their segments.",
+        "then give several of an item's judgments. Otherwise they are done. For systems, this is about their segments.",
     )  # fmt: skip
     implied_asked_percent: int | None = Field(
         default=None, ge=1, le=100, title="Implied pairs asked anyway (%)",
-        description="Whoever prefers a to b and b to c is not asked about a and c, but for so many of a hundred such "
-        "pairs, which tell how often that would have been wrong. Empty: every pair may be asked. Try it with 10.",
+        description=(
+            "An annotator who prefers a to b and b to c is not asked about a and c, except for this percentage of "
+            "such pairs, which shows how often the implied answer would have been wrong. Empty: every pair may be "
+            "asked. Try it with 10."
+        ),
     )  # fmt: skip
     lease_minutes: int = Field(
         default=30, ge=1, le=10_080, title="Lease (minutes)", json_schema_extra=EDITABLE,
@@ -253,7 +246,7 @@ class CampaignSettings(
     @field_validator("design_settings")
     @classmethod
     def validate_design_settings(cls, design_settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        """All of them, with the defaults of those that are not named."""
+        """Return all settings of the design, with defaults for those that are not given."""
         if (design := DESIGNS.get(info.data.get("design", ""))) is None:
             return design_settings
         try:
@@ -309,9 +302,7 @@ class CampaignSettings(
         if update_law is not None:
             return update_law
         design = DESIGNS.get(info.data.get("design", ""))
-        return (
-            design.default_law if design else next(iter(ONLINE_LAWS))
-        )  # any: the design is what is wrong, not the law
+        return design.default_law if design else next(iter(ONLINE_LAWS))  # any law: the design is wrong, not the law
 
     @field_validator("update_law")
     @classmethod
@@ -363,11 +354,11 @@ class CampaignSettings(
         if can_check and not design_of(SimpleNamespace(**info.data)).compares_pairs:
             raise ValueError("only where any two items may be compared do some answers imply others")
         if info.data.get("criteria"):
-            raise ValueError("what an answer implies by one criterion it does not by another; this needs one question")
+            raise ValueError("an answer by one criterion implies nothing by another; this needs one question")
         if info.data.get("selection") == "iterations":
             raise ValueError("iterations choose pairs before it is known who gets them; this needs streaming")
         if info.data.get("repeat_items") is False:
-            raise ValueError("whoever sees no item again implies nothing; this needs “Show items again”")
+            raise ValueError("an annotator who sees no item again implies nothing; this needs “Show items again”")
         return percent
 
     @field_validator("differences")
@@ -389,25 +380,11 @@ class CampaignSettings(
     @model_validator(mode="before")
     @classmethod
     def parse_prior(cls, values: object) -> object:
-        """The prior as one text with commas, or as Easel 1 had it: in two settings, which may also be named alone."""
-        if not isinstance(values, dict):
-            return values
-        new_values = {name: value for name, value in values.items() if name not in EASEL_1_PRIOR_SETTINGS}
-        if new_values.keys() != values.keys():
-            law = ONLINE_LAWS.get(str(values.get("update_law")), ONLINE_LAWS["easl"])
-            default_numbers = (
-                new_values["prior"] if isinstance(new_values.get("prior"), list) else law.family.default_prior
-            )
-            new_values["prior"] = [
-                values.get(name, number) for name, number in zip(EASEL_1_PRIOR_SETTINGS, default_numbers, strict=False)
-            ]
-        if isinstance(prior := new_values.get("prior"), str):
-            new_values["prior"] = [number.strip() for number in prior.split(",")] if prior.strip() else None
-        return new_values
+        return normalise_prior(values) if isinstance(values, dict) else values
 
     @model_validator(mode="after")
     def validate_practice_tables(self) -> Self:
-        """Tables of training and qualification fit the way of asking."""
+        """Check that tables of training and qualification fit the design."""
         for name in ("training", "qualification"):
             try:
                 sets = parse_practice_sets(getattr(self, name), self)
@@ -416,13 +393,13 @@ class CampaignSettings(
                     JOINT_ERROR_TYPE, "{words}", {"words": refusal.message, "field": name}
                 ) from None
             if name == "qualification" and sets and not any(any(item.expected) for one in sets for item in one):
-                message = "nothing is expected of any item, so nobody could fail"
+                message = "no item has an expected answer, so no annotator could fail"
                 raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": message, "field": name})
         return self
 
     @model_validator(mode="after")
     def validate_goal(self) -> Self:
-        """A goal is of places on one scale."""
+        """Check that a goal is about places on one scale."""
         if message := goal_refusal_reason(self):
             raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": message, "field": "goal"})
         return self
@@ -437,7 +414,7 @@ class CampaignSettings(
         return self
 
 
-# What a launch leaves open, with its title, as each field says.
+# Title of each setting that can be changed after a launch.
 SETTINGS_EDITABLE_AFTER_LAUNCH = {
     name: str(field.title) for name, field in CampaignSettings.model_fields.items() if editability_after_launch(field)
 }

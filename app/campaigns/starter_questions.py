@@ -1,4 +1,4 @@
-"""Questions to begin with: campaign files that come with Easel, each of which says where its way of asking is from."""
+"""Questions to begin with: campaign files that come with Easel, each with the source of its way of asking."""
 
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,7 @@ from app.campaigns.settings import CampaignSettings
 from app.errors import NotFound, shorten_echo
 
 QUESTION_FILES_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "questions"
-# In the order in which they are offered. A new one is a file and its name here.
+# In the order on the page. To add a question, add its file and its name here.
 QUESTION_NAMES = (
     *("lexical-frequency", "political-spectrum", "translation-systems"),
     *("translation-adequacy", "translation-fluency", "translation-adequacy-and-fluency", "translation-quality"),
@@ -21,7 +21,7 @@ QUESTION_NAMES = (
 
 
 class TemplateQuestion(NamedTuple):
-    """A campaign file that says what it is."""
+    """A campaign file with its description."""
 
     name: str
     about: About
@@ -30,7 +30,7 @@ class TemplateQuestion(NamedTuple):
 
 @cache
 def load_question(name: str) -> TemplateQuestion:
-    """Raises `NotFound` (`template_unknown`)."""
+    """Return one of the questions. Raises `NotFound` (`template_unknown`)."""
     if name not in QUESTION_NAMES:
         raise NotFound(f"There is no question template “{shorten_echo(name)}”.", code="template_unknown")
     campaign_file_content = campaign_file.parse_campaign_file(question_file_path(name).read_bytes(), name).content
@@ -38,10 +38,10 @@ def load_question(name: str) -> TemplateQuestion:
 
 
 def load_questions() -> list[TemplateQuestion]:
-    """All of them, in their order."""
+    """Return all questions, in their order."""
     return [load_question(name) for name in QUESTION_NAMES]
 
 
 def question_file_path(name: str) -> Path:
-    """The file of one of `QUESTIONS`."""
+    """Return the file of a question."""
     return QUESTION_FILES_FOLDER / f"{name}.yaml"

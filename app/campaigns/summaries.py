@@ -1,4 +1,4 @@
-"""Campaigns with how far each is, as lists and summaries say it; of a researcher, those that are there for them."""
+"""Campaigns with their progress, for lists and summaries; for a researcher, the campaigns they can see."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,9 +22,11 @@ async def load_campaign_list(
     access: Access | None = None,
     permission: str = SEE_CAMPAIGN,
 ) -> Sequence[Row[Any]]:
-    """The campaigns, or those that were archived, or the rehearsals, newest first: each with its number of items and of
-    judgments taken and wanted. Of some researcher, those of which they may do what has this need, with their role as
-    `member`.
+    """Return campaigns, archived campaigns or rehearsals, newest first.
+
+    Each has its number of items and of judgments taken and wanted. With `access`, only campaigns where the user has
+    this
+    permission, with their role as `member`.
     """
     is_archived, is_rehearsal = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_not(None)
     condition = is_rehearsal if only_rehearsals else ~is_rehearsal & (is_archived if archived else ~is_archived)
@@ -38,7 +40,7 @@ async def load_campaign_list(
 
 
 async def count_archived_campaigns(connection: AsyncConnection, *, access: Access | None = None) -> int:
-    """How many campaigns were archived, of those that somebody sees."""
+    """Return how many campaigns are archived, among those that the user can see."""
     conditions = (
         campaigns.c.archived_at.is_not(None),
         campaigns.c.rehearsal_of.is_(None),
@@ -49,7 +51,7 @@ async def count_archived_campaigns(connection: AsyncConnection, *, access: Acces
 
 
 async def find_campaign_with_progress(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """One campaign as `listed` has it, with `has_people`. Raises `NotFound` (code `campaign_not_found`)."""
+    """Return a campaign as `load_campaign_list` has it, with `has_people`. Raises `NotFound` (`campaign_not_found`)."""
     campaign = await load_campaign_by_slug(connection, slug)
     row: Row[Any] = (
         await connection.execute(
@@ -60,13 +62,14 @@ async def find_campaign_with_progress(connection: AsyncConnection, slug: str) ->
 
 
 async def find_visible_campaign(connection: AsyncConnection, slug: str, access: Access) -> Row[Any]:
-    """One that somebody sees. Raises `NotFound` (code `campaign_not_found`), as if there were none, for others."""
+    """Return a campaign that the user can see. Raises `NotFound` (`campaign_not_found`) for all others."""
     return await fetch_campaign_row(connection, select(campaigns).where(visible_campaigns_condition(access)), slug)
 
 
 def select_campaigns_with_progress() -> Select[Any]:
-    """Campaigns with `item_count`, `judgments_taken` and `judgments_wanted`, both of the items that are drawn; of an
-    arm its `experiment`, the `arm` and the `experiment_key`, of other campaigns None.
+    """Return a query of campaigns with `item_count`, and `judgments_taken` and `judgments_wanted` of the drawn items.
+
+    An arm has its `experiment`, the `arm` and the `experiment_key`; for other campaigns these are None.
     """
     item_total = item_count_sql(campaigns.c.id)
     judgments_taken = (
@@ -77,7 +80,7 @@ def select_campaigns_with_progress() -> Select[Any]:
     )
     drawn_items = item_total - func.cardinality(campaigns.c.always_shown)
     judgments_wanted = cast(drawn_items, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
-    # What nobody is asked for any more; only where there can be any, since it goes through all items.
+    # Judgments of settled items, no longer wanted. Only for campaigns that can have any, since this scans all items.
     missing_judgments = func.greatest(campaigns.c.judgments_per_item - current_posteriors.c.judgments, 0)
     released_judgments = (
         select(func.coalesce(func.sum(missing_judgments), 0))
@@ -99,7 +102,7 @@ def select_campaigns_with_progress() -> Select[Any]:
 
 
 def campaign_progress_json(campaign: Row[Any]) -> dict[str, Any]:
-    """How far a campaign of `listed` is."""
+    """Return the progress of a campaign of `load_campaign_list`."""
     return {
         "slug": campaign.slug,
         "name": campaign.name,

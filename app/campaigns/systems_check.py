@@ -1,4 +1,4 @@
-"""A campaign whose items are systems: whether it can be launched."""
+"""Check whether a campaign whose items are systems can be launched."""
 
 from typing import Any
 
@@ -16,12 +16,14 @@ from app.record.outputs import load_segments
 
 
 async def check_systems_can_be_compared(connection: AsyncConnection, campaign: Row[Any], system_count: int) -> None:
-    """Raises `Conflict`: `one_system`, `too_few_common_segments` where nobody could be asked about a system,
-    `iterations_of_systems`, `implied_of_systems`, `content_of_systems`, and what `output_media.settle` raises.
+    """Refuse a campaign whose systems cannot be compared.
+
+    Raises `Conflict`: `one_system`, `too_few_common_segments` if a system can be in no HIT, `iterations_of_systems`,
+    `implied_of_systems`, `content_of_systems`, and what `check_output_media_and_store_digests` raises.
     """
     if Content.from_campaign(campaign).context_columns:
         raise Conflict(
-            "What stands above the outputs of systems comes with them, as the source and the reference of their "
+            "The texts above the outputs of systems come with them, as the source and the reference of their "
             "segment. Name no columns for source and reference in the settings, then launch.",
             code="content_of_systems",
         )
@@ -32,13 +34,14 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: R
         )
     if campaign.selection == "iterations":
         raise Conflict(
-            "Systems are asked about one HIT at a time, because a segment is chosen for whoever asks. Set the "
+            "Systems are asked about one HIT at a time, because each segment is chosen for one annotator. Set the "
             "selection to streaming, then launch.",
             code="iterations_of_systems",
         )
     if campaign.implied_asked_percent is not None:
         raise Conflict(
-            "What an annotator says of two systems for one segment implies nothing of others for another one. Have "
+            "An annotator's answer about two systems for one segment implies nothing about others for another "
+            "segment. Have "
             "all pairs asked, then launch.",
             code="implied_of_systems",
         )
@@ -55,7 +58,7 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: R
 async def find_systems_without_common_segment(
     connection: AsyncConnection, campaign: Row[Any], system_count: int
 ) -> list[str]:
-    """The systems that cannot stand in a HIT, by name."""
+    """Return the names of systems that can be in no HIT."""
     design = design_of(campaign)
     always_shown_numbers = (await load_item_numbers(connection, campaign.id, design.always_shown)).values()
     segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, system_count)

@@ -1,4 +1,4 @@
-"""Limits how many large uploads one process reads at once: each takes memory and a thread while it is unpacked."""
+"""Limit on the large uploads that one process reads at once: each takes memory and a thread while it is unpacked."""
 
 import asyncio
 import os
@@ -11,12 +11,12 @@ from app.errors import Busy
 MAX_CONCURRENT_LARGE_UPLOADS = 2
 UPLOAD_SLOT_WAIT_SECONDS = 60.0
 UPLOAD_RETRY_SECONDS = 30
-MAX_SMALL_UPLOAD_BYTES = 2**20  # a plain file up to this size waits for no other
-PACKED_FILE_SIGNATURES = (b"PK", b"\x1f\x8b")  # of a zip and of gzip: how much comes out of it, its size does not say
+MAX_SMALL_UPLOAD_BYTES = 2**20  # plain files up to this size need no slot
+PACKED_FILE_SIGNATURES = (b"PK", b"\x1f\x8b")  # of zip and gzip, whose size does not limit their content
 
 
 class UploadSlots:
-    """Some slots, which large uploads hold while they are read; others wait for one, first come, first served."""
+    """Slots that large uploads hold while they are read; others wait for one, first come, first served."""
 
     def __init__(
         self, max_concurrent: int = MAX_CONCURRENT_LARGE_UPLOADS, wait_seconds: float = UPLOAD_SLOT_WAIT_SECONDS
@@ -26,9 +26,11 @@ class UploadSlots:
 
     @asynccontextmanager
     async def hold_slot(self, *files: BinaryIO) -> AsyncIterator[None]:
-        """Hold a slot for this block if one of the files is large or packed. Take no database connection before it.
+        """Hold a slot for this block if one of the files is large or packed.
 
-        Raises `Busy` (`uploads_busy`) if no slot becomes free in time.
+        Callers must not hold a database connection while they wait. Raises `Busy` (`uploads_busy`) if no slot becomes
+        free
+        in time.
         """
         if not any(map(is_large_or_packed_file, files)):
             yield
@@ -49,7 +51,7 @@ class UploadSlots:
 
 
 def is_large_or_packed_file(file: BinaryIO) -> bool:
-    """Return whether a file is larger than `SMALL_BYTES`, or packed; it is left at its beginning."""
+    """Return whether a file is larger than `MAX_SMALL_UPLOAD_BYTES`, or packed; leaves it at its beginning."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(2)

@@ -1,8 +1,9 @@
-"""YAML as people write settings in it: texts, lists and names, each with its line. What else YAML can do is refused.
+"""YAML as people write settings in it: texts, lists and names, each with its line. Other features of YAML are refused.
 
-Whoever knows what is wanted reads the texts. So `no` is a label where a label is asked for and a switch that is off
-where a switch is, and `12:30` or `1_0` is never another number in another version of YAML. Where nobody knows, in rows
-of data, a plain word is what it is in JSON.
+All plain words are read as texts, and the setting that gets a text interprets it. So `no` is a label for a setting that
+wants a label and False for a switch, and `12:30` or `1_0` do not become other numbers in another version of YAML. Only
+in
+rows of data, which have no settings, are plain words read as in JSON.
 """
 
 import codecs
@@ -17,8 +18,8 @@ import yaml
 from app.errors import Invalid, TooLarge, shorten_echo
 
 YAML_MEDIA_TYPE = "application/yaml"
-MAX_CAMPAIGN_FILE_BYTES = 2 * 2**20  # bytes: tables of data have files of their own
-MAX_YAML_NESTING_LEVELS = 20  # of lists and names within each other
+MAX_CAMPAIGN_FILE_BYTES = 2 * 2**20  # large tables have files of their own
+MAX_YAML_NESTING_LEVELS = 20
 YAML_NULL_WORDS = ("null", "Null", "NULL", "~")
 JSON_NUMBER_PATTERN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 JSON_WORDS = {"true": True, "false": False}
@@ -28,7 +29,7 @@ YamlPath = tuple[str | int, ...]
 
 
 class Mistake(NamedTuple):
-    """What is wrong at a line of a file; `field` is the name of a setting, with dots."""
+    """A mistake at a line of a file; `field` is the name of a setting, with dots."""
 
     line: int
     field: str
@@ -37,30 +38,31 @@ class Mistake(NamedTuple):
 
 @dataclass
 class YamlDocument:
-    """What a file says. lines: of every name and every element of a list. mistakes: those beside which the rest can be
-    read.
-    """
+    """Content of a file, the line of every name and list element, and the mistakes that do not stop the reading."""
 
     values: dict[str, Any] = field(default_factory=dict)
     lines: dict[YamlPath, int] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
 
     def line_of(self, path: YamlPath) -> int:
-        """Of what stands there, or of what it should stand in."""
+        """Return the line of the value at a path, or of the nearest list or mapping that should contain it."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
 
 def parse_yaml(content: bytes, *, data_names: Collection[str] = ()) -> YamlDocument:
-    """The one document in a file. Under the names in `data` a plain word is read as in JSON, elsewhere as a text.
+    """Return the one document in a file. Under the names in `data_names` plain words are read as in JSON, else as
+    texts.
 
-    A name with nothing behind it counts as not there, `null` and `~` are None.
+    A name without a value counts as missing; `null` and `~` are None.
+
     Raises `TooLarge` (`file_too_large`) and `Invalid`: `file_empty`, `not_utf8`, `yaml_unreadable`.
     """
     if len(content) > MAX_CAMPAIGN_FILE_BYTES:
         raise TooLarge(
-            f"A campaign file has at most {MAX_CAMPAIGN_FILE_BYTES // 2**20} MB. {NOTHING_CREATED_SENTENCE} Put the items into a table beside it.",
+            f"A campaign file has at most {MAX_CAMPAIGN_FILE_BYTES // 2**20} MB. {NOTHING_CREATED_SENTENCE} Put the "
+            "items into a table next to it.",
             code="file_too_large",
         )
     try:
@@ -92,19 +94,19 @@ def refuse_yaml(line: int, problem: str) -> NoReturn:
 
 
 def yaml_error_message(error: yaml.MarkedYAMLError, content: bytes) -> str:
-    """What keeps the parser from going on."""
+    """Return the message of an error that stops the parser."""
     if error.problem_mark:
         lines = content.splitlines()
         line = lines[error.problem_mark.line] if error.problem_mark.line < len(lines) else b""
         if b"\t" in line[: len(line) - len(line.lstrip())]:
-            return "a tab stands at its beginning. YAML is indented with spaces."
+            return "it begins with a tab. YAML is indented with spaces."
     return (
         f"this is not YAML ({error.problem or 'unreadable'}). Does a text with “: ” or “#” in it lack quotation marks?"
     )
 
 
 class MissingValue:
-    """What stands behind a name that nothing stands behind."""
+    """Sentinel for a YAML key without a value."""
 
 
 MISSING_VALUE = MissingValue()
@@ -119,13 +121,13 @@ class YamlReader:
         self.parsed = YamlDocument()
 
     def read_document(self) -> YamlDocument:
-        next(self.events)  # the stream begins
+        next(self.events)  # stream start
         if isinstance(next(self.events), yaml.StreamEndEvent):
             raise Invalid(f"This file has nothing but comments. {NOTHING_CREATED_SENTENCE}", code="file_empty")
         if not isinstance(event := next(self.events), yaml.MappingStartEvent):
             refuse_yaml(line_of_event(event), "here should be names of settings, each with a colon and a value.")
         self.parsed.values = self.read_value(event, ())
-        next(self.events)  # the document ends
+        next(self.events)  # document end
         if not isinstance(event := next(self.events), yaml.StreamEndEvent):
             refuse_yaml(
                 line_of_event(event), "a second document begins here. Put each campaign into a file of its own."
@@ -141,17 +143,17 @@ class YamlReader:
         return [None if it is MISSING_VALUE else it for it in self.read_elements(path)]
 
     def refuse_unsupported(self, event: yaml.Event, path: YamlPath) -> None:
-        """Refuse what no setting needs and what can do harm."""
+        """Refuse features that no setting needs and that can do harm."""
         line = line_of_event(event)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            refuse_yaml(line, "names for parts of a file (& and *) are not taken. Write out what is meant.")
+            refuse_yaml(line, "aliases (& and *) are not allowed. Write the value out.")
         if (tag := getattr(event, "tag", None)) is not None:
             refuse_yaml(
                 line,
-                f"the tag “{shorten_echo(tag)}” is not taken. If a text begins with !, put it into quotation marks.",
+                f"the tag “{shorten_echo(tag)}” is not allowed. If a text begins with !, put it into quotation marks.",
             )
         if len(path) > MAX_YAML_NESTING_LEVELS:
-            refuse_yaml(line, f"more than {MAX_YAML_NESTING_LEVELS} lists and names stand within each other.")
+            refuse_yaml(line, f"more than {MAX_YAML_NESTING_LEVELS} lists and names are nested.")
 
     def read_mapping(self, path: YamlPath) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -164,7 +166,7 @@ class YamlReader:
             first_line = self.parsed.lines.setdefault(value_path, line)
             value = self.read_value(next(self.events), value_path)
             if event.value in values:
-                message = f"This stands here twice, the first time on line {first_line}."
+                message = f"This name is here twice, first on line {first_line}."
                 self.parsed.mistakes.append(Mistake(line, format_yaml_path(value_path), message))
             elif value is not MISSING_VALUE:
                 values[event.value] = value
@@ -187,12 +189,12 @@ class YamlReader:
 
 
 def line_of_event(event: yaml.Event) -> int:
-    """Where it begins, 1 for the first."""
+    """Return the first line of an event, from 1."""
     return event.start_mark.line + 1 if event.start_mark else 1
 
 
 def parse_json_word(word: str) -> Any:
-    """A plain word of a row of data: a number, true, false or null as JSON writes them, else a text."""
+    """Return the value of a plain word in a row of data: a number, true, false or null as in JSON, else a text."""
     if word in JSON_WORDS:
         return JSON_WORDS[word]
     if not word or word in YAML_NULL_WORDS:
@@ -204,15 +206,15 @@ def parse_json_word(word: str) -> Any:
 
 
 def format_yaml_path(path: YamlPath) -> str:
-    """`design_settings.labels`."""
+    """Return a path as text, for example `design_settings.labels`."""
     return ".".join(shorten_echo(str(part)) for part in path)
 
 
-# The way back
+# Writing
 
 
 class YamlWriter(yaml.CSafeDumper):
-    """Texts that any YAML reads as texts, and no names for parts."""
+    """Writes texts that any YAML version reads as texts, without aliases."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
@@ -221,7 +223,7 @@ class YamlWriter(yaml.CSafeDumper):
 def represent_yaml_text(writer: YamlWriter, text: str) -> yaml.ScalarNode:
     style = None
     if not text.replace("\n", "").isprintable():
-        style = '"'  # what editors do not show, and other ends of lines
+        style = '"'  # invisible characters and unusual line ends
     elif "\n" in text:
         style = "|"
     elif parse_json_word(text) is not text:
@@ -233,7 +235,7 @@ YamlWriter.add_representer(str, represent_yaml_text)
 
 
 def format_yaml(values: Any) -> str:
-    """Plain values as YAML, one name a line, in their order."""
+    """Return plain values as YAML, one name a line, in their order."""
     return yaml.dump(
         values, Dumper=YamlWriter, sort_keys=False, allow_unicode=True, width=10**9, default_flow_style=None
     )

@@ -22,6 +22,7 @@ from app.campaigns import (
     campaign_zip,
     experiment_arms,
     form,
+    form_input,
     form_sections,
     hints,
     items,
@@ -109,7 +110,7 @@ def merge_settings_sources(
             {**current, **(read_json_settings_file(file) if file else {}), **parse_setting_options(options)}
         )
     except ValidationError as error:
-        problems = form.setting_errors(error)
+        problems = form_input.setting_errors(error)
         message = " ".join(f"--{name.replace('_', '-')}: {problem}" for name, problem in problems.items())
         raise Invalid(message, code="settings_invalid", fields=problems) from None
 

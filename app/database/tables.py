@@ -110,7 +110,7 @@ campaigns = Table(
     Column("when_reached", Text, nullable=False, server_default="tell"),
     Column("goal_reached", Text),
     Column("releases", Integer, nullable=False, server_default="0"),  # how often items were settled, or no longer
-    # How much is asked, and of whom
+    # How much is asked, and which annotators are asked
     Column("judgments_per_item", Integer, nullable=False),
     Column("hits_per_annotator", Integer),
     Column("repeat_items", Boolean, nullable=False),

@@ -1,1 +1,9 @@
-"""Files that items name: taken out of a zip, kept in the database, served to pages."""
+"""Files that items name: images, recordings and videos.
+
+Researchers upload them as a zip. `media_zip.py` unpacks it in pieces (`MediaZip`, `UnpackedPiece`),
+`match_file_names.py` matches its paths with the names in the table, and `content_types.py` detects what each file is.
+`media_store.py` keeps the bytes in the database (`StoredFile`), `pages.py` sends them to browsers, and
+`render_items.py` renders the items of a HIT with them.
+
+Open `media_store.py` first.
+"""

@@ -1,6 +1,9 @@
-"""What a file is, by how it begins: a name can claim anything. Only what browsers show and play without running it."""
+"""Content type of a file, detected from its first bytes: a name can claim anything.
 
-OGG_HEAD_BYTES = 64  # bytes
+Only types that browsers show and play without running them.
+"""
+
+OGG_HEAD_BYTES = 64
 RIFF_WAVE, RIFF_WEBP = b"WAVE", b"WEBP"
 CONTENT_TYPE_BY_BRAND = {b"avif": "image/avif", b"avis": "image/avif", b"M4A ": "audio/mp4", b"M4B ": "audio/mp4"}
 MP4_VIDEO_BRANDS = (
@@ -24,9 +27,9 @@ CONTENT_TYPE_BY_SIGNATURE = {
     b"GIF89a": "image/gif",
     b"ID3": "audio/mpeg",
     b"fLaC": "audio/flac",
-    b"\x1aE\xdf\xa3": "video/webm",  # sound alone, too
+    b"\x1aE\xdf\xa3": "video/webm",  # also for audio alone
 }
-# What can be drawn as what: containers of video may hold sound alone.
+# Content types that can be shown as each kind; video containers may hold audio alone.
 CONTENT_TYPE_PREFIXES_BY_KIND = {
     "image": ("image/",),
     "audio": ("audio/", "video/webm", "video/mp4"),
@@ -35,7 +38,7 @@ CONTENT_TYPE_PREFIXES_BY_KIND = {
 
 
 def detect_content_type(first_bytes: bytes) -> str | None:
-    """The type of a file that begins so; None for all that is neither image, sound nor video.
+    """Return the type of a file with these first bytes; None if it is no image, audio or video.
 
     An SVG is none of them: it is a page that can hold scripts.
     """
@@ -54,12 +57,12 @@ def detect_content_type(first_bytes: bytes) -> str | None:
 
 
 def is_mp3_frame(first_bytes: bytes) -> bool:
-    """Whether an MPEG audio frame of layer III begins so: its sync, then no reserved rates."""
+    """Return whether the bytes begin an MPEG audio frame of layer III: its sync, then no reserved rates."""
     if len(first_bytes) < 3 or first_bytes[0] != 0xFF or first_bytes[1] & 0xE6 != 0xE2:
         return False
     return first_bytes[2] & 0xF0 not in (0x00, 0xF0) and first_bytes[2] & 0x0C != 0x0C
 
 
 def can_show_as_kind(kind: str, content_type: str) -> bool:
-    """Whether a file of this type can be drawn as an image, a recording or a video."""
+    """Return whether a file of this type can be shown as an image, a recording or a video."""
     return content_type.startswith(CONTENT_TYPE_PREFIXES_BY_KIND[kind])

@@ -1,7 +1,7 @@
-"""Names of files in tables, found among the paths of a zip though they are spelled in another way. Pure.
+"""Match names of files in a table with the paths of a zip, also if they are spelled differently. Pure.
 
-A name is a path exactly, or without the one folder that was packed whole. If there is no such path, capitals, the form
-of accents, backslashes of Windows and folders before the name may differ, as long as only one file fits.
+A name is exactly a path, or a path without the one folder that holds everything. If there is no such path, case, the
+form of accents, backslashes of Windows and folders before the name may differ, as long as only one file fits.
 """
 
 from collections import defaultdict
@@ -17,9 +17,9 @@ class PathMatches:
     """Names in a table by the path that they mean.
 
     Attributes:
-        names: By path, the names that mean it; empty for a path that no item names.
-        respelled: Names that are no path exactly, with the path that they mean.
-        unclear: By path, a name that may mean it or another path.
+        names_by_path: By path, the names that mean it; empty for a path that no item names.
+        path_by_respelled_name: Names that match no path exactly, with the path that they mean.
+        ambiguous_name_by_path: By path, a name that may mean it or another path.
 
     """
 
@@ -29,7 +29,7 @@ class PathMatches:
 
 
 def casefolded_path(path: str) -> str:
-    """Return a path without what may differ in its spelling."""
+    """Return a path without the differences in spelling that are allowed."""
     return normalize("NFC", path.strip()).replace("\\", "/").removeprefix("./").casefold()
 
 
@@ -39,9 +39,9 @@ def match_names_to_paths(
     """Return which names mean which path.
 
     Args:
-        paths: The ways in which each path may be written exactly, the preferred one first.
-        wanted: The names in the table.
-        taken: Names of files that are there already, which need no path.
+        spellings_by_path: The exact spellings of each path, the preferred one first.
+        referenced_names: The names in the table.
+        existing_names: Names of files that the campaign has already, which need no path.
 
     """
     names_by_path: dict[str, list[str]] = {path: [] for path in spellings_by_path}
@@ -70,7 +70,7 @@ def match_names_to_paths(
 def candidate_paths(
     casefolded_name: str, paths_by_spelling: Mapping[str, set[str]], paths_by_suffix: Mapping[str, set[str]]
 ) -> list[str]:
-    """Return the paths that a folded name may mean: equal ones, else those that end with it or that it ends with."""
+    """Return the paths that a casefolded name may mean: equal ones, else those of which one is the end of the other."""
     equal_paths = paths_by_spelling.get(casefolded_name)
     return sorted(
         equal_paths
@@ -87,7 +87,7 @@ def path_suffixes(path: str) -> list[str]:
 
 
 def respelled_names_note(path_by_respelled_name: Mapping[str, str]) -> str | None:
-    """Return a sentence about names that were found in another spelling, None if there are none."""
+    """Return a sentence about names that were found in another spelling; None if there are none."""
     if not path_by_respelled_name:
         return None
     examples = [
@@ -98,4 +98,4 @@ def respelled_names_note(path_by_respelled_name: Mapping[str, str]) -> str | Non
         if len(path_by_respelled_name) > MAX_RESPELLED_NAMES_LISTED
         else ""
     )
-    return f"Files were taken that are spelled in another way in the zip: {', '.join(examples)}{remainder}."
+    return f"Some files are spelled differently in the zip: {', '.join(examples)}{remainder}."

@@ -1,8 +1,8 @@
-"""Files in the database: a row for each, and its bytes in pieces, of which a reader takes one at a time.
+"""Files in the database: a row for each file, and its bytes in pieces that are read one at a time.
 
-Pieces in a table and not PostgreSQL's large objects: these do not go with the campaign that is deleted, nor into a
-copy of it. Reading 256 kB from the middle of 32 MB takes as long from either; pieces are written in half the time and
-need a fifth less room.
+Pieces in a table instead of PostgreSQL's large objects, which are neither deleted nor copied with their campaign.
+Reading 256 kB from the middle of 32 MB takes as long from either; pieces are written in half the time and need a fifth
+less space.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from app.database.session import Driver, Record, borrow_autocommit_driver, fetch
 from app.errors import NotFound
 from app.media.media_zip import MEDIA_PIECE_BYTES, UnpackedPiece
 
-PIECES_PER_BATCH = 16  # pieces
+PIECES_PER_BATCH = 16
 
 COPY_MEDIA_STATEMENTS = (
     text("""
@@ -37,7 +37,7 @@ COPY_MEDIA_STATEMENTS = (
 DELETE_MEDIA = text("DELETE FROM media WHERE campaign_id = :campaign")
 SELECT_CAMPAIGN_FILES = text("SELECT name, content_type, size, number FROM media WHERE campaign_id = :campaign")
 SELECT_MEDIA_ADDRESSES = text("SELECT name, address FROM media WHERE campaign_id = :campaign AND name = ANY(:names)")
-# Of the digests of its pieces: so no file need be whole in memory.
+# The digest of a file is made of the digests of its pieces, so that no file need be whole in memory.
 SELECT_FILE_DIGESTS = text("""
     SELECT f.name, encode(sha256(string_agg(sha256(p.data), '' ORDER BY p.place)), 'hex') AS digest
     FROM media f JOIN media_pieces p ON p.campaign_id = f.campaign_id AND p.number = f.number
@@ -55,7 +55,7 @@ SELECT_PIECE = text(
 
 
 class StoredFile(Record):
-    """A file that is there."""
+    """A stored file."""
 
     campaign_id: int
     number: int
@@ -64,20 +64,20 @@ class StoredFile(Record):
 
 
 class FileAddress(Record):
-    """Where a file is found: an address that nobody can guess."""
+    """The address of a file, which cannot be guessed."""
 
     name: str
     address: UUID
 
 
 class StoredPiece(Record):
-    """Some of its bytes."""
+    """Some bytes of a file."""
 
     data: bytes
 
 
 class CampaignFiles(NamedTuple):
-    """What a campaign has: the content type of each file by name, how many bytes in all, and the next free number."""
+    """The files of a campaign: content type by name, total bytes, and the next free number."""
 
     content_type_by_name: dict[str, str]
     total_bytes: int
@@ -91,7 +91,7 @@ async def load_campaign_files(connection: AsyncConnection, campaign_id: int) -> 
 
 
 async def load_file_digests(connection: AsyncConnection, campaign_id: int, names: Collection[str]) -> dict[str, str]:
-    """Of the files of these names, by name: files have the same digest if their bytes are the same."""
+    """Return the digest of each file by name; files with equal bytes have equal digests."""
     rows = await connection.execute(SELECT_FILE_DIGESTS, {"campaign": campaign_id, "names": [*names]})
     return {row.name: row.digest for row in rows}
 
@@ -103,7 +103,10 @@ async def has_media_files(connection: AsyncConnection, campaign_id: int) -> bool
 async def store_media_files(
     connection: AsyncConnection, campaign_id: int, unpacked_pieces: Iterator[UnpackedPiece], first_number: int
 ) -> dict[str, str]:
-    """Store files, numbered from `start`; their content types by name. The next pieces are unpacked meanwhile."""
+    """Store files, numbered from `first_number`, and return their content types by name.
+
+    The next pieces are unpacked while these are stored.
+    """
     content_type_by_name: dict[str, str] = {}
 
     async def unpack_block() -> list[UnpackedPiece] | None:
@@ -128,13 +131,13 @@ async def delete_media_files(connection: AsyncConnection, campaign_id: int) -> N
 
 
 async def copy_media_files(connection: AsyncConnection, *, campaign_id: int, copy_id: int) -> None:
-    """The files of a campaign for a copy of it, at other addresses."""
+    """Copy the files of a campaign to a copy of it, under new addresses."""
     for statement in COPY_MEDIA_STATEMENTS:
         await connection.execute(statement, {"campaign": campaign_id, "copied": copy_id})
 
 
 async def load_media_urls(connection: Driver, campaign_id: int, names: Collection[str]) -> dict[str, str]:
-    """Where a campaign's files are found, by name; without those that it has not."""
+    """Return the address of each of a campaign's files, by name; unknown names are left out."""
     rows = await fetch_rows(
         connection, SELECT_MEDIA_ADDRESSES, {"campaign": campaign_id, "names": [*names]}, FileAddress
     )
@@ -142,7 +145,7 @@ async def load_media_urls(connection: Driver, campaign_id: int, names: Collectio
 
 
 async def stream_whole_file(connection: AsyncConnection, campaign_id: int, name: str) -> AsyncIterator[bytes]:
-    """The bytes of a file, a few pieces at a time in memory."""
+    """Yield the bytes of a file, with a few pieces at a time in memory."""
     parameters = {"campaign": campaign_id, "name": name}
     async for row in await connection.stream(
         SELECT_FILE_PIECES, parameters, execution_options={"yield_per": PIECES_PER_BATCH}
@@ -151,7 +154,7 @@ async def stream_whole_file(connection: AsyncConnection, campaign_id: int, name:
 
 
 async def find_media_file(engine: AsyncEngine, address: str) -> StoredFile:
-    """The file at the end of an address. Raises `NotFound` (`media_not_found`)."""
+    """Return the file at an address. Raises `NotFound` (`media_not_found`)."""
     if re.fullmatch("[0-9a-f]{32}", address):
         async with borrow_autocommit_driver(engine) as connection:
             file = await fetch_first_row(connection, FIND_FILE_BY_ADDRESS, {"address": UUID(address)}, StoredFile)
@@ -161,9 +164,9 @@ async def find_media_file(engine: AsyncEngine, address: str) -> StoredFile:
 
 
 async def stream_file_range(engine: AsyncEngine, file: StoredFile, byte_range: range) -> AsyncIterator[bytes]:
-    """Some bytes of a file. A connection is only held while a piece is read: a slow reader keeps nobody waiting.
+    """Yield some bytes of a file. Holds a connection only while it reads a piece, so slow readers block no one.
 
-    They end early if the file is deleted with its campaign meanwhile.
+    Ends early if the file is deleted with its campaign meanwhile.
     """
     position = byte_range.start
     while position < byte_range.stop:

@@ -1,7 +1,6 @@
-"""A zip of files: which of them are taken, and their bytes piece by piece, so that none is ever whole in memory.
+"""Files of a zip: selected by name and unpacked piece by piece, so that no file is ever whole in memory.
 
-Pure: from an open binary file to pieces. Whatever is wrong raises `Invalid` or `TooLarge`, before anything is unpacked
-that it could be seen without.
+Pure: from an open binary file to pieces. Raises `Invalid` or `TooLarge`, before unpacking anything if possible.
 """
 
 import stat
@@ -22,9 +21,9 @@ from app.uploads.containers import check_density
 
 MB = 2**20
 MEDIA_PIECE_BYTES = 2**18
-MAX_PATH_CHARACTERS = 2 * MAX_FILE_NAME_CHARS  # with the folders that do not count
+MAX_PATH_CHARACTERS = 2 * MAX_FILE_NAME_CHARS  # with folders that are no part of the name
 MAX_FILES_IN_MEDIA_ZIP = 20_000
-MAX_MEDIA_ZIP_DIRECTORY_BYTES = 2**23  # bytes: `zipfile` reads all of it, whatever it says
+MAX_MEDIA_ZIP_DIRECTORY_BYTES = 2**23  # `zipfile` reads all of it into memory
 ZIP_END_SIGNATURE, ZIP_END_BYTES = (
     b"PK\x05\x06",
     22,
@@ -34,15 +33,23 @@ ZIP64_LOCATOR_SIGNATURE, ZIP64_LOCATOR_BYTES = (
     20,
 )  # stands before it where there are more files than we take
 SYSTEM_FILE_NAMES = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
-ZIP_ENCRYPTED_FLAG = 1  # a bit of a file's flags
-ALLOWED_COMPRESSION_TYPES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others take memory as their headers please
+ZIP_ENCRYPTED_FLAG = 1
+ALLOWED_COMPRESSION_TYPES = (
+    zipfile.ZIP_STORED,
+    zipfile.ZIP_DEFLATED,
+)  # others use as much memory as their headers ask for
 
 
 class MediaZip(NamedTuple):
-    """A zip, and how large a file of it and all files of a campaign may be, in MB.
+    """A zip of media.
 
-    folder: where in it they lie, with a slash at its end; None where nothing else is in it. skip_unnamed: whether files
-    that no item names are left out, and not refused.
+    Attributes:
+        file: The open zip.
+        max_file_mb: Limit of each file in it, in MB.
+        max_mb: Limit of all files of a campaign, in MB.
+        folder: The folder that holds the files, with a slash at its end; None if the zip holds nothing else.
+        skip_unnamed: Leave out files that no item names instead of refusing them.
+
     """
 
     file: BinaryIO
@@ -53,7 +60,7 @@ class MediaZip(NamedTuple):
 
 
 class UnpackedPiece(NamedTuple):
-    """Some bytes of a file, the `place`-th piece of it; `number` counts the files."""
+    """Some bytes of a file; `piece_number` counts the pieces of one file, `file_number` the files."""
 
     file_number: int
     name: str
@@ -75,12 +82,20 @@ def unpack_media_pieces(
     existing_bytes: int,
     path_by_respelled_name: dict[str, str] | None = None,
 ) -> Iterator[UnpackedPiece]:
-    """The files of a zip, which items name (`wanted`) and the campaign does not have yet (`taken`, of so many bytes).
+    """Yield the files of a zip that items name and the campaign does not have yet.
 
-    respelled: takes in the names that are spelled in another way in the zip, each with its path there.
+    Args:
+        media_zip: The zip.
+        referenced_names: The names that items use.
+        existing_names: Names of the campaign's files.
+        existing_bytes: Total size of the campaign's files.
+        path_by_respelled_name: Gets the names that are spelled differently in the zip, each with its path there.
 
-    Raises `Invalid`: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`,
-    `media_type_unknown`; `TooLarge`: `zip_too_many_files`, `media_file_too_large`, `media_too_large`.
+    Raises:
+        Invalid: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`,
+            `media_type_unknown`.
+        TooLarge: `zip_too_many_files`, `media_file_too_large`, `media_too_large`.
+
     """
     with open_zip(media_zip.file) as archive:
         entry_by_path = {
@@ -104,42 +119,43 @@ def join_quoted_names(names: Sequence[str]) -> str:
 
 @contextmanager
 def open_zip(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
-    """Raises `Invalid` (`zip_unreadable`), also while it is read; `TooLarge` (`zip_too_many_files`)."""
+    """Open a zip for reading. Raises `Invalid` (`zip_unreadable`), also later; `TooLarge` (`zip_too_many_files`)."""
     check_media_zip_directory(file)
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as problem:
-        refuse_zip("zip_unreadable", f"This is not a zip that can be read ({problem}).")
+        refuse_zip("zip_unreadable", f"This is not a readable zip ({problem}).")
 
 
 def check_media_zip_directory(file: BinaryIO) -> None:
-    """Look at the end of a zip, which says how long the list of its files is."""
+    """Check the end of a zip, which gives the length of its directory, before the directory is read."""
     size = file.seek(0, 2)
     file.seek(max(0, size - ZIP_END_BYTES - 2**16))
     tail = file.read()
     file.seek(0)
     position = tail.rfind(ZIP_END_SIGNATURE)
     if position < 0 or len(tail) < position + ZIP_END_BYTES:
-        refuse_zip("zip_unreadable", "This is not a zip that can be read.")
+        refuse_zip("zip_unreadable", "This is not a readable zip.")
     is_zip64 = tail[max(0, position - ZIP64_LOCATOR_BYTES) : position].startswith(ZIP64_LOCATOR_SIGNATURE)
     file_count, directory_bytes = (
         int.from_bytes(tail[position + start : position + end], "little") for start, end in ((10, 12), (12, 16))
     )
     if is_zip64 or file_count > MAX_FILES_IN_MEDIA_ZIP or directory_bytes > MAX_MEDIA_ZIP_DIRECTORY_BYTES:
         raise TooLarge(
-            f"This zip has more than {MAX_FILES_IN_MEDIA_ZIP:,} files. Nothing was imported. Import the items in several files.",
+            f"This zip has more than {MAX_FILES_IN_MEDIA_ZIP:,} files. Nothing was imported. Import the items in "
+            "several files.",
             code="zip_too_many_files",
         )
 
 
 def is_user_zip_entry(entry: zipfile.ZipInfo) -> bool:
-    """Whether a file was put there by somebody, and not by their system."""
+    """Return whether a person put a file into the zip, and not their system."""
     return not entry.is_dir() and not set(SYSTEM_FILE_NAMES) & set(entry.filename.replace("\\", "/").split("/"))
 
 
 def zip_entries_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The files of a zip by their paths.
+    """Return the files of a zip by their paths.
 
     Raises `Invalid`: `media_name_unsafe`, `media_twice`, `zip_encrypted`, `zip_unreadable`.
     """
@@ -153,7 +169,7 @@ def zip_entries_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def common_root_folder(paths: Collection[str]) -> str:
-    """The one folder in which all files lie, with a slash at its end; nothing where there is none."""
+    """Return the one folder that contains all files, with a slash at its end; empty if there is none."""
     folders = {path.partition("/")[0] if "/" in path else "" for path in paths}
     return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
 
@@ -163,8 +179,9 @@ def match_zip_entries(
 ) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """Return the name that items use for each file, with its path, in the order of the paths; and the respelled names.
 
-    Items call a file by its path below the folder; where there is none, by its path, or by that below the one folder
-    that was packed whole.
+    Items name a file by its path below the folder of `media_zip`; without one, by its path, or by its path below the
+    one
+    folder that contains everything.
     """
     spellings_by_path = ways_to_name(paths, media_zip.folder)
     matches = match_names_to_paths(spellings_by_path, referenced_names, existing_names)
@@ -192,13 +209,13 @@ def match_zip_entries(
 
 
 def ways_to_name(paths: Collection[str], folder: str | None) -> dict[str, list[str]]:
-    """Return by path the names that items may use for it exactly; folder: as in `Packed`."""
+    """Return by path the names that items may use for it; `folder` as in `MediaZip`."""
     whole = common_root_folder(paths) if folder is None else folder
     return {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
 
 
 class ComparedNames(NamedTuple):
-    """The names that items use and a zip lacks, and the paths in it that no item names."""
+    """The names that items use and a zip lacks, and its paths that no item names."""
 
     missing_names: list[str]
     unreferenced_paths: list[str]
@@ -207,8 +224,10 @@ class ComparedNames(NamedTuple):
 def compare_names(
     media_zip: MediaZip, referenced_names: Collection[str], existing_names: Collection[str]
 ) -> ComparedNames:
-    """Compare the files of a zip with those that items name, by its list of files alone; what lies before that may be
-    cut off. Raises what `zip_entries_by_path` and `stream` raise.
+    """Compare the files of a zip with those that items name.
+
+    Only the directory at the end of the zip is read; the bytes before it may be missing. Raises what
+    `zip_entries_by_path` and `open_zip` raise.
     """
     with open_zip(media_zip.file) as archive:
         paths = zip_entries_by_path(archive)
@@ -221,14 +240,17 @@ def compare_names(
 def refuse_unreferenced_files(
     unreferenced_paths: Sequence[str], matches: PathMatches, missing_names: Sequence[str]
 ) -> NoReturn:
-    """Refuse files of a zip that no item names, all of them by name, with those that items name and it lacks."""
+    """Refuse files of a zip that no item names; list them, and the names that the zip lacks."""
     for path in unreferenced_paths:
         if path in matches.ambiguous_name_by_path:
             name = shorten_echo(matches.ambiguous_name_by_path[path])
             refuse_zip(
                 "media_unnamed", f"may be what items call “{name}”, but so may another file. Spell it as it is.", path
             )
-    problem = f"In the zip {join_quoted_names(unreferenced_paths)} {'are' if len(unreferenced_paths) > 1 else 'is'} named by no item."
+    problem = (
+        f"In the zip {join_quoted_names(unreferenced_paths)} {'are' if len(unreferenced_paths) > 1 else 'is'} named "
+        "by no item."
+    )
     missing_sentence = f" It lacks {join_quoted_names(missing_names)}, which items name." if missing_names else ""
     pronoun = "them" if len(unreferenced_paths) > 1 else "it"
     advice = f" Take {pronoun} out of the zip, name {pronoun} in the table, or leave out files that no item names."
@@ -244,13 +266,15 @@ def refuse_unreferenced_files(
 
 
 def safe_entry_path(entry: zipfile.ZipInfo) -> str:
-    """The path of a file in a zip. Raises `Invalid` for one that leads out of it, and for what is no plain file."""
-    path = normalize("NFC", entry.filename).replace("\\", "/")  # which some programs of Windows write
+    """Return the path of a file in a zip. Raises `Invalid` if it leads out of the zip or is no plain file."""
+    path = normalize("NFC", entry.filename).replace("\\", "/")  # some programs on Windows write backslashes
     parts = PurePosixPath(path).parts
     is_odd = path != path.strip() or ":" in path or not path.isprintable() or len(path) > MAX_PATH_CHARACTERS
     if is_odd or path.startswith("/") or not {".", ".."}.isdisjoint(parts) or path != "/".join(parts):
         refuse_zip(
-            "media_name_unsafe", "has a name that cannot be used: a path that leads elsewhere, or odd signs.", path
+            "media_name_unsafe",
+            "has a name that cannot be used: a path that leads elsewhere, or unusual characters.",
+            path,
         )
     mode = entry.external_attr >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
@@ -258,23 +282,25 @@ def safe_entry_path(entry: zipfile.ZipInfo) -> str:
     if entry.flag_bits & ZIP_ENCRYPTED_FLAG:
         refuse_zip("zip_encrypted", "is encrypted. Pack it without a password.", path)
     if entry.compress_type not in ALLOWED_COMPRESSION_TYPES:
-        refuse_zip("zip_unreadable", "is packed in a way that few programs know. Pack it as usual.", path)
+        refuse_zip("zip_unreadable", "uses an unusual compression method. Pack it as usual.", path)
     return path
 
 
 def check_media_sizes(entries: Collection[zipfile.ZipInfo], media_zip: MediaZip, existing_bytes: int) -> None:
-    """By what the zip says: `zipfile` unpacks no more of a file than that."""
+    """Refuse files that are too large by the zip's directory; `zipfile` unpacks no more of a file than that says."""
     for entry in entries:
         if entry.file_size > media_zip.max_file_mb * MB:
             raise TooLarge(
-                f"“{shorten_echo(entry.filename)}” in the zip has {entry.file_size / MB:,.0f} MB, and {media_zip.max_file_mb} MB is the most. Nothing was imported.",
+                f"“{shorten_echo(entry.filename)}” in the zip has {entry.file_size / MB:,.0f} MB, and "
+                f"{media_zip.max_file_mb} MB is the most. Nothing was imported.",
                 code="media_file_too_large",
                 file=shorten_echo(entry.filename),
             )
     total_bytes = existing_bytes + sum(entry.file_size for entry in entries)
     if total_bytes > media_zip.max_mb * MB:
         raise TooLarge(
-            f"With this zip the campaign would have {total_bytes / MB:,.0f} MB of files, and {media_zip.max_mb} MB is the most. Nothing was imported.",
+            f"With this zip the campaign would have {total_bytes / MB:,.0f} MB of files, and {media_zip.max_mb} MB "
+            "is the most. Nothing was imported.",
             code="media_too_large",
         )
 
@@ -282,7 +308,7 @@ def check_media_sizes(entries: Collection[zipfile.ZipInfo], media_zip: MediaZip,
 def unpack_entry_pieces(
     archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, file_number: int
 ) -> Iterator[UnpackedPiece]:
-    """One file. Its check sum is looked at when its end is read."""
+    """Yield the pieces of one file. Its checksum is verified at its end."""
     with archive.open(entry) as stream:
         data = stream.read(MEDIA_PIECE_BYTES)
         file_type = detect_content_type(data)
@@ -314,9 +340,9 @@ def unpack_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -
 
 
 def unsupported_type_sentence(start: bytes) -> str:
-    """Why a file is not taken, with what it seems to be."""
+    """Return why a file is refused, with its apparent type."""
     if b"<svg" in start[:1000].lower():
         return "is an SVG, which can hold scripts. Save it as PNG."
     if not start:
         return "is empty."
-    return "is neither an image (PNG, JPEG, GIF, WebP, AVIF) nor sound or video for browsers, whatever its name says."
+    return "is neither an image (PNG, JPEG, GIF, WebP, AVIF) nor audio or video for browsers, whatever its name says."

@@ -1,4 +1,4 @@
-"""Files that items name, at addresses that cannot be guessed: whoever has the page may load what is on it."""
+"""Files that items name, at addresses that cannot be guessed: everyone who can see a page can load its files."""
 
 import re
 
@@ -11,7 +11,7 @@ from app.media import media_store
 router = APIRouter(include_in_schema=False)
 
 BYTE_RANGE_PATTERN = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
-# What lies at an address never changes, so browsers need not ask again; and opened by itself it can do nothing.
+# The file at an address never changes, so browsers need not ask again. Opened by itself, it cannot run anything.
 MEDIA_HEADERS = {
     "Cache-Control": "private, max-age=31536000, immutable",
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -22,7 +22,7 @@ MEDIA_HEADERS = {
 
 @router.get("/media/{address}")
 async def get_media_file(request: Request, database: Database, address: str) -> Response:
-    """A file or a range of it (RFC 9110, section 14); of several ranges at once, the whole file."""
+    """Send a file or a range of it (RFC 9110, section 14); if several ranges are requested, the whole file."""
     file = await media_store.find_media_file(database, address)
     etag = f'"{address}"'
     headers = MEDIA_HEADERS | {"ETag": etag}
@@ -41,7 +41,7 @@ async def get_media_file(request: Request, database: Database, address: str) -> 
 
 
 def parse_byte_range(range_header: str, file_size: int) -> range | None:
-    """The bytes that a Range header asks for, none at all if it asks for what is not there; None for the whole file."""
+    """Return the requested range of bytes, empty if it is outside the file; None for the whole file."""
     match = BYTE_RANGE_PATTERN.fullmatch(range_header.strip())
     if match is None or match.groups() == ("", ""):
         return None

@@ -1,4 +1,4 @@
-"""The items of a HIT as they stand in a page, with the files that they name."""
+"""Rendering of the items of a HIT, with the files that they name."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ SELECT_SOURCE_AND_REFERENCE = text("""
 
 
 class ItemContextRow(Record):
-    """What stands in an item's columns of source and reference."""
+    """Source and reference of an item."""
 
     number: int
     source: str | None
@@ -34,11 +34,10 @@ async def render_campaign_items(
     item_texts: Sequence[str],
     segment_context: SourceAndReference | None = None,
 ) -> RenderedItems:
-    """Items of a campaign (`id`, `segment_count` and its settings) by their numbers and texts; of mere texts nothing is
-    looked up.
+    """Render items of a campaign (a row with `id`, `segment_count` and its settings) by their numbers and texts.
 
-    above: source and reference of the segment, where the texts are outputs of systems; without it they are the systems'
-    names.
+    Plain texts need no query. If the texts are outputs of systems, `segment_context` has source and reference of their
+    segment; without it they are names of systems.
     """
     if campaign.segment_count and segment_context is None:
         return plain_items(item_texts)
@@ -65,12 +64,12 @@ async def render_campaign_items(
 
 
 async def run_in_thread_if_slow(content: Content, item_cells: Sequence[ItemTexts], function: Callable[[], T]) -> T:
-    """Return the result of a function of these items; in a thread if it takes long, so that others do not wait."""
+    """Return the result of a function of these items, run in a thread if rendering them is slow."""
     return await asyncio.to_thread(function) if content.is_slow_to_render(item_cells) else function()
 
 
 def shown_file_names(content: Content, item_cells: Sequence[ItemTexts]) -> set[str]:
-    """Return the names of the files of a campaign that items show."""
+    """Return the names of a campaign's files that items show."""
     return {file.name for row in item_cells for file in content.named_files(row) if not file.is_link}
 
 

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts.guards import require_researcher, require_researcher_without_csrf
 from app.annotation.platforms.registry import platforms_with_pages
-from app.campaigns import form
+from app.campaigns import form_input
 from app.campaigns.settings import CampaignSettings
 from app.database.campaign import load_campaign_for_page
 from app.designs.answer import Form
@@ -53,7 +53,7 @@ async def read_unsaved_settings(request: Request, slug: str) -> CampaignSettings
     """Return the settings in the query, from a form that is being filled in; None if the stored settings apply."""
     values = request.query_params
     has_settings = "design" in values or slug == preview_hit.NEW_CAMPAIGN_SLUG
-    return form.parse_unfinished_settings_form(values) if has_settings else None
+    return form_input.parse_unfinished_settings_form(values) if has_settings else None
 
 
 UnsavedSettings = Annotated[CampaignSettings | None, Depends(read_unsaved_settings)]

@@ -1,6 +1,11 @@
 """Uploaded tables: CSV, TSV and JSON as programs save them, read row by row, each with its line in an editor.
 
-Pure: from an open binary file to values. Whatever is wrong raises `Invalid` with the line in its message and details.
+`read_table` turns an open file into an `UploadedTable` of `UploadedRow`s. `containers.py` unpacks gzip and zip,
+`encodings.py` decodes the bytes, `delimited.py` and `json_rows.py` read the two kinds of formats, `quote_mode.py`
+decides what quotation marks mean, and `rows.py` has the types and limits.
+
+Pure: from an open binary file to values. Errors raise `Invalid` with the line in the message and the details. Open this
+module first.
 """
 
 import os
@@ -57,18 +62,18 @@ UNICODE_OPTIONS = ReadOptions()
 def read_table(
     file: BinaryIO, file_name: str, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
 ) -> UploadedTable:
-    """The table in an open file, which may be packed by gzip or zip.
+    """Return the table in an open file, which may be packed by gzip or zip.
 
     Args:
-        file: At its beginning; it is kept open until all rows are read.
-        name: Its extension counts where the text can be read in two ways.
-        max_mb: Limit of the file, and of what is unpacked from it.
-        read_as: How to read it where it does not say so itself.
+        file: At its beginning; the caller keeps it open until all rows are read.
+        file_name: Its extension decides if the text can be read in two ways.
+        max_mb: Limit of the file, and of its unpacked content, in MB.
+        read_options: How to read the file if it does not say so itself.
 
     Raises:
         TooLarge: `file_too_large`, `too_many_rows`.
-        Invalid: `file_empty`; what `containers.unpacked` and `encodings.chunks_of` raise, and of the format
-            `delimited_upload` or `json_upload`; `cell_too_long` while the rows are read.
+        Invalid: `file_empty`; what `unpack_uploaded_table`, `decode_chunks`, and `read_delimited_table` or
+            `read_json_table` raise; `cell_too_long` while the rows are read.
 
     """
     check_upload_size(file, max_mb)
@@ -100,25 +105,27 @@ def read_table(
 
 
 def can_be_read(refusal: Invalid) -> bool:
-    """Return whether the table that was refused can be read if a person says how: in which encoding, or what its
-    quotation marks are for.
+    """Return whether the uploader can make a refused table readable by choosing its encoding or the use of its
+    quotation
+    marks.
     """
     ways = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
     return bool(refusal.details.get(ways.get(refusal.code, "")))
 
 
 def is_json_beginning(text: str) -> bool:
-    """Whether a text without a telling extension is JSON."""
+    """Return whether a text without a known extension is JSON."""
     start = text.lstrip()[:1000]
     return start.startswith("{") or (start.startswith("[") and start[1:].lstrip()[:1] in ("{", "[", "]", '"', ""))
 
 
 def check_upload_size(file: BinaryIO, max_mb: int) -> None:
-    """Raises `TooLarge` (`file_too_large`)."""
+    """Raise `TooLarge` (`file_too_large`) if the file exceeds the limit."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     if size > max_mb * 2**20:
         raise TooLarge(
-            f"This file has {size / 2**20:.0f} MB, and {max_mb} MB is the most. Nothing was imported. Split it, or raise EASEL_MAX_UPLOAD_MB.",
+            f"This file has {size / 2**20:.0f} MB, and {max_mb} MB is the most. Nothing was imported. Split it, or "
+            "raise EASEL_MAX_UPLOAD_MB.",
             code="file_too_large",
         )

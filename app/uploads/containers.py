@@ -1,4 +1,4 @@
-"""Files around a table, gzip and zip, which are unpacked while they are read; other files are called by their name."""
+"""Containers of a table, gzip and zip, unpacked while they are read; files of other formats are refused by name."""
 
 import gzip
 import io
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 MB = 2**20
-UNPACK_BUFFER_BYTES = 2**18  # bytes
-FORMAT_HEAD_BYTES = 2**10  # looked at to tell a kind of file
+UNPACK_BUFFER_BYTES = 2**18
+FORMAT_HEAD_BYTES = 2**10  # enough to recognise a format
 ZIP_SIGNATURE, GZIP_SIGNATURE = b"PK\x03\x04", b"\x1f\x8b"
 MAX_FILES_IN_TABLE_ZIP, MAX_TABLE_ZIP_DIRECTORY_BYTES = 10_000, 2**21
-ZIP_END_SIGNATURE, ZIP_END_BYTES = b"PK\x05\x06", 22  # of a zip, without its comment
+ZIP_END_SIGNATURE, ZIP_END_BYTES = b"PK\x05\x06", 22  # without the zip's comment
 SYSTEM_FILE_NAMES = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
-ZIP_ENCRYPTED_FLAG = 1  # a bit of a file's flags
-DENSE_BYTES = 2**23  # up to this size a table may be packed as densely as it likes
+ZIP_ENCRYPTED_FLAG = 1
+DENSE_BYTES = 2**23  # tables up to this size may have any density
 MAX_DENSITY = 200  # bytes of a table for each byte of its packed form; tables of texts have 3 to 20
 
 SAVE_AS_CSV_ADVICE = "Save the table as CSV in UTF-8 and upload that."
@@ -35,7 +35,7 @@ R_ADVICE = "In R, write the table with write.csv and upload that."
 
 
 class ForeignFormat(NamedTuple):
-    """A kind of file that is no table: its name in a sentence, and what to do."""
+    """A format that is no table: its name as part of a sentence, and advice."""
 
     phrase: str
     advice: str
@@ -47,7 +47,7 @@ def pandas_advice(pandas_reader: str) -> str:
 
 EXCEL_FORMAT = ForeignFormat("an Excel workbook", EXCEL_ADVICE)
 OLD_EXCEL_FORMAT = ForeignFormat("an old Excel workbook (.xls)", EXCEL_ADVICE)
-FORMAT_BY_SIGNATURE = {  # (offset, bytes): what it is; with enough bytes that no header of a table begins so
+FORMAT_BY_SIGNATURE = {  # by (offset, bytes), long enough that no header of a table begins with them
     (0, b"PAR1\x15"): ForeignFormat("a Parquet file", pandas_advice("read_parquet")),
     (0, b"ARROW1\0\0"): ForeignFormat("an Arrow or Feather file", pandas_advice("read_feather")),
     (0, b"Obj\x01"): ForeignFormat("an Avro file", SAVE_AS_CSV_ADVICE),
@@ -65,9 +65,9 @@ FORMAT_BY_SIGNATURE = {  # (offset, bytes): what it is; with enough bytes that n
     (0, b"%PDF-"): ForeignFormat("a PDF document", DOCUMENT_ADVICE),
     (0, b"{\\rtf"): ForeignFormat("an RTF document", DOCUMENT_ADVICE),
     (0, b"\x89PNG\r\n\x1a\n"): ForeignFormat(
-        "an image (PNG)", "Images that items name come as a zip beside the table."
+        "an image (PNG)", "Images that items name belong in a zip next to the table."
     ),
-    (0, b"\xff\xd8\xff"): ForeignFormat("an image (JPEG)", "Images that items name come as a zip beside the table."),
+    (0, b"\xff\xd8\xff"): ForeignFormat("an image (JPEG)", "Images that items name belong in a zip next to the table."),
     (4, b"1AY&SY"): ForeignFormat("a bzip2 archive", UNPACK_ADVICE),
     (0, b"\xfd7zXZ\0"): ForeignFormat("an xz archive", UNPACK_ADVICE),
     (0, b"\x28\xb5\x2f\xfd"): ForeignFormat("a Zstandard archive", UNPACK_ADVICE),
@@ -76,14 +76,14 @@ FORMAT_BY_SIGNATURE = {  # (offset, bytes): what it is; with enough bytes that n
     (257, b"ustar"): ForeignFormat("a tar archive", UNPACK_ADVICE),
 }
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-FORMAT_BY_OLE_PART = {  # the name of a part: what the whole is
+FORMAT_BY_OLE_PART = {  # by the name of a part
     "Workbook": OLD_EXCEL_FORMAT,
     "Book": OLD_EXCEL_FORMAT,
     "WordDocument": ForeignFormat("an old Word document (.doc)", DOCUMENT_ADVICE),
     "PowerPoint Document": ForeignFormat("an old PowerPoint presentation (.ppt)", DOCUMENT_ADVICE),
     "EncryptedPackage": ForeignFormat("an Office document with a password", "Save it without one, as CSV UTF-8."),
 }
-FORMAT_BY_ZIP_PATH = {  # how the path of a part begins: what the whole is
+FORMAT_BY_ZIP_PATH = {  # by the beginning of a part's path
     "xl/": EXCEL_FORMAT,
     "word/": ForeignFormat("a Word document", DOCUMENT_ADVICE),
     "ppt/": ForeignFormat("a PowerPoint presentation", DOCUMENT_ADVICE),
@@ -94,7 +94,7 @@ FORMAT_BY_ZIP_PATH = {  # how the path of a part begins: what the whole is
     "META-INF/container.xml": ForeignFormat("an e-book (EPUB)", DOCUMENT_ADVICE),
     "META-INF/MANIFEST.MF": ForeignFormat("a Java archive", UNPACK_ADVICE),
 }
-FORMAT_BY_ZIP_MIMETYPE = {  # of a zip's part of that name
+FORMAT_BY_ZIP_MIMETYPE = {  # by the beginning of the part `mimetype`
     b"application/vnd.oasis.opendocument.spreadsheet": ForeignFormat(
         "an OpenDocument spreadsheet (.ods)", LIBREOFFICE_ADVICE
     ),
@@ -102,7 +102,7 @@ FORMAT_BY_ZIP_MIMETYPE = {  # of a zip's part of that name
     b"application/vnd.oasis.opendocument": ForeignFormat("an OpenDocument file", DOCUMENT_ADVICE),
     b"application/epub+zip": ForeignFormat("an e-book (EPUB)", DOCUMENT_ADVICE),
 }
-FORMAT_BY_MARKUP_START = {  # how a text begins, in small letters: what it is
+FORMAT_BY_MARKUP_START = {  # by the beginning of the text in lower case
     "<!doctype html": ForeignFormat("a web page (HTML)", "Was it downloaded from a page that asks for a login?"),
     "<html": ForeignFormat("a web page (HTML)", "Was it downloaded from a page that asks for a login?"),
     "<?xml": ForeignFormat("an XML file", "Convert it to CSV in UTF-8 and upload that."),
@@ -110,7 +110,7 @@ FORMAT_BY_MARKUP_START = {  # how a text begins, in small letters: what it is
 
 
 class UnpackedTable(NamedTuple):
-    """A table as it is read: an open file, its name, and a note about what it was packed in."""
+    """An open table, its name, and a note about its container."""
 
     file: BinaryIO
     name: str
@@ -134,7 +134,7 @@ def refuse_format(file_format: ForeignFormat) -> NoReturn:
 
 
 def unpack_uploaded_table(file: BinaryIO, file_name: str, *, max_mb: int) -> UnpackedTable:
-    """The table in a file: the file itself, or the one that a gzip or zip holds.
+    """Return the table in a file: the file itself, or the table that a gzip or zip contains.
 
     Raises `Invalid` (`excel_workbook`, `not_a_table`, `gzip_unreadable`, `zip_unreadable`, `zip_encrypted`,
     `zip_not_one_table`) and, while an unpacked table is read, `TooLarge` (`file_too_large`, `gzip_too_dense`,
@@ -162,7 +162,7 @@ def peek_first_bytes(file: BinaryIO) -> bytes:
 
 
 def refuse_binary_format(file: BinaryIO, start: bytes) -> None:
-    """Raises `Invalid` (`excel_workbook`, `not_a_table`) for a file that is known not to be a table."""
+    """Raise `Invalid` (`excel_workbook`, `not_a_table`) for a file of a known format that is no table."""
     for (offset, magic), file_format in FORMAT_BY_SIGNATURE.items():
         if start.startswith(magic, offset):
             refuse_format(file_format)
@@ -171,7 +171,7 @@ def refuse_binary_format(file: BinaryIO, start: bytes) -> None:
 
 
 def refuse_markup(first_line: str) -> None:
-    """Raises `Invalid` (`excel_workbook`, `not_a_table`)."""
+    """Raise `Invalid` (`excel_workbook`, `not_a_table`) for HTML and XML."""
     text = first_line.lstrip().lower()
     for beginning, file_format in FORMAT_BY_MARKUP_START.items():
         if text.startswith(beginning):
@@ -179,7 +179,7 @@ def refuse_markup(first_line: str) -> None:
 
 
 def office_format(file: BinaryIO, start: bytes) -> ForeignFormat:
-    """The kind of an Office document of before 2007, by the names in its first directory sector."""
+    """Return the format of an Office document from before 2007, by the names in its first directory sector."""
     sector_bytes = 1 << min(int.from_bytes(start[30:32], "little"), 12)
     sector = int.from_bytes(start[48:52], "little")
     file.seek((sector + 1) * sector_bytes)
@@ -192,14 +192,13 @@ def office_format(file: BinaryIO, start: bytes) -> ForeignFormat:
 
 
 class UnpackedStream(io.RawIOBase):
-    """A file in an archive, unpacked while it is read, up to a limit and to `MAX_DENSITY`; it can be read again from
-    its beginning.
+    """A file in an archive, unpacked while it is read, up to a limit and to `MAX_DENSITY`; seekable.
 
     Args:
         stream: Its unpacked bytes.
         max_mb: The limit, in MB.
         packed_bytes: Size of its packed form.
-        codes: Of an archive that is damaged, and of one that is too dense.
+        codes: Codes for a damaged archive and for one that is too dense.
         keep_alive: Must live as long as the stream.
 
     """
@@ -238,7 +237,8 @@ class UnpackedStream(io.RawIOBase):
         self.position += len(data)
         if self.position > self.max_mb * MB:
             raise TooLarge(
-                f"Unpacked, this file has more than {self.max_mb} MB, which is the most. Nothing was imported. Split it, or raise EASEL_MAX_UPLOAD_MB.",
+                f"Unpacked, this file has more than {self.max_mb} MB, which is the most. Nothing was imported. "
+                "Split it, or raise EASEL_MAX_UPLOAD_MB.",
                 code="file_too_large",
             )
         check_density(self.position, self.packed_bytes, "This table", self.codes.dense)
@@ -247,12 +247,12 @@ class UnpackedStream(io.RawIOBase):
 
 
 def check_density(unpacked_bytes: int, packed_bytes: int, table: str, code: str, **details: Any) -> None:
-    """Refuse a table that is packed more densely than tables are: a small archive can hold a large file.
+    """Refuse a table that is packed more densely than tables are: a small archive can contain a large file.
 
     Args:
-        unpacked_bytes: Size of the table, or of what was unpacked of it so far.
+        unpacked_bytes: Size of the table, or of the part unpacked so far.
         packed_bytes: Size of its packed form.
-        table: What the message calls it.
+        table: Its name in the message.
         code: Code of the refusal.
         details: Further facts of the refusal.
 
@@ -262,7 +262,8 @@ def check_density(unpacked_bytes: int, packed_bytes: int, table: str, code: str,
     """
     if unpacked_bytes > DENSE_BYTES and unpacked_bytes > MAX_DENSITY * packed_bytes:
         raise TooLarge(
-            f"{table} is more than {MAX_DENSITY} times as large as its packed form, as no usual table is. Nothing was imported. Send the table without packing it.",
+            f"{table} is more than {MAX_DENSITY} times as large as its packed form, which no usual table is. Nothing "
+            "was imported. Send the table without packing it.",
             code=code,
             **details,
         )
@@ -288,7 +289,10 @@ def unpack_gzip(file: BinaryIO, file_name: str, max_mb: int) -> UnpackedTable:
 
 
 def unpack_one_table_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
-    """Raises `Invalid` (`excel_workbook`, `not_a_table`, `zip_unreadable`, `zip_encrypted`, `zip_not_one_table`)."""
+    """Return the only table in a zip.
+
+    Raises `Invalid` (`excel_workbook`, `not_a_table`, `zip_unreadable`, `zip_encrypted`, `zip_not_one_table`).
+    """
     check_table_zip_directory(file)
     try:
         archive = zipfile.ZipFile(file)
@@ -312,7 +316,7 @@ def unpack_one_table_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
 
 
 def check_table_zip_directory(file: BinaryIO) -> None:
-    """Look at the end of a zip, which says how long the list of its files is, before that list is read.
+    """Check the end of a zip, which gives the length of its directory, before the directory is read.
 
     Raises `Invalid` (`zip_unreadable`, `zip_not_one_table`).
     """
@@ -329,12 +333,12 @@ def check_table_zip_directory(file: BinaryIO) -> None:
 
 
 def is_user_file(entry: zipfile.ZipInfo) -> bool:
-    """Whether a person put a file into the zip, and not their system."""
+    """Return whether a person put a file into the zip, and not their system."""
     return not entry.is_dir() and SYSTEM_FILE_NAMES.isdisjoint(entry.filename.replace("\\", "/").split("/"))
 
 
 def refuse_zipped_document(archive: zipfile.ZipFile, paths: Collection[str]) -> None:
-    """Raises `Invalid` (`excel_workbook`, `not_a_table`) for a document that is a zip of its parts."""
+    """Raise `Invalid` (`excel_workbook`, `not_a_table`) for a document that is a zip of its parts."""
     if "mimetype" in paths:
         with archive.open("mimetype") as part:
             mimetype_text = part.read(100)
@@ -358,7 +362,8 @@ def refuse_zip_without_one_table(paths: list[str], file_count: int = 0) -> NoRet
     )
     details: dict[str, Any] = {"files": shorten_names(paths)}
     raise Invalid(
-        f"This zip holds {contents}, and one table is wanted here. Upload the table alone; images, recordings and videos that items name come as a zip beside it. Nothing was imported.",
+        f"This zip holds {contents}, but one table is needed here. Upload the table alone; images, recordings and "
+        "videos that items name belong in a zip next to it. Nothing was imported.",
         code="zip_not_one_table",
         **details,
     )

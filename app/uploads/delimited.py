@@ -1,7 +1,7 @@
 """CSV and TSV files: cells between commas, semicolons or tabs.
 
-A file is read twice: first to see what its quotation marks are for, which columns have anything in them and how many
-rows there are, then for its rows.
+A file is read twice: first to decide the use of its quotation marks, find the columns that are not empty and count the
+rows, then for its rows.
 """
 
 import csv
@@ -25,22 +25,22 @@ from app.uploads.rows import (
 )
 
 TAB_EXTENSIONS = (".tsv", ".tab")
-QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT = "cells", "text"  # what quotation marks enclose, or are part of
+QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT = "cells", "text"  # quotation marks enclose cells, or are part of texts
 QUOTED_PART = re.compile(r'"[^"]*"')
-SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*", re.IGNORECASE)  # Excel's own first line
-MAX_HEADER_CELLS = 20_000  # cells of a header, most of them without a name
+SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*", re.IGNORECASE)  # first line that only Excel writes and reads
+MAX_HEADER_CELLS = 20_000  # most of them may have no name
 QUOTES_TEXT_ADVICE = (
-    "Or say that quotation marks are part of the text (on the command line --quotes text, in the API quotes=text)."
+    "Or choose that quotation marks are part of the text (on the command line --quotes text, in the API quotes=text)."
 )
 MIXED_LINE_ENDS_SENTENCE = (
-    "a carriage return stands within this row. Lines end in different ways here: save the file again."
+    "there is a carriage return within this row. Lines end in different ways here: save the file again."
 )
 
 LineReader = Callable[[], Iterator[str]]
 
 
 class DelimitedRow(NamedTuple):
-    """The line that a row starts at, its cells, and all of its lines as they are written."""
+    """The first line of a row, its cells, and all of its lines as they are written."""
 
     line: int
     cells: list[str]
@@ -52,9 +52,7 @@ class TableScan:
     """Findings about a table that is read in one of the two ways."""
 
     header: DelimitedRow
-    first_filled_lines: dict[int, int] = field(
-        default_factory=dict
-    )  # place of a column: first line with something in it
+    first_filled_lines: dict[int, int] = field(default_factory=dict)  # position of a column: first line with a value
     row_count: int = 0
     empty_row_count: int = 0
     evidence: QuoteEvidence | None = None
@@ -62,7 +60,9 @@ class TableScan:
 
 
 def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | None) -> UploadedTable:
-    """Raises `Invalid`: `csv_unreadable`, `quotes_unclear`, `ragged_row`, `column_unnamed`, `column_twice`,
+    """Return the table in a CSV or TSV file.
+
+    Raises `Invalid`: `csv_unreadable`, `quotes_unclear`, `ragged_row`, `column_unnamed`, `column_twice`,
     `too_many_columns`, `quotes_unknown`; while rows are read `cell_too_long`, and `TooLarge` (`too_many_rows`).
     """
     if quotes not in (None, QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT):
@@ -104,7 +104,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
 
 
 def count_lines_and_find_quotes(read_lines: LineReader) -> tuple[int, bool]:
-    """How many lines there are, and whether there are quotation marks."""
+    """Return the number of lines, and whether there are quotation marks."""
     line_count, has_quotes = 0, False
     for line in read_lines():
         line_count += 1
@@ -113,8 +113,9 @@ def count_lines_and_find_quotes(read_lines: LineReader) -> tuple[int, bool]:
 
 
 def detect_delimiter(read_lines: LineReader, extension: str) -> str:
-    """The one of tab, comma and semicolon that is most frequent in the header, outside quotation marks; the extension
-    decides a tie. A first line such as `sep=;` names it.
+    """Return the delimiter (tab, comma or semicolon) that is most frequent in the header outside quotation marks.
+
+    The extension decides a tie. A first line such as `sep=;` names the delimiter.
     """
     first_line = next(line for line in read_lines() if line.strip())
     if match := SEPARATOR_LINE.fullmatch(first_line):
@@ -128,7 +129,7 @@ def detect_delimiter(read_lines: LineReader, extension: str) -> str:
 
 
 def read_unquoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[DelimitedRow]:
-    """One row for each line that is not blank; quotation marks are text. Raises `Invalid` (`csv_unreadable`)."""
+    """Yield one row for each line that is not blank; quotation marks are text. Raises `Invalid` (`csv_unreadable`)."""
     for line_number, line in enumerate(read_lines(), start=1):
         row = line.strip("\r\n")
         if "\r" in row:
@@ -138,7 +139,7 @@ def read_unquoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[Delim
 
 
 def read_quoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[DelimitedRow]:
-    """Rows whose cells may be enclosed in quotation marks, and go over several lines then.
+    """Yield rows whose cells may be enclosed in quotation marks, and then span several lines.
 
     Raises `Invalid` (`csv_unreadable`).
     """
@@ -181,7 +182,7 @@ def csv_error_sentence(problem: csv.Error, first_line: int, last_line: int) -> s
 
 
 def scan_table(rows: Iterator[DelimitedRow], delimiter: str, *, collect_quote_evidence: bool = False) -> TableScan:
-    """Read all rows, up to the first one that is refused."""
+    """Read all rows, up to the first refused one."""
     scan: TableScan | None = None
     try:
         for row in rows:
@@ -210,7 +211,7 @@ def scan_table(rows: Iterator[DelimitedRow], delimiter: str, *, collect_quote_ev
 
 
 def is_header_row(row: DelimitedRow) -> bool:
-    """Whether a row that comes first is the header: it names something, and is not Excel's line about separators."""
+    """Return whether the first row is the header: it has a name, and is not Excel's line about separators."""
     if len(row.cells) > MAX_HEADER_CELLS:
         refuse_line("too_many_columns", row.line, f"there are {len(row.cells):,} columns.")
     return any(map(str.strip, row.cells)) and not SEPARATOR_LINE.fullmatch(row.source_lines[0])
@@ -224,7 +225,7 @@ def record_filled_columns(scan: TableScan, row: DelimitedRow) -> None:
 
 
 def check_cell_count(row: DelimitedRow, column_count: int) -> None:
-    """Raises `Invalid` (`ragged_row`); cells too many with nothing in them count for nothing."""
+    """Raise `Invalid` (`ragged_row`) for a row of another length than the header; extra empty cells are allowed."""
     cell_count = len(row.cells)
     if cell_count == column_count or (cell_count > column_count and not any(map(str.strip, row.cells[column_count:]))):
         return
@@ -240,12 +241,13 @@ def check_cell_count(row: DelimitedRow, column_count: int) -> None:
     )
 
 
-# What quotation marks are for
+# Use of quotation marks
 
 
 def decide_quote_mode(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv: bool) -> str:
-    """Return `CELLS` or `TEXT`; the rule is in `quoting`. Raises `Invalid` (`quotes_unclear`, `csv_unreadable`,
-    `ragged_row`).
+    """Return `QUOTES_ENCLOSE_CELLS` or `QUOTES_ARE_TEXT` by the rule in `quote_mode`.
+
+    Raises `Invalid` (`quotes_unclear`, `csv_unreadable`, `ragged_row`).
     """
     quoted_evidence, plain_evidence = quoted_scan.evidence, plain_scan.evidence
     assert quoted_evidence is not None and plain_evidence is not None  # noqa: S101, PT018 - the scans were made with it
@@ -264,7 +266,7 @@ def decide_quote_mode(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv: 
                 else QUOTES_ENCLOSE_CELLS
             )
         if quoted_scan.refusal and not (quoted_evidence.doubled_quote_count or quoted_evidence.has_multiline_rows):
-            return QUOTES_ARE_TEXT  # which has a refusal of its own, for the line that breaks it
+            return QUOTES_ARE_TEXT  # reading it so raises a refusal for its own line
     if swallowing_span:
         refuse_unclear_quotes(swallowing_span)
     return QUOTES_ENCLOSE_CELLS
@@ -275,7 +277,7 @@ def refuse_unclear_quotes(span: MultilineRow) -> NoReturn:
         "quotes_unclear",
         span.first_line,
         f"a quotation mark opens a cell here that ends on line {span.last_line}, and every line between looks like a "
-        f"row of its own. If it is one cell, say that quotation marks enclose cells (--quotes cells, quotes=cells). "
+        f"row of its own. If it is one cell, choose that quotation marks enclose cells (--quotes cells, quotes=cells). "
         f"If not, take the quotation mark out, or double it and enclose its cell. {QUOTES_TEXT_ADVICE}",
         last_line=span.last_line,
     )
@@ -285,7 +287,7 @@ def refuse_unclear_quotes(span: MultilineRow) -> NoReturn:
 
 
 def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]:
-    """The columns that count, by their places, and notes on the others.
+    """Return the columns that count, by their positions, and notes on the others.
 
     Raises `Invalid` (`column_unnamed`, `column_twice`, `too_many_columns`).
     """
@@ -300,7 +302,8 @@ def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]
             refuse_line(
                 "column_unnamed",
                 scan.header.line,
-                f"column {place + 1} has no name, and line {scan.first_filled_lines[place]} has something in it. Name it, or "
+                f"column {place + 1} has no name, and line {scan.first_filled_lines[place]} has something in it. "
+                "Name it, or "
                 "remove it.",
             )
     if unnamed_positions:
@@ -316,7 +319,7 @@ def index_column_names() -> Iterator[str]:
 
 
 def uploaded_rows_from_cells(rows: Iterable[DelimitedRow], name_by_position: dict[int, str]) -> Iterator[UploadedRow]:
-    """Raises `Invalid` (`ragged_row`, `cell_too_long`)."""
+    """Yield the rows with their cells by column. Raises `Invalid` (`ragged_row`, `cell_too_long`)."""
     is_header_read = False
     for row in rows:
         if not is_header_read:

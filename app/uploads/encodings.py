@@ -1,4 +1,4 @@
-"""Text out of bytes: Unicode is recognised, and an older encoding is never guessed: it is offered with a sample."""
+"""Text of uploaded bytes: Unicode is detected; an older encoding is never guessed, but offered with a sample."""
 
 import codecs
 import re
@@ -10,12 +10,12 @@ from typing import BinaryIO, NamedTuple, NoReturn
 from app.errors import Invalid, join_names, shorten_echo
 from app.uploads.rows import MAX_ROW_CHARACTERS, refuse_line
 
-DECODE_CHUNK_BYTES = 2**20  # bytes
+DECODE_CHUNK_BYTES = 2**20
 MAX_SAMPLE_CHARACTERS = 60
 MAX_LINES_WEIGHED = 40
 MAX_ENCODINGS_OFFERED = 4
 UTF_8 = "utf-8"
-ENCODINGS = {  # as somebody chooses it: what a page calls it
+ENCODINGS = {  # name of the encoding: its title on pages
     "utf-8": "UTF-8",
     "utf-16": "UTF-16",
     "utf-16-le": "UTF-16, little-endian",
@@ -36,7 +36,7 @@ ENCODINGS = {  # as somebody chooses it: what a page calls it
     "euc-kr": "EUC-KR",
 }
 LEGACY_ENCODINGS = [name for name in ENCODINGS if not name.startswith("utf-")]
-BYTE_ORDER_MARKS = (  # of the beginning of a file, longer ones first
+BYTE_ORDER_MARKS = (  # longer ones first, since shorter ones begin some of them
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, UTF_8),
@@ -50,7 +50,7 @@ USUAL_SYMBOLS = set("“”‘’„‚–—…•€£¥°©®™×«»§¿¡�
 
 
 class TextEncoding(NamedTuple):
-    """How the bytes of a file are text: their encoding, and the bytes of a byte order mark before them."""
+    """The encoding of a file, and the number of bytes of its byte order mark."""
 
     encoding: str
     mark_bytes: int
@@ -58,7 +58,7 @@ class TextEncoding(NamedTuple):
 
 
 class EncodingOffer(NamedTuple):
-    """An encoding in which a file can be read, and a text of the file so."""
+    """An encoding in which a file can be read, with a sample of its text."""
 
     name: str
     title: str
@@ -66,32 +66,36 @@ class EncodingOffer(NamedTuple):
 
 
 def resolve_encoding_name(name: str) -> str:
-    """One of `ENCODINGS` by any of its names. Raises `Invalid` (`encoding_unknown`)."""
+    """Return one of `ENCODINGS` by any of its names. Raises `Invalid` (`encoding_unknown`)."""
     try:
         codec = codecs.lookup(name.strip())
     except (LookupError, ValueError):
         codec = None
     encoding = next((own for own in ENCODINGS if codec is not None and codecs.lookup(own).name == codec.name), None)
-    if codec is not None and codec.name in ("iso8859-1", "ascii"):  # as browsers do
+    if codec is not None and codec.name in ("iso8859-1", "ascii"):  # browsers read these two as windows-1252
         encoding = "windows-1252" if codec.name == "iso8859-1" else UTF_8
     if encoding is None:
         raise Invalid(
-            f"There is no encoding “{shorten_echo(name)}”. Choose one of {join_names(list(ENCODINGS))}. Nothing was imported.",
+            f"There is no encoding “{shorten_echo(name)}”. Choose one of {join_names(list(ENCODINGS))}. Nothing was "
+            "imported.",
             code="encoding_unknown",
         )
     return encoding
 
 
 def detect_encoding(file: BinaryIO, chosen_encoding: str | None) -> TextEncoding:
-    """The encoding of a file: by its byte order mark, else as `chosen`, else UTF-8, or UTF-16 where every other byte of
-    its beginning is zero.
+    """Return the encoding of a file.
+
+    It is given by the byte order mark, else by `chosen_encoding`, else it is UTF-8, or UTF-16 if every other byte of
+    the
+    file's beginning is zero.
     """
     start = file.read(DECODE_CHUNK_BYTES)
     file.seek(0)
     for mark, encoding in BYTE_ORDER_MARKS:
         if start.startswith(mark):
             skip = len(mark)
-            while start.startswith(mark, skip):  # as where a program puts one before that of another
+            while start.startswith(mark, skip):  # some programs put a mark before an existing one
                 skip += len(mark)
             return TextEncoding(encoding, skip)
     if chosen_encoding is not None:
@@ -101,7 +105,7 @@ def detect_encoding(file: BinaryIO, chosen_encoding: str | None) -> TextEncoding
 
 
 def detect_unmarked_utf_16(start: bytes) -> str | None:
-    """The kind of UTF-16 in which a text begins so; None for any other text."""
+    """Return the kind of UTF-16 that these bytes begin; None for any other text."""
     zero_counts = [start[place::2].count(0) for place in (0, 1)]
     if min(zero_counts) or not max(zero_counts):
         return None
@@ -113,17 +117,18 @@ def detect_unmarked_utf_16(start: bytes) -> str | None:
 
 
 def encoding_notes(text_encoding: TextEncoding) -> list[str]:
-    """A sentence about the encoding, if it is not UTF-8."""
+    """Return a sentence about the encoding, unless it is UTF-8."""
     if text_encoding.encoding == UTF_8 and not text_encoding.is_chosen:
         return []
     return [f"Read as {ENCODINGS.get(text_encoding.encoding, text_encoding.encoding.upper())}."]
 
 
 def decode_chunks(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
-    """The text of a file from its beginning, some of it at a time.
+    """Yield the text of a file from its beginning, in chunks.
 
-    Many bytes are read at once: a thread that often waits for its file, each time only for a moment, keeps Python's
-    lock from all others. Raises `Invalid` (`not_utf8`, `encoding_unsuited`, `nul_byte`).
+    The chunks are large: a thread that often waits for a file, each time for a moment, starves other threads of the
+    GIL.
+    Raises `Invalid` (`not_utf8`, `encoding_unsuited`, `nul_byte`).
     """
     file.seek(text_encoding.mark_bytes)
     decoder = codecs.getincrementaldecoder(text_encoding.encoding)("strict")
@@ -145,9 +150,9 @@ def decode_chunks(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
 
 
 def decode_lines(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
-    """The lines of a file with their ends; where only carriage returns end them, with line feeds instead.
+    """Yield the lines of a file with their ends; lone carriage returns become line feeds.
 
-    Raises what `chunks_of` raises, and `Invalid` (`row_too_long`).
+    Raises what `decode_chunks` raises, and `Invalid` (`row_too_long`).
     """
     line_number, pieces, length = 1, list[str](), 0
     has_only_returns: bool | None = None
@@ -171,7 +176,7 @@ def decode_lines(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
 
 
 def refuse_encoding(problem: UnicodeDecodeError, first_line: int, text_encoding: TextEncoding) -> NoReturn:
-    """Raises `Invalid` (`not_utf8`; details: `encodings` that can be chosen, or `encoding_unsuited`, `nul_byte`)."""
+    """Raise `Invalid` (`not_utf8`, with the possible `encodings` in its details; `encoding_unsuited`, `nul_byte`)."""
     before = problem.object[: problem.start].decode(text_encoding.encoding, "replace")
     line_number = first_line + before.count("\n") + (before.count("\r") if "\n" not in before else 0)
     if text_encoding.encoding != UTF_8:
@@ -186,7 +191,8 @@ def refuse_encoding(problem: UnicodeDecodeError, first_line: int, text_encoding:
         refuse_line(
             "not_utf8",
             line_number,
-            "most of this file is UTF-8, but this line is not. Was it put together from files of different encodings, or cut off? Mend the line, and save the file as UTF-8.",
+            "most of this file is UTF-8, but this line is not. Was it put together from files of different "
+            "encodings, or cut off? Fix the line, and save the file as UTF-8.",
             encodings=[],
         )
     offers = plausible_encodings(problem.object)
@@ -198,13 +204,14 @@ def refuse_encoding(problem: UnicodeDecodeError, first_line: int, text_encoding:
     refuse_line(
         "not_utf8",
         line_number,
-        f"this is not UTF-8 text. It looks like {title}: “{sample}”. To read it so, choose this encoding (on the command line --encoding {name}, in the API encoding={name}), or save the file as UTF-8.",
+        f"this is not UTF-8 text. It looks like {title}: “{sample}”. To read it that way, choose this encoding (on the "
+        f"command line --encoding {name}, in the API encoding={name}), or save the file as UTF-8.",
         encodings=[offer._asdict() for offer in offers],
     )
 
 
 def plausible_encodings(data: bytes) -> list[EncodingOffer]:
-    """The encodings in which bytes may be text, the likeliest first, without those that come to the same text."""
+    """Return the encodings that may fit these bytes, the likeliest first; of those with equal texts, one."""
     lines = [line for line in re.split(b"[\r\n]+", data) if not line.isascii()][:MAX_LINES_WEIGHED]
     candidates: dict[str, tuple[int, str]] = {}
     for name in LEGACY_ENCODINGS:
@@ -219,7 +226,7 @@ def plausible_encodings(data: bytes) -> list[EncodingOffer]:
 
 
 def encoding_sample(text: str) -> str:
-    """The cell with the most letters beyond ASCII, shortened."""
+    """Return the cell with the most letters beyond ASCII, shortened."""
     cells = [cell.strip() for cell in CELL_PATTERN.findall(text)] or [text]
     best_cell = max(cells, key=lambda cell: sum(character > "\x7f" for character in cell[:MAX_SAMPLE_CHARACTERS]))
     printable = "".join(
@@ -229,8 +236,10 @@ def encoding_sample(text: str) -> str:
 
 
 def text_implausibility(text: str) -> int:
-    """How many signs of a wrong encoding there are in a text: controls, signs or capitals within words, two scripts in
-    a word, and long runs of accented letters.
+    """Return the number of signs of a wrong encoding in a text.
+
+    Signs are control characters, symbols or capitals within words, two scripts in a word, and long runs of accented
+    letters.
     """
     score = sum(3 for character in text if unicodedata.category(character) in ("Cc", "Co", "Cn") and character != "\n")
     for word in WORD_PATTERN.findall(text):

@@ -1,6 +1,6 @@
 """Rows in JSON: an object on each line, a list of objects, or an object with one list of objects.
 
-A file is read twice, since any row may bring a column: first all of it is checked, then its rows are read.
+A file is read twice, since any row may add a column: the first pass checks all of it, the second reads the rows.
 """
 
 import json
@@ -21,7 +21,7 @@ from app.uploads.rows import MAX_UPLOAD_COLUMNS, UploadedRow, UploadedTable, che
 
 JSON_LINES_EXTENSIONS = (".jsonl", ".ndjson")
 JSON_EXTENSIONS = (*JSON_LINES_EXTENSIONS, ".json")
-TASK_DATA_FIELD = "data"  # of Label Studio: its texts
+TASK_DATA_FIELD = "data"  # holds the texts of a task of Label Studio
 LABEL_STUDIO_TASK_FIELDS = {
     *("id", "inner_id", "project", "data", "meta", "file_upload", "overlap", "state", "is_labeled", "target_storage"),
     *("annotations", "predictions", "completions", "drafts", "reviews", "annotators", "reviewers", "comment_authors"),
@@ -34,11 +34,11 @@ NumberedValueReader = Callable[[], Iterator[tuple[int, Any]]]
 
 
 class JsonRowSource(NamedTuple):
-    """Where the rows of a file are.
+    """The place of the rows in a file.
 
     Attributes:
-        values: The rows, each with its line.
-        note: A sentence, where it is not plain.
+        read_values: Yields the rows, each with its line.
+        note: A sentence if the place is not obvious.
 
     """
 
@@ -48,14 +48,14 @@ class JsonRowSource(NamedTuple):
 
 @dataclass
 class JsonColumns:
-    """The columns of all rows, in the order in which they first come."""
+    """The columns of all rows, in the order of their first occurrence."""
 
     names: dict[str, None] = field(default_factory=dict)
     row_count: int = 0
     task_count: int = 0
 
     def add_row(self, line_number: int, values: Mapping[str, Any]) -> None:
-        """Raises `Invalid` (`too_many_columns`, `column_unnamed`, `column_twice`)."""
+        """Add the columns of a row. Raises `Invalid` (`too_many_columns`, `column_unnamed`, `column_twice`)."""
         self.row_count += 1
         if values.keys() <= self.names.keys():
             return
@@ -67,7 +67,9 @@ class JsonColumns:
 
 
 def read_json_table(read_chunks: ChunkReader, read_lines: ChunkReader, extension: str) -> UploadedTable:
-    """Raises `Invalid`: `json_unreadable`, `json_no_rows`, `json_several_lists`, `nul_byte`, `cell_too_long`,
+    """Return the table in a JSON file.
+
+    Raises `Invalid`: `json_unreadable`, `json_no_rows`, `json_several_lists`, `nul_byte`, `cell_too_long`,
     `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`; `TooLarge`: `too_many_rows`.
     """
     row_source = locate_json_rows(read_chunks, read_lines, extension)
@@ -86,8 +88,9 @@ def count_json_lines(read_chunks: ChunkReader) -> int:
 
 
 def table_from_objects(numbered_objects: Iterable[tuple[int, Mapping[str, Any]]]) -> UploadedTable:
-    """A table whose rows are in a file of another kind, each with its line there; one at least. Raises what
-    `json_upload` raises.
+    """Return a table of rows, at least one, from a file of another kind, each with its line there.
+
+    Raises what `read_json_table` raises.
     """
     rows = [(line, dict(values)) for line, values in numbered_objects]
     return table_from_row_source(JsonRowSource(lambda: iter(rows)), 0)
@@ -111,7 +114,7 @@ def table_from_row_source(row_source: JsonRowSource, line_count: int) -> Uploade
 
 
 def flatten_json_rows(read_values: NumberedValueReader, columns: JsonColumns) -> Iterator[UploadedRow]:
-    """Raises `Invalid` (`json_unreadable`)."""
+    """Yield the rows, and add their columns. Raises `Invalid` (`json_unreadable`)."""
     for line, value in read_values():
         if not isinstance(value, dict):
             check_row_object(line, value)
@@ -121,7 +124,7 @@ def flatten_json_rows(read_values: NumberedValueReader, columns: JsonColumns) ->
 
 
 def flatten_task(values: dict[str, Any]) -> dict[str, Any]:
-    """A row; of a task as Label Studio keeps it, with the values of its `data` as columns."""
+    """Return a row; for a task in Label Studio's format, with the values of its `data` as columns."""
     data_values = values.get(TASK_DATA_FIELD)
     row = values
     if isinstance(data_values, dict) and values.keys() <= LABEL_STUDIO_TASK_FIELDS:
@@ -141,7 +144,7 @@ def flatten_task(values: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-# Where the rows are
+# Finding the rows
 
 
 def locate_json_rows(read_chunks: ChunkReader, read_lines: ChunkReader, extension: str) -> JsonRowSource:
@@ -154,11 +157,11 @@ def locate_json_rows(read_chunks: ChunkReader, read_lines: ChunkReader, extensio
 
 
 def is_json_lines(read_lines: ChunkReader, extension: str) -> bool:
-    """Whether there is an object on each line, by the first one."""
+    """Return whether the first line holds a whole object."""
     filled_lines = (line for line in read_lines() if line.strip())
     try:
         first_line = next(filled_lines, "")
-    except Invalid:  # all of the file is one long line
+    except Invalid:  # the whole file is one long line
         return False
     try:
         STRICT_JSON_DECODER.decode(first_line)
@@ -170,7 +173,7 @@ def is_json_lines(read_lines: ChunkReader, extension: str) -> bool:
 
 
 def read_json_lines(read_lines: ChunkReader) -> Iterator[tuple[int, Any]]:
-    """Raises `Invalid` (`json_unreadable`)."""
+    """Yield the value on each line. Raises `Invalid` (`json_unreadable`)."""
     for line_number, line in enumerate(read_lines(), start=1):
         if line.strip():
             try:
@@ -180,7 +183,7 @@ def read_json_lines(read_lines: ChunkReader) -> Iterator[tuple[int, Any]]:
 
 
 def read_document_list(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
-    """The elements of the list that a text is. Raises `Invalid` (`json_unreadable`, `row_too_long`)."""
+    """Yield the elements of a text that is a list. Raises `Invalid` (`json_unreadable`, `row_too_long`)."""
     json_reader = JsonValueReader(read_chunks())
     yield from read_list_elements(json_reader)
     if json_reader.peek_character():
@@ -188,7 +191,7 @@ def read_document_list(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
 
 
 def read_list_elements(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]]:
-    """The elements of the list that comes next."""
+    """Yield the elements of the next value, a list."""
     json_reader.require_character("[", "what is before it")
     if json_reader.skip_character("]"):
         return
@@ -201,14 +204,17 @@ def read_list_elements(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]
 
 
 def read_concatenated_objects(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
-    """Objects that follow each other, over as many lines as they like."""
+    """Yield objects that follow each other, each on any number of lines."""
     json_reader = JsonValueReader(read_chunks())
     while json_reader.peek_character():
         yield json_reader.line, json_reader.read_value()
 
 
 def locate_rows_in_object(read_chunks: ChunkReader) -> JsonRowSource:
-    """Raises `Invalid` (`json_unreadable`, `json_no_rows`, `json_several_lists`)."""
+    """Find the list of rows in an object.
+
+    Raises `Invalid` (`json_unreadable`, `json_no_rows`, `json_several_lists`).
+    """
     json_reader = JsonValueReader(read_chunks())
     type_by_name = dict[str, str]()
     for name in read_member_names(json_reader):
@@ -218,7 +224,8 @@ def locate_rows_in_object(read_chunks: ChunkReader) -> JsonRowSource:
     list_names = [name for name, kind in type_by_name.items() if kind == "a list of objects"]
     if len(list_names) > 1:
         raise Invalid(
-            f"This object has several lists of objects: {join_names(list_names)}. Save the one that holds the rows by itself. "
+            f"This object has several lists of objects: {join_names(list_names)}. Save the one that holds the rows "
+            "by itself. "
             "Nothing was imported.",
             code="json_several_lists",
             lists=shorten_names(list_names),
@@ -235,14 +242,15 @@ def locate_rows_in_object(read_chunks: ChunkReader) -> JsonRowSource:
 
 def refuse_object_without_rows(names: list[str]) -> NoReturn:
     raise Invalid(
-        f"This is one object with {join_names(names)} and without a list of rows. Save a list of objects, one for each row "
+        f"This is one object with {join_names(names)} and without a list of rows. Save a list of objects, one for "
+        "each row "
         '(in pandas to_json(…, orient="records")). Nothing was imported.',
         code="json_no_rows",
     )
 
 
 def read_member_names(json_reader: JsonValueReader) -> Iterator[str]:
-    """The names in the object that comes next; its user reads the value of each before the next one."""
+    """Yield the names in the next object; the caller reads the value of each before it takes the next name."""
     json_reader.require_character("{", "what is before it")
     if json_reader.skip_character("}"):
         return
@@ -259,7 +267,7 @@ def read_member_names(json_reader: JsonValueReader) -> Iterator[str]:
 
 
 def skip_value(json_reader: JsonValueReader) -> str:
-    """Go over the next value, and say what it is."""
+    """Skip the next value, and return its kind."""
     if json_reader.peek_character() != "[" or not json_reader.is_followed_by("[{"):
         value = json_reader.read_value()
         return "an object" if isinstance(value, dict) else json_type_phrase(value)
@@ -268,7 +276,7 @@ def skip_value(json_reader: JsonValueReader) -> str:
 
 
 def read_named_list(read_chunks: ChunkReader, list_name: str) -> Iterator[tuple[int, Any]]:
-    """The elements of a list in the object that a text is."""
+    """Yield the elements of a list in a text that is an object."""
     json_reader = JsonValueReader(read_chunks())
     for name in read_member_names(json_reader):
         if name == list_name:

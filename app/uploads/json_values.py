@@ -1,4 +1,4 @@
-"""Values in JSON, checked before they are rows, and read out of a text of any length one after another."""
+"""JSON values: checked before they become rows, and read one after another from a text of any length."""
 
 import json
 from collections.abc import Iterator
@@ -6,9 +6,7 @@ from typing import Any, NoReturn
 
 from app.uploads.rows import MAX_ROW_CHARACTERS, MAX_UPLOADED_CELL_CHARACTERS, refuse_line
 
-MAX_NESTING_LEVELS = (
-    50  # of lists and objects within each other; some readers of an export go no deeper than a few hundred
-)
+MAX_NESTING_LEVELS = 50  # some readers of exports allow no more than a few hundred levels
 JSON_WHITE_SPACE = " \t\r\n"
 
 
@@ -37,20 +35,20 @@ STRICT_JSON_DECODER = json.JSONDecoder(
 
 
 def json_error_sentence(problem: Exception) -> str:
-    """Why a JSON value cannot be read."""
+    """Return why a JSON value cannot be read."""
     if isinstance(problem, json.JSONDecodeError):
         return f"this is not JSON ({problem.msg}, character {problem.colno})."
     if isinstance(problem, DuplicateNameError):
-        return "this is not one JSON object (a name stands there twice)."
+        return "this is not one JSON object (a name occurs twice)."
     if isinstance(problem, NonFiniteNumberError):
         return f"{problem} is not a number in JSON. Leave the value out, or write null or a text in quotation marks."
     if isinstance(problem, RecursionError):
-        return f"there are more than {MAX_NESTING_LEVELS} lists and objects within each other."
+        return f"there are more than {MAX_NESTING_LEVELS} nested lists and objects."
     return "a number is too long or too large."
 
 
 def check_row_object(line_number: int, value: Any) -> dict[str, Any]:
-    """An object that can be a row. What PostgreSQL cannot keep as text is refused.
+    """Return an object that can be a row. Refuses texts that PostgreSQL cannot store.
 
     Raises `Invalid` (`json_unreadable`, `nul_byte`, `cell_too_long`).
     """
@@ -89,19 +87,19 @@ def check_nesting_depth(line_number: int, value: Any, levels_left: int = MAX_NES
 
 
 def refuse_lone_surrogates(line_number: int, text: str) -> None:
-    """Refuse half of a character, as where a text was cut within an emoji: no file can hold it."""
+    """Refuse half of a character, for example from a text that was cut within an emoji: no file can hold it."""
     for character in text:
         if "\ud800" <= character <= "\udfff":
             refuse_line(
                 "json_unreadable",
                 line_number,
-                f"a text has half of a character (\\u{ord(character):04x}), as where it was cut within an emoji. Mend "
-                "the text, or leave it out.",
+                f"a text has half of a character (\\u{ord(character):04x}), as where it was cut within an emoji. "
+                "Fix the text, or leave it out.",
             )
 
 
 def texts_in_json_value(value: Any) -> Iterator[str]:
-    """All texts in a JSON value, names included."""
+    """Yield all texts in a JSON value, including names."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -114,7 +112,7 @@ def texts_in_json_value(value: Any) -> Iterator[str]:
 
 
 class JsonValueReader:
-    """A text that is read value by value; only the part that is needed is kept.
+    """A text that is read value by value; keeps only the part that it needs.
 
     Attributes:
         line: The line of the next character.
@@ -125,7 +123,7 @@ class JsonValueReader:
         self.remaining_chunks, self.buffer, self.position, self.line = chunks, "", 0, 1
 
     def read_chunk(self) -> bool:
-        """Read on; False at the end."""
+        """Read the next chunk; return False at the end."""
         chunk = next(self.remaining_chunks, "")
         self.buffer, self.position = self.buffer[self.position :] + chunk, 0
         return bool(chunk)
@@ -135,7 +133,7 @@ class JsonValueReader:
         self.position = position
 
     def peek_character(self) -> str:
-        """The next character that is no white space, which stays; empty at the end."""
+        """Return the next character that is no white space, without consuming it; empty at the end."""
         while True:
             rest = self.buffer[self.position : self.position + 2**12]
             if stripped := rest.lstrip(JSON_WHITE_SPACE):
@@ -147,20 +145,20 @@ class JsonValueReader:
                 return ""
 
     def is_followed_by(self, characters: str) -> bool:
-        """Whether these signs come next, with white space between them or not."""
+        """Return whether these characters come next, perhaps with white space between them."""
         while len(self.buffer) - self.position < 2**12 and self.read_chunk():
             pass
         return "".join(self.buffer[self.position : self.position + 2**12].split()).startswith(characters)
 
     def skip_character(self, character: str) -> bool:
-        """Go over a character if it comes next."""
+        """Skip a character if it comes next."""
         if self.peek_character() != character:
             return False
         self.advance_position(self.position + 1)
         return True
 
     def require_character(self, character: str, previous_part: str) -> None:
-        """Raises `Invalid` (`json_unreadable`)."""
+        """Skip a character. Raises `Invalid` (`json_unreadable`) if another one comes next."""
         if not self.skip_character(character):
             next_character = self.peek_character()
             subject = f"“{next_character}” follows" if next_character else "the file ends after"
@@ -172,9 +170,7 @@ class JsonValueReader:
             refuse_line("json_unreadable", self.line, message)
 
     def read_value(self) -> Any:
-        """The next value, which may have as many characters as a row. Raises `Invalid` (`json_unreadable`,
-        `row_too_long`).
-        """
+        """Return the next value, at most as long as a row. Raises `Invalid` (`json_unreadable`, `row_too_long`)."""
         self.peek_character()
         while True:
             try:
@@ -187,12 +183,12 @@ class JsonValueReader:
             except (ValueError, RecursionError) as problem:
                 refuse_line("json_unreadable", self.line, json_error_sentence(problem))
             if end == len(self.buffer) and not isinstance(value, dict | list | str) and self.double_buffer():
-                continue  # a number may go on
+                continue  # a number may continue in the next chunk
             self.advance_position(end)
             return value
 
     def double_buffer(self) -> bool:
-        """Read on within a value, each time twice as much; False at the end. Raises `Invalid` (`row_too_long`)."""
+        """Double the part of the value in memory; return False at the end. Raises `Invalid` (`row_too_long`)."""
         buffered_characters = len(self.buffer) - self.position
         if buffered_characters > MAX_ROW_CHARACTERS:
             refuse_line("row_too_long", self.line, f"this value has more than {MAX_ROW_CHARACTERS:,} characters.")

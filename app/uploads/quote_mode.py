@@ -1,13 +1,13 @@
-"""Whether quotation marks enclose the cells of a table, or are part of its texts.
+"""Use of quotation marks in a table: they enclose cells, or are part of texts.
 
-The rule, as docs/researchers/items.md tells it:
+The rule, also in docs/researchers/items.md:
 
-1. Commas and semicolons: quotation marks enclose cells. A file that cannot be read so is refused. So is one in which a
-   cell that opens with a quotation mark takes in lines that look like rows of their own.
-2. Tabs: quotation marks are text if the file can only be read so, or if lines within them look like rows of their own.
-   They enclose cells if the header has them, if a cell between them has a tab or a line break, or if the marks are as
-   programs write them that enclose cells: doubled within, around cells that need it, or around all of a column.
-3. An uploader can say which of the two it is.
+1. Commas and semicolons: quotation marks enclose cells. A file that cannot be read this way is refused. So is a file in
+   which a cell that opens with a quotation mark swallows lines that look like rows of their own.
+2. Tabs: quotation marks are text if the file can only be read this way, or if lines within them look like rows of their
+   own. They enclose cells if the header has them, if an enclosed cell has a tab or a line break, or if the marks are as
+   programs write enclosing marks: doubled within, around cells that need it, or around all of a column.
+3. An uploader can choose either of the two.
 
 A line looks like a row if it has as many cells as the header or more, and its ids and other short codes look like
 those of the other rows without being those of one of them.
@@ -18,25 +18,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MAX_SHAPES_PER_COLUMN = 50  # remembered of a column
-MAX_COLUMNS_EXAMINED = 50  # looked at
-MAX_ROWS_REMEMBERED = 10_000  # remembered, to know ids again
-MAX_CODE_CHARACTERS = 60  # characters of an id or another code
+MAX_SHAPES_PER_COLUMN = 50
+MAX_COLUMNS_EXAMINED = 50
+MAX_ROWS_REMEMBERED = 10_000  # to recognise ids
+MAX_CODE_CHARACTERS = 60  # of an id or another code
 MAX_MULTILINE_ROWS = 1_000
 MAX_LINES_PER_MULTILINE_ROW = 50
-NEEDS_QUOTES_PATTERN = re.compile(r"[,;\t\r\n]|^\s|\s$")  # of a cell that programs enclose without need for it
+NEEDS_QUOTES_PATTERN = re.compile(r"[,;\t\r\n]|^\s|\s$")  # matches cells that programs must enclose
 ENCLOSED_CELL_PATTERN = re.compile(r'"(?:[^"]|"")*"')
 DIGITS_PATTERN, LETTERS_PATTERN = re.compile(r"[0-9]+"), re.compile(r"[^\W\d_]+")
 
 
 @dataclass
 class ColumnShapes:
-    """The looks of the cells of a column."""
+    """The shapes of a column's cells, as `cell_shape` returns them, and counts of enclosed cells."""
 
     shapes: set[str] = field(default_factory=set)
     filled_count: int = 0
     enclosed_count: int = 0
-    needlessly_enclosed_count: int = 0  # enclosed without need for it
+    needlessly_enclosed_count: int = 0
 
     def add_shape(self, cell: str) -> None:
         if len(self.shapes) <= MAX_SHAPES_PER_COLUMN:
@@ -50,18 +50,18 @@ class ColumnShapes:
             self.needlessly_enclosed_count += bool(inner) and not NEEDS_QUOTES_PATTERN.search(inner)
 
     def is_code_column(self, row_count: int) -> bool:
-        """Whether the column holds ids or other codes, which look alike and have no spaces."""
+        """Return whether the column holds ids or other codes, which look alike and have no spaces."""
         return len(self.shapes) <= max(1, row_count // 3) and not any(" " in shape for shape in self.shapes)
 
     def is_similar_cell(self, source_cell: str) -> bool:
-        """Whether a cell, as it is written, may be another one of this column."""
+        """Return whether a cell, as written in the file, may belong to this column."""
         if self.filled_count and self.enclosed_count == self.filled_count and not source_cell.startswith('"'):
             return False
         return cell_shape(source_cell.strip('"')) in self.shapes
 
 
 class MultilineRow(NamedTuple):
-    """A row over several lines, each with cells enough for the header; the column at `place` goes on over them."""
+    """A row over several lines, each with enough cells for a row; the column at `column_position` spans them."""
 
     first_line: int
     last_line: int
@@ -71,7 +71,7 @@ class MultilineRow(NamedTuple):
 
 @dataclass
 class QuoteEvidence:
-    """The looks of the quotation marks in a table, read as if they enclosed cells."""
+    """Evidence about the quotation marks of a table, read as if they enclosed cells."""
 
     delimiter: str
     column_count: int
@@ -88,7 +88,7 @@ class QuoteEvidence:
         self.columns = [ColumnShapes() for _ in range(min(self.column_count, MAX_COLUMNS_EXAMINED))]
 
     def add_row(self, first_line: int, cells: Sequence[str], lines: Sequence[str]) -> None:
-        """Take in a row, which was read from these lines."""
+        """Add a row that was read from these lines."""
         self.row_count += 1
         for column, cell in zip(self.columns, cells, strict=False):
             if "\n" not in cell:
@@ -104,7 +104,7 @@ class QuoteEvidence:
         self.has_multiline_rows = True
         position = next((place for place, cell in enumerate(cells) if "\n" in cell), 0)
         filled_lines = [line for line in lines if line.strip()]
-        # A text among them may have a comma more.
+        # A text cell may contain another comma.
         has_full_lines = self.column_count > 1 and all(
             line.count(self.delimiter) >= self.column_count - 1 for line in filled_lines
         )
@@ -115,7 +115,7 @@ class QuoteEvidence:
             self.multiline_rows.append(MultilineRow(first_line, first_line + len(lines) - 1, position, cells_by_line))
 
     def count_row_quotes(self, source_cells: Sequence[str]) -> None:
-        """Take in the cells of a row on one line, as they are written."""
+        """Count the quotation marks of a row on one line, whose cells are as written in the file."""
         for column, cell in zip(self.columns, source_cells, strict=False):
             column.count_quotes(cell)
             if '"' in cell:
@@ -124,7 +124,7 @@ class QuoteEvidence:
                 self.doubled_quote_count += bool(enclosed) and '""' in cell[1:-1]
 
     def first_row_of_swallowed_rows(self) -> MultilineRow | None:
-        """The first row over several lines that look like rows of their own."""
+        """Return the first row over several lines that look like rows of their own."""
         code_positions = [place for place, column in enumerate(self.columns) if column.is_code_column(self.row_count)]
         return next((span for span in self.multiline_rows if self.has_swallowed_rows(span, code_positions)), None)
 
@@ -148,7 +148,7 @@ class QuoteEvidence:
         return True
 
     def unique_ids(self, positions: tuple[int, ...]) -> set[tuple[str, ...]]:
-        """The codes of the rows in these columns, if no two rows have the same; they are ids then."""
+        """Return the codes of the rows in these columns if no two rows have the same; they are ids then."""
         if positions not in self.ids_by_positions:
             distinct_codes = {tuple(codes[place] for place in positions) for codes in self.leading_cells}
             self.ids_by_positions[positions] = (
@@ -157,7 +157,7 @@ class QuoteEvidence:
         return self.ids_by_positions[positions]
 
     def has_enclosing_quotes(self) -> bool:
-        """Whether marks enclose cells where each line is a row in either way of reading."""
+        """Return whether the marks enclose cells, for a file in which each line is a row in either way of reading."""
         has_needless_quotes = any(
             column.needlessly_enclosed_count and column.enclosed_count < column.filled_count for column in self.columns
         )
@@ -169,5 +169,5 @@ class QuoteEvidence:
 
 
 def cell_shape(cell: str) -> str:
-    """A cell with each run of digits as 0 and each run of letters as a."""
+    """Return a cell with each run of digits as 0 and each run of letters as a."""
     return LETTERS_PATTERN.sub("a", DIGITS_PATTERN.sub("0", cell[:200]))

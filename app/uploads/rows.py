@@ -1,4 +1,4 @@
-"""Rows of uploaded tables, their limits, and how a refusal names the line at which an editor shows a mistake."""
+"""Rows of uploaded tables, their limits, and refusals that name the line of a mistake as an editor shows it."""
 
 import json
 import math
@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, NoReturn
 from app.errors import Invalid, TooLarge, shorten_echo
 
 MAX_ID_CHARACTERS = 200
-MAX_SHOWN_CHARACTERS = MAX_UPLOADED_CELL_CHARACTERS = 100_000  # characters; below the csv module's own limit
-MAX_ROW_CHARACTERS = 5_000_000  # characters of a line, or of an object in JSON
+MAX_SHOWN_CHARACTERS = MAX_UPLOADED_CELL_CHARACTERS = 100_000  # below the csv module's own limit
+MAX_ROW_CHARACTERS = 5_000_000  # of a line, or of an object in JSON
 MAX_UPLOAD_COLUMNS = 500
 MAX_UPLOAD_ROWS = 1_000_000
-INDEX_COLUMN = "index"  # the name of a first column that has none
+INDEX_COLUMN = "index"  # given to a first column without a name
 
 
 class UploadedRow(NamedTuple):
-    """One row: the line it starts at, and its values by column; JSON may bring other values than text."""
+    """A row: its first line, and its values by column, which are texts or, from JSON, any values."""
 
     line: int
     values: dict[str, Any]
@@ -25,12 +25,12 @@ class UploadedRow(NamedTuple):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a file is to be read where the file itself does not say.
+    """How to read a file if the file itself does not say.
 
     Attributes:
         encoding: One of `encodings.ENCODINGS`; None for Unicode.
-        quotes: `cells` where quotation marks enclose cells, `text` where they are part of the text; None to decide by
-            the file.
+        quotes: `cells` if quotation marks enclose cells, `text` if they are part of the text; None to let the file
+            decide.
 
     """
 
@@ -40,15 +40,15 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class UploadedTable:
-    """A table whose rows are read while they are asked for, once.
+    """A table whose rows are read lazily, and once.
 
     Attributes:
         format: csv, tsv or jsonl.
-        columns: All columns; of JSON those of any row.
+        columns: All columns; from JSON, those of any row.
         row_count: Number of rows.
-        line_count: Number of lines of the file, blank ones included.
-        notes: Sentences about how the file was read, where somebody may have expected something else.
-        quotes: `cells` or `text`, as in `ReadAs`, if there are quotation marks in a CSV or TSV file.
+        line_count: Number of lines of the file, including blank ones.
+        notes: Sentences about how the file was read, if an uploader may have expected something else.
+        quotes: `cells` or `text`, as in `ReadOptions`, if a CSV or TSV file has quotation marks.
 
     """
 
@@ -66,7 +66,7 @@ def refuse_line(error_code: str, line_number: int, problem: str, **details: Any)
 
 
 def check_column_names(line_number: int, column_names: tuple[str, ...]) -> None:
-    """Raises `Invalid` (`too_many_columns`, `column_unnamed`, `column_twice`)."""
+    """Raise `Invalid` (`too_many_columns`, `column_unnamed`, `column_twice`) for impossible columns."""
     if len(column_names) > MAX_UPLOAD_COLUMNS:
         refuse_line(
             "too_many_columns",
@@ -86,7 +86,7 @@ def check_column_names(line_number: int, column_names: tuple[str, ...]) -> None:
 
 
 def limit_rows(records: Iterator[UploadedRow]) -> Iterator[UploadedRow]:
-    """Raises `TooLarge` (`too_many_rows`)."""
+    """Yield the rows. Raises `TooLarge` (`too_many_rows`) beyond the limit."""
     for count, record in enumerate(records, start=1):
         if count > MAX_UPLOAD_ROWS:
             raise TooLarge(
@@ -98,7 +98,7 @@ def limit_rows(records: Iterator[UploadedRow]) -> Iterator[UploadedRow]:
 
 
 def parse_finite_number(value: Any) -> float | None:
-    """A value that is a finite number, in JSON or in words; None for all others."""
+    """Return the finite number in a value, which may be a text; None for all others."""
     try:
         number = float(format_cell(value))
     except ValueError:
@@ -107,7 +107,7 @@ def parse_finite_number(value: Any) -> float | None:
 
 
 def format_cell(value: Any) -> str:
-    """A value as a cell of a table: text as it is, nothing for null, else JSON."""
+    """Return a value as a cell of a table: text unchanged, empty for null, else JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)

@@ -31,7 +31,7 @@ async def change(engine, campaign, **settings):
 async def add_items(engine, campaign, content="id,verb\nw0,walk\nw1,wait\nw2,weep\n", **how):
     async with engine.begin() as connection:
         file = BytesIO(content.encode())
-        how |= {"matching": ColumnMapping(shown="verb"), "max_mb": 1}
+        how |= {"mapping": ColumnMapping(shown="verb"), "max_mb": 1}
         return (await items.import_items(connection, campaign.slug, file, "more.csv", **how)).imported
 
 

@@ -75,7 +75,9 @@ async def test_a_hit_of_several_rows_is_an_assignment_a_closed_hit_and_a_respons
     assert (imported.responses, imported.items, imported.known, imported.without_worker) == (2, 3, 0, 0)
     assert await values(
         engine,
-        "SELECT r.items, r.values, r.source, r.received_at, h.items, h.closed_at, s.external_id, a.platform, a.worker_id FROM responses r JOIN hits h ON h.id = r.hit_id JOIN assignments s ON s.id = h.assignment_id JOIN annotators a ON a.id = r.annotator_id ORDER BY r.seq",
+        "SELECT r.items, r.values, r.source, r.received_at, h.items, h.closed_at, s.external_id, a.platform, "
+        "a.worker_id FROM responses r JOIN hits h ON h.id = r.hit_id JOIN assignments s ON s.id = h.assignment_id "
+        "JOIN annotators a ON a.id = r.annotator_id ORDER BY r.seq",
     ) == [
         ([0, 1], [70, 30], "import", NOW, [0, 1], NOW, "h1", "elsewhere", "Ann"),
         ([3, 0], [0, 100], "import", NOW, [3, 0], NOW, "h1", "elsewhere", "Ben"),
@@ -91,7 +93,9 @@ async def test_rows_of_a_hit_may_stand_apart_and_in_any_order_if_they_have_posit
     await import_results(
         engine,
         campaign,
-        "position;value;item;annotator;hit;submitted_at;issued_at\n2;30;v1;Ann;h1;2026-01-02T03:04:05Z;\n1;5;v2;Ann;h2;2026-01-03 00:00;\n1;70;v0;Ann;h1;2026-01-02T05:04:06+02:00;2026-01-02\n2;6;v0;Ann;h2;;\n",
+        "position;value;item;annotator;hit;submitted_at;issued_at\n2;30;v1;Ann;h1;2026-01-02T03:04:05Z;\n"
+        "1;5;v2;Ann;h2;2026-01-03 00:00;\n"
+        "1;70;v0;Ann;h1;2026-01-02T05:04:06+02:00;2026-01-02\n2;6;v0;Ann;h2;;\n",
     )
     moments = [datetime(2026, 1, 2, 3, 4, 6, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)]
     assert await values(engine, "SELECT items, values, received_at FROM responses ORDER BY seq") == [
@@ -329,7 +333,10 @@ async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):
 # Classes
 
 
-MTURK = "HITId,AssignmentId,WorkerId,AcceptTime,SubmitTime,Input.id1,Answer.range1,Answer.na1\nh1,A1,Ann,Sat Jan 03 12:04:05 PST 2026,Sat Jan 03 12:05:05 PST 2026,v0,70,\nh1,A2,Ben,Sat Jan 03 12:04:05 PST 2026,{},v0,70,\n"
+MTURK = (
+    "HITId,AssignmentId,WorkerId,AcceptTime,SubmitTime,Input.id1,Answer.range1,Answer.na1\nh1,A1,Ann,Sat Jan 03 "
+    "12:04:05 PST 2026,Sat Jan 03 12:05:05 PST 2026,v0,70,\nh1,A2,Ben,Sat Jan 03 12:04:05 PST 2026,{},v0,70,\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -478,7 +485,7 @@ def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_b
         given = [score for score in hit.scores if score is not None]
         if "seq" in columns:  # an export has no value beside an item that was marked
             given = [score for score in given if not math.isnan(score)]
-        assert all(design.stored(score) == score for score in given)
+        assert all(design.normalise_value(score) == score for score in given)
 
 
 async def test_labels_and_ids_that_look_like_formulas_come_back_from_an_export_for_spreadsheets(engine):

@@ -24,7 +24,11 @@ ITEMS = "id,text\ns1,Der Hund schläft.\ns2,Es regnet.\ns3,Ein schöner Tag.\n"
 HEADER = "hit,annotator,item,value\n"
 MTURK = "HITId,AssignmentId,WorkerId,AssignmentStatus,AcceptTime,SubmitTime,"
 TIMES = "Tue Apr 10 12:04:05 PDT 2018,Tue Apr 10 12:05:05 PDT 2018,"
-STORED = "SELECT a.platform, a.worker_id, ARRAY(SELECT external_id FROM unnest(r.items) WITH ORDINALITY AS u (n, k) JOIN items i ON i.campaign_id = r.campaign_id AND i.number = u.n ORDER BY k), r.values FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id ORDER BY r.seq"
+STORED = (
+    "SELECT a.platform, a.worker_id, ARRAY(SELECT external_id FROM unnest(r.items) WITH ORDINALITY AS u (n, k) JOIN "
+    "items i ON i.campaign_id = r.campaign_id AND i.number = u.n ORDER BY k), r.values FROM responses r JOIN "
+    "annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id ORDER BY r.seq"
+)
 LATER = NOW + timedelta(days=365)  # than all times in these files
 RECEIVED = "SELECT received_at FROM responses ORDER BY seq"
 SCALE = {"design": "ordinal", "design_settings": {"labels": ["1", "2", "3", "4", "5"]}}
@@ -82,7 +86,7 @@ async def test_with_its_columns_named_it_is_imported_items_found_by_their_text(e
     told = responses_import.response_receipt_sentences(done)
     assert "Items found by their text: 2." in told
     assert any(words.startswith("Columns read: item from Input.text, value from Answer.rating") for words in told)
-    assert any("Answer.comment" in words for words in told if words.startswith("Columns passed over:"))
+    assert any("Answer.comment" in words for words in told if words.startswith("Columns skipped:"))
     assert await is_clean(engine, campaign.slug)
     with pytest.raises(Refusal, match="already"):
         await imported(engine, campaign, GENERIC, item_column="Input.text", value_column="Answer.rating")
@@ -479,7 +483,7 @@ async def test_a_form_with_an_unknown_choice_is_refused(researcher, engine):
         data={"decimal": "semicolon"},
     )
     assert reply.status_code == 422
-    assert "decimal cannot be read so" in reply.text
+    assert "decimal has a value that is not possible" in reply.text
 
 
 # Whatever somebody sends

@@ -109,7 +109,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_line():
         (9, "judgments_per_item"): "Enter a whole number.",
         (10, "seed"): "Enter a whole number.",
         (11, "show_numbers"): "Enter yes or no.",
-        (12, "name"): "This stands here twice, the first time on line 1.",
+        (12, "name"): "This name is here twice, first on line 1.",
     }
 
 

@@ -75,8 +75,8 @@ async def test_priors_that_are_asked_for_and_not_there_are_refused(engine):
 
 def test_the_preview_tells_priors_and_does_not_take_them():
     found = described(PRIORS)
-    assert [(one.name, one.columns, one.taken) for one in found.meanings] == [("priors", ("alpha", "beta"), False)]
-    assert described(PRIORS, priors=True).meanings[0].taken
+    assert [(one.name, one.columns, one.is_used) for one in found.meanings] == [("priors", ("alpha", "beta"), False)]
+    assert described(PRIORS, priors=True).meanings[0].is_used
 
 
 async def test_a_check_becomes_an_item_again_without_a_prior_that_was_not_taken(engine):
@@ -100,15 +100,15 @@ async def test_checks_are_told_and_can_be_declined(engine):
     assert told in done.notes
     plain = await import_file(engine, campaign, CHECKED, ignored=frozenset({"check"}), replace=True)
     assert (plain.imported, plain.checks) == (3, 0)
-    assert any(note.startswith("“check” and “expected”: not taken") for note in plain.notes)
+    assert any(note.startswith("“check” and “expected”: not used") for note in plain.notes)
     assert await value(engine, "SELECT count(*) FROM check_items") == 0
     assert await value(engine, "SELECT fields ->> 'check' FROM items WHERE external_id = 'g'") == "gold"
 
 
 def test_the_preview_counts_checks_as_long_as_they_are_taken():
-    assert (described(CHECKED).checks, described(CHECKED).meanings[0].taken) == (1, True)
+    assert (described(CHECKED).checks, described(CHECKED).meanings[0].is_used) == (1, True)
     declined = described(CHECKED, ignored=frozenset({"check"}))
-    assert (declined.checks, declined.meanings[0].taken, declined.problems) == (0, False, [])
+    assert (declined.checks, declined.meanings[0].is_used, declined.problems) == (0, False, [])
 
 
 async def test_a_table_of_systems_is_told_and_what_stands_above_outputs_can_be_declined(engine):
@@ -126,7 +126,7 @@ async def test_a_table_of_systems_can_be_items_instead(engine):
     done = await import_file(engine, campaign, SYSTEMS, identifier=None, shown="output", ignored=frozenset({"system"}))
     assert done.imported == 2
     assert await values(engine, "SELECT shown FROM items ORDER BY number") == [("a",), ("b",)]
-    assert not described(SYSTEMS, ignored=frozenset({"system"})).of_systems
+    assert not described(SYSTEMS, ignored=frozenset({"system"})).is_outputs_table
 
 
 # Names
@@ -156,9 +156,9 @@ async def test_columns_with_a_meaning_are_found_whatever_their_capitals_and_told
     campaign = await draft(engine)
     done = await import_file(engine, campaign, CHECKED.replace("check", "Check").replace("expected", "EXPECTED"))
     assert done.checks == 1
-    assert "The column “Check” is taken for “check”." in done.notes
+    assert "The column “Check” is used as “check”." in done.notes
     outputs = await import_file(engine, campaign, SYSTEMS.replace("system,", "System,", 1), replace=True)
-    assert "The column “System” is taken for “system”." in outputs.notes
+    assert "The column “System” is used as “system”." in outputs.notes
     priors = await import_file(engine, campaign, PRIORS.replace("alpha", "Alpha"), priors=True, replace=True)
     assert priors.with_prior == 2
 
@@ -166,7 +166,7 @@ async def test_columns_with_a_meaning_are_found_whatever_their_capitals_and_told
 async def test_the_source_of_the_settings_is_found_whatever_its_capitals(engine):
     campaign = await draft(engine, source_column="source")
     done = await import_file(engine, campaign, "id,text,Source\n1,a,s\n")
-    assert "The column “Source” is taken for “source”." in done.notes
+    assert "The column “Source” is used as “source”." in done.notes
     assert "“source”: the source above the items, as the settings say." in done.notes
     assert await value(engine, "SELECT fields ->> 'source' FROM items") == "s"
 
@@ -205,7 +205,7 @@ async def test_the_index_of_pandas_can_be_the_id_and_is_not_shown(engine):
         ("0", "first"),
         ("1", "second"),
     ]
-    assert described(",content\n0,first\n").matching.shown == "content"
+    assert described(",content\n0,first\n").mapping.shown == "content"
 
 
 # The receipt

@@ -3,7 +3,7 @@
 import pytest
 
 from app.campaigns import lifecycle
-from app.campaigns.settings import MAX_CAMPAIGN_NAME_CHARACTERS
+from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.errors import NotFound
 from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 

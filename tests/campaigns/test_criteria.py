@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from app.campaigns import campaign_file, form, lifecycle, responses_import
+from app.campaigns import campaign_file, form, form_input, lifecycle, responses_import
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from app.errors import Conflict, Invalid
@@ -83,7 +83,7 @@ def test_the_form_says_criteria_and_reads_them_again():
     assert fields["criteria.0.low_label"] == "nothing"
     assert fields["criteria.1.ordinal.labels"] == "none\nsome\nall"
     sent = {name: text for name, text in fields.items() if text}
-    assert form.parse_settings_form(sent) == before
+    assert form_input.parse_settings_form(sent) == before
     names = [
         field.name
         for section in form.build_form_sections(fields)
@@ -109,7 +109,7 @@ def test_what_the_form_shows_of_criteria_reads_back_as_the_same_settings(design)
             told = [BOTH[0] | {"design_settings": of_criterion | common}, BOTH[1] | {"design_settings": {}}]
             before = settings(design=design.name, design_settings=campaigns, criteria=told, middle_label="so-so")
             assert (
-                form.parse_settings_form(
+                form_input.parse_settings_form(
                     {name: text for name, text in form.form_values_of_settings(before).items() if text}
                 )
                 == before
@@ -125,9 +125,10 @@ def test_a_criterion_whose_fields_are_empty_is_none():
     sent = {"name": "A", "question": "B?", "low_label": "low", "high_label": "high"}
     sent |= {"criteria.0.name": "", "criteria.1.name": "x", "criteria.1.question": "X?"}
     sent |= {"criteria.4.name": "y", "criteria.4.question": "Y?", "asked_by": "y"}
-    assert [one["name"] for one in form.parse_settings_form(sent).criteria] == ["x", "y"]
+    assert [one["name"] for one in form_input.parse_settings_form(sent).criteria] == ["x", "y"]
     assert (
-        form.parse_settings_form({name: text for name, text in sent.items() if "criteria" not in name}).asked_by == ""
+        form_input.parse_settings_form({name: text for name, text in sent.items() if "criteria" not in name}).asked_by
+        == ""
     )
 
 
@@ -135,13 +136,13 @@ def test_what_is_wrong_is_said_beside_its_field():
     sent = {"name": "A", "question": "B?", "low_label": "low", "high_label": "high"}
     sent |= {"criteria.0.name": "x", "criteria.0.question": "X?", "criteria.2.name": "y"}
     with pytest.raises(ValidationError) as refused:
-        form.parse_settings_form(sent)
-    assert form.form_field_errors(refused.value, sent) == {"criteria.2.question": "Please fill this in."}
+        form_input.parse_settings_form(sent)
+    assert form_input.form_field_errors(refused.value, sent) == {"criteria.2.question": "Please fill this in."}
     sent |= {"criteria.2.question": "Y?", "criteria.2.name": "X"}
     with pytest.raises(ValidationError) as refused:
-        form.parse_settings_form(sent)
-    assert [*form.form_field_errors(refused.value, sent)] == ["criteria.2.name"]
-    assert form.parse_unfinished_settings_form(sent).criteria == []
+        form_input.parse_settings_form(sent)
+    assert [*form_input.form_field_errors(refused.value, sent)] == ["criteria.2.name"]
+    assert form_input.parse_unfinished_settings_form(sent).criteria == []
 
 
 @pytest.mark.parametrize(
@@ -157,8 +158,8 @@ def test_what_is_wrong_with_the_second_criterion_is_said_beside_its_field(more, 
     sent = {"name": "A", "question": "B?", "low_label": "low", "high_label": "high"}
     sent |= {f"criteria.{k}.{name}": f"{name} {k}" for k in (0, 2) for name in ("name", "question")}
     with pytest.raises(ValidationError) as refused:
-        form.parse_settings_form(sent | more)
-    assert [*form.form_field_errors(refused.value, sent | more)] == [field]
+        form_input.parse_settings_form(sent | more)
+    assert [*form_input.form_field_errors(refused.value, sent | more)] == [field]
 
 
 @pytest.mark.parametrize("unseen", ["\u200b", "\ufeff \u2060"])

@@ -23,7 +23,7 @@ def described(content, *, taken=(), **chosen):
 
 
 def problems(content, **how):
-    return [(problem.what, problem.count, problem.lines) for problem in described(content, **how).problems]
+    return [(problem.problem, problem.count, problem.lines) for problem in described(content, **how).problems]
 
 
 def test_it_counts_all_rows_and_shows_the_first_five_as_annotators_would_see_them():
@@ -34,7 +34,7 @@ def test_it_counts_all_rows_and_shows_the_first_five_as_annotators_would_see_the
 
 
 @pytest.mark.parametrize(
-    ("columns", "matching"),
+    ("columns", "mapping"),
     [
         ("id,freq,verb,gloss", ColumnMapping("id", "verb")),
         ("ID,freq,text", ColumnMapping("ID", "text")),
@@ -43,16 +43,16 @@ def test_it_counts_all_rows_and_shows_the_first_five_as_annotators_would_see_the
         ("id,freq,length", ColumnMapping("id", "freq")),
     ],
 )
-def test_columns_are_taken_for_what_is_likely(columns, matching):
+def test_columns_are_taken_for_what_is_likely(columns, mapping):
     cells = {"freq": "1.5", "length": "3"}
     row = ",".join(cells.get(name, f"a {name}") for name in columns.split(","))
-    assert described(f"{columns}\n{row}\n").matching == matching
+    assert described(f"{columns}\n{row}\n").mapping == mapping
 
 
 def test_what_somebody_said_of_the_columns_counts():
     content = "id,verb,gloss\na,run,move\n"
-    assert described(content, identifier="verb", shown="gloss").matching == ColumnMapping("verb", "gloss")
-    assert described(content, identifier=ROW_NUMBERS_AS_IDS).matching.identifier is None
+    assert described(content, identifier="verb", shown="gloss").mapping == ColumnMapping("verb", "gloss")
+    assert described(content, identifier=ROW_NUMBERS_AS_IDS).mapping.identifier is None
     with pytest.raises(Invalid, match="no column “noun”"):
         described(content, shown="noun")
 
@@ -62,7 +62,7 @@ def test_checks_are_counted_and_those_that_nobody_can_meet_are_told():
     assert (described(content).row_count, described(content).checks, problems(content)) == (2, 1, [])
     assert [row.text for row in described(content).first_rows] == ["x", "y"]
     assert problems(content + "h,z,gold,400\ni,z,silver,1\ng,z,gold,7\n") == [
-        ("of checks that expect what nobody can answer", 1, [4]),
+        ("of checks whose expected answer is impossible", 1, [4]),
         ("with something else than gold or attention in the column “check”", 1, [5]),
         ("with an id of a row above", 1, [6]),
     ]

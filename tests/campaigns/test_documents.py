@@ -47,7 +47,7 @@ def test_a_name_with_nothing_behind_it_is_not_there_but_an_empty_text_is():
 
 def test_rows_of_data_are_read_as_in_json():
     row = "{n: 1, f: -2.5e3, yes: true, none: null, empty: , no: no, old: 012, time: 12:30, part: 1_0, quoted: '1'}"
-    assert values(f"rows: [{row}]\n", data=["rows"])["rows"] == [
+    assert values(f"rows: [{row}]\n", data_names=["rows"])["rows"] == [
         {"n": 1, "f": -2500.0, "yes": True, "none": None, "empty": None, "no": "no", "old": "012"}
         | {"time": "12:30", "part": "1_0", "quoted": "1"}
     ]

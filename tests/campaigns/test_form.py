@@ -1,4 +1,4 @@
-from app.campaigns import form
+from app.campaigns import form, form_input
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 
@@ -9,18 +9,18 @@ def test_what_a_form_shows_reads_back_as_the_same_settings():
         hits_per_annotator=4, instructions="Think.\n\n- twice",
     )  # fmt: skip
     browser = {name: value for name, value in form.form_values_of_settings(settings).items() if value}
-    assert form.parse_settings_form(browser) == settings
+    assert form_input.parse_settings_form(browser) == settings
 
 
 def test_a_blank_form_has_the_defaults():
     browser = {name: value for name, value in form.new_campaign_form_values().items() if value}
-    assert form.parse_settings_form(browser | {"name": "a", "question": "b"}) == CampaignSettings(
+    assert form_input.parse_settings_form(browser | {"name": "a", "question": "b"}) == CampaignSettings(
         name="a", question="b"
     )
 
 
 def test_what_is_left_out_has_its_default_but_switches_are_off():
-    settings = form.parse_settings_form({"name": "a", "question": "b"})
+    settings = form_input.parse_settings_form({"name": "a", "question": "b"})
     assert settings.items_per_hit == 5
     assert not settings.show_numbers
 
@@ -40,9 +40,9 @@ def test_every_choice_offers_what_is_chosen_where_nobody_chooses():
 
 def test_rules_that_read_labels_are_offered_where_labels_are_counted():
     rule = fields()["rule"]
-    assert rule.only_for["easl"].split() == [*DESIGNS]
-    assert "categories" in rule.only_for["information"].split()
-    assert "slider" not in rule.only_for["information"].split()
+    assert rule.designs_by_choice["easl"].split() == [*DESIGNS]
+    assert "categories" in rule.designs_by_choice["information"].split()
+    assert "slider" not in rule.designs_by_choice["information"].split()
 
 
 def test_the_rule_that_suits_a_goal_stands_beside_it_and_is_offered_to_who_asks_by_another():
@@ -67,7 +67,7 @@ def test_the_rule_that_suits_a_goal_stands_beside_it_and_is_offered_to_who_asks_
     assert {"rule", "best_items", "threshold"} < {one.name for one in beside.basic_fields}
     assert (
         form.new_campaign_form_values()["rule"]
-        == form.parse_settings_form({"name": "a", "question": "b", "goal": "best"}).rule
+        == form_input.parse_settings_form({"name": "a", "question": "b", "goal": "best"}).rule
         == "easl"
     )
 
@@ -78,8 +78,8 @@ def test_to_skip_implied_pairs_is_offered_where_any_two_items_are_compared():
 
 def test_what_stands_in_the_form_for_another_way_of_asking_is_no_mistake():
     browser = {"name": "a", "question": "b", "implied_asked_percent": "10", "repeat_items": "on"}
-    assert form.parse_settings_form(browser | {"design": "slider"}).implied_asked_percent is None
-    assert form.parse_settings_form(browser | {"design": "pairwise"}).implied_asked_percent == 10
+    assert form_input.parse_settings_form(browser | {"design": "slider"}).implied_asked_percent is None
+    assert form_input.parse_settings_form(browser | {"design": "pairwise"}).implied_asked_percent == 10
 
 
 def test_no_folded_field_that_stands_empty_must_be_filled_in():

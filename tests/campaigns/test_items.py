@@ -191,7 +191,7 @@ async def test_a_wrong_row_behind_thousands_takes_them_all_back(engine):
 async def test_the_cap_on_items_counts_those_already_there(engine, monkeypatch):
     campaign = await draft(engine)
     await import_items(engine, campaign, VERBS)
-    monkeypatch.setattr(items, "MOST_ROWS", 7)
+    monkeypatch.setattr(items, "MAX_UPLOAD_ROWS", 7)
     with pytest.raises(TooLarge) as problem:
         await import_items(engine, campaign, "id,text\n1,a\n2,b\n")
     assert problem.value.code == "too_many_items"

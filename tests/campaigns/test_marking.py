@@ -61,7 +61,7 @@ async def test_it_becomes_an_item_again_with_its_prior_the_last_one(researcher, 
     ("said", "status", "words"),
     [
         ({"expected": "400"}, 422, "400 is no possible score"),
-        ({"expected": ""}, 422, "what is expected of it"),
+        ({"expected": ""}, 422, "its expected answer in the column"),
         ({"kind": "silver"}, 422, "gold, attention or nothing"),
         ({"item": "v9"}, 404, "has no such item “v9”"),
     ],

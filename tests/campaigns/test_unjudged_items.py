@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.analysis import export, load_answers
-from app.campaigns import form
+from app.campaigns import form, form_input
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.simulation.annotators import plain_population
@@ -115,8 +115,8 @@ def test_the_form_asks_for_reasons_one_a_line():
     settings = CampaignSettings(name="a", question="b", cannot_be_judged=True, unjudged_reasons=["c d", "e"])
     browser = {name: value for name, value in form.form_values_of_settings(settings).items() if value}
     assert browser["unjudged_reasons"] == "c d\ne"
-    assert form.parse_settings_form(browser) == settings
-    assert form.parse_settings_form(browser | {"unjudged_reasons": "  "}).unjudged_reasons == []
+    assert form_input.parse_settings_form(browser) == settings
+    assert form_input.parse_settings_form(browser | {"unjudged_reasons": "  "}).unjudged_reasons == []
 
 
 @pytest.mark.parametrize("reasons", [["a", "a"], ["a\nb"], [""], ["x" * 81], [str(k) for k in range(21)]])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from app.campaigns import form, lifecycle
+from app.campaigns import form, form_input, lifecycle
 from app.campaigns.compatibility import can_law_read_design
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
@@ -86,11 +86,11 @@ def outcome(read):
 
 def test_the_form_of_settings_asks_whether_ties_are_allowed():
     filled = form.new_campaign_form_values() | {"name": "Verbs", "question": "Which?", "design": "pairwise"}
-    assert form.parse_settings_form(filled).design_settings == {
+    assert form_input.parse_settings_form(filled).design_settings == {
         "ties_allowed": False,
         "submit_on_choice": False,
     }  # a switch that is off is left out
-    assert form.parse_settings_form(filled | {"pairwise.ties_allowed": "on"}).design_settings == {
+    assert form_input.parse_settings_form(filled | {"pairwise.ties_allowed": "on"}).design_settings == {
         "ties_allowed": True,
         "submit_on_choice": False,
     }

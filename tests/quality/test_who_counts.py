@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.analysis.export import open_export
 from app.annotation.hits import drafts
-from app.campaigns.imported_hits import LOCK_RESPONSE_IMPORTS
+from app.campaigns.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.cli.run_command import encode_chunk
 from app.database.session import begin_transaction
 from app.errors import Conflict, Invalid, NotFound

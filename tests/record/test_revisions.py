@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from app.annotation.hits import submission
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.campaigns.imported_hits import LOCK_RESPONSE_IMPORTS
+from app.campaigns.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.database.session import create_engine, driver_of

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from app.annotation.onboarding import visit_progress
 from app.annotation.onboarding.practice_sets import parse_practice_sets
-from app.campaigns import form
+from app.campaigns import form_input
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from tests.serving.campaigns import execute, fields_of, running, value, values
@@ -85,7 +85,7 @@ def test_every_way_of_asking_takes_sets_with_what_somebody_expects(design):
 def test_a_table_that_cannot_be_asked_is_refused_at_its_field(settings, words):
     with pytest.raises(ValidationError, match=words) as refusal:
         settings_with(**settings)
-    assert form.setting_errors(refusal.value).keys() == settings.keys()
+    assert form_input.setting_errors(refusal.value).keys() == settings.keys()
 
 
 async def test_training_explains_and_is_repeated_until_it_is_understood(client, engine):

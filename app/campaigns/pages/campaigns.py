@@ -1,4 +1,4 @@
-"""Researchers' pages that set a campaign up and lead it through its life."""
+"""Researchers' pages that create a campaign, change its settings and move it from state to state."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.accounts.guards import CurrentAccess, require_researcher
 from app.annotation.platforms.registry import platform_links, platforms_with_pages, public_link
-from app.campaigns import campaign_file_io, campaign_zip, experiment_arms, form, hints, item_list, lifecycle
+from app.campaigns import campaign_file_io, campaign_zip, experiment_arms, form, form_input, hints, item_list, lifecycle
 from app.campaigns.items import describe_own_priors
 from app.campaigns.plan_findings import PlanFindings
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
@@ -45,8 +45,8 @@ root_redirect_router = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
 
 CAMPAIGN_PATH = "/campaigns/{slug}"
-MAX_JUDGMENTS_PER_ITEM = 10_000  # of an item
-# action -> the word of the notice, and where one looks next
+MAX_JUDGMENTS_PER_ITEM = 10_000
+# action -> (word of the notice, page to show next)
 NOTICE_AND_PAGE_AFTER_ACTION = {
     "launch": ("launched", "/share"),
     "pause": ("paused", ""),
@@ -59,7 +59,7 @@ NOTICE_AND_PAGE_AFTER_ACTION = {
 
 
 def campaign_page_url(slug: str, subpage: str = "", *, notice: str = "") -> str:
-    """A campaign's page, with the notice of what was just done there."""
+    """Return the address of a campaign's page, with the notice of what was just done."""
     return f"/admin/campaigns/{slug}{subpage}" + (f"?done={notice}" if notice else "")
 
 
@@ -68,7 +68,7 @@ def redirect_to(url: str) -> Response:
 
 
 def require_uploaded_file(form_data: FormData) -> UploadFile:
-    """The file of an upload form. Raises `Invalid` (`file_missing`)."""
+    """Return the file of an upload form. Raises `Invalid` (`file_missing`)."""
     file = form_data.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise Invalid("Choose a file first. Nothing was imported.", code="file_missing")
@@ -95,7 +95,7 @@ async def redirect_campaigns_to_admin() -> Response:
 
 @router.get("/campaigns/new/question")
 async def choose_question_page(request: Request) -> HTMLResponse:
-    """Where a new campaign begins: with one of the questions that come with Easel, with none, or with a file."""
+    """Show the start of a new campaign: a question that comes with Easel, an empty form, or a file."""
     return render_question_page(request)
 
 
@@ -108,7 +108,7 @@ def render_question_page(request: Request, refusal: Refusal | None = None) -> HT
 async def create_campaign_from_upload(
     request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, now: Now
 ) -> Response:
-    """A draft from a campaign file, or the page with what is wrong with it."""
+    """Create a draft from a campaign file, or show the page again with its mistakes."""
     form_data = await request.form()
     try:
         file = require_uploaded_file(form_data)
@@ -152,8 +152,9 @@ def render_settings_page(
     campaign: Any = None,
     template_name: str | None = None,
 ) -> HTMLResponse:
-    """The form with what was entered, and beside each field what is wrong with it; `chosen` is the question that a new
-    campaign began with.
+    """Show the form with the entered values and an error at each wrong field.
+
+    `template_name` is the question that a new campaign began with.
     """
     minimums = {} if campaign is None or campaign.status == "draft" else form.setting_minimums_after_launch(campaign)
     sections = form.build_form_sections(values, errors, minimums)
@@ -169,16 +170,18 @@ async def create_campaign_from_form(
     request: Request, values: FormFields, connection: Transaction, now: Now, template_name: TemplateQuery = None
 ) -> Response:
     try:
-        settings = form.parse_settings_form(values)
+        settings = form_input.parse_settings_form(values)
     except ValidationError as error:
-        return render_settings_page(request, values, form.form_field_errors(error, values), template_name=template_name)
+        return render_settings_page(
+            request, values, form_input.form_field_errors(error, values), template_name=template_name
+        )
     campaign = await lifecycle.create_draft_campaign(connection, settings, now=now)
     return redirect_to(campaign_page_url(campaign.slug, "/items", notice="created"))
 
 
 @router.get(CAMPAIGN_PATH + "/edit")
 async def edit_settings_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
-    """The form while the campaign is a draft; afterwards the same settings to read."""
+    """Show the settings: as a form while the campaign is a draft, afterwards read-only."""
     campaign = await lifecycle.find_campaign_for_page(connection, slug)
     return render_settings_page(
         request, form.form_values_of_settings(lifecycle.settings_from_row(campaign)), campaign=campaign
@@ -188,7 +191,7 @@ async def edit_settings_page(request: Request, connection: Transaction, slug: st
 @router.post(CAMPAIGN_PATH + "/edit")
 async def save_settings(request: Request, values: FormFields, database: Database, slug: str) -> Response:
     if errors := await store_settings_or_return_errors(
-        database, slug, values, lambda _: form.parse_settings_form(values)
+        database, slug, values, lambda _: form_input.parse_settings_form(values)
     ):
         async with database.begin() as connection:
             campaign = await lifecycle.find_campaign_for_page(connection, slug)
@@ -198,9 +201,9 @@ async def save_settings(request: Request, values: FormFields, database: Database
 
 @router.post(CAMPAIGN_PATH + "/after-launch")
 async def save_settings_after_launch(request: Request, values: FormFields, database: Database, slug: str) -> Response:
-    """Of a launched campaign the settings that are not fixed."""
+    """Save those settings of a launched campaign that are not fixed."""
     if errors := await store_settings_or_return_errors(
-        database, slug, values, lambda before: form.parse_form_of_launched_campaign(before, values)
+        database, slug, values, lambda before: form_input.parse_form_of_launched_campaign(before, values)
     ):
         async with database.begin() as connection:
             campaign = await lifecycle.find_campaign_for_page(connection, slug)
@@ -216,17 +219,17 @@ async def store_settings_or_return_errors(
     values: Mapping[str, str],
     change_settings: Callable[[CampaignSettings], CampaignSettings],
 ) -> dict[str, str]:
-    """Store changed settings, or return what is wrong with which field; the transaction of a refusal is rolled back.
+    """Store changed settings, or return the error at each wrong field; a refusal rolls its transaction back.
 
-    Raises the refusals that are about no field.
+    Raises refusals that are about no field.
     """
     try:
         async with database.begin() as connection:
             await lifecycle.edit_settings(connection, slug, change_settings)
     except ValidationError as error:
-        return form.form_field_errors(error, values)
+        return form_input.form_field_errors(error, values)
     except Conflict as refusal:
-        if field_errors := form.error_of_refused_setting(refusal):
+        if field_errors := form_input.error_of_refused_setting(refusal):
             return field_errors
         raise
     return {}
@@ -234,10 +237,10 @@ async def store_settings_or_return_errors(
 
 @router.get(CAMPAIGN_PATH + "/share")
 async def share_page(request: Request, connection: Transaction, access: CurrentAccess, slug: str) -> HTMLResponse:
-    """The links of a campaign; of an arm those of its experiment, which have no list of people."""
+    """Show the links of a campaign; for an arm, those of its experiment, which have no list of people."""
     campaign = await lifecycle.find_campaign_for_page(connection, slug)
     if campaign.rehearsal_of is not None:
-        raise Conflict(f"“{campaign.name}” is a rehearsal, which nobody can come to.", code="is_a_rehearsal")
+        raise Conflict(f"“{campaign.name}” is a rehearsal, so it has no links for annotators.", code="is_a_rehearsal")
     server_url = request_base_url(request)
     arm = await experiment_arms.find_campaign_arm(connection, campaign.id, access)
     link_parts = experiment_arms.annotator_link_base(server_url, campaign, arm)
@@ -254,13 +257,13 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
 
 
 def qr_code_svg(link: str) -> Markup:
-    """A drawing of a link that phones can read. Its ground is white in either theme: scanners want dark on light."""
+    """Return a QR code of a link. Its ground is white in either theme, because scanners want dark on light."""
     svg = segno.make_qr(link, error="m").svg_inline(scale=4, border=4, light="#fff", omitsize=True, title="QR code")
     return Markup(svg)  # noqa: S704  (a drawing of our own making)
 
 
 def is_loopback_url(url: str) -> bool:
-    """Whether an address leads from any machine to that machine itself."""
+    """Return whether an address leads from any machine to that machine itself."""
     host = urlsplit(url).hostname or ""
     with suppress(ValueError):
         return ip_address(host).is_loopback
@@ -269,7 +272,7 @@ def is_loopback_url(url: str) -> bool:
 
 @router.get(CAMPAIGN_PATH + "/{action}/confirm")
 async def confirm_action_page(request: Request, connection: Transaction, slug: str, action: str) -> HTMLResponse:
-    """Asked before what cannot be taken back."""
+    """Ask before an action that cannot be undone."""
     if action not in ("launch", "finish", "delete"):
         raise NotFound("There is no such page.")
     campaign = await lifecycle.find_campaign_for_page(connection, slug)
@@ -306,10 +309,10 @@ def render_action_page(
 
 @router.post(CAMPAIGN_PATH + "/judgments-per-item")
 async def set_judgments_per_item(values: FormFields, connection: Transaction, slug: str) -> Response:
-    """Ask for as many judgments of each item as a plan found to be enough, and show the launch page again."""
+    """Set the judgments per item that a plan found to be enough, and show the launch page again."""
     judgments = parse_nonnegative_int(values.get("judgments_per_item"), maximum=MAX_JUDGMENTS_PER_ITEM)
     if not judgments:
-        raise Invalid(f"Say a whole number of judgments, {MAX_JUDGMENTS_PER_ITEM:,} at most. Nothing was changed.")
+        raise Invalid(f"Enter a whole number of judgments, {MAX_JUDGMENTS_PER_ITEM:,} at most. Nothing was changed.")
     await lifecycle.edit_settings(
         connection, slug, lambda before: before.model_copy(update={"judgments_per_item": judgments})
     )
@@ -320,7 +323,7 @@ async def set_judgments_per_item(values: FormFields, connection: Transaction, sl
 async def download_campaign_file(
     connection: Transaction, slug: str, ending: Literal["yaml", "zip"], now: Now, *, items: bool = False
 ) -> Response:
-    """The campaign as a file, from which an equal one can be created; a zip with the items and the files they name."""
+    """Send the campaign as a file from which an equal one can be created; with items, as a zip if they name files."""
     archive = await campaign_file_io.write_campaign_archive(connection, slug, with_items=items or ending == "zip")
     return campaign_archive_response(archive, slug, now)
 
@@ -337,7 +340,7 @@ def campaign_archive_response(archive: campaign_file_io.CampaignArchive, slug: s
 
 @router.post(CAMPAIGN_PATH + "/copy")
 async def copy_campaign_from_page(connection: Transaction, access: CurrentAccess, slug: str, now: Now) -> Response:
-    """A draft to change."""
+    """Create a copy of the campaign as a draft."""
     copied_campaign = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
     return redirect_to(campaign_page_url(copied_campaign.slug, "/edit", notice="copied"))
 
@@ -353,7 +356,7 @@ async def delete_campaign_from_page(request: Request, connection: Transaction, s
     return redirect_to("/admin?done=deleted")
 
 
-# Each by its name: an address with any word at its end would answer 405 to the reader of a page that does not exist.
+# One route per action: a route with any word at its end would answer 405 for pages that do not exist.
 @router.post(CAMPAIGN_PATH + "/launch")
 @router.post(CAMPAIGN_PATH + "/pause")
 @router.post(CAMPAIGN_PATH + "/resume")
@@ -367,7 +370,7 @@ async def transition_campaign_from_page(request: Request, database: Database, sl
         async with database.begin() as connection:
             await lifecycle.apply_transition(connection, slug, action, now=now)
     except Refusal as refusal:
-        # The refused transaction is rolled back: half a launch must not stay.
+        # The refused transaction is rolled back, so that no half launch remains.
         async with database.begin() as connection:
             return render_action_page(
                 request, await lifecycle.find_campaign_for_page(connection, slug), action, refusal=refusal

@@ -1,8 +1,8 @@
-"""Researchers' pages that bring files in: items with their media, and answers that were given elsewhere."""
+"""Researchers' pages that import files: items with their media, and answers that were given elsewhere."""
 
 import asyncio
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
@@ -59,12 +59,12 @@ router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], 
 
 LISTED_ITEMS_PER_PAGE = 50
 RESPONSES_GUIDE_FILE = Path(__file__).resolve().parents[3] / "docs" / "researchers" / "importing-responses.md"
-MAX_CARRIED_FILE_BYTES = 500_000  # bytes of a file that a page without scripts keeps from its rows to its import
+MAX_CARRIED_FILE_BYTES = 500_000  # of a file that a page without scripts carries from the preview to the import
 
 
 @router.get("/importing-responses")
 async def responses_guide_page(request: Request) -> HTMLResponse:
-    """The page of the documentation."""
+    """Redirect to the page of the documentation."""
     return render_page(
         request, "admin/guide.html", {"guide": markdown_to_safe_html(RESPONSES_GUIDE_FILE.read_text("utf-8"))}
     )
@@ -95,8 +95,9 @@ async def render_items_page(
     marking_refusal: Refusal | None = None,
     **more_context: Any,
 ) -> HTMLResponse:
-    """The upload form while the campaign is a draft, and a page of the items it has; beyond the last one, the last. Of
-    systems a page of their segments by a criterion, and the `segment` that is looked at.
+    """Show a page of the items, with the upload form while the campaign is a draft; beyond the last page, the last one.
+
+    For systems, show a page of their segments by a criterion, and the chosen `segment` with its outputs.
     """
     campaign = await lifecycle.find_campaign_for_page(connection, slug)
     criterion_view = find_criterion(campaign, criterion)
@@ -125,32 +126,38 @@ async def render_items_page(
     context |= {"row_numbers": ROW_NUMBERS_AS_IDS, "prior_columns": law_of(campaign).family.parameter_names}
     if request.query_params.get("done") == "imported":
         context["receipt"] = await items.load_last_import_receipt(connection, campaign.id)
-    context |= more_context | {
-        "imported": response_receipt_of_address(request),
-        "platforms": [it for it, _ in platforms_with_result_files()],
-    }
     segment_id = segments.rows[0].segment.external_id if segments else None
-    context |= {
-        "written": CriterionValueFormat(campaign),
-        "example": responses_import.example_responses_csv(campaign, ids, segment_id),
-    }
+    context |= more_context | responses_form_context(request, campaign, ids, segment_id)
     context |= {"not_marked": marking_refusal, "design": design_of(campaign)}
-    context |= {"answer_fields": AnswerFileOptions.model_fields, "mapped": COLUMN_ROLES}
     any_refusal = refusal or marking_refusal
     return render_page(request, "admin/items.html", context, status=any_refusal.status if any_refusal else 200)
 
 
+def responses_form_context(
+    request: Request, campaign: Any, example_item_ids: Sequence[str], segment_id: str | None
+) -> dict[str, Any]:
+    """Return the context of the form that imports answers, with an example file about these items."""
+    return {
+        "imported": response_receipt_of_address(request),
+        "platforms": [platform for platform, _ in platforms_with_result_files()],
+        "written": CriterionValueFormat(campaign),
+        "example": responses_import.example_responses_csv(campaign, example_item_ids, segment_id),
+        "answer_fields": AnswerFileOptions.model_fields,
+        "mapped": COLUMN_ROLES,
+    }
+
+
 def response_receipt_of_address(request: Request) -> list[str]:
-    """What the import of responses did that led here, in words."""
+    """Return the receipt of the import of responses that redirected here, in sentences."""
     try:
         receipt = responses_import.ResponseImportReceipt.model_validate(dict(request.query_params))
-    except ValidationError:  # somebody changed the address
+    except ValidationError:  # the address was edited by hand
         return []
     return responses_import.response_receipt_sentences(receipt) if receipt.model_fields_set else []
 
 
 def require_uploaded_or_carried_file(form_data: FormData) -> UploadFile:
-    """The file of a form, or the one that a page without scripts has kept since its rows were looked at.
+    """Return the file of a form, or the one that a page without scripts carries since its preview.
 
     Raises `Invalid` (`file_missing`).
     """
@@ -163,7 +170,7 @@ def require_uploaded_or_carried_file(form_data: FormData) -> UploadFile:
 
 
 def uploaded_media_zip(form_data: FormData, settings: Settings) -> MediaZip | None:
-    """The zip of media that may come with the items."""
+    """Return the zip of media that may come with the items."""
     file = form_data.get("media")
     if not isinstance(file, UploadFile) or not file.filename:
         return None
@@ -172,8 +179,9 @@ def uploaded_media_zip(form_data: FormData, settings: Settings) -> MediaZip | No
 
 
 def priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
-    """Whether priors are taken, and the meanings of columns that were declined: the form names those it asked about
-    (`asked`) and those that are ticked (`take`).
+    """Return whether priors are used, and the declined meanings of columns.
+
+    The form names the meanings it asked about (`asked`) and those that are ticked (`take`).
     """
     offered_meanings, ticked_meanings = (
         {str(value) for value in form_data.getlist(name)} for name in ("asked", "take")
@@ -182,7 +190,7 @@ def priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, frozenset[st
 
 
 def read_as_of_form(form_data: FormData) -> ReadOptions:
-    """Return how the file is to be read, as the form says."""
+    """Return how to read the file, as the form says."""
     return ReadOptions(form_text(form_data, "encoding"), form_text(form_data, "quotes"))
 
 
@@ -190,7 +198,7 @@ def read_as_of_form(form_data: FormData) -> ReadOptions:
 async def preview_items_upload(
     request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str
 ) -> HTMLResponse:
-    """What is in the file and what an import would make of it; for our script a part of a page. Nothing is stored."""
+    """Show the content of the file and its import, without storing anything; our script gets a part of a page."""
     form_data = await request.form()
     file = require_uploaded_or_carried_file(form_data)
     async with database.begin() as connection:
@@ -227,9 +235,7 @@ async def preview_items_upload(
 async def preview_context_of_file(
     build_preview: Callable[..., UploadPreview], form_data: FormData, file: UploadFile
 ) -> dict[str, Any]:
-    """Return the description of a file, as `described`; or as `unreadable` the refusal of one that can be read if it
-    is said how.
-    """
+    """Return the preview of a file as `described`, or its refusal as `unreadable` if options can make it readable."""
     identifier, shown, template = (form_text(form_data, name) for name in ("identifier", "shown", "template"))
     chosen_columns = ChosenColumns(identifier, shown, template, *priors_and_ignored_meanings(form_data))
     try:
@@ -276,7 +282,7 @@ async def import_items_from_page(
 
 @router.post(CAMPAIGN_PATH + "/items/mark")
 async def mark_item_from_page(request: Request, form_values: FormFields, database: Database, slug: str) -> Response:
-    """Make one of the items a check; its page again, to mark others."""
+    """Make one of the items a check, and show its page again."""
     check_values = {name: form_values.get(name, "").strip() for name in ("kind", "expected", "tolerance")}
     page_number = parse_nonnegative_int(form_values.get("page"), maximum=MAX_UPLOAD_ROWS) or 1
     try:
@@ -301,7 +307,7 @@ async def unmark_check_from_page(form_values: FormFields, connection: Transactio
 async def import_responses_from_page(
     *, request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str, now: Now
 ) -> Response:
-    """Import a file of answers as responses. Progress as for items."""
+    """Import a file of answers as responses, with progress as for items."""
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
@@ -326,9 +332,9 @@ async def import_responses_from_page(
 async def run_import_job(
     request: Request, database: Database, slug: str, job: ReportingJob[str], form_data: FormData | None = None
 ) -> Response:
-    """Run an import; where it leads is the address to go on at.
+    """Run an import and redirect to the address that it returns.
 
-    Our script is told of the progress, line by line; a browser without it gets a page at the end.
+    Our script gets the progress line by line; a browser without it gets a page at the end.
     """
     if is_script_request(request):
         return StreamingResponse(stream_job_progress(job), media_type="application/x-ndjson")
@@ -347,13 +353,13 @@ async def run_import_job(
 
 
 def entered_and_proposed_options(form_data: FormData | None, refusal: Refusal) -> dict[str, str]:
-    """Return the options that a form gave for a file of answers, and the columns that its refusal proposes."""
+    """Return the options of a form for a file of answers, and the columns that its refusal proposes."""
     entered_values = {name: form_text(form_data, name) for name in AnswerFileOptions.model_fields} if form_data else {}
     return dict(refusal.details.get("proposal", {})) | {name: value for name, value in entered_values.items() if value}
 
 
 def form_text(form_data: FormData, field_name: str) -> str | None:
-    """A field's text, None if it is empty; of column or template only the chosen one counts."""
+    """Return a field's text, None if it is empty; of column and template only the chosen one counts."""
     value = form_data.get(field_name)
     unchosen_fields = {"shown", "template"} - {form_data.get("show_by", field_name)}
     if not isinstance(value, str) or not value.strip() or field_name in unchosen_fields:

@@ -1,0 +1,1 @@
+"""API of campaigns: settings and life cycle, items, and imports of items and answers."""

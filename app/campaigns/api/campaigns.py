@@ -1,0 +1,299 @@
+"""API of campaigns and their items."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from fastapi import APIRouter, Body, Depends, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field, ValidationError
+
+from app.accounts.guards import CurrentAccess, require_program
+from app.accounts.roles import SEE_SETTINGS
+from app.annotation.platforms.links import link_base
+from app.annotation.platforms.registry import platform_links
+from app.campaigns import (
+    campaign_file_io,
+    campaign_zip,
+    hints,
+    item_list,
+    items,
+    lifecycle,
+    summaries,
+)
+from app.campaigns.api.imports import CAMPAIGN_NOT_FOUND, open_sent_file, openapi_file_body
+from app.campaigns.pages.campaigns import RequestUploadSlots, campaign_archive_response
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.starter_questions import load_questions
+from app.campaigns.yaml_lines import YAML_MEDIA_TYPE
+from app.designs.criteria import criterion_view
+from app.designs.registry import design_of
+from app.designs.schema import ValueSchema
+from app.http.dependencies import AppSettings, Database, Now, Transaction, document_refusals, request_base_url
+from app.uploads import MAX_UPLOAD_ROWS
+
+router = APIRouter(
+    prefix="/api/v1/campaigns",
+    tags=["Campaigns"],
+    dependencies=[Depends(require_program)],
+    responses=document_refusals(
+        {401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}
+    ),
+)
+templates_router = APIRouter(prefix="/api/v1/templates", tags=["Campaigns"], dependencies=[Depends(require_program)])
+
+
+class Transition(BaseModel):
+    """A step of a campaign's life."""
+
+    action: lifecycle.LifecycleAction
+
+
+class Campaign(BaseModel):
+    """A campaign as programs see it."""
+
+    slug: str = Field(description="Its name in addresses.")
+    status: str = Field(description="draft, running, paused or finished.")
+    rehearsal: bool = Field(description="Whether it is a copy that a made-up crowd answered. Lists leave these out.")
+    experiment: str | None = Field(description="The experiment with people that it is an arm of, if any.")
+    arm: str | None = Field(description="The name of its arm.")
+    settings: CampaignSettings
+    better_rule: str | None = Field(
+        description="The rule of selection that suits the goal, where the campaign asks by another one."
+    )
+    values: ValueSchema = Field(description="What annotators give each item; of several criteria, by the first.")
+    items: int
+    judgments_taken: int
+    judgments_wanted: int
+    created_at: datetime
+    launched_at: datetime | None
+    finished_at: datetime | None
+    archived_at: datetime | None = Field(description="Since when it is left out of the list.")
+    links: dict[str, str] = Field(
+        description=(
+            "Where annotators come in, by platform; of an arm the links of its experiment, which lead each person "
+            "to one of the arms at random."
+        )
+    )
+
+    @classmethod
+    def from_row(cls, row: Any, server_url: str) -> Self:
+        """Return the campaign of a row of `summaries.load_campaign_list`."""
+        value_schema = ValueSchema.from_design(design_of(criterion_view(row, 0)))
+        link_by_platform = platform_links(*link_base(server_url, row.link_key, row.experiment_key))
+        fields = {"settings": lifecycle.settings_from_row(row), "values": value_schema, "links": link_by_platform}
+        fields["better_rule"] = hints.rule_suited_to_goal(row)
+        return cls.model_validate(summaries.campaign_progress_json(row) | fields)
+
+
+class CampaignWithNotes(Campaign):
+    """A campaign after a step of its life."""
+
+    notes: list[str] = Field(description="What to know of the step, such as that items begin with their own priors.")
+
+
+class Campaigns(BaseModel):
+    campaigns: list[Campaign]
+
+
+async def campaign_response(request: Request, connection: Transaction, slug: str) -> Campaign:
+    return Campaign.from_row(await summaries.find_campaign_with_progress(connection, slug), request_base_url(request))
+
+
+@router.get("")
+async def list_campaigns(
+    request: Request,
+    connection: Transaction,
+    access: CurrentAccess,
+    *,
+    archived: Annotated[bool, Query(description="Those that were archived instead of the others.")] = False,
+) -> Campaigns:
+    """List the campaigns whose settings you may see and that are not archived, newest first."""
+    rows = await summaries.load_campaign_list(connection, archived=archived, access=access, permission=SEE_SETTINGS)
+    return Campaigns(campaigns=[Campaign.from_row(row, request_base_url(request)) for row in rows])
+
+
+@router.post("", status_code=201)
+async def create_campaign(request: Request, connection: Transaction, now: Now, settings: CampaignSettings) -> Campaign:
+    """Create a draft. Its slug is made from its name."""
+    row = await lifecycle.create_draft_campaign(connection, settings, now=now)
+    return await campaign_response(request, connection, row.slug)
+
+
+CREATE_FROM_FILE_REFUSALS = {
+    413: "`too_large`, and of items and of a zip as for items",
+    422: (
+        "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
+        "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. A zip: "
+        "`campaign_file_missing`, `zip_stray`. Items and the files that they name: as for items."
+    ),
+}
+
+
+@router.post(
+    "/files",
+    status_code=201,
+    responses=document_refusals(CREATE_FROM_FILE_REFUSALS),
+    openapi_extra=openapi_file_body(YAML_MEDIA_TYPE, campaign_zip.ZIP_MEDIA_TYPE),
+)
+async def create_from_file(
+    request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, now: Now
+) -> Campaign:
+    """Create a draft from a campaign file, sent as the body or as the field `file` of a form: all of it or nothing.
+
+    The file may be in a zip, together with the table that it names and, in the folder `media`, the files that its items
+    name.
+    """
+    async with open_sent_file(request) as (file, name, _), slots.hold_slot(file):
+        sent_campaign = await asyncio.to_thread(campaign_zip.read_sent_campaign, file, name, settings)
+        async with database.begin() as connection:
+            row = await campaign_file_io.create_campaign_of_file(
+                connection,
+                sent_campaign.parsed_file,
+                now=now,
+                max_mb=settings.max_upload_mb,
+                table=sent_campaign.table,
+                media=sent_campaign.media,
+            )
+            return await campaign_response(request, connection, row.slug)
+
+
+@router.get(
+    "/{slug}/file", response_class=Response, responses=document_refusals(CAMPAIGN_NOT_FOUND | {413: "`items_too_many`"})
+)
+async def get_file(
+    connection: Transaction,
+    now: Now,
+    slug: str,
+    *,
+    items: Annotated[bool, Query(description="With the items, at most 10,000.")] = False,
+) -> Response:
+    """Return a campaign as a file from which an equal one can be created: YAML, or a zip with the files that items
+    name.
+    """
+    return campaign_archive_response(
+        await campaign_file_io.write_campaign_archive(connection, slug, with_items=items), slug, now
+    )
+
+
+@router.post("/{slug}/copies", status_code=201, responses=document_refusals(CAMPAIGN_NOT_FOUND))
+async def copy_campaign(
+    request: Request, connection: Transaction, access: CurrentAccess, now: Now, slug: str
+) -> Campaign:
+    """Create a draft with the settings and the items of a campaign, and none of its answers."""
+    row = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
+    return await campaign_response(request, connection, row.slug)
+
+
+@router.get("/{slug}", responses=document_refusals(CAMPAIGN_NOT_FOUND))
+async def get_campaign(request: Request, connection: Transaction, slug: str) -> Campaign:
+    """Return one campaign with its settings and its progress."""
+    return await campaign_response(request, connection, slug)
+
+
+Changes = Annotated[
+    dict[str, Any], Body(description="Any of the campaign's settings.", examples=[{"judgments_per_item": 5}])
+]
+
+
+@router.patch("/{slug}", responses=document_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `only_more`"}))
+async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> Campaign:
+    """Change some settings of a draft, or those settings of a launched campaign that change no meaning.
+
+    The schema marks the latter with `after_launch`.
+    """
+    await lifecycle.edit_settings(connection, slug, lambda before: apply_setting_changes(before, changes))
+    return await campaign_response(request, connection, slug)
+
+
+def apply_setting_changes(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
+    """Return the settings with these changes."""
+    try:
+        return CampaignSettings.model_validate({**settings.model_dump(), **changes})
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from error
+
+
+@router.delete("/{slug}", status_code=204, responses=document_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`"}))
+async def delete_campaign(connection: Transaction, slug: str) -> None:
+    """Delete a draft with its items. A launched campaign holds people's answers and is never deleted."""
+    await lifecycle.delete_draft(connection, slug)
+
+
+@router.post(
+    "/{slug}/transitions",
+    responses=document_refusals(
+        CAMPAIGN_NOT_FOUND
+        | {
+            409: "`wrong_status`, `nothing_wanted`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, "
+            "`expected_impossible`, "
+            "`baseline_unknown`, "
+            "`column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`, "
+            "`one_system`, `too_few_common_segments`, `iterations_of_systems`, `implied_of_systems`, "
+            "`content_of_systems`"
+        }
+    ),
+)
+async def transition_campaign(
+    request: Request, connection: Transaction, slug: str, requested: Transition, now: Now
+) -> CampaignWithNotes:
+    """Launch, pause, resume, finish, reopen, archive or restore a campaign.
+
+    Archiving takes a campaign that is not running off the list; restoring puts it back.
+    """
+    row = await lifecycle.apply_transition(connection, slug, requested.action, now=now)
+    campaign = await campaign_response(request, connection, slug)
+    note = await items.describe_own_priors(connection, row.id) if requested.action == "launch" else None
+    return CampaignWithNotes(**dict(campaign), notes=[note] if note else [])
+
+
+class Item(BaseModel):
+    number: int = Field(description="0 for the first; responses and posteriors are kept by it.")
+    id: str
+    text: str = Field(description="What annotators see.")
+    fields: dict[str, Any] = Field(description="Every column of the uploaded row.")
+
+
+class Items(BaseModel):
+    total: int
+    items: list[Item]
+
+
+@router.get("/{slug}/items", responses=document_refusals(CAMPAIGN_NOT_FOUND))
+async def list_items(
+    connection: Transaction,
+    slug: str,
+    offset: Annotated[int, Query(ge=0, le=MAX_UPLOAD_ROWS)] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Items:
+    """Return a page of the items, in the order of their numbers."""
+    campaign = await lifecycle.find_campaign(connection, slug)
+    total, rows = await item_list.load_uploaded_items_page(connection, campaign.id, offset=offset, limit=limit)
+    item_models = [Item(number=row.number, id=row.external_id, text=row.shown, fields=row.fields) for row in rows]
+    return Items(total=total, items=item_models)
+
+
+class Template(BaseModel):
+    """A question to begin with."""
+
+    name: str
+    title: str
+    description: str
+    source: str | None = Field(description="Where the way of asking comes from.")
+    settings: CampaignSettings = Field(description="Of the campaign that it begins; change them as you like.")
+
+
+class Templates(BaseModel):
+    templates: list[Template]
+
+
+@templates_router.get("", responses=document_refusals({401: "`token_missing`, `token_invalid`"}))
+async def list_templates() -> Templates:
+    """List the questions that come with Easel, each with the settings of a campaign that asks it."""
+    return Templates(
+        templates=[
+            Template(name=question.name, settings=question.settings, **question.about.model_dump())
+            for question in load_questions()
+        ]
+    )

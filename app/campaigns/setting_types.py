@@ -1,0 +1,83 @@
+"""Types of campaign settings: texts, numbers, choices and registry keys with their limits."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    Field,
+    StringConstraints,
+)
+
+from app.campaigns.registry_key import registry_key_type
+from app.designs.content import CONTENT_KINDS
+from app.designs.registry import DESIGNS
+from app.http.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
+from app.inference.online.laws import ONLINE_LAWS
+from app.selection.registry import SELECTION_RULES
+
+MAX_CAMPAIGN_NAME_CHARACTERS = 500
+
+
+RequiredText = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)
+]
+
+
+ScaleLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+
+
+# Beyond these limits, squares and their ratios leave the range of floats, and a campaign could select no item.
+PositiveWidth = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
+
+
+FinitePriorNumber = Annotated[float, Field(allow_inf_nan=False)]
+
+
+DesignName: Any = registry_key_type(DESIGNS)
+
+
+UpdateLaw: Any = registry_key_type(ONLINE_LAWS)
+
+
+RuleName: Any = registry_key_type(SELECTION_RULES)
+
+
+Selection = Literal["streaming", "iterations"]
+
+
+ContentKind: Any = registry_key_type(CONTENT_KINDS)
+
+
+LanguageName: Any = Literal[(BROWSER_LANGUAGE, *LANGUAGES)]
+
+
+ColumnName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)
+]
+
+
+Differences = Literal["none", "reference", "pair"]
+
+
+CriteriaShown = Literal["in turn", "grid"]
+
+
+EASEL_1_PRIOR_SETTINGS = ("prior_a", "prior_b")
+
+
+def normalise_prior(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with the prior as a list.
+
+    It may be one text with commas, or the two settings of Easel 1, which may also be given alone.
+    """
+    new_values = {name: value for name, value in values.items() if name not in EASEL_1_PRIOR_SETTINGS}
+    if new_values.keys() != values.keys():
+        law = ONLINE_LAWS.get(str(values.get("update_law")), ONLINE_LAWS["easl"])
+        has_list = isinstance(new_values.get("prior"), list)
+        default_numbers = new_values["prior"] if has_list else law.family.default_prior
+        new_values["prior"] = [
+            values.get(name, number) for name, number in zip(EASEL_1_PRIOR_SETTINGS, default_numbers, strict=False)
+        ]
+    if isinstance(prior := new_values.get("prior"), str):
+        new_values["prior"] = [number.strip() for number in prior.split(",")] if prior.strip() else None
+    return new_values
