@@ -28,7 +28,7 @@ async def store_always_shown(connection: AsyncConnection, campaign: Row[Any]) ->
             raise design.missing_fixed_item_error(name)
     if await connection.scalar(select(item_count_sql(campaign.id))) == len(number_by_name):
         raise Conflict(
-            f"“{campaign.name}” has no items besides those that every HIT shows. Upload them, then launch.",
+            f"“{campaign.name}” has only the items that every HIT shows. Upload them, then launch.",
             code="no_items",
             campaign=campaign.slug,
         )

@@ -163,22 +163,23 @@ def find_mistakes(error: ValidationError, document: YamlDocument, overrides: Map
     design = str({**document.values, **overrides}.get("design", CampaignSettings.model_fields["design"].default))
     setting_names = setting_names_in_file(design)
     flat_problems = [*flatten_validation_errors(error)]
-    containing_places = {place[:deep] for place, _, _ in flat_problems for deep in range(len(place))}
+    containing_paths = {path[:depth] for path, _, _ in flat_problems for depth in range(len(path))}
     # A list is short because one of its elements is wrong.
     innermost_problems = sorted(
-        (one for one in flat_problems if one[0] not in containing_places), key=lambda one: document.line_of(one[0])
+        (problem for problem in flat_problems if problem[0] not in containing_paths),
+        key=lambda problem: document.line_of(problem[0]),
     )
-    for number, (place, kind, message) in enumerate(innermost_problems):
-        is_design_setting = place[:1] == (DESIGN_SETTINGS_SETTING,) and len(place) == 2 and design in DESIGNS
+    for number, (path, kind, message) in enumerate(innermost_problems):
+        is_design_setting = path[:1] == (DESIGN_SETTINGS_SETTING,) and len(path) == 2 and design in DESIGNS
         is_unknown_name = kind == "extra_forbidden" or (
-            is_design_setting and format_yaml_path(place) not in setting_names
+            is_design_setting and format_yaml_path(path) not in setting_names
         )
         message_text = (
-            unknown_setting_message(place, setting_names)
+            unknown_setting_message(path, setting_names)
             if is_unknown_name and number < MAX_NAMES_LISTED
             else setting_error_message(kind, message)
         )
-        yield Mistake(document.line_of(place), format_yaml_path(place), message_text)
+        yield Mistake(document.line_of(path), format_yaml_path(path), message_text)
 
 
 def flatten_validation_errors(error: ValidationError) -> Iterator[tuple[YamlPath, str, str]]:

@@ -73,7 +73,7 @@ class FormField:
 
     @property
     def full_title(self) -> str:
-        """Return the title to use where the field stands alone."""
+        """Return the title to use for the field alone."""
         return f"{self.criterion_title}: {self.title}" if self.criterion_title else self.title
 
 
@@ -182,9 +182,9 @@ def build_criteria_fields(
     settings of its design. A criterion whose fields are all empty does not exist.
     """
     return [
-        replace(one, criterion_title=f"Criterion {number + 1}", required=False)
+        replace(field, criterion_title=f"Criterion {number + 1}", required=False)
         for number in range(MAX_CRITERIA)
-        for one in build_criterion_fields(f"{CRITERIA_SETTING}.{number}.", properties, values, errors)
+        for field in build_criterion_fields(f"{CRITERIA_SETTING}.{number}.", properties, values, errors)
     ]
 
 
@@ -243,7 +243,7 @@ def designs_by_update_law() -> dict[str, str]:
     """Return the designs that each update law can read."""
     designs = [design() for design in DESIGNS.values()]
     return {
-        name: " ".join(one.name for one in designs if can_law_read_design(one, law))
+        name: " ".join(design.name for design in designs if can_law_read_design(design, law))
         for name, law in ONLINE_LAWS.items()
     }
 

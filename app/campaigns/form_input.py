@@ -60,7 +60,7 @@ def parse_settings_form(values: Mapping[str, str]) -> CampaignSettings:
         if is_switch_setting(name) or name in values
     }
     entered[DESIGN_SETTINGS_SETTING] = parse_design_fields(values)
-    entered[CRITERIA_SETTING] = [said for said in parse_criteria_fields(values) if said]
+    entered[CRITERIA_SETTING] = [criterion for criterion in parse_criteria_fields(values) if criterion]
     if not entered[CRITERIA_SETTING]:
         entered.pop(ASKED_BY_SETTING, None)
     if values.get("design", USUAL_DESIGN) not in designs_reading_setting(IMPLIED_PAIRS_SETTING).split():
@@ -177,8 +177,8 @@ def form_field_errors(error: ValidationError, values: Mapping[str, str]) -> dict
             del message_by_field[DESIGN_SETTINGS_SETTING]
             design_problems = problem.get("ctx", {}).get("problems", {})
             message_by_field |= {
-                f"{design}.{name.partition('.')[0]}": setting_error_message("", words)
-                for name, words in design_problems.items()
+                f"{design}.{name.partition('.')[0]}": setting_error_message("", message)
+                for name, message in design_problems.items()
             }
         elif problem["loc"][:1] == (CRITERIA_SETTING,):
             message_by_field.pop(CRITERIA_SETTING, None)
@@ -191,9 +191,9 @@ def form_field_errors(error: ValidationError, values: Mapping[str, str]) -> dict
 def field_of_criterion_error(validation_error: Mapping[str, Any], values: Mapping[str, str]) -> str:
     """Return the field of a criterion's error; the first field if all criteria together are wrong."""
     context = validation_error.get("ctx", {})
-    default_place = context.get("number", 0), context.get("field", "name")
-    number, name, *_ = (*validation_error["loc"][1:], "name") if validation_error["loc"][1:] else default_place
-    filled_criteria = [place for place, said in enumerate(parse_criteria_fields(values)) if said] or [0]
+    default_position = context.get("number", 0), context.get("field", "name")
+    number, name, *_ = (*validation_error["loc"][1:], "name") if validation_error["loc"][1:] else default_position
+    filled_criteria = [position for position, criterion in enumerate(parse_criteria_fields(values)) if criterion] or [0]
     field_name = str(name).replace(DESIGN_SETTINGS_SETTING, values.get("design", USUAL_DESIGN))
     return f"{CRITERIA_SETTING}.{filled_criteria[number]}.{field_name}"
 

@@ -143,13 +143,18 @@ def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint
     elif setting_name in DESIGN_HINT_BY_SETTING:
         hint_of_design = DESIGN_HINT_BY_SETTING[setting_name]
         hints = [
-            Hint(hint_of_design(one), designs=one.name, is_visible_initially=one.name == design)
-            for one in DESIGNS.values()
+            Hint(
+                hint_of_design(design_class),
+                designs=design_class.name,
+                is_visible_initially=design_class.name == design,
+            )
+            for design_class in DESIGNS.values()
         ]
     elif setting_name in LAW_HINT_BY_SETTING:
         hint_of_law = LAW_HINT_BY_SETTING[setting_name]
         hints = [
-            Hint(hint_of_law(one), laws=one.name, is_visible_initially=one.name == law) for one in ONLINE_LAWS.values()
+            Hint(hint_of_law(online_law), laws=online_law.name, is_visible_initially=online_law.name == law)
+            for online_law in ONLINE_LAWS.values()
         ]
     return [hint for hint in hints if hint.text]
 
@@ -166,7 +171,7 @@ def checks_hint(values: Mapping[str, str]) -> str:
         return ""
     if hits < 0 or not 0 <= percent <= 100 or not 0 < false_alarms <= 100:
         return ""
-    acting_rules = {name: one for name, one in rules.items() if one.action != "nothing"}
+    acting_rules = {name: rule for name, rule in rules.items() if rule.action != "nothing"}
     return failed_checks_hint(acting_rules, hits or None, percent, false_alarms)
 
 

@@ -97,7 +97,7 @@ FIND_IMPORTED_ANNOTATORS = text("""
 
 
 ImportedAnswerKey: TypeAlias = tuple[str, str]
-"""Key of an imported answer: the id of its annotator, and that of its assignment."""
+"""Key of an imported answer: the ids of its annotator and its assignment."""
 
 
 def imported_answer_key(hit: ImportedHit) -> ImportedAnswerKey:

@@ -33,21 +33,21 @@ class ItemTextMaker:
     def __init__(self, path_by_text: Mapping[str, RowPath], join_texts: Callable[[Mapping[str, str]], str]) -> None:
         self.path_by_text = path_by_text
         self.join_texts = join_texts
-        self.paths_not_found = {written: path for written, path in path_by_text.items() if path.steps}
+        self.paths_not_found = {notation: path for notation, path in path_by_text.items() if path.steps}
 
     def __call__(self, row: Mapping[str, Any]) -> str:
         """Return the text of one row."""
         if self.paths_not_found:
             self.paths_not_found = {
-                written: path for written, path in self.paths_not_found.items() if not path.has_value_in(row)
+                notation: path for notation, path in self.paths_not_found.items() if not path.has_value_in(row)
             }
-        texts = {written: format_cell_value(path.value_in(row)) for written, path in self.path_by_text.items()}
+        texts = {notation: format_cell_value(path.value_in(row)) for notation, path in self.path_by_text.items()}
         return "" if all(map(is_blank, texts.values())) else self.join_texts(texts)
 
     def refuse_paths_never_found(self) -> None:
         """Raise `Invalid` (`column_unknown`) for a path within a column that no row had."""
-        for written in self.paths_not_found:
-            path_text = shorten_echo(written)
+        for notation in self.paths_not_found:
+            path_text = shorten_echo(notation)
             raise Invalid(
                 f"No row has a value at “{path_text}”. Nothing was imported.", code="column_unknown", column=path_text
             )

@@ -116,8 +116,8 @@ class ItemReader:
     ) -> None:
         self.id_column = require_id_column(columns, mapping.identifier)
         self.make_text = build_item_text_maker(columns, mapping.shown, mapping.template)
-        written, path = next(iter(self.make_text.path_by_text.items()))
-        column = column_phrase(written if path.steps else path.column)
+        notation, path = next(iter(self.make_text.path_by_text.items()))
+        column = column_phrase(notation if path.steps else path.column)
         self.shown_phrase = f"the template {shorten_echo(mapping.template)}" if mapping.template else column
         refuse_missing_columns(columns, named_media.content.context_columns)
         self.named_media = named_media

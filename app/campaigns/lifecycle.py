@@ -313,7 +313,7 @@ async def refuse_law_misreading_item_priors(
     connection: AsyncConnection, campaign: Row[Any], settings: CampaignSettings
 ) -> None:
     """Refuse a law that would misread the priors that items came with: alpha and beta are not mu and sigma2."""
-    old_parameters, new_parameters = (law_of(of).family.parameter_names for of in (campaign, settings))
+    old_parameters, new_parameters = (law_of(row).family.parameter_names for row in (campaign, settings))
     has_own_priors = exists().where(items.c.campaign_id == campaign.id, items.c.prior.is_not(None))
     if old_parameters != new_parameters and await connection.scalar(select(has_own_priors)):
         raise Conflict(

@@ -105,30 +105,32 @@ class FileReport(NamedTuple):
     notes: list[str]
 
 
-def report_files(wanted: Collection[str], packed: MediaZip | None, taken: Collection[str]) -> FileReport:
+def report_files(
+    referenced_names: Collection[str], media_zip: MediaZip | None, existing_names: Collection[str]
+) -> FileReport:
     """Return what an import would say of the files that rows name, with the zip that is sent or without one.
 
     Args:
-        wanted: The names in the rows.
-        packed: The zip; its list of files, at its end, is enough.
-        taken: Names of the files that the campaign has.
+        referenced_names: The names in the rows.
+        media_zip: The zip; its list of files, at its end, is enough.
+        existing_names: Names of the files that the campaign has.
 
     Raises:
-        Invalid, TooLarge: What `archive.compare_names` raises.
+        Invalid, TooLarge: What `compare_names` raises.
 
     """
-    if packed is None:
-        missing = [name for name in wanted if name not in taken]
+    if media_zip is None:
+        missing = [name for name in referenced_names if name not in existing_names]
         are = "is not here yet" if len(missing) == 1 else "are not here yet"
         problem = (
             f"{pluralize(len(missing), 'file')} that rows name {are}: {join_names(missing)}. Choose a zip with them."
         )
         return FileReport([problem] if missing else [], [])
-    missing, unnamed = compare_names(packed, wanted, taken)
+    missing, unnamed = compare_names(media_zip, referenced_names, existing_names)
     problems = (
         [f"The zip lacks {pluralize(len(missing), 'file')} that rows name: {join_names(missing)}."] if missing else []
     )
-    if unnamed and packed.skip_unnamed:
+    if unnamed and media_zip.skip_unnamed:
         are = "names is" if len(unnamed) == 1 else "names are"
         return FileReport(
             problems, [f"{pluralize(len(unnamed), 'file')} that no row {are} left out: {join_names(unnamed)}."]

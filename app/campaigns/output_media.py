@@ -52,7 +52,7 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
         names = await asyncio.to_thread(file_names_of_outputs, content, batch)
         digest_by_file = await media_store.load_file_digests(connection, campaign.id, names)
         output_digests = await asyncio.to_thread(
-            lambda rows, known: [*digests_of_drawn_outputs(content, rows, known)], batch, digest_by_file
+            lambda rows, digests: [*digests_of_drawn_outputs(content, rows, digests)], batch, digest_by_file
         )
         segments, items = [row.segment for row in batch], [row.item for row in batch]
         await connection.execute(

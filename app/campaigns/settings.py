@@ -253,7 +253,7 @@ class CampaignSettings(
             return design.model_validate(design_settings).model_dump(mode="json")
         except ValidationError as error:
             errors = error.errors(include_url=False)
-            problems = {".".join(map(str, one["loc"])): strip_validator_prefix(one["msg"]) for one in errors}
+            problems = {".".join(map(str, error["loc"])): strip_validator_prefix(error["msg"]) for error in errors}
             message_text = "; ".join(f"{name}: {message}" for name, message in problems.items())
             raise PydanticCustomError(
                 "design_settings", "{words}", {"words": message_text, "problems": problems}
@@ -310,8 +310,8 @@ class CampaignSettings(
         if {"design", "design_settings"} <= info.data.keys():
             design = design_of(SimpleNamespace(**info.data))
             if not can_law_read_design(design, ONLINE_LAWS[update_law]):
-                others = " or ".join(name for name, law in ONLINE_LAWS.items() if can_law_read_design(design, law))
-                raise ValueError(f"this law cannot read the answers of “{design.title}”; {others} can")
+                usable_laws = " or ".join(name for name, law in ONLINE_LAWS.items() if can_law_read_design(design, law))
+                raise ValueError(f"this law cannot read the answers of “{design.title}”; {usable_laws} can")
         if (
             ONLINE_LAWS[update_law].family.counts_classes
             and {"design", "design_settings", "criteria"} <= info.data.keys()
@@ -392,7 +392,7 @@ class CampaignSettings(
                 raise PydanticCustomError(
                     JOINT_ERROR_TYPE, "{words}", {"words": refusal.message, "field": name}
                 ) from None
-            if name == "qualification" and sets and not any(any(item.expected) for one in sets for item in one):
+            if name == "qualification" and sets and not any(any(item.expected) for items in sets for item in items):
                 message = "no item has an expected answer, so no annotator could fail"
                 raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": message, "field": name})
         return self

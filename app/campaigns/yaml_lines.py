@@ -140,7 +140,7 @@ class YamlReader:
             return self.read_scalar(event, path)
         if isinstance(event, yaml.MappingStartEvent):
             return self.read_mapping(path)
-        return [None if it is MISSING_VALUE else it for it in self.read_elements(path)]
+        return [None if element is MISSING_VALUE else element for element in self.read_elements(path)]
 
     def refuse_unsupported(self, event: yaml.Event, path: YamlPath) -> None:
         """Refuse features that no setting needs and that can do harm."""

@@ -70,7 +70,7 @@ def match_names_to_paths(
 def candidate_paths(
     casefolded_name: str, paths_by_spelling: Mapping[str, set[str]], paths_by_suffix: Mapping[str, set[str]]
 ) -> list[str]:
-    """Return the paths that a casefolded name may mean: equal ones, else those of which one is the end of the other."""
+    """Return the paths that a casefolded name may mean: equal ones, else those that end with it or that it ends in."""
     equal_paths = paths_by_spelling.get(casefolded_name)
     return sorted(
         equal_paths

@@ -116,11 +116,13 @@ async def store_media_files(
         async for block in blocks:
             first_pieces = [piece for piece in block if piece.piece_number == 0]
             file_rows = [
-                (campaign_id, first_number + it.file_number, it.name, it.content_type, it.file_size)
-                for it in first_pieces
+                (campaign_id, first_number + piece.file_number, piece.name, piece.content_type, piece.file_size)
+                for piece in first_pieces
             ]
             await copy_rows(connection, media, file_rows, "campaign_id", "number", "name", "content_type", "size")
-            piece_rows = [(campaign_id, first_number + it.file_number, it.piece_number, it.data) for it in block]
+            piece_rows = [
+                (campaign_id, first_number + piece.file_number, piece.piece_number, piece.data) for piece in block
+            ]
             await copy_rows(connection, media_pieces, piece_rows, "campaign_id", "number", "place", "data")
             content_type_by_name |= {piece.name: piece.content_type for piece in first_pieces}
     return content_type_by_name

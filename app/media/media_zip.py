@@ -24,20 +24,12 @@ MEDIA_PIECE_BYTES = 2**18
 MAX_PATH_CHARACTERS = 2 * MAX_FILE_NAME_CHARS  # with folders that are no part of the name
 MAX_FILES_IN_MEDIA_ZIP = 20_000
 MAX_MEDIA_ZIP_DIRECTORY_BYTES = 2**23  # `zipfile` reads all of it into memory
-ZIP_END_SIGNATURE, ZIP_END_BYTES = (
-    b"PK\x05\x06",
-    22,
-)  # of a zip: signature and length without its comment, which is 64 KB at most
-ZIP64_LOCATOR_SIGNATURE, ZIP64_LOCATOR_BYTES = (
-    b"PK\x06\x07",
-    20,
-)  # stands before it where there are more files than we take
+ZIP_END_SIGNATURE, ZIP_END_BYTES = b"PK\x05\x06", 22  # without the comment, which has at most 64 KB
+ZIP64_LOCATOR_SIGNATURE, ZIP64_LOCATOR_BYTES = b"PK\x06\x07", 20  # precedes the end of zips with too many files
 SYSTEM_FILE_NAMES = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 ZIP_ENCRYPTED_FLAG = 1
-ALLOWED_COMPRESSION_TYPES = (
-    zipfile.ZIP_STORED,
-    zipfile.ZIP_DEFLATED,
-)  # others use as much memory as their headers ask for
+# Other types use as much memory as their headers ask for.
+ALLOWED_COMPRESSION_TYPES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class MediaZip(NamedTuple):

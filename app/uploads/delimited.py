@@ -296,19 +296,18 @@ def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]
     if not names[0] and 0 in scan.first_filled_lines:
         names[0] = next(name for name in index_column_names() if name not in names)
         notes.append(f"The first column has no name and is called “{names[0]}”. It can be chosen as the id.")
-    unnamed_positions = [place for place, name in enumerate(names) if not name]
-    for place in unnamed_positions:
-        if place in scan.first_filled_lines:
+    unnamed_positions = [position for position, name in enumerate(names) if not name]
+    for position in unnamed_positions:
+        if position in scan.first_filled_lines:
             refuse_line(
                 "column_unnamed",
                 scan.header.line,
-                f"column {place + 1} has no name, and line {scan.first_filled_lines[place]} has something in it. "
-                "Name it, or "
-                "remove it.",
+                f"column {position + 1} has no name, and line {scan.first_filled_lines[position]} has something in it. "
+                "Name it, or remove it.",
             )
     if unnamed_positions:
         notes.append(f"{pluralize(len(unnamed_positions), 'column')} without a name or anything in a cell left out.")
-    columns = {place: name for place, name in enumerate(names) if name}
+    columns = {position: name for position, name in enumerate(names) if name}
     check_column_names(scan.header.line, tuple(columns.values()))
     return columns, notes
 
@@ -329,4 +328,4 @@ def uploaded_rows_from_cells(rows: Iterable[DelimitedRow], name_by_position: dic
                 refuse_line(
                     "cell_too_long", row.line, f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters."
                 )
-            yield UploadedRow(row.line, {name: row.cells[place] for place, name in name_by_position.items()})
+            yield UploadedRow(row.line, {name: row.cells[position] for position, name in name_by_position.items()})

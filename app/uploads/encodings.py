@@ -106,7 +106,7 @@ def detect_encoding(file: BinaryIO, chosen_encoding: str | None) -> TextEncoding
 
 def detect_unmarked_utf_16(start: bytes) -> str | None:
     """Return the kind of UTF-16 that these bytes begin; None for any other text."""
-    zero_counts = [start[place::2].count(0) for place in (0, 1)]
+    zero_counts = [start[offset::2].count(0) for offset in (0, 1)]
     if min(zero_counts) or not max(zero_counts):
         return None
     encoding = "utf-16-be" if zero_counts[0] else "utf-16-le"
@@ -256,7 +256,7 @@ def word_implausibility(word: str) -> int:
         character not in USUAL_SYMBOLS and unicodedata.category(character)[0] != "M" for character in symbols
     )
     symbols_in_word = sum(character not in "’'" for character in symbols) if letters else 0
-    inner_capitals = sum(one.islower() and two.isupper() for one, two in pairwise(word))
+    inner_capitals = sum(first.islower() and second.isupper() for first, second in pairwise(word))
     accented_runs = len(re.findall(r"[\u0080-\u024f]{3,}", word))
     return unusual_count + 2 * symbols_in_word + 2 * inner_capitals + 3 * (len(scripts) > 1) + 2 * accented_runs
 

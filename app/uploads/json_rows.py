@@ -62,8 +62,8 @@ class JsonColumns:
         check_column_names(line_number, tuple(values))
         self.names.update(dict.fromkeys(values))
         if len(self.names) > MAX_UPLOAD_COLUMNS:
-            words = f"with this row there are more than {MAX_UPLOAD_COLUMNS} columns, which is the most."
-            refuse_line("too_many_columns", line_number, words)
+            message = f"with this row there are more than {MAX_UPLOAD_COLUMNS} columns, which is the most."
+            refuse_line("too_many_columns", line_number, message)
 
 
 def read_json_table(read_chunks: ChunkReader, read_lines: ChunkReader, extension: str) -> UploadedTable:

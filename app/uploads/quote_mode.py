@@ -102,7 +102,7 @@ class QuoteEvidence:
 
     def add_multiline_row(self, first_line: int, cells: Sequence[str], lines: Sequence[str]) -> None:
         self.has_multiline_rows = True
-        position = next((place for place, cell in enumerate(cells) if "\n" in cell), 0)
+        position = next((column_position for column_position, cell in enumerate(cells) if "\n" in cell), 0)
         filled_lines = [line for line in lines if line.strip()]
         # A text cell may contain another comma.
         has_full_lines = self.column_count > 1 and all(
@@ -125,7 +125,9 @@ class QuoteEvidence:
 
     def first_row_of_swallowed_rows(self) -> MultilineRow | None:
         """Return the first row over several lines that look like rows of their own."""
-        code_positions = [place for place, column in enumerate(self.columns) if column.is_code_column(self.row_count)]
+        code_positions = [
+            position for position, column in enumerate(self.columns) if column.is_code_column(self.row_count)
+        ]
         return next((span for span in self.multiline_rows if self.has_swallowed_rows(span, code_positions)), None)
 
     def has_swallowed_rows(self, multiline_row: MultilineRow, code_positions: Sequence[int]) -> bool:
@@ -139,9 +141,9 @@ class QuoteEvidence:
         ids = self.unique_ids(tuple(positions))
         for cells in lines:
             extra = 0 if before else len(cells) - self.column_count
-            codes = [cells[place + extra] for place in positions]
+            codes = [cells[position + extra] for position in positions]
             is_similar = all(
-                self.columns[place].is_similar_cell(code) for place, code in zip(positions, codes, strict=True)
+                self.columns[position].is_similar_cell(code) for position, code in zip(positions, codes, strict=True)
             )
             if not is_similar or tuple(code.strip('"') for code in codes) in ids:
                 return False
@@ -150,7 +152,7 @@ class QuoteEvidence:
     def unique_ids(self, positions: tuple[int, ...]) -> set[tuple[str, ...]]:
         """Return the codes of the rows in these columns if no two rows have the same; they are ids then."""
         if positions not in self.ids_by_positions:
-            distinct_codes = {tuple(codes[place] for place in positions) for codes in self.leading_cells}
+            distinct_codes = {tuple(codes[position] for position in positions) for codes in self.leading_cells}
             self.ids_by_positions[positions] = (
                 distinct_codes if positions and len(distinct_codes) == len(self.leading_cells) else set()
             )

@@ -40,7 +40,7 @@ def openapi_file_body(*content_types: str, **more_files: str) -> dict[str, Any]:
 
     """
     binary = {"type": "string", "format": "binary"}
-    more_properties = {name: binary | {"description": words} for name, words in more_files.items()}
+    more_properties = {name: binary | {"description": description} for name, description in more_files.items()}
     form = {"schema": {"type": "object", "properties": {"file": binary, **more_properties}, "required": ["file"]}}
     bodies = {kind: {"schema": {"type": "string"}} for kind in content_types}
     return {"requestBody": {"required": True, "content": bodies | {"multipart/form-data": form}}}
@@ -131,7 +131,7 @@ async def import_items_into_campaign(
     *,
     mapping: Annotated[ColumnMapping, Depends(get_column_mapping)],
     read_as: Annotated[ReadOptions, Depends(get_read_as)],
-    replace: Annotated[bool, Query(description="Put the items in the place of those that are there.")] = False,
+    replace: Annotated[bool, Query(description="Replace the present items.")] = False,
 ) -> items.ItemImportReceipt:
     """Import a CSV, TSV or JSON file into a draft, sent as the body or as the field `file` of a form: all rows or none.
 
