@@ -232,7 +232,7 @@ async def test_an_imported_hit_lasts_from_its_first_criterion_to_its_last(engine
         (HEAD + ANSWER.replace("fluency", "style"), "criterion_unknown", "does not ask by “style”"),
         (HEAD + ANSWER.replace("fluency", ""), "criterion_unknown", "criterion is empty"),
         ("hit,annotator,item,value\nh1,ann,v0,10\n", "criterion_unknown", "no column criterion"),
-        (HEAD + "".join(ANSWER.splitlines(keepends=True)[:2]), "criteria_missing", "nothing by"),
+        (HEAD + "".join(ANSWER.splitlines(keepends=True)[:2]), "criteria_missing", "no answer by"),
         (HEAD + ANSWER.replace("v0,30", "v2,30"), "criteria_differ", "other items"),
         (
             "WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,v0,v1,1,2\n",

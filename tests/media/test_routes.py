@@ -33,7 +33,7 @@ async def test_a_file_comes_whole_with_its_own_type_and_can_do_nothing(engine, c
 
 
 async def test_of_many_files_in_many_pieces_not_one_is_lost(engine, client, monkeypatch):
-    monkeypatch.setattr(media_store, "POSTERIORS_PER_COPY", 2)
+    monkeypatch.setattr(media_store, "PIECES_PER_BATCH", 2)
     files = {f"{k}.png": LARGE[: (k + 1) * 2**17] for k in range(5)}
     await with_files(engine, files, content="image")
     for name, address in (await addresses(engine)).items():
