@@ -140,7 +140,7 @@ def preview_uploaded_file(
     design: Design,
     existing_ids: Collection[str] = (),
     max_mb: int,
-    read_as: ReadOptions = UNICODE_OPTIONS,
+    read_options: ReadOptions = UNICODE_OPTIONS,
 ) -> UploadPreview:
     """Read a whole file without importing it. Raises what `read_table` and `ItemReader` raise, and `file_empty`."""
     requested_mapping = ColumnMapping(
@@ -149,7 +149,7 @@ def preview_uploaded_file(
         ignored=chosen_columns.ignored,
     )
     upload = standardize_uploaded_columns(
-        read_table(file, name, max_mb=max_mb, read_options=read_as), content, law, requested_mapping
+        read_table(file, name, max_mb=max_mb, read_options=read_options), content, law, requested_mapping
     )
     first_records = list(islice(upload.rows, PREVIEW_ROWS))
     if not first_records:
@@ -171,7 +171,7 @@ def preview_uploaded_file(
             design,
         )
     return replace(
-        upload_preview, line_count=upload.line_count, notes=upload.notes, read_as=read_as, quotes=upload.quotes
+        upload_preview, line_count=upload.line_count, notes=upload.notes, read_as=read_options, quotes=upload.quotes
     )
 
 
