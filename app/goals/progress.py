@@ -129,13 +129,13 @@ def goal_target(campaign: Any) -> float:
 
 
 def describe_goal(campaign: Any) -> str:
-    """Return the goal in words."""
+    """Return the goal in words. Campaigns store these words as the goal that was reached, so they must not change."""
     tolerance_text = f" but for differences of {campaign.goal_within:g} points" if campaign.goal_within else ""
     each_text = " for each" if campaign.when_reached == RELEASE_ITEMS else ""
     certainty_text = f"with {campaign.goal_percent} % probability{each_text}"
     return {
         "best": f"The best {campaign.best_items:,} are settled{tolerance_text}, {certainty_text}",
-        "threshold": f"It is settled which items are above {campaign.threshold:g}{tolerance_text}, {certainty_text}",
+        "threshold": f"It is settled who is above {campaign.threshold:g}{tolerance_text}, {certainty_text}",
         "order": f"The order is settled{tolerance_text}, {certainty_text}",
         "intervals": f"Intervals of {campaign.goal_percent} % of items are ±{campaign.goal_width:g} points or less",
         "halves": f"Two halves of the answers agree with a correlation of {campaign.goal_correlation:g}",

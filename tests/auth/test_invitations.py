@@ -20,7 +20,7 @@ NOW = datetime.now(UTC)
 
 async def invited(engine, campaign=None, role="manager", **of):
     async with engine.begin() as connection:
-        return await invitations.create_invitation(connection, campaign, role, "Dan", **{"by": None, "now": NOW} | of)
+        return await invitations.create_invitation(connection, campaign, role, "Dan", **{"inviter_id": None, "now": NOW} | of)
 
 
 def sent(token, way, name="dan", password=PASSWORD):
@@ -50,7 +50,7 @@ async def test_the_log_says_who_accepted_whose_invitation(client, engine, resear
     campaign = await running(engine)
     async with engine.begin() as connection:
         (admin,) = await users.list_users(connection)
-    token = await invited(engine, campaign, by=admin.id)
+    token = await invited(engine, campaign, inviter_id=admin.id)
     before = await value(engine, "SELECT max(id) FROM audit_log")
     await client.post("/invitation", data=sent(token, "new"))
     lines = "SELECT who, action, about FROM audit_log WHERE id > :before AND action NOT LIKE 'login.%' ORDER BY id"
@@ -128,7 +128,7 @@ async def of_somebody_demoted(engine):
     campaign = await running(engine)
     await shared(engine, "bea", "owner", campaign)
     user = await shared(engine, "ada", "owner", campaign)
-    token = await invited(engine, campaign, by=user.id)
+    token = await invited(engine, campaign, inviter_id=user.id)
     async with engine.begin() as connection:
         await members.set_member_role(connection, campaign, user.id, "manager")
     return token
@@ -137,7 +137,7 @@ async def of_somebody_demoted(engine):
 async def of_somebody_removed(engine):
     campaign = await running(engine)
     user = await shared(engine, "ada", "owner", campaign)
-    token = await invited(engine, campaign, by=user.id)
+    token = await invited(engine, campaign, inviter_id=user.id)
     await execute(engine, "DELETE FROM users WHERE id = :id", id=user.id)
     return token
 
@@ -197,5 +197,5 @@ async def test_to_invite_takes_the_password_where_there_is_one(app, engine):
         client.headers["X-CSRF-Token"] = csrf_token_of_session(session)
         for address in ("/admin/people", f"/admin/campaigns/{campaign.slug}"):
             refused = await client.post(f"{address}/invitations", data={"role": "viewer", "current": "wrong"})
-            assert (refused.status_code, "password is not right" in refused.text) == (422, True)
+            assert (refused.status_code, "password is wrong" in refused.text) == (422, True)
     assert await values(engine, "SELECT 1 FROM invitations") == []
