@@ -121,10 +121,10 @@ def test_what_nobody_has_labelled_comes_before_what_two_agree_on_and_ties_are_br
 def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
     index = index_of(ENTROPY_RULE, (1, 0), (1, 0), (1, 0))
     index.update([1], [0.5], [0.1], [2])
-    assert index.untold == {1}
+    assert index.items_with_unread_labels == {1}
     index.update_labels([1], states((1, 1)))
     index.update_labels([1], states((1, 0)))
-    assert index.untold == set()
+    assert index.items_with_unread_labels == set()
     assert index.draw(1, **ANYBODY, rng=np.random.default_rng(1)).leader == 1
     index.check()
 
