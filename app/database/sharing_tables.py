@@ -34,7 +34,7 @@ invitations = Table(
     Column("token_hash", LargeBinary, nullable=False, unique=True),
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), index=True),
     Column("role", Text, nullable=False),
-    Column("words", Text, nullable=False),  # for whom it is
+    Column("words", Text, nullable=False),  # who it is for
     # NULL: made on the command line
     Column("invited_by", BigInteger, ForeignKey("users.id", ondelete="CASCADE"), index=True),
     Column("created_at", Time, nullable=False),
@@ -48,7 +48,7 @@ campaign_links = Table(
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
     Column("id", BigInteger, Identity(always=True), nullable=False),
     Column("token_hash", LargeBinary, nullable=False, unique=True),
-    Column("words", Text, nullable=False),  # for whom it is
+    Column("words", Text, nullable=False),  # who it is for
     Column("made_by", Text, nullable=False),  # a login name
     Column("made_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "id"),

@@ -166,7 +166,7 @@ class SecurityHeaders:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                # Of repeated directives browsers apply the first.
+                # Browsers apply the first of repeated directives.
                 extra_sources = self.loads_more if scope["state"].get(LOADS_HTTPS_STATE_KEY) else ""
                 headers.setdefault("Content-Security-Policy", extra_sources + policy)
                 headers["X-Content-Type-Options"] = "nosniff"

@@ -105,7 +105,7 @@ class LawRunner:
             self.campaign_state = await law_storage.load_campaign_state(
                 self.driver, self.revision, layout=self.law.layout
             )
-        assert self.campaign_state is not None  # noqa: S101  (whoever asks has stored it at the launch)
+        assert self.campaign_state is not None  # noqa: S101  (a law that reads it has stored it at the launch)
         return self.campaign_state
 
     async def cached_read(self, cache: dict[int, Any], numbers: Sequence[int], read: StateReader) -> dict[int, Any]:

@@ -159,14 +159,14 @@ async def verify_criterion(connection: AsyncConnection, campaign: Any) -> Verifi
 
 
 def state_columns_sql(law: Law, state: str) -> str:
-    """SQL for the numbers of a state, one by one; NaN where there is none."""
+    """Return SQL for each number of a state; NaN for a missing one."""
     return ", ".join(f"coalesce({state}[{k}], 'NaN')" for k, _ in enumerate(law.family.parameter_names, start=1))
 
 
 def expected_posterior_columns(
     law: Law, beliefs: LawBeliefs, judgments: NumberColumn, unjudged_counts: Mapping[int, int]
 ) -> dict[str, NumberColumn]:
-    """What the columns of the posteriors must be. said: by item, how many people could not judge it."""
+    """Return the expected columns of the posteriors; `unjudged_counts` counts annotators unable to judge each item."""
     unjudged = np.zeros_like(judgments)
     unjudged[[*unjudged_counts]] = [*unjudged_counts.values()]
     state = dict(zip(law.family.parameter_names, beliefs.state, strict=True))
