@@ -72,9 +72,19 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Com
 
 
 def options_of(command: click.Command) -> list[tuple[str, str]]:
+    """Return name and meaning of each option; what can be chosen from is part of the meaning."""
     context = click.Context(command)
-    records = (option.get_help_record(context) for option in command.params if isinstance(option, click.Option))
-    return [(f"`{cell(record[0])}`".replace("&lt;", "<"), cell(record[1])) for record in records if record]
+    options = []
+    for option in command.params:
+        record = option.get_help_record(context) if isinstance(option, click.Option) else None
+        if record is None:
+            continue
+        name, meaning = record
+        if "|" in name:
+            name, _, choices = name.partition("[")
+            meaning = f"{meaning} One of {choices.rstrip(']').replace('|', ', ')}."
+        options.append((f"`{name.strip()}`", cell(meaning)))
+    return options
 
 
 def usage_of(name: str, command: click.Command) -> str:
