@@ -1,20 +1,17 @@
 """The documentation as a site: `make docs` builds it strictly, its links lead somewhere, and it needs no other host."""
 
-import importlib.util
-import os
 import re
-import shutil
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from docs.generate import PAGES
+from tests.documentation_site import build_site
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-KATEX = ROOT / "static" / "vendor" / "katex"  # `make docs` copies it to assets/katex
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text()
 MAX_LINES = 400
 MAX_LINES_OF_A_PARAGRAPH = 4
@@ -29,17 +26,8 @@ LOADED = {
 }
 
 
-def generated_pages():
-    specification = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    assert specification is not None
-    assert specification.loader is not None
-    generate = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(generate)
-    return {name: page() for name, page in generate.PAGES.items()}
-
-
 def test_pages_that_follow_from_the_code_are_current():
-    stale = [name for name, page in generated_pages().items() if (DOCS / name).read_text() != page]
+    stale = [name for name, page in PAGES.items() if (DOCS / name).read_text() != page()]
     assert stale == [], "run `make docs` and commit what it writes"
 
 
@@ -85,16 +73,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The folder of the site that `make docs` would build, but for what it copies there."""
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copytree(DOCS, folder / "docs")
-    shutil.copy(ROOT / "mkdocs.yml", folder)
-    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
-    command = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "--clean"]
-    built = subprocess.run(command, cwd=folder, env=os.environ | nowhere, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stdout + built.stderr
-    shutil.copytree(KATEX, folder / "site" / "assets" / "katex")
-    return folder / "site"
+    return build_site(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture(scope="module")
