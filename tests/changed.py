@@ -35,6 +35,8 @@ SEEN_IN = {
     "static/*": ["tests/browser/test_scoring.py", "tests/browser/test_dashboard.py"],
     "migrations/*": ["tests/database/test_migrations.py"],
     "docs/pictures/*": ["tests/test_pictures.py"],
+    "docs/*": ["tests/test_documentation.py", "tests/test_project_pages.py", "tests/test_site.py"],
+    "mkdocs.yml": ["tests/test_site.py", "tests/browser/test_documentation_site.py"],
     "*.md": ["tests/test_documentation.py", "tests/test_project_pages.py"],
     "*": ["tests/test_packaging.py"],
 }
