@@ -175,7 +175,7 @@ def test_estimates_of_a_posterior_that_cannot_be_are_refused(law, bad):
 
 def test_replay_leaves_the_priors_alone(law):
     priors = columns(law)
-    law.initial_beliefs(priors, tuned).take([AnsweredHit(1, [0, 1], [0.2, 0.9])])
+    law.initial_beliefs(priors, tuned).apply_hits([AnsweredHit(1, [0, 1], [0.2, 0.9])])
     assert np.array_equal(priors, columns(law))
 
 
