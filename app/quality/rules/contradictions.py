@@ -25,7 +25,7 @@ class Contradictions(QualityRule):
     title: ClassVar[str] = "Contradicts their own answers"
     explanation: ClassVar[str] = (
         "How often a person reverses pairs whose order follows from their earlier answers; by chance, half of them. It "
-        "needs many answers of one person about the same items, and does not notice people who are consistently wrong. "
+        "needs many answers of one person about the same items, but misses people who are always wrong. "
         "Careful people contradict themselves too if items are close."
     )
 
