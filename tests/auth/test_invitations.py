@@ -20,7 +20,8 @@ NOW = datetime.now(UTC)
 
 async def invited(engine, campaign=None, role="manager", **of):
     async with engine.begin() as connection:
-        return await invitations.create_invitation(connection, campaign, role, "Dan", **{"inviter_id": None, "now": NOW} | of)
+        options = {"inviter_id": None, "now": NOW} | of
+        return await invitations.create_invitation(connection, campaign, role, "Dan", **options)
 
 
 def sent(token, way, name="dan", password=PASSWORD):
