@@ -5,7 +5,7 @@ import secrets
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse
 
-from app.annotation.hits.pages import ANNOTATOR_PATH
+from app.annotation.hits.pages.annotator import ANNOTATOR_PATH
 from app.annotation.platforms.links import EXPERIMENT_PATH_PREFIX
 from app.annotation.platforms.registry import PLATFORMS
 from app.errors import NotFound

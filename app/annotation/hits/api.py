@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from app.accounts import guards
 from app.annotation.hits import leases, program_annotators, submission, undo
+from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
@@ -138,7 +139,7 @@ class NextHitSchema(BaseModel):
     """A HIT, or the reason why there is none."""
 
     hit: HitSchema | None
-    reason: leases.NoHitReason | None = Field(
+    reason: NoHitReason | None = Field(
         description="Why there is no HIT. After `wait` and `paused`, ask again later; after other reasons, stop."
     )
 

@@ -3,28 +3,25 @@
 A HIT is a lease on its items. `lease_sql` decides between concurrent requests for the same items.
 """
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 from asyncpg import UniqueViolationError
 from sqlalchemy import text
 
 from app.annotation.hits import check_placement
 from app.annotation.hits.assignment import (
     DATABASE_TIME,
-    HIT_IS_OPEN_IN_INDEX,
     AssignmentQuery,
     AssignmentState,
     load_assignment,
 )
-from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
-from app.annotation.hits.draw_hit import draw_systems_hit, propose_hit
-from app.annotation.hits.hit_proposal import HitProposal, items_never_repeated
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.draw_hit import propose_hit
+from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.lease_sql import (
     SELECT_SHOWN_ITEMS,
     SELECT_SHOWN_OUTPUTS,
@@ -33,34 +30,18 @@ from app.annotation.hits.lease_sql import (
     lease_hit,
     renew_lease,
 )
+from app.annotation.hits.no_hit_reasons import NoHitReason, find_no_hit_reason, has_items_left
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_statement
-from app.database.open_items import is_open_sql
-from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.database.session import Driver, execute_statement, fetch_rows
 from app.designs.content import SourceAndReference
 from app.designs.item_names import draft_by_position
 from app.quality.checks import CheckItem, load_checks_of_hit
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.selection.registry import selection_settings
 from app.selection.segments import distinct_items
 
 MAX_LEASE_ATTEMPTS = 25  # times a proposal may lose a race before the annotator is asked to wait
-
-NoHitReason = Literal[
-    "not_open",
-    "paused",
-    "all_done",
-    "limit",
-    "assignment_done",
-    "seen_all",
-    "wait",
-    "crowded",
-    "stopped",
-    "visit",
-    "held",
-]
 
 
 @dataclass(frozen=True)
@@ -154,30 +135,11 @@ COMPLETE_ASSIGNMENT = text("""
     WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
 """)
 
-SELECT_OPEN_ITEMS = text(f"""
-    SELECT p.subject AS number FROM posteriors p
-    WHERE {PRESENT_POSTERIORS_CONDITION} AND {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")}
-      AND p.subject <> ALL(CAST(:always AS int[]))
-""")  # noqa: S608  (made of constants)
-
-# For campaigns whose remaining systems cannot be compared. In another revision, further systems may have joined.
-FINISH_INCOMPARABLE = finish_campaign_statement("revision = :revision")
-
-SELECT_ANY_OPEN_HIT = text(f"""
-    SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX} LIMIT 1
-""")  # noqa: S608  (made of constants)
-
 
 class HeldHitItems(ShownItems):
     """Ids and texts of the items of a HIT, and whether one of them already has all wanted judgments."""
 
     overtaken: bool
-
-
-class ItemNumber(Record):
-    """Number of an item."""
-
-    number: int
 
 
 async def find_next_hit(connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime) -> NextHit:
@@ -398,27 +360,6 @@ def is_last_hit(cache: PosteriorCache, next_hit: NextHit) -> bool:
     return not has_items_left(assignment, campaign_index, next_hit.hit.items_without_checks, next_hit.hit.segment)
 
 
-def has_items_left(
-    assignment: AssignmentState, campaign_index: CampaignIndex, items: Collection[int], segment: int | None = None
-) -> bool:
-    """Return whether this annotator can get another HIT once these items (of a segment) are answered."""
-    if campaign_index.segments is not None:
-        segments_seen = {*assignment.seen} if segment is None else {*assignment.seen, segment}
-        trial_draw = draw_systems_hit(
-            assignment,
-            campaign_index,
-            full_items=campaign_index.index.full_items(Counter(items)),
-            leading_items=set(),
-            leases_by_segment={},
-            segments_seen=segments_seen,
-            rng=np.random.default_rng(0),  # not the campaign's: this draw is never shown
-        )
-        return trial_draw is not None
-    return campaign_index.index.has_items_after(
-        items, seen=assignment.seen, barred=assignment.not_judged or (), allow_seen=assignment.repeat_items
-    )
-
-
 async def refuse_hit(connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime) -> NextHit:
     refusal = NextHit(assignment, reason=reason)
     if refusal.is_finished and assignment.answered_here:
@@ -428,73 +369,3 @@ async def refuse_hit(connection: Driver, assignment: AssignmentState, reason: No
             {"campaign": assignment.id, "assignment": assignment.assignment_id, "now": now},
         )
     return refusal
-
-
-async def find_no_hit_reason(
-    connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime
-) -> NoHitReason:
-    """Return `seen_all`, `wait`, or `all_done` after finishing the campaign."""
-    campaign_index = cache.indexes.get(assignment.id)
-    is_all_implied = campaign_index is not None and has_only_implied_pairs(assignment, campaign_index)
-    if (
-        campaign_index is not None
-        and assignment.selection == "streaming"
-        and not is_all_implied
-        and has_items_left(assignment, campaign_index, ())
-    ):
-        return "wait"  # the cached index is as new as `assignment`, so the database need not list all open items
-    parameters = {
-        "campaign": assignment.id,
-        "wanted": assignment.judgments_per_item,
-        "people": assignment.unjudged_people,
-        "always": assignment.always_shown,
-        "revision": assignment.revision,
-        "now": now,
-    }
-    open_items = {row.number for row in await fetch_rows(connection, SELECT_OPEN_ITEMS, parameters, ItemNumber)}
-    if len(open_items) < assignment.fewest_items:
-        await execute_statement(connection, FINISH_IF_COMPLETE, parameters)
-        return "all_done"
-    if assignment.segment_count:
-        return await find_no_systems_reason(connection, assignment, campaign_index, open_items, parameters)
-    barred = items_never_repeated(assignment)
-    some_barred = not assignment.repeat_items or barred
-    items_left = open_items.difference(barred)
-    if some_barred and (len(items_left) < assignment.fewest_items or await is_plan_stuck(connection, assignment)):
-        return "seen_all"
-    return "seen_all" if is_all_implied else "wait"
-
-
-async def find_no_systems_reason(
-    connection: Driver,
-    assignment: AssignmentState,
-    campaign_index: CampaignIndex | None,
-    open_systems: Collection[int],
-    parameters: Mapping[str, Any],
-) -> NoHitReason:
-    """As `find_no_hit_reason`, for systems: the campaign also ends if its open systems cannot be compared."""
-    segments = campaign_index.segments if campaign_index is not None else None
-    if segments is None or max(open_systems) >= segments.systems:  # further systems have just joined
-        return "wait"
-    settings, always_shown = selection_settings(assignment), assignment.always_shown
-    if segments.can_compare(
-        open_systems, always_shown, n=settings.items_per_hit, min_outputs=settings.min_items + len(always_shown)
-    ):
-        return "seen_all"
-    await execute_statement(connection, FINISH_INCOMPARABLE, parameters)
-    return "all_done"
-
-
-def has_only_implied_pairs(assignment: AssignmentState, campaign_index: CampaignIndex) -> bool:
-    """Return whether this annotator's answers imply all pairs of items that still need judgments."""
-    own_answers = campaign_index.own_answers.get(assignment.annotator_id)
-    return own_answers is not None and own_answers.implied_pairs.exhausted_leaders.union(
-        items_never_repeated(assignment)
-    ).issuperset(campaign_index.index.open_items())
-
-
-async def is_plan_stuck(connection: Driver, assignment: AssignmentState) -> bool:
-    """Return whether only other annotators could continue the plan, and none of them holds a HIT."""
-    if assignment.selection != "iterations":
-        return False
-    return await fetch_first_row(connection, SELECT_ANY_OPEN_HIT, {"campaign": assignment.id}, Record) is None

@@ -4,10 +4,10 @@ GET shows the HIT (or why there is none), POST stores an answer and shows the ne
 has one address per platform for all of this, so framing can be allowed for that address alone, and no cookie is needed.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request, Response
@@ -16,15 +16,15 @@ from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.annotation.hits import completion, drafts, gold_feedback, leases, media_report, submission, undo
-from app.annotation.hits.assignment import AssignmentState, ServedCampaign, assignment_query_by_id, load_assignment
+from app.annotation.hits.assignment import ServedCampaign, assignment_query_by_id, load_assignment
 from app.annotation.hits.landing import load_campaign_by_link, load_sample_items
+from app.annotation.hits.no_hit_reasons import NoHitReason
+from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_step
 from app.annotation.hits.shown_numbers import load_shown_numbers
 from app.annotation.onboarding import passphrase, personal_links, start_form, visit_progress
-from app.annotation.onboarding.steps import VISIT_STEPS
 from app.annotation.platforms.assignments import (
     AssignmentId,
     WorkerToken,
-    WorkerTokens,
     check_token_age,
     find_or_create_assignment,
     has_arrived_before,
@@ -35,7 +35,7 @@ from app.annotation.platforms.registry import PLATFORMS, platforms_with_pages
 from app.annotation.platforms.visit_limit import VisitLimiter, Visitor
 from app.database.session import Driver
 from app.designs.answer import Form
-from app.designs.content import RenderedItems, SourceAndReference
+from app.designs.content import RenderedItems
 from app.designs.criteria import criterion_forms
 from app.designs.item_names import form_by_position, item_number_by_name
 from app.designs.registry import design_of
@@ -68,32 +68,8 @@ register_url_convertor("platform", PlatformNameConvertor())
 ANNOTATOR_PATH = "/{platform_name:platform}/{link_key}"
 
 # Seconds after which the page of a waiting annotator polls again, by the reason why there is no HIT.
-POLL_SECONDS: dict[leases.NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
+POLL_SECONDS: dict[NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
 MAX_DRAFT_CHARACTERS = 20_000  # ten items with their scores, touches and comments need less
-
-
-@dataclass(frozen=True)
-class PageState:
-    """Content of the page besides the HIT.
-
-    Attributes:
-        receipt: Receipt of the answer that was just stored.
-        notice: Refusal of the answer that was just sent.
-        reported: True if the annotator has just reported media that do not load.
-        form: Values to fill into the form.
-        replaces: Number of the answer that the annotator is changing.
-        answered_hit_id: HIT whose gold items may get feedback.
-        is_leaving: True if the annotator has just ended the visit.
-
-    """
-
-    receipt: submission.AnswerReceipt | None = None
-    notice: Refusal | None = None
-    reported: bool = False
-    form: Mapping[str, str] = field(default_factory=dict)
-    replaces: int | None = None
-    answered_hit_id: int | None = None
-    is_leaving: bool = False
 
 
 # The length limit also makes Pydantic reject text that UTF-8 cannot encode.
@@ -121,11 +97,6 @@ def parse_hit_id(raw: str | None) -> int:
     if (hit_id := parse_row_id(raw)) is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
     return hit_id
-
-
-def get_worker_tokens(request: Request) -> WorkerTokens:
-    worker_tokens: WorkerTokens = request.app.state.worker_tokens
-    return worker_tokens
 
 
 async def read_token(request: Request, connection: Driver, token: str, platform: str, link_key: str) -> WorkerToken:
@@ -413,49 +384,6 @@ async def show_last_answer(
     )
     page_state = PageState(notice=refusal, form=entered_form or reopened.form, replaces=reopened.seq)
     return await render_next_hit(request, connection, leases.NextHit(assignment_state, reopened.hit), page_state, items)
-
-
-async def render_step(
-    request: Request, connection: Driver, campaign: AssignmentState, page_state: PageState
-) -> HTMLResponse:
-    """Return the page of the onboarding step that the annotator must pass before the work."""
-    platform = PLATFORMS[campaign.platform]
-    assignment = AssignmentId(campaign.id, campaign.assignment_id, campaign.arrived_at)
-    visit = await visit_progress.load_visit(connection, assignment)
-    step = visit.next_step or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
-    allow_external_media(request, campaign)
-    choose_request_language(request, campaign)
-    instructions, consent = await convert_markdown_texts(
-        campaign.instructions, visit.settings.consent, latex=campaign.latex
-    )
-    context: dict[str, Any] = {
-        "step": step.name,
-        "campaign": campaign,
-        "version": visit.visit_version,
-        "design": design_of(campaign),
-        "asked": criterion_forms(campaign, campaign.annotator_id),
-        "platform": platform,
-        "token": get_worker_tokens(request).issue_token(platform.name, campaign.link_key, assignment),
-        "instructions": instructions,
-        "consent": consent,
-    }
-    context |= step.page_context(visit.settings, visit.history)
-    context["shown"] = replace(page_state, form=form_by_position(page_state.form, range(len(context.get("texts", ())))))
-    outcome = context.get("outcome")
-    context["completion"] = (
-        await completion.load_completion_for_outcome(connection, campaign, outcome) if outcome else None
-    )
-    explanations = (context.get("told") or {}).get("explanations", ())
-    context["explained"] = await convert_markdown_texts(*explanations, latex=campaign.latex)
-    context["drawn"] = await draw_step_items(connection, campaign, context.get("texts"))
-    return render_page(request, "_step.html" if is_script_request(request) else "step.html", context)
-
-
-async def draw_step_items(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> RenderedItems:
-    """Return the items with these texts, or sample items of the campaign if there are none."""
-    if texts is None:
-        return await load_sample_items(connection, campaign)
-    return await render_campaign_items(connection, campaign, range(len(texts)), texts, SourceAndReference())
 
 
 async def render_next_hit(

@@ -1,0 +1,97 @@
+"""Pages of the onboarding steps, and what these share with the pages of HITs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+
+from app.annotation.hits import completion, submission
+from app.annotation.hits.assignment import AssignmentState, ServedCampaign
+from app.annotation.hits.landing import load_sample_items
+from app.annotation.onboarding import visit_progress
+from app.annotation.onboarding.steps import VISIT_STEPS
+from app.annotation.platforms.assignments import AssignmentId, WorkerTokens
+from app.annotation.platforms.registry import PLATFORMS
+from app.database.session import Driver
+from app.designs.content import RenderedItems, SourceAndReference
+from app.designs.criteria import criterion_forms
+from app.designs.item_names import form_by_position
+from app.designs.registry import design_of
+from app.errors import Refusal
+from app.http.dependencies import allow_external_media, choose_request_language, is_script_request, render_page
+from app.http.templating import convert_markdown_texts
+from app.media.render_items import render_campaign_items
+
+
+@dataclass(frozen=True)
+class PageState:
+    """Content of the page besides the HIT.
+
+    Attributes:
+        receipt: Receipt of the answer that was just stored.
+        notice: Refusal of the answer that was just sent.
+        reported: True if the annotator has just reported media that do not load.
+        form: Values to fill into the form.
+        replaces: Number of the answer that the annotator is changing.
+        answered_hit_id: HIT whose gold items may get feedback.
+        is_leaving: True if the annotator has just ended the visit.
+
+    """
+
+    receipt: submission.AnswerReceipt | None = None
+    notice: Refusal | None = None
+    reported: bool = False
+    form: Mapping[str, str] = field(default_factory=dict)
+    replaces: int | None = None
+    answered_hit_id: int | None = None
+    is_leaving: bool = False
+
+
+def get_worker_tokens(request: Request) -> WorkerTokens:
+    worker_tokens: WorkerTokens = request.app.state.worker_tokens
+    return worker_tokens
+
+
+async def render_step(
+    request: Request, connection: Driver, campaign: AssignmentState, page_state: PageState
+) -> HTMLResponse:
+    """Return the page of the onboarding step that the annotator must pass before the work."""
+    platform = PLATFORMS[campaign.platform]
+    assignment = AssignmentId(campaign.id, campaign.assignment_id, campaign.arrived_at)
+    visit = await visit_progress.load_visit(connection, assignment)
+    step = visit.next_step or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
+    allow_external_media(request, campaign)
+    choose_request_language(request, campaign)
+    instructions, consent = await convert_markdown_texts(
+        campaign.instructions, visit.settings.consent, latex=campaign.latex
+    )
+    context: dict[str, Any] = {
+        "step": step.name,
+        "campaign": campaign,
+        "version": visit.visit_version,
+        "design": design_of(campaign),
+        "asked": criterion_forms(campaign, campaign.annotator_id),
+        "platform": platform,
+        "token": get_worker_tokens(request).issue_token(platform.name, campaign.link_key, assignment),
+        "instructions": instructions,
+        "consent": consent,
+    }
+    context |= step.page_context(visit.settings, visit.history)
+    context["shown"] = replace(page_state, form=form_by_position(page_state.form, range(len(context.get("texts", ())))))
+    outcome = context.get("outcome")
+    context["completion"] = (
+        await completion.load_completion_for_outcome(connection, campaign, outcome) if outcome else None
+    )
+    explanations = (context.get("told") or {}).get("explanations", ())
+    context["explained"] = await convert_markdown_texts(*explanations, latex=campaign.latex)
+    context["drawn"] = await draw_step_items(connection, campaign, context.get("texts"))
+    return render_page(request, "_step.html" if is_script_request(request) else "step.html", context)
+
+
+async def draw_step_items(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> RenderedItems:
+    """Return the items with these texts, or sample items of the campaign if there are none."""
+    if texts is None:
+        return await load_sample_items(connection, campaign)
+    return await render_campaign_items(connection, campaign, range(len(texts)), texts, SourceAndReference())
