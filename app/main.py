@@ -28,7 +28,7 @@ from app.analysis.fit_cache import FitCache
 from app.analysis.pages import analysis, remarks
 from app.annotation.hits import api as serving_api
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.pages.annotator import annotator as serving
+from app.annotation.hits.pages import annotator as serving
 from app.annotation.onboarding import api as visit_api
 from app.annotation.onboarding import pages as visit
 from app.annotation.platforms.assignments import WorkerTokens
