@@ -23,6 +23,7 @@ from app.alerts import outbox
 from app.alerts import pages as alerts
 from app.alerts.outbox import Outbox
 from app.analysis.api import analysis as analysis_api
+from app.analysis.api import posteriors as posteriors_api
 from app.analysis.api import remarks as remarks_api
 from app.analysis.fit_cache import FitCache
 from app.analysis.pages import analysis, remarks
@@ -201,6 +202,7 @@ ROUTERS = (
         auth_api.router,
         campaigns_api.router,
         campaign_import_api.router,
+        posteriors_api.router,
         analysis_api.router,
         audit_api.router,
         alerts_api.router,

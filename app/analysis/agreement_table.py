@@ -1,4 +1,4 @@
-"""How far annotators agree: one row per coefficient, with its interval and what it can and cannot tell."""
+"""Table of agreement between annotators: one row per coefficient, with its interval and what it can and cannot tell."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,9 +40,17 @@ AGREEMENT_COLUMNS = (
 
 @dataclass(frozen=True)
 class AgreementMeasure:
-    """A coefficient. group: of what; those of labels take classes, or scores cut into some. by_choices: its chance
-    depends on how many labels there were to choose from. by_pair: its cost grows with the pairs of judgments of one
-    item; otherwise with the judgments. reads: the kind of answers that it takes.
+    """A coefficient of agreement.
+
+    Attributes:
+            name: For programs.
+            group: Heading of the group of measures. Measures of labels take classes, or scores cut into classes.
+            title: For people.
+            estimate: Function that fits the coefficient.
+            needs_choice_count: Chance agreement depends on how many labels there were to choose from.
+            costs_per_pair: Time grows with the pairs of judgments of one item; otherwise with the judgments.
+            reads: Kind of answers that the measure takes.
+
     """
 
     name: str
@@ -149,7 +157,16 @@ ALPHA_MEASURE_NAMES = ("alpha_interval", "alpha_nominal", "alpha_pairs")
 
 @dataclass(frozen=True)
 class AgreementData:
-    """What a measure compares, (T,) each: units, who judged them, what they said. choices: of how many values."""
+    """Judgments that a measure compares, (T,) each.
+
+    Attributes:
+            units: Number of the judged item or pair.
+            annotators: Number of the annotator.
+            values: The judgment.
+            n_units: Number of items or pairs.
+            n_choices: Number of possible values.
+
+    """
 
     units: Integers
     annotators: Integers
@@ -159,7 +176,12 @@ class AgreementData:
 
 
 def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
-    """One row per measure; where one cannot be estimated, its sentence says why. Raises `Inestimable` if none can."""
+    """Return one row per measure; if a measure cannot be estimated, its sentence says why.
+
+    Raises:
+            Inestimable: If no measure can be estimated.
+
+    """
     require_answers(answers)
     measures = [one for one in AGREEMENT_MEASURES if can_read_answers_as(one.reads, answers.value_kind)] or [
         *PREFERENCE_AGREEMENT_MEASURES
@@ -189,12 +211,12 @@ PAIRS_AS_ITEMS_NOTE = Note("pairs_as_items", "In these figures an item is a pair
 
 
 def measure_reading_notes(kind: JudgmentKind, answers: Answers, options: Options) -> tuple[Note, ...]:
-    """How answers were read for measures of this kind."""
+    """Return notes on how answers were read for measures of this kind."""
     return (*([PAIRS_AS_ITEMS_NOTE] if kind == "order" else []), *reading_notes(answers, kind, options.classes))
 
 
 def agreement_data(kind: JudgmentKind, answers: Answers, class_count: int) -> AgreementData:
-    """All judgments, as labels, as scores, or as preferences between the items of HITs."""
+    """Return all judgments as labels, as scores, or as preferences between the items of HITs."""
     if kind == "order":
         return preference_agreement_data(answers)
     values = judgment_labels(answers, class_count) if kind == "classes" else answers.score
@@ -202,8 +224,11 @@ def agreement_data(kind: JudgmentKind, answers: Answers, class_count: int) -> Ag
 
 
 def preference_agreement_data(answers: Answers) -> AgreementData:
-    """Of each pair that was judged: 0 the second is preferred, 1 a tie, 2 the first. Which of two items is the first is
-    drawn, so that by chance alone neither side is preferred, in whatever order items were uploaded.
+    """Return the outcome of each judged pair: 0 if the second item is preferred, 1 for a tie, 2 if the first is.
+
+    The first item of a pair is drawn at random. By chance alone neither side is then preferred, in whatever order
+    items
+    were uploaded.
     """
     first, second, outcomes, hits = preference_pairs(answers)
     low, high = np.minimum(first, second), np.maximum(first, second)
@@ -214,7 +239,7 @@ def preference_agreement_data(answers: Answers) -> AgreementData:
 
 
 def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | Inestimable | None) -> str:
-    """How far single judgments agree, and how far the order from all of them would come out again.
+    """Describe how far single judgments agree, and how well the order would be reproduced by as many judgments again.
 
     Nothing is called good or bad: how much agreement is enough depends on what the scores are for.
     """
@@ -225,7 +250,8 @@ def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | I
     )
     if not isinstance(split_half, Agreement):
         return f"{beginning}, where 0 is chance and 1 is complete."
-    return f"{beginning}; the order from as many judgments again would correlate {format_agreement(split_half)} with this one."
+    correlation = format_agreement(split_half)
+    return f"{beginning}; the order from as many judgments again would correlate {correlation} with this one."
 
 
 def compare_alpha_with_chance(alpha: Agreement) -> str:
@@ -250,7 +276,7 @@ def lowercase_initial(sentence: str) -> str:
 
 
 def notes_of_all_results(notes_by_result: list[tuple[Note, ...]]) -> list[Note]:
-    """The notes that every one of several results has."""
+    """Return the notes that all of several results share."""
     return [
         note
         for note in notes_by_result[0]
@@ -284,7 +310,7 @@ def estimate_measure(measure: AgreementMeasure, data: AgreementData, answers: An
 def agreement_measure_row(
     measure: AgreementMeasure, result: Agreement | Inestimable, shared_notes: list[Note]
 ) -> tuple[Cell, ...]:
-    """shared: notes that are given elsewhere."""
+    """Return the row of a measure, without the notes that the whole table already shows."""
     name = measure.name, measure.group, measure.title
     if isinstance(result, Inestimable):
         return (*name, None, None, None, None, None, None, str(result), None)

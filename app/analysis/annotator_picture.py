@@ -1,4 +1,4 @@
-"""The annotators as a picture: who is reliable, who scores higher than the others."""
+"""Picture of the annotators: reliability over bias."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ MIN_RADIUS_PIXELS, MAX_RADIUS_PIXELS = 3.0, 9.0  # radius of a dot in pixels; it
 
 
 def draw_reliability_over_bias(table: ResultTable) -> Scatter | None:
-    """Reliability over bias, a dot per annotator; None if nobody has both, as where annotators give no scores."""
+    """Draw a dot per annotator; None if no annotator has both figures, as in campaigns without scores."""
     columns = dict(zip((column.name for column in table.columns), zip(*table.rows, strict=True), strict=True))
     if "bias" not in columns:
         return None
@@ -61,4 +61,5 @@ def draw_reliability_over_bias(table: ResultTable) -> Scatter | None:
 
 
 def describe_annotator_dot(bias: float, reliability: float, judgment_count: int) -> str:
-    return f"reliability {format_with_places(reliability, 2)}, bias {format_with_places(bias, 1)} points, {pluralize(judgment_count, 'judgment')}"
+    figures = f"reliability {format_with_places(reliability, 2)}, bias {format_with_places(bias, 1)} points"
+    return f"{figures}, {pluralize(judgment_count, 'judgment')}"

@@ -1,4 +1,4 @@
-"""One row per annotator: how much they did, how they use the scale, how they go with the others and with themselves."""
+"""Table of annotators: amount of work, use of the scale, agreement with others and with themselves."""
 
 from collections.abc import Callable, Sequence
 
@@ -48,8 +48,9 @@ AnnotatorTablePart = tuple[tuple[Column, ...], tuple[AnyArray, ...], tuple[Note,
 
 
 def build_annotator_table(answers: Answers, _options: Options) -> ResultTable:
-    """The table, with the columns that the answers reach; each part that cannot be estimated leaves its cells empty and
-    a note.
+    """Return one row per annotator, with the columns that the answers support.
+
+    Each part that cannot be estimated leaves its cells empty and adds a note.
     """
     require_answers(answers)
     judgments = np.bincount(answers.annotator, minlength=answers.n_annotators)
@@ -70,7 +71,7 @@ def build_annotator_table(answers: Answers, _options: Options) -> ResultTable:
 
 
 def profile_answers_part(answers: Answers) -> AnnotatorTablePart:
-    """What each annotator answered before the start; empty where they gave no answer."""
+    """Return each annotator's answers to profile questions; empty where they gave none."""
     answer_columns = tuple(Column(f"asked_{name}", name, "text") for name in answers.profile_answers)
     return (
         answer_columns,
@@ -82,7 +83,7 @@ def profile_answers_part(answers: Answers) -> AnnotatorTablePart:
 def unjudged_share_part(
     unjudged_counts: Integers, judgment_counts: Integers, names_without_judgment: Sequence[str]
 ) -> AnnotatorTablePart:
-    """Of the items that each annotator judged or could not judge, the share of the latter, (A,)."""
+    """Return the share of items that each annotator could not judge, among all that they answered, (A,)."""
     note = Note(
         "judged_nothing", f"Not in the table, since they could judge nothing: {', '.join(names_without_judgment)}."
     )
@@ -94,7 +95,7 @@ def unjudged_share_part(
 
 
 def scale_use_part(answers: Answers) -> AnnotatorTablePart:
-    """How each annotator scores, and what can be learned of them from the others."""
+    """Return how each annotator uses the scale, and what the other annotators' scores tell about them."""
     columns, notes = reliability_and_bias(answers)
     return (
         SCALE_USE_COLUMNS,
@@ -104,7 +105,7 @@ def scale_use_part(answers: Answers) -> AnnotatorTablePart:
 
 
 def transitivity_part(answers: Answers) -> AnnotatorTablePart:
-    """Whether each annotator's preferences fit together."""
+    """Return how consistent each annotator's preferences are."""
     columns, notes = transitivity_by_annotator(answers)
     return TRANSITIVITY_COLUMNS, columns, (*reading_notes(answers, "order"), *notes)
 
@@ -116,8 +117,11 @@ ANNOTATOR_PARTS_BY_KIND: dict[JudgmentKind, Callable[[Answers], AnnotatorTablePa
 
 
 def label_agreement_part(answers: Answers) -> AnnotatorTablePart:
-    """How far each annotator's labels are those that others gave the same items: of all pairs of one of theirs and one
-    of somebody else's, the share that is the same; NaN where nobody else labelled an item of theirs.
+    """Return each annotator's label agreement with others, (A,).
+
+    This is the share of equal labels among all pairs of one own label and one other annotator's label of the same
+    item; NaN
+    if no other annotator labelled any of their items.
     """
     n, labels = answers.n_annotators, judgment_labels(answers, 0)
     item_label = answers.item * len(answers.classes) + labels
@@ -136,7 +140,7 @@ def label_agreement_part(answers: Answers) -> AnnotatorTablePart:
 
 
 def score_mean_and_deviation(answers: Answers) -> tuple[Array, Array]:
-    """Mean and standard deviation of each annotator's scores, (A,); no deviation for a single judgment."""
+    """Return mean and standard deviation of each annotator's scores, (A,); NaN deviation for a single judgment."""
     count = np.bincount(answers.annotator, minlength=answers.n_annotators)
     mean = sum_by_number(answers.annotator, answers.score, len(count)) / count
     squares = sum_by_number(answers.annotator, (answers.score - mean[answers.annotator]) ** 2, len(count))
@@ -150,7 +154,7 @@ def correlation_with_others(answers: Answers) -> Array:
 
 
 def reliability_and_bias(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
-    """Reliability, chance of answering at random, weight, bias in points and scale, (A,) each, with notes."""
+    """Return reliability, chance of random answers, weight, bias in points and scale, (A,) each, with notes."""
     try:
         fit = annotator_aware.fit(
             answers.item,
@@ -167,7 +171,7 @@ def reliability_and_bias(answers: Answers) -> tuple[tuple[Array, ...], tuple[Not
 
 
 def transitivity_by_annotator(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
-    """Kappa and number of triads, with ties and without, (A,) each, with notes."""
+    """Return kappa and number of triads, with ties and without, (A,) each, with notes."""
     try:
         fit = fit_transitivity(answers)
     except Inestimable as reason:
@@ -178,7 +182,12 @@ def transitivity_by_annotator(answers: Answers) -> tuple[tuple[AnyArray, ...], t
 
 
 def fit_transitivity(answers: Answers) -> transitivity.Transitivity:
-    """Over triads whose pairs come from three HITs; raises `Inestimable` if nobody has one."""
+    """Return transitivity over triads whose pairs come from three HITs.
+
+    Raises:
+            Inestimable: If no annotator has such a triad.
+
+    """
     first, second, outcomes, hits = preference_pairs(answers)
     annotators = answers.annotator_of_hit[hits]
     return transitivity.fit(first, second, outcomes, annotators, n_annotators=answers.n_annotators, hits=hits)

@@ -1,6 +1,6 @@
-"""Answers read as another kind than they are: as labels, and what is said of it.
+"""Answers read as another kind than annotators gave: as labels, scores or preferences, with the notes that say so.
 
-What can be read as what stands in `app.inference.observations.judgment_kinds`.
+`app.inference.observations.judgment_kinds` lists which kind can be read as which.
 """
 
 from collections.abc import Collection
@@ -26,17 +26,22 @@ ANSWER_KIND_WORDS: dict[JudgmentKind, str] = {
 
 
 def can_read_answers_as(wanted_kind: JudgmentKind, given_kind: ValueKind) -> bool:
-    """Whether answers of this kind can be read so."""
+    """Return whether answers of the given kind can be read as the wanted kind."""
     return wanted_kind in READABLE_KINDS[given_kind]
 
 
 def refuse_unreadable_answers(title: str, readable_kinds: Collection[JudgmentKind], answers: Answers) -> None:
-    """Raises `Inestimable` (`method_reads_other_answers`) for a method that takes none of what can be made of them."""
+    """Refuse a method that cannot read these answers in any of its kinds.
+
+    Raises:
+            Inestimable: `method_reads_other_answers`.
+
+    """
     if not any(can_read_answers_as(kind, answers.value_kind) for kind in readable_kinds):
         kind_words = " or ".join(ANSWER_KIND_WORDS[kind] for kind in readable_kinds)
         raise Inestimable(
-            f"“{title}” reads {kind_words}. Annotators of this campaign give {ANSWER_KIND_WORDS[answers.value_kind]}, which cannot be "
-            "read so.",
+            f"“{title}” reads {kind_words}. Annotators of this campaign give {ANSWER_KIND_WORDS[answers.value_kind]}, "
+            "which cannot be read so.",
             code="method_reads_other_answers",
         )
 
@@ -45,18 +50,21 @@ def refuse_unreadable_answers(title: str, readable_kinds: Collection[JudgmentKin
 
 
 def has_class_labels(answers: Answers) -> bool:
-    """Whether annotators chose among classes, so that nothing need be cut."""
+    """Return whether annotators chose among classes, so that no scores have to be cut."""
     return answers.value_kind in CLASS_KINDS
 
 
 def label_count(answers: Answers, class_count: int) -> int:
-    """How many labels there are: the design's, else `classes`, into which scores are cut."""
+    """Return the number of labels: the design's classes, else `class_count`, into which scores are cut."""
     return len(answers.classes) if has_class_labels(answers) else class_count
 
 
 def judgment_labels(answers: Answers, class_count: int) -> Integers:
-    """(J,) the label of each judgment: the class that was chosen, or a score cut into `classes` pieces of the scale of
-    equal width, a cut belonging to the upper one.
+    """Return the label of each judgment, (J,).
+
+    This is the chosen class, or the piece of the scale that holds the score, if the scale is cut into `class_count`
+    pieces of
+    equal width. A score on a cut belongs to the upper piece.
     """
     if has_class_labels(answers):
         return answers.value.astype(np.intp)
@@ -67,14 +75,14 @@ def judgment_labels(answers: Answers, class_count: int) -> Integers:
 
 
 def label_names(answers: Answers, class_count: int) -> list[str]:
-    """What the labels are called: as the design does, or in points, "0 to 50", "50 to 100"."""
+    """Return the names of the labels: those of the design, or ranges in points such as "0 to 50"."""
     if has_class_labels(answers):
         return [*answers.classes]
     return [f"{low} to {high}" for low, high in pairwise(["0", *format_score_cuts(class_count), f"{MAX_POINTS:g}"])]
 
 
 def format_score_cuts(class_count: int) -> list[str]:
-    """Where scores are cut, in points."""
+    """Return the cuts between labels, in points."""
     return [f"{MAX_POINTS * k / class_count:.4g}" for k in range(1, class_count)]
 
 
@@ -82,9 +90,13 @@ def format_score_cuts(class_count: int) -> list[str]:
 
 
 def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) -> tuple[Note, ...]:
-    """How the campaign's answers were read as another kind, in sentences; none where they are of that kind.
+    """Return notes on how the campaign's answers were read as another kind; none if they are of that kind.
 
-    classes: into how many labels scores are cut.
+    Args:
+            answers: The campaign's answers.
+            kind: Kind as which a method reads them.
+            class_count: Number of labels into which scores are cut.
+
     """
     if kind == "order":
         return order_reading_notes(answers)
@@ -102,7 +114,7 @@ def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) ->
 
 
 def order_reading_notes(answers: Answers) -> tuple[Note, ...]:
-    """Of pairs of items of a HIT: which is preferred, and when it is a tie."""
+    """Return notes on how pairs of items of one HIT are read as preferences and ties."""
     if not answers.parameters.ties:
         sentence = "Of items with the same place in a HIT nobody knows which is better: such pairs count for nothing."
         return (Note("unknown_pairs_left_out", sentence),)
@@ -120,17 +132,20 @@ def order_reading_notes(answers: Answers) -> tuple[Note, ...]:
 
 
 def class_reading_notes(answers: Answers, class_count: int) -> tuple[Note, ...]:
-    """What labels are where annotators gave something else."""
+    """Return notes on how other answers are read as labels."""
     if has_class_labels(answers):
         return read_as_note("Labels were read without their order.")
     cut_points = ", ".join(format_score_cuts(class_count))
-    sentence = f"Labels are scores cut into {class_count} classes at {cut_points}; a score on a cut belongs to the upper class."
+    sentence = (
+        f"Labels are scores cut into {class_count} classes at {cut_points}; "
+        "a score on a cut belongs to the upper class."
+    )
     cut = Note("labels_are_cut", sentence)
     return (*ratio_reading_notes(), cut) if answers.value_kind == "ratio" else (cut,)
 
 
 def ratio_reading_notes() -> tuple[Note, ...]:
-    """The share of a ratio in itself and the reference is the logistic function of its logarithm."""
+    """Return a note on ratios: the share of a ratio r is r / (1 + r), the logistic function of its logarithm."""
     sentence = (
         "Ratios were read as scores by their logarithm: as much as the reference is 50 points, half as much 33, twice "
         "as much 67, and nothing reaches 0 or 100."
@@ -139,5 +154,5 @@ def ratio_reading_notes() -> tuple[Note, ...]:
 
 
 def read_as_note(sentence: str) -> tuple[Note]:
-    """What was made of answers of a finer kind."""
+    """Return the note on answers that were read as a coarser kind."""
     return (Note("read_as", sentence),)

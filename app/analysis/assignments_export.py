@@ -1,4 +1,4 @@
-"""The export of assignments, for paying them: each arrival of an annotator, and what came of it."""
+"""The export of assignments, for payment: each arrival of an annotator and its result."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -30,8 +30,11 @@ FIND_ASSIGNMENTS_TO_EXPORT = text(f"""
 
 
 async def export_assignments(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
-    """One row per arrival of an annotator; `completed_at` is when they were told that they are done here.
-    `hits_counted`: without those that a decision leaves out; `barred`: whether the annotator is held or excluded.
+    """Export one row per arrival of an annotator.
+
+    `completed_at` is when the annotator was told that they are done. `hits_counted` omits HITs that a decision
+    excludes.
+    `barred` says whether the annotator is held or excluded.
     """
 
     async def chunks() -> AsyncIterator[list[RowCells]]:

@@ -1,4 +1,4 @@
-"""What a campaign's answers reach: the methods and tables that page, command, API and exports offer, all alike."""
+"""Methods and tables that a campaign's answers support; page, command, API and exports all offer the same."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,9 +19,15 @@ from app.inference.observations.judgment_kinds import CLASS_KINDS, READABLE_KIND
 
 @dataclass(frozen=True)
 class AvailableMethods:
-    """By name and in order. classes: how many labels there are to choose from, 0 where annotators choose none.
-    has_baseline: whether the design says what others are compared with. usual: the method that is shown beside the
-    campaign's own law where nobody has chosen, empty where the design names none.
+    """Methods and tables by name, in their order.
+
+    Attributes:
+            scores: Methods that score items.
+            tables: Tables of the analysis.
+            classes: Number of labels to choose from, 0 if annotators choose none.
+            has_baseline: Whether the design fixes the baseline.
+            usual: Method shown next to the campaign's own law by default; empty if the design names none.
+
     """
 
     scores: Mapping[str, ScoreMethod]
@@ -41,14 +47,14 @@ class AvailableMethods:
         return [*([ALL_SCORES_EXPORT] if self.scores else []), *(one for _, one in exports_of_tables(self.tables))]
 
     def visible_methods(self, *, can_see_annotators: bool) -> "AvailableMethods":
-        """What is left of it for somebody who may see single annotators, or may not."""
+        """Return the methods for a reader who may, or may not, see single annotators."""
         return replace(
             self,
             tables={name: one for name, one in self.tables.items() if can_see_annotators or not one.shows_annotators},
         )
 
     def open_options(self, section: TableSection) -> tuple[OptionName, ...]:
-        """The options to choose in a part of the page, but what the design has decided."""
+        """Return the options to choose in a part of the page, without those that the design fixes."""
         is_decided = {"classes": self.label_count > 0, "baseline": self.has_baseline}
         return tuple(option for option in section.options if not is_decided[option])
 
@@ -57,8 +63,12 @@ ALL_METHODS = AvailableMethods(SCORE_METHODS, TABLE_METHODS)
 
 
 def methods_for_design(design: Design, items_per_hit: int | None = None) -> AvailableMethods:
-    """What the answers of a design reach, whatever its items came with. items_per_hit: how many are asked about at
-    once, of which one alone has no order.
+    """Return what the answers of a design support, whatever columns its items have.
+
+    Args:
+            design: The campaign's design.
+            items_per_hit: Number of items asked about at once; a single item has no order.
+
     """
     kinds = {kind for kind in READABLE_KINDS[design.value_kind] if kind != "order" or items_per_hit != 1}
     class_count = len(design.classes) if design.value_kind in CLASS_KINDS else 0
@@ -77,8 +87,9 @@ def methods_for_design(design: Design, items_per_hit: int | None = None) -> Avai
 
 
 async def load_available_methods(connection: AsyncConnection, campaign: Any) -> AvailableMethods:
-    """What a campaign's design reaches, without the tables that need columns which no item came with. An item that is
-    in every HIT is compared with all others, whatever their columns.
+    """Return what a campaign's design supports, without tables that need columns which no item has.
+
+    If an item is in every HIT, all others are compared with it, whatever their columns.
     """
     design = design_of(campaign)
     available = methods_for_design(design, campaign.items_per_hit)
@@ -105,13 +116,18 @@ async def load_available_methods(connection: AsyncConnection, campaign: Any) -> 
 
 
 def apply_score_method(method: ScoreMethod, answers: Answers) -> Scores:
-    """The scores of a method, and how it read the answers. Raises `Inestimable`, `method_reads_other_answers` too."""
+    """Return the scores of a method, with notes on how it read the answers.
+
+    Raises:
+            Inestimable: `method_reads_other_answers`, or the reason of the method.
+
+    """
     refuse_unreadable_answers(method.title, [method.reads], answers)
     scores = method.fit(answers)
     return replace(scores, notes=(*reading_notes(answers, method.reads), *scores.notes))
 
 
 def apply_table_method(method: TableMethod, answers: Answers, options: Options) -> ResultTable:
-    """A table. Raises as `scored` does."""
+    """Return a table. Raises as `apply_score_method` does."""
     refuse_unreadable_answers(method.title, method.reads, answers)
     return method.fit(answers, options)

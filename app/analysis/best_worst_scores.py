@@ -1,4 +1,4 @@
-"""Scores of items by counting who came first and last."""
+"""Best-worst scores: counts of how often each item came first and last."""
 
 import numpy as np
 from scipy.special import ndtri
@@ -13,7 +13,7 @@ Z = float(ndtri(0.975))
 
 
 def best_worst_scores(answers: Answers) -> Scores:
-    """How often each item was the best of its HIT, less how often the worst."""
+    """Return how often each item was the best of its HIT, minus how often it was the worst."""
     require_answers(answers)
     fit = best_worst_counts.fit(
         *(answers.hit, answers.item, answers.unit_score),

@@ -1,4 +1,4 @@
-"""The calibrated intervals of all items of a campaign, from every stored judgment."""
+"""Calibrated intervals of all items of a campaign, from every stored judgment."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ CALIBRATED_COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "cali
 
 @dataclass(frozen=True)
 class CalibratedEvidence:
-    """What all judgments that count and were written before a watermark say, and the intervals they give."""
+    """Evidence from all counted judgments before a watermark, and the intervals that it gives."""
 
     evidence: GoalEvidence
     intervals: ModeratedMeans
@@ -35,21 +35,21 @@ class CalibratedEvidence:
 
     @property
     def tally(self) -> Tally:
-        """What they add up to."""
+        """Sums of the judgments."""
         return self.evidence.tally
 
     async def estimate_goal(self, campaign: Any) -> GoalEstimates:
-        """By what its goal is measured; in a thread, which the first time takes up to a second."""
+        """Return the estimates by which the goal is measured. Runs in a thread; the first time takes up to a second."""
         return await asyncio.to_thread(self.evidence.goal_estimates, campaign, self.intervals)
 
 
 def calibrated_columns(intervals: ModeratedMeans) -> tuple[Array, ...]:
-    """The `COLUMNS` of these items, NaN where there is nothing to say."""
+    """Return `CALIBRATED_COLUMNS` of these items, NaN where there is no evidence."""
     return intervals.mean, intervals.standard_error, *intervals.interval()
 
 
 def calibrated_columns_in_unit(unit: Unit, intervals: ModeratedMeans) -> dict[str, Array]:
-    """The same by name, in a unit, without what cannot be said in it."""
+    """Return `CALIBRATED_COLUMNS` by name in a unit, without those that the unit does not have."""
     mean, error, *ends = calibrated_columns(intervals)
     columns_by_name = {unit.mean_column: unit.to_file_values(mean)}
     columns_by_name |= {CALIBRATED_COLUMNS[1]: unit.to_file_values(error)} if unit.has_standard_errors else {}
@@ -57,15 +57,21 @@ def calibrated_columns_in_unit(unit: Unit, intervals: ModeratedMeans) -> dict[st
 
 
 def calibrated_rows(intervals: ModeratedMeans) -> list[tuple[Any, ...]]:
-    """Each item's `COLUMNS`."""
+    """Return each item's `CALIBRATED_COLUMNS`."""
     return to_cell_rows(*calibrated_columns(intervals))
 
 
 async def load_calibrated_evidence(
     connection: AsyncConnection, campaign: Any, previous: CalibratedEvidence | None = None, *, law: Law | None = None
 ) -> CalibratedEvidence:
-    """As of now; what was `known` spares reading it again. law: that reads them, None for the campaign's. Give it a
-    `snapshot`. Time: some microseconds a judgment, in a thread.
+    """Return the evidence as of now. Takes some microseconds a judgment, in a thread.
+
+    Args:
+            connection: A snapshot.
+            campaign: Row of the campaign, or view of one criterion.
+            previous: Earlier evidence; its judgments are not read again.
+            law: Update law that reads the judgments, None for the campaign's own.
+
     """
     if previous is not None and not previous.tally.judgments.any():
         previous = None  # before the launch there may be more items since
@@ -87,7 +93,7 @@ async def load_calibrated_evidence(
 def add_judgments_to_evidence(
     evidence: GoalEvidence, judgments: Mapping[str, NumberColumn], design: Design
 ) -> GoalEvidence:
-    """With these judgments too."""
+    """Return the evidence with these judgments added."""
     return evidence.add_judgments(
         judgments["item"], judgments["annotator"], design.to_points(judgments["value"], judgments["seq"]) / MAX_POINTS
     )

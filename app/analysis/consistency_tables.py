@@ -1,4 +1,4 @@
-"""Whether judgments fit together: transitivity, the same judged again, a scale from preferences."""
+"""Tables of consistency: transitivity, repeated judgments, and a scale from preferences."""
 
 from collections.abc import Callable, Iterable
 
@@ -47,7 +47,7 @@ NO_SCALE_TEXT = "There is none; the table “Scale from preferences” says why.
 
 
 def build_consistency_table(answers: Answers, _options: Options) -> ResultTable:
-    """One row per measure; where one cannot be estimated, its sentence says why."""
+    """Return one row per measure; if a measure cannot be estimated, its sentence says why."""
     require_answers(answers)
     rows: ConsistencyRows = []
     notes: list[Note] = []
@@ -61,7 +61,12 @@ def build_consistency_table(answers: Answers, _options: Options) -> ResultTable:
 
 
 def build_preference_scale_table(answers: Answers, _options: Options) -> ResultTable:
-    """One row per item; raises `Inestimable` (`no_scale`) with the cycle or the missing pairs that forbid it."""
+    """Return one row per item.
+
+    Raises:
+            Inestimable: `no_scale`, with the cycle or the missing pairs that rule out a scale.
+
+    """
     scores = fit_preference_scale(answers)
     columns = (Column("id", "Id", "text"), Column("text", "Item", "text"), Column("score", "At least as good as"))
     notes = (*reading_notes(answers, "order"), *scores.notes)
@@ -78,7 +83,7 @@ def inestimable_row(
 
 
 def transitivity_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
-    """Kappa over all annotators' triads."""
+    """Return kappa over all annotators' triads."""
     name, title = "transitivity", "Transitivity kappa"
     try:
         fit = fit_transitivity(answers)
@@ -87,13 +92,13 @@ def transitivity_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]
     triads, triads_without_ties = int(fit.triads.sum()), int(fit.triads_without_ties.sum())
     return [
         (name, title, to_cell(fit.pooled_kappa), triads, "triads", TRANSITIVITY_TEXT),
-        (f"{name}_without_ties", f"{title} without ties", to_cell(fit.pooled_kappa_without_ties), triads_without_ties, "triads",
-         TRANSITIVITY_WITHOUT_TIES_TEXT),
+        (f"{name}_without_ties", f"{title} without ties", to_cell(fit.pooled_kappa_without_ties), triads_without_ties,
+         "triads", TRANSITIVITY_WITHOUT_TIES_TEXT),
     ], fit.notes  # fmt: skip
 
 
 def repeated_score_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
-    """Scores of items that an annotator met again."""
+    """Return how well annotators repeat their own scores of items."""
     margin = answers.parameters.tie_margin
     try:
         retest_scores = retest.retest_scores(answers.item, answers.annotator, answers.unit_score, margin=margin)
@@ -114,7 +119,7 @@ def repeated_score_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Not
 
 
 def repeated_pair_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
-    """Pairs of items that an annotator met again."""
+    """Return how well annotators repeat their own preferences between two items."""
     try:
         first, second, outcomes, hits = preference_pairs(answers)
         retest_pairs = retest.retest_pairs(first, second, outcomes, answers.annotator_of_hit[hits])
@@ -128,7 +133,7 @@ def repeated_pair_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note
 
 
 def repeated_label_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
-    """Labels of items that an annotator met again."""
+    """Return how well annotators repeat their own labels of items."""
     try:
         retest_labels = retest.retest_labels(answers.item, answers.annotator, judgment_labels(answers, 0))
     except Inestimable as reason:
@@ -145,7 +150,7 @@ def measure_rows(measures: Iterable[tuple[str, str, float, str]], count: int, un
 
 
 def preference_scale_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
-    """Whether the preferences fit on one scale."""
+    """Return whether the preferences fit on one scale."""
     name, title = "scale", "Items on a scale from preferences"
     try:
         scores = fit_preference_scale(answers)
@@ -156,7 +161,12 @@ def preference_scale_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[N
 
 
 def fit_preference_scale(answers: Answers) -> AbsoluteScores:
-    """The scale, with items by their names in the notes; raises `Inestimable` (`no_scale`) if there is none."""
+    """Return the scale, with items by name in the notes.
+
+    Raises:
+            Inestimable: `no_scale` if there is none.
+
+    """
     first, second, outcomes, _ = preference_pairs(answers)
     scores = relative_to_absolute.fit(first, second, outcomes, n_items=answers.n_items)
     notes = name_mentions(scores.notes, {"item": answers.ids})
@@ -166,8 +176,11 @@ def fit_preference_scale(answers: Answers) -> AbsoluteScores:
 
 
 CONSISTENCY_PARTS: tuple[tuple[JudgmentKind, ConsistencyPart], ...] = (
-    ("order", transitivity_rows), ("points", repeated_score_rows), ("order", repeated_pair_rows), ("order", preference_scale_rows),
-)  # fmt: skip
+    ("order", transitivity_rows),
+    ("points", repeated_score_rows),
+    ("order", repeated_pair_rows),
+    ("order", preference_scale_rows),
+)
 
 CONSISTENCY_SECTION = TableSection("consistency", "Consistency")
 

@@ -1,4 +1,4 @@
-"""Fits of a campaign's newest answers: read once, one fit at a time off the event loop, results kept for a while."""
+"""Fits of a campaign's newest answers: read once, fitted one at a time off the event loop, kept for a while."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable
@@ -42,10 +42,12 @@ Result = TypeVar("Result")
 
 @dataclass
 class CampaignFits:
-    """A campaign's answers by a criterion as they were last read, what they reach, and what was made of them, results
-    and refusals; groups: the same of some annotators' answers.
+    """A campaign's answers by one criterion as last read, what they support, and the results and refusals made from
+    them.
 
-    There are no others as long as the campaign's row is the same and nothing was written since the watermark.
+    `groups` holds the same for groups of annotators. The answers stay current as long as the campaign's row is
+    unchanged
+    and nothing was written since the watermark.
     """
 
     campaign: Row[Any]
@@ -58,10 +60,11 @@ class CampaignFits:
 
 @dataclass
 class FitCache:
-    """What this process has fitted. Asked again with no new answer, it gives the same objects; do not change them.
+    """Fitted results of this process. Without a new answer, the same objects are returned; do not change them.
 
-    criterion: the name of that by which the campaign is read; of several the first where it is empty. group: of
-    annotators, as `in_group` has it; all where it is empty.
+    `criterion` is the name of the criterion by which the campaign is read; if empty, the first of several. `group` is
+    a
+    group of annotators as `subgroups.answers_of_group` reads it; if empty, all annotators.
 
     All methods raise `NotFound` (`campaign_not_found`, `criterion_not_found`, `group_not_found`, `method_not_found`,
     `table_not_found`), and `Conflict` with the sentence and code of an `Inestimable`, such as
@@ -74,17 +77,17 @@ class FitCache:
     fit_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def load_answers(self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = "") -> Answers:
-        """The campaign's answers as of now."""
+        """Return the campaign's answers as of now."""
         return (await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)).answers
 
     async def load_available_methods(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> AvailableMethods:
-        """What they reach."""
+        """Return the methods that the campaign's answers support."""
         return (await self.load_campaign_fits(engine, slug, criterion=criterion)).available_methods
 
     async def fit_scores(
         self, engine: AsyncEngine, slug: str, method_name: str, *, criterion: str = "", group: str = ""
     ) -> tuple[Answers, Scores]:
-        """The scores of a method of `SCORES`, and the answers that they are made from."""
+        """Return the scores of a method of `SCORE_METHODS`, and the answers that they are made from."""
         return await self.fit_with_answers(
             engine, slug, ("scores", method_name), score_function(method_name), criterion=criterion, group=group
         )
@@ -92,7 +95,9 @@ class FitCache:
     async def fit_scores_by_methods(
         self, engine: AsyncEngine, slug: str, method_names: Iterable[str], *, criterion: str = "", group: str = ""
     ) -> tuple[Answers, dict[str, Scores | None], tuple[Note, ...]]:
-        """Those of several methods from the same answers; None for a method that cannot score any item, and why."""
+        """Return the scores of several methods from the same answers; None, and a note, for a method without any
+        scores.
+        """
         campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
         scores_by_method: dict[str, Scores | None] = {}
         notes: list[Note] = []
@@ -116,7 +121,7 @@ class FitCache:
         criterion: str = "",
         group: str = "",
     ) -> ResultTable:
-        """A table of `TABLES`."""
+        """Return a table of `TABLE_METHODS`."""
         method = find_registered_method(TABLE_METHODS, table_name, "table_not_found")
         relevant_options = method.relevant_options(options)
         result_key = ("table", table_name, relevant_options)
@@ -133,7 +138,7 @@ class FitCache:
         criterion: str = "",
         group: str = "",
     ) -> tuple[Answers, Comparison]:
-        """Two methods of `SCORES` side by side; a refusal if one of them has no scores at all."""
+        """Compare two methods of `SCORE_METHODS`; refuse if one of them has no scores at all."""
         fits = {method: score_function(method) for method in (method_name, other_method_name)}
         campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
         scores = [
@@ -155,14 +160,14 @@ class FitCache:
         criterion: str = "",
         group: str = "",
     ) -> tuple[Answers, Result]:
-        """What `fit` makes of the newest answers, kept under the name `what`."""
+        """Return the newest answers and the result of `fit` on them, cached as `result_key`."""
         campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
         return campaign_fits.answers, await self.get_or_fit(campaign_fits, result_key, fit)
 
     async def load_campaign_fits(
         self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = ""
     ) -> CampaignFits:
-        """Those of a group, of all annotators if it is empty."""
+        """Return the fits of a group, or of all annotators if it is empty."""
         campaign_fits = await self.load_fits_of_all_annotators(engine, slug, criterion=criterion)
         if group and group not in campaign_fits.fits_by_group:
             group_answers = await asyncio.to_thread(answers_of_group, campaign_fits.answers, group)
@@ -175,7 +180,7 @@ class FitCache:
         return campaign_fits.fits_by_group[group] if group else campaign_fits
 
     async def load_fits_of_all_annotators(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
-        """The answers as of now, read only if they are not those read last, and once for all who ask meanwhile."""
+        """Return the fits as of now. Answers are read only if they changed, and once for all concurrent callers."""
         async with self.open_reader(engine) as connection:
             campaign = await load_campaign_by_slug(connection, slug)
             criterion_view = find_criterion(campaign, criterion)
@@ -196,16 +201,16 @@ class FitCache:
 
     @asynccontextmanager
     async def open_reader(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-        """A snapshot to read a campaign's answers from: one at a time, and whoever waits for it has no connection."""
+        """Open a snapshot to read a campaign's answers from: one at a time, and waiting tasks hold no connection."""
         async with self.reader_lock, open_snapshot(engine) as connection:
             yield connection
 
     async def load_calibrated_intervals(self, connection: AsyncConnection, campaign: Any) -> ModeratedMeans:
-        """The calibrated intervals as of now, of which only the newest answers are read; `connection` is `reading`."""
+        """Return the calibrated intervals as of now, reading only new answers from an `open_reader`."""
         return (await self.load_calibrated_evidence(connection, campaign)).intervals
 
     async def load_calibrated_evidence(self, connection: AsyncConnection, campaign: Any) -> CalibratedEvidence:
-        """What the answers as of now add up to, likewise."""
+        """Return the calibrated evidence as of now, as `load_calibrated_intervals` does."""
         evidence = await calibrated_intervals.load_calibrated_evidence(
             connection, campaign, self.calibrated_evidence.get(criterion_key(campaign))
         )
@@ -215,10 +220,11 @@ class FitCache:
     async def get_or_fit(
         self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Result]
     ) -> Result:
-        """The result kept under this name, or that of `fit`, run in a thread when no other fit runs.
+        """Return the result cached under this key, or run `fit` in a thread when no other fit runs.
 
-        That nothing can be estimated is a result too. Whoever stops waiting does not stop the fit, which would go on in
-        its thread beside the next one.
+        A refusal is cached as a result, too. Cancelling a waiting task does not stop the fit: it would go on in its
+        thread
+        next to the following one.
         """
         if result_key not in campaign_fits.results:
             await asyncio.shield(asyncio.create_task(self.run_fit(campaign_fits, result_key, fit)))
@@ -239,7 +245,12 @@ class FitCache:
 
 
 def score_function(method_name: str) -> Callable[[Answers], Scores]:
-    """What makes the scores of a method; raises `NotFound` (`method_not_found`)."""
+    """Return the function that computes the scores of a method.
+
+    Raises:
+            NotFound: `method_not_found`.
+
+    """
     return partial(apply_score_method, find_registered_method(SCORE_METHODS, method_name, "method_not_found"))
 
 
@@ -251,7 +262,7 @@ def fit_or_inestimable(fit: Callable[[Answers], Result], answers: Answers) -> Re
 
 
 def store_in_bounded_cache(cache: dict[Any, Any], key: Hashable, value: Any, max_entries: int) -> None:
-    """As the newest; what was kept first goes if there is too much."""
+    """Store the newest entry, and drop the oldest ones over the limit."""
     cache.pop(key, None)
     cache[key] = value
     while len(cache) > max_entries:
@@ -262,7 +273,12 @@ Method = TypeVar("Method")
 
 
 def find_registered_method(registry: dict[str, Method], name: str, code: str) -> Method:
-    """The entry of this name; raises `NotFound` with this code, naming those that there are."""
+    """Return the entry of this name.
+
+    Raises:
+            NotFound: With this code, naming the existing entries.
+
+    """
     if name not in registry:
         names = ", ".join(registry)
         raise NotFound(f"There is no “{shorten_echo(name)}” here; there are {names}.", code=code, names=[*registry])

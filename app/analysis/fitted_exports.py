@@ -1,4 +1,4 @@
-"""Exports that need a fit: the scores of every method, and those that tables of the analysis name."""
+"""Exports that need a fit: the scores of every method, and those that tables of the analysis declare."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ EXPORT_COLUMN_NAMES = {"text": "shown"}  # columns that go by another name there
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What a fit is made of: whose answers, by which criterion, and what was chosen."""
+    """Request for a fit: the campaign, the criterion and the options."""
 
     fits: FitCache
     engine: AsyncEngine
@@ -31,7 +31,7 @@ class FitRequest:
 
 
 def fitted_export_openers() -> Mapping[str, Callable[[FitRequest], Awaitable[TableStream]]]:
-    """What makes each of them, by name."""
+    """Return the functions that open exports that need a fit, by name."""
     return {ALL_SCORES_EXPORT.name: export_scores} | {
         one.name: partial(export_fitted_table, table_name=table, export=one)
         for table, one in exports_of_tables(TABLE_METHODS)
@@ -39,7 +39,7 @@ def fitted_export_openers() -> Mapping[str, Callable[[FitRequest], Awaitable[Tab
 
 
 async def export_scores(request: FitRequest) -> TableStream:
-    """One row per item, three columns per method: score and 95 % interval, empty where a method has none."""
+    """Export one row per item, three columns per method: score and 95 % interval, empty if the method has none."""
     methods = (
         await request.fits.load_available_methods(request.engine, request.slug, criterion=request.criterion)
     ).scores
@@ -59,14 +59,19 @@ async def export_scores(request: FitRequest) -> TableStream:
 
 
 def require_score_methods(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:
-    """Raises `Inestimable` (`method_reads_other_answers`, `no_judgments`) unless there may be some."""
+    """Refuse if no method can score these answers.
+
+    Raises:
+            Inestimable: `method_reads_other_answers`, `no_judgments`.
+
+    """
     if not methods:
         refuse_unreadable_answers(ALL_SCORES_EXPORT.title, [method.reads for method in SCORE_METHODS.values()], answers)
     require_answers(answers)
 
 
 async def export_fitted_table(request: FitRequest, table_name: str, export: MethodExport) -> TableStream:
-    """The rows that the export has of its own, else those of its table."""
+    """Export the rows that the export declares, else those of its table."""
     lazy_table = await (
         fit_export_rows(request, table_name, export.name, export.fit)
         if export.fit

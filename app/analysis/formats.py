@@ -1,8 +1,10 @@
 """Rows as text: CSV, CSV for spreadsheet programs, JSON lines.
 
-Text is written as it came, so that it can be matched with what was uploaded and read back. A spreadsheet program takes
-a cell that starts with = + - @ for a formula, and changes ids such as 001; for those there is `spreadsheet_lines`, with
-an apostrophe before such text (see `app.text.spreadsheets`) and never before numbers.
+Text is written unchanged, so that it matches what was uploaded and can be read back. A spreadsheet program takes a
+cell
+that starts with = + - @ for a formula, and changes ids such as 001; `format_spreadsheet_rows` puts an apostrophe
+before
+such text (see `app.text.spreadsheets`) and never before numbers.
 """
 
 import json
@@ -34,7 +36,7 @@ BYTE_ORDER_MARK = "\ufeff"  # by it Excel knows that a CSV file is UTF-8
 
 
 def format_csv_rows(_columns: Sequence[str], rows: Iterable[RowCells]) -> str:
-    """As the module `csv` writes them, and faster: that one looks at every character."""
+    """Return rows as the module `csv` writes them, but faster: `csv` looks at every character."""
     columns = [format_csv_column(cells) for cells in zip(*rows, strict=True)]
     # A row of one empty cell would else be no row.
     return "".join([f"{line or EMPTY_CSV_LINE}\r\n" for line in map(",".join, zip(*columns, strict=True))])
@@ -73,7 +75,7 @@ def format_json_lines(columns: Sequence[str], rows: Iterable[RowCells]) -> str:
 
 
 def format_csv_cell(cell: Any) -> str:
-    """A cell as CSV: nothing for None, numbers with all their digits, booleans and lists as JSON."""
+    """Return a cell as CSV: empty for None, numbers with all their digits, booleans and lists as JSON."""
     if isinstance(cell, str):
         return quote_csv_text(cell) if NEEDS_CSV_QUOTES.search(cell) else cell
     if cell is None:

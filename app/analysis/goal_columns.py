@@ -1,6 +1,4 @@
-"""What the export of items says of a campaign's goal: on which side of its line each item is, how sure that is, and the
-scores by which the update law measures it.
-"""
+"""Columns of the export of items about the goal: side of the line, how sure it is, and the update law's scores."""
 
 import asyncio
 from collections.abc import Mapping
@@ -40,7 +38,7 @@ FIND_POSTERIOR_SCORES = f"""
 
 
 async def load_goal_item_scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
-    """The numbers of the items that count for a goal, and their scores, (n,)."""
+    """Return the numbers of the items that count for a goal, and their scores, (n,)."""
     driver = await driver_of(connection)
     columns = await fetch_arrays_on_driver(
         driver, FIND_POSTERIOR_SCORES, (campaign.id, campaign.unjudged_people), score="f8", in_pool="i4"
@@ -52,7 +50,9 @@ async def load_goal_item_scores(connection: AsyncConnection, campaign: Any) -> t
 
 @dataclass(frozen=True, eq=False)
 class GoalColumns:
-    """By name, (N,) each, by item number. sides: places in `IN_CELLS`. numbers: NaN where there is nothing to say."""
+    """Columns by name, (N,) each, by item number. `sides` are positions in the cell texts; `numbers` are NaN without
+    data.
+    """
 
     sides: Mapping[str, npt.NDArray[np.int8]]
     numbers: Mapping[str, Array]
@@ -62,7 +62,7 @@ class GoalColumns:
         return (*self.sides, *self.numbers)
 
     def cells(self, item_numbers: NumberColumn) -> list[list[Any]]:
-        """Columns of cells, of the items with these numbers."""
+        """Return the columns of cells of the items with these numbers."""
         sides = [[SIDE_CELLS[side] for side in of_all[item_numbers].tolist()] for of_all in self.sides.values()]
         return sides + to_cell_columns(*(of_all[item_numbers] for of_all in self.numbers.values()))
 
@@ -71,8 +71,9 @@ NO_GOAL_COLUMNS = GoalColumns({}, {})
 
 
 async def load_goal_columns(connection: AsyncConnection, campaign: Any, evidence: CalibratedEvidence) -> GoalColumns:
-    """Of all items; nothing without a goal, and of a goal that says nothing of single items. Give it the snapshot of
-    which `counted` is.
+    """Return the columns of all items; none without a goal, or for a goal that does not concern single items.
+
+    `connection` is the snapshot from which `evidence` was read.
     """
     has_law_scores = law_of(campaign).fit is not None and can_measure_goal_by_law(campaign)
     if campaign.goal == NO_GOAL or not (has_law_scores or campaign.goal in SIDE_COLUMN_BY_GOAL):
@@ -86,7 +87,7 @@ async def load_goal_columns(connection: AsyncConnection, campaign: Any, evidence
 
 
 def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
-    """Return the law's scores in points; nothing in them as long as the goal is measured by plain means."""
+    """Return the law's scores in points; none while the goal is measured by plain means."""
     columns = map(shares_to_points, calibrated_intervals.calibrated_columns(goal_estimates.estimates))
     empty = np.full(len(goal_estimates.estimates.mean), np.nan)
     return {
@@ -98,7 +99,16 @@ def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
 def side_columns(
     campaign: Any, intervals: ModeratedMeans, item_numbers: Integers, scores: Array, law_scores: Mapping[str, Array]
 ) -> GoalColumns:
-    """known: of all N items. items, score: of those that count, (n,)."""
+    """Return on which side of the goal's line each item is, with its probability.
+
+    Args:
+            campaign: View of the campaign by one criterion.
+            intervals: Calibrated intervals of all N items.
+            item_numbers: Items that count for the goal, (n,).
+            scores: Their scores, (n,).
+            law_scores: Columns of the law's scores by name.
+
+    """
     item_intervals, item_sides = intervals.select_items(item_numbers), np.zeros(len(item_numbers), np.int8)
     if campaign.goal == "best":
         item_sides[np.argsort(-scores, kind="stable")[: count_best_items(campaign.best_items, len(item_numbers))]] = 1

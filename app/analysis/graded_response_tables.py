@@ -161,7 +161,8 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     )
     if not len(baseline_rows):
         raise Inestimable(
-            f"Nobody has judged the baseline “{shorten_echo(systems[baseline_number])}” and another system on the same segment.",
+            f"Nobody has judged the baseline “{shorten_echo(systems[baseline_number])}” and another system "
+            "on the same segment.",
             code="no_shared_segments",
         )
     judge, judged_segment = comparisons.annotators[baseline_rows], comparisons.segments[baseline_rows]

@@ -140,9 +140,10 @@ def halo_notes(criterion_pair: CriterionPair) -> list[Note]:
         return [*within.notes]
     ends = format_interval(within.low, within.high, 2)
     sentence = (
-        f"Halo: whoever finds an item better than others do by one of {criterion_pair.quoted_names} finds it better by the other, too "
-        f"(correlation {format_with_places(within.value, 2)}, 95 % interval {ends}). What these scores have in common may be one "
-        "impression, and not the items."
+        "Halo: an annotator who finds an item better than others do by one of "
+        f"{criterion_pair.quoted_names} finds it better by the other, too "
+        f"(correlation {format_with_places(within.value, 2)}, 95 % interval {ends}). "
+        "What these scores have in common may be one impression, and not the items."
     )
     return [Note("halo", sentence), *within.notes]
 
@@ -154,7 +155,8 @@ def halo_verdict(criterion_pairs: Sequence[CriterionPair]) -> str:
         return f"Hardly judged apart: {'; '.join(alike)}."
     if not estimable_pairs:
         return ""
-    return f"The criteria were judged apart: within items no two of them correlate by {format_with_places(halo.STRONG_HALO, 1)} or more."
+    limit = format_with_places(halo.STRONG_HALO, 1)
+    return f"The criteria were judged apart: within items no two of them correlate by {limit} or more."
 
 
 HALO_TABLE = TableMethod(

@@ -49,7 +49,10 @@ class AnsweredPairs(NamedTuple):
 def replay_answered_pairs(answers: Answers, _: None) -> AnsweredPairs:
     """Raises `Inestimable` (`method_reads_other_answers`, `no_judgments`, `no_pairs`)."""
     if not answers.compares_pairs:
-        sentence = f"“{IMPLIED_PAIRS_TITLE}” reads comparisons of any two items, one pair at a time; this campaign has no such answers."
+        sentence = (
+            f"“{IMPLIED_PAIRS_TITLE}” reads comparisons of any two items, one pair at a time; "
+            "this campaign has no such answers."
+        )
         raise Inestimable(sentence, code="method_reads_other_answers")
     first, second, outcomes, hits = preference_pairs(answers)
     columns = (first, second, outcomes, answers.annotator_of_hit[hits])

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated_intervals
-from app.analysis.export import likeliest_labels
+from app.analysis.items_export import likeliest_labels
 from app.analysis.result_types import to_cell_rows
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items

@@ -24,7 +24,8 @@ def unanswered_hits_sql(segment_columns: str) -> TextClause:
            h.issued_at, h.expires_at, h.closed_at, h.draft IS NOT NULL AS entered, h.drawn_because,
            h.leader_probability,
            CASE WHEN h.closed_at IS NOT NULL THEN 'given_up'
-                WHEN h.expires_at > statement_timestamp() THEN 'open' ELSE 'expired' END AS state,{SHOWN_ITEM_IDS_COLUMN},{segment_columns}
+                WHEN h.expires_at > statement_timestamp() THEN 'open' ELSE 'expired' END AS state,
+           {SHOWN_ITEM_IDS_COLUMN},{segment_columns}
     FROM hits h
     JOIN annotators ON annotators.campaign_id = h.campaign_id AND annotators.id = h.annotator_id
     JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id

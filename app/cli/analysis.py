@@ -249,8 +249,8 @@ async def stream_texts(texts: Iterator[str]) -> AsyncIterator[str]:
 METHOD_HELP = "Scores of the items by this method; again for more of them."
 AGAINST_HELP = "Compare the scores of one --method with those of this."
 BASELINE_HELP = (
-    f"Of {next(name for name, table in TABLE_METHODS.items() if 'baseline' in table.options)}: the system that others are "
-    "compared with. Default: the one judged most."
+    f"For --table {next(name for name, table in TABLE_METHODS.items() if 'baseline' in table.options)}: the system "
+    "that others are compared with. Default: the one judged most."
 )
 GROUP_HELP = (
     "Only annotators who gave an answer to a question that was asked once, as QUESTION=ANSWER, or another one, as "

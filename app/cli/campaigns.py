@@ -1,7 +1,6 @@
 """`easel campaign ...`: set campaigns up and lead them through their life."""
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
 import click
-from pydantic import ValidationError
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -21,9 +19,6 @@ from app.campaigns import (
     campaign_file_io,
     campaign_zip,
     experiment_arms,
-    form,
-    form_input,
-    form_sections,
     hints,
     items,
     lifecycle,
@@ -49,14 +44,17 @@ from app.cli.run_command import (
     server_base_address,
     write_chunks,
 )
+from app.cli.settings_options import (
+    READABLE_FILE,
+    add_settings_options,
+    merge_settings_sources,
+    parse_setting_options,
+)
 from app.cli.text_table import format_text_table, terminal_width, wrap_text
-from app.errors import Invalid
 from app.media.media_zip import MediaZip
 from app.settings import read_settings
 from app.uploads import ReadOptions
 
-READABLE_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
-OPTION_METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "JSON", "object": "JSON"}
 FIXED_AFTER_LAUNCH_TEXT = (
     "Fixed from then on: the items that are there, the question and its scale, how many items a HIT has, {rule}, and "
     "how answers become scores."
@@ -69,89 +67,6 @@ CAMPAIGN_ACTION_HELP = {
     "archive": "Leave a campaign that does not run out of the list.",
     "restore": "Bring an archived campaign back into the list.",
 }
-
-
-def add_settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """An option for each setting of a campaign, and one for a file of them."""
-    properties = CampaignSettings.model_json_schema()["properties"]
-    for name in reversed(properties):
-        command = make_setting_option(name, properties[name])(command)
-    help_ = "JSON file with settings, such as `easel export SLUG settings` writes; options win over it."
-    return click.option("--settings", "settings_file", type=READABLE_FILE, help=help_)(command)
-
-
-def make_setting_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """Numbers are checked with all other rules by `CampaignSettings`, so an empty option can mean none."""
-    option = "--" + name.replace("_", "-")
-    rules = form.value_limits_of_schema(schema)
-    help_ = schema["description"] + format_option_default(schema.get("default"))
-    if rules.get("type") == "boolean":
-        return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=help_)
-    if "enum" in rules:
-        return click.option(option, name, type=click.Choice(rules["enum"]), help=help_)
-    metavar = {"string": "LINES", "number": "NUMBERS"}.get(
-        rules.get("items", {}).get("type"), OPTION_METAVARS[rules["type"]]
-    )
-    return click.option(option, name, metavar=metavar, help=help_)
-
-
-def format_option_default(default: Any) -> str:
-    if default in (None, ""):
-        return ""
-    return f"  [default: {format_value_for_people(default)}]"
-
-
-def merge_settings_sources(
-    current: Mapping[str, Any], file: Path | None, options: Mapping[str, Any]
-) -> CampaignSettings:
-    """Settings as they were, overlaid by the file's and by the options given. Raises `Invalid`."""
-    try:
-        return CampaignSettings.model_validate(
-            {**current, **(read_json_settings_file(file) if file else {}), **parse_setting_options(options)}
-        )
-    except ValidationError as error:
-        problems = form_input.setting_errors(error)
-        message = " ".join(f"--{name.replace('_', '-')}: {problem}" for name, problem in problems.items())
-        raise Invalid(message, code="settings_invalid", fields=problems) from None
-
-
-def parse_setting_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings from the options that were given. Raises `Invalid` (`settings_unreadable`)."""
-    return {name: parse_setting_value(name, value) for name, value in options.items() if value is not None}
-
-
-def parse_setting_value(name: str, value: Any) -> Any:
-    """An empty option means none, where a setting may be none. Raises `Invalid` (`settings_unreadable`)."""
-    if name == form_sections.DESIGN_SETTINGS_SETTING:
-        return parse_settings_object(value, "--design-settings")
-    if name == form_sections.CRITERIA_SETTING:
-        return parse_settings_json(value, "--criteria") if value else []
-    return None if value == "" and CampaignSettings.model_fields[name].default is None else value
-
-
-def read_json_settings_file(file: Path) -> dict[str, Any]:
-    """A JSON object of settings, or one that holds them as `settings`. Raises `Invalid` (`settings_unreadable`)."""
-    document = parse_settings_object(file.read_bytes(), file)
-    settings = document.get("settings", document)
-    if not isinstance(settings, dict):
-        raise Invalid(f"{file} is not a JSON object of settings.", code="settings_unreadable")
-    return settings
-
-
-def parse_settings_json(document: str | bytes, source_name: object) -> Any:
-    """Raises `Invalid` (`settings_unreadable`)."""
-    try:
-        return json.loads(document)
-    except ValueError as problem:
-        raise Invalid(f"{source_name} is not JSON: {problem}.", code="settings_unreadable") from problem
-
-
-def parse_settings_object(document: str | bytes, source_name: object) -> dict[str, Any]:
-    """Raises `Invalid` (`settings_unreadable`)."""
-    value = parse_settings_json(document, source_name)
-    if not isinstance(value, dict):
-        raise Invalid(f"{source_name} is not a JSON object of settings.", code="settings_unreadable")
-    return value
 
 
 @click.group()

@@ -122,9 +122,8 @@ def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest
     click.echo(f"The experiment {experiment_row.name} has these arms:")
     for arm, row in experiment_row.campaigns.items():
         click.echo(f"  {arm:5} {server_base_address()}/admin/campaigns/{row.slug} ({row.status})")
-    click.echo(
-        f"Annotators: {public_link(server_base_address() + EXPERIMENT_PATH_PREFIX, experiment_row.link_key)} (while Easel is running)"
-    )
+    annotator_link = public_link(server_base_address() + EXPERIMENT_PATH_PREFIX, experiment_row.link_key)
+    click.echo(f"Annotators: {annotator_link} (while Easel is running)")
     click.echo(f"When they have answered: easel experiment compare {experiment_row.name} --out FOLDER")
 
 
@@ -230,7 +229,7 @@ def run_transitivity(out: Path, runs: int, seed: int) -> None:
     click.echo(amidei_2020.run_transitivity_experiment(seed, out, make_experiment_runner(out, runs), command))
 
 
-def run_scale_experiment(
+def run_scale_experiment(  # noqa: PLR0917
     material: sakaguchi_2018.ScaleMaterial, out: Path, runs: int, population_name: str, noise_share: float, seed: int
 ) -> None:
     """Do all of it, and say where the report is."""

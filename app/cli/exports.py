@@ -54,7 +54,8 @@ def verify(slug: str, *, replay: bool, as_json: bool) -> None:
     elif result.is_clean:
         replay_text = "The posteriors were stored again from the same answers.\n" if is_replayed else ""
         click.echo(
-            f"{replay_text}Replayed {result.responses:,} responses: the posteriors of {result.items:,} items are the same."
+            f"{replay_text}Replayed {result.responses:,} responses: "
+            f"the posteriors of {result.items:,} items are the same."
         )
     for mismatch in () if as_json else result.mismatches:
         criterion_text = f" by {mismatch.criterion}" if mismatch.criterion else ""
@@ -66,7 +67,8 @@ def verify(slug: str, *, replay: bool, as_json: bool) -> None:
         raise CommandFailure(
             f"{result.mismatch_count:,} stored numbers differ from the replay by rounding alone, each by less than one "
             "part in a billion: an earlier version of Easel stored them, or a system with another mathematics library. "
-            f"No answer is missing. `{easel_command_line()} verify {slug} --replay` stores them again. (verify_rounding)"
+            f"No answer is missing. `{easel_command_line()} verify {slug} --replay` stores them again. "
+            "(verify_rounding)"
         )
     if not result.is_clean:
         replay_refusal = ", so nothing was stored again" if replay else ""

@@ -34,7 +34,9 @@ REFERENCE_CROWD_HELP = (
     f"Whom annotators are like at first: {', '.join(POPULATIONS)}, or the slug of an earlier campaign."
 )
 
-ANNOTATOR_TOTAL_HELP = f"Annotators in all. Default: as many as are likely, {DEFAULT_ANNOTATORS_IN_TOTAL} or more while nobody has answered."
+ANNOTATOR_TOTAL_HELP = (
+    f"Annotators in all. Default: as many as are likely, {DEFAULT_ANNOTATORS_IN_TOTAL} or more before the first answer."
+)
 
 UNJUDGEABLE_HELP = (
     "Share of the items that cannot be judged, in a campaign that lets annotators say so. Default: all can be judged."
@@ -107,22 +109,22 @@ def plan(slug: str, runs: int, **plan_options: Any) -> None:
     """What the goal of a campaign will cost, from what is known of it."""
 
     async def work(engine: AsyncEngine) -> tuple[Plan, str]:
-        with progress_bar(runs, "Simulating") as told:
-            found = await planned(
-                engine, slug, now=current_utc_time(), runs=runs, on_run=cancellable_progress(told), **plan_options
+        with progress_bar(runs, "Simulating") as update_bar:
+            forecast = await planned(
+                engine, slug, now=current_utc_time(), runs=runs, on_run=cancellable_progress(update_bar), **plan_options
             )
         async with engine.connect() as connection:
-            return found, hints.advice_on_rule(await load_campaign_by_slug(connection, slug))
+            return forecast, hints.advice_on_rule(await load_campaign_by_slug(connection, slug))
 
-    found, advice = run_with_engine(work)
-    click.echo(f"Goal: {found.goal}.")
-    click.echo(" · ".join([found.needed_text, *found.costs]))
-    report_bar = (
-        found.duration_text,
-        found.annotators_note,
-        found.run_out_warning,
-        found.ends_before_warning,
-        found.caution,
+    forecast, advice = run_with_engine(work)
+    click.echo(f"Goal: {forecast.goal}.")
+    click.echo(" · ".join([forecast.needed_text, *forecast.costs]))
+    details = (
+        forecast.duration_text,
+        forecast.annotators_note,
+        forecast.run_out_warning,
+        forecast.ends_before_warning,
+        forecast.caution,
         advice,
     )
     for line in filter(None, report_bar):

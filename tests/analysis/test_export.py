@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from app.analysis import calibrated_intervals
-from app.analysis import export as exports
+from app.analysis import calibrated_intervals, items_export
 from app.analysis.assignments_export import ASSIGNMENT_EXPORT_COLUMNS
 from app.analysis.export import open_export
 from app.analysis.responses_export import RESPONSE_EXPORT_COLUMNS
@@ -251,7 +250,7 @@ async def test_text_from_an_annotators_browser_is_guarded_always(engine):
 
 
 async def test_a_large_export_comes_in_pieces_of_one_moment(engine, monkeypatch):
-    monkeypatch.setattr(exports, "EXPORT_ROWS_PER_BATCH", 10)
+    monkeypatch.setattr(items_export, "EXPORT_ROWS_PER_BATCH", 10)
     campaign = await launched(engine, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(35)))
     pieces = (await open_export(engine, campaign.slug, "items", "jsonl")).chunks
     first = await anext(pieces)
@@ -263,7 +262,7 @@ async def test_a_large_export_comes_in_pieces_of_one_moment(engine, monkeypatch)
 
 
 async def test_an_export_that_is_left_halfway_gives_its_connection_back(engine, monkeypatch):
-    monkeypatch.setattr(exports, "EXPORT_ROWS_PER_BATCH", 1)
+    monkeypatch.setattr(items_export, "EXPORT_ROWS_PER_BATCH", 1)
     campaign = await launched(engine)
     for _ in range(20):  # more often than the pool has connections
         pieces = (await open_export(engine, campaign.slug, "items")).chunks

@@ -1,0 +1,1 @@
+"""API routes of analyses: posteriors, exports, verification, scores, tables and remarks."""

@@ -1,32 +1,32 @@
-"""API: posteriors, exports, verification, analysis."""
+"""API routes of analyses: methods, scores, comparisons and tables."""
 
 import asyncio
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import CurrentAccess, require_program
 from app.accounts.roles import SEE_PEOPLE
-from app.analysis import posterior_page
+from app.analysis.api.query_parameters import (
+    ClassCountQuery,
+    CriterionQuery,
+    GroupQuery,
+    RowLimitQuery,
+    RowOffsetQuery,
+)
 from app.analysis.available_methods import load_available_methods
-from app.analysis.export import open_export
-from app.analysis.methods import SCORE_METHODS, TABLE_METHODS, all_method_exports
-from app.analysis.pages.analysis import ProcessFits, export_response, require_access_to_annotators
-from app.analysis.result_types import MAX_CLASSES, Options, ResultTable
+from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
+from app.analysis.pages.analysis import ProcessFits, require_access_to_annotators
+from app.analysis.result_types import Options, ResultTable
 from app.analysis.score_tables import build_comparison_table, build_method_score_table
-from app.analysis.subgroups import MAX_GROUP_CHARACTERS
-from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.designs.criteria import find_criterion
 from app.designs.registry import design_of
-from app.http.dependencies import Database, Now, ReadingDatabase, Transaction, document_refusals
+from app.http.dependencies import ReadingDatabase, Transaction, document_refusals
 from app.inference.ground.notes import Note
 from app.inference.observations.judgment_kinds import JudgmentKind
-from app.record import replay
-from app.record.campaign_law import law_of
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
@@ -40,192 +40,6 @@ router = APIRouter(
         }
     ),
 )
-
-
-RowOffsetQuery = Annotated[int, Query(ge=0, le=2**31)]
-RowLimitQuery = Annotated[int, Query(ge=1, le=10_000)]
-ClassCountQuery = Annotated[
-    int,
-    Query(
-        ge=2,
-        le=MAX_CLASSES,
-        description="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
-    ),
-]
-
-
-CriterionQuery = Annotated[
-    str,
-    Query(
-        max_length=200, description="One of the campaign's criteria by its name, where it has any; default: the first."
-    ),
-]
-
-
-GroupQuery = Annotated[
-    str,
-    Query(
-        max_length=MAX_GROUP_CHARACTERS,
-        description="Only annotators who gave an answer to a question that was asked once, as `question=answer`, or "
-        "another one, as `question!=answer`; default: all.",
-    ),
-]
-
-
-class DisplayedPosteriorSchema(BaseModel):
-    """A posterior's numbers as pages and exported files show them."""
-
-    score: float = Field(description="In `unit` of the reply.")
-    standard_deviation: float | None = Field(description="Of the posterior; null of ratios, whose error is a factor.")
-    low: float
-    high: float
-    mean: float | None = Field(description="In `unit_of_means`, as its error and the calibrated interval.")
-    standard_error: float | None
-    calibrated_low_95: float | None
-    calibrated_high_95: float | None
-
-
-class PosteriorSchema(BaseModel):
-    """The numbers of an item. Those outside `as_shown` are fractions of the scale, 0 to 1, whatever pages show."""
-
-    id: str
-    text: str
-    state: list[float] = Field(
-        description="The posterior's numbers: alpha and beta, mu and sigma squared, or a count for each label."
-    )
-    a: float = Field(description="The first of them: alpha of a Beta posterior, or mu of a Gaussian.")
-    b: float | None = Field(description="The second: beta of a Beta posterior, or sigma squared of a Gaussian.")
-    score: float = Field(
-        description="Mode of the Beta, mean of the Gaussian, median of the log-normal, where a ratio r is r / (1 + r), "
-        "or the share of the likeliest label; 0 to 1 for the bounded laws."
-    )
-    variance: float = Field(description="Of the posterior, in squared fractions of the scale.")
-    low: float = Field(description="Lower end of the posterior's central interval, a fraction of the scale.")
-    high: float = Field(description="Its upper end.")
-    judgments: int
-    mean_score: float | None = Field(
-        description="Mean of the scores given, 0 to 1; a ratio r counts as r / (1 + r), and a place as the share of "
-        "the other items of its HIT that it beats. Null without any, and of labels, which have no order."
-    )
-    standard_error: float | None = Field(
-        description="Of that mean, judging by how far annotators differ; null while no two differ on any item."
-    )
-    calibrated_low_95: float | None = Field(
-        description="Lower end of the calibrated interval, which holds the mean score that all annotators would give, "
-        "95 times in 100, whatever `level` is."
-    )
-    calibrated_high_95: float | None
-    label: str | None = Field(
-        description="The likeliest label, where labels are counted; null before the first one, and where others are as "
-        "likely."
-    )
-    as_shown: DisplayedPosteriorSchema
-
-
-class PosteriorPageSchema(BaseModel):
-    total: int = Field(description="Of the whole campaign; 0 before the launch.")
-    unit: str = Field(description="Of scores in `as_shown`, in words, such as `score, points`.")
-    unit_of_means: str | None = Field(description="Of means in `as_shown`; null of labels, which have none.")
-    posteriors: list[PosteriorSchema]
-
-
-@router.get("/posteriors")
-async def list_posteriors(
-    database: Database,
-    fits: ProcessFits,
-    slug: str,
-    *,
-    offset: RowOffsetQuery = 0,
-    limit: RowLimitQuery = 1000,
-    order: Annotated[posterior_page.PosteriorOrder, Query(description="`-` for descending.")] = "number",
-    level: Annotated[float, Query(gt=0, lt=1, description="Mass of the posterior's interval.")] = 0.95,
-    criterion: CriterionQuery = "",
-) -> PosteriorPageSchema:
-    """A page of the items' newest posteriors, each with the calibrated interval of the `items` export beside it."""
-    async with fits.open_reader(database) as connection:
-        campaign = find_criterion(await load_campaign_by_slug(connection, slug), criterion)
-        intervals = await fits.load_calibrated_intervals(connection, campaign)
-        total, estimates = await posterior_page.load_posterior_page(
-            connection, campaign, intervals, offset=offset, limit=limit, order=order, level=level
-        )
-    design = design_of(campaign)
-    units = {
-        "unit": design.score_unit(law_of(campaign)).axis_title,
-        "unit_of_means": design.unit.axis_title if design.is_ordered else None,
-    }
-    return PosteriorPageSchema.model_validate({"total": total, "posteriors": estimates} | units, from_attributes=True)
-
-
-EXPORT_NAMES_HELP = (
-    "`items`, `responses`, `unanswered`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` (CSV), or what "
-    "needs a fit: "
-    f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in all_method_exports())}, where the campaign's answers "
-    "reach it."
-)
-
-
-@router.get(
-    "/export/{what}",
-    response_class=StreamingResponse,
-    responses=document_refusals(
-        {
-            404: "`campaign_not_found`, `criterion_not_found`, `export_not_found`",
-            409: "`not_launched`, `no_beta_posterior`; of a fit such as `no_judgments`, `no_overlap`, "
-            "`method_reads_other_answers`",
-        }
-    ),
-)
-async def get_export(
-    database: ReadingDatabase,
-    fits: ProcessFits,
-    slug: str,
-    what: Annotated[str, Field(description=EXPORT_NAMES_HELP)],
-    format: Literal["csv", "jsonl"] = "csv",  # noqa: A002  (a parameter's word)
-    *,
-    now: Now,
-    spreadsheet: Annotated[
-        bool, Query(description="Put an apostrophe before cells that spreadsheet programs would change: 001, =1+1.")
-    ] = False,
-    classes: ClassCountQuery = 2,
-    criterion: CriterionQuery = "",
-) -> StreamingResponse:
-    """A download of everything, streamed from one snapshot. Annotators appear under pseudonyms. Of several criteria,
-    items, responses and segments have a row for each; what needs a fit, and the EASL file, is of one.
-    """
-    export_options: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
-    return export_response(await open_export(database, slug, what, format, fits=fits, **export_options), now)
-
-
-class MismatchSchema(BaseModel):
-    number: int
-    external_id: str
-    column: str
-    stored: float
-    replayed: float
-    criterion: str | None = Field(default=None, description="By which it is; null where there are no criteria.")
-
-
-class VerificationSchema(BaseModel):
-    clean: bool = Field(
-        validation_alias="is_clean", description="Every posterior is bit for bit what the responses lead to."
-    )
-    responses: int
-    items: int
-    mismatch_count: int
-    beyond_rounding: int = Field(
-        description="How many of them differ by more than the rounding of an earlier version, or of another system's "
-        "mathematics library. If none does, `easel verify CAMPAIGN --replay` stores the posteriors again."
-    )
-    mismatches: list[MismatchSchema] = Field(description="The first 20.")
-
-
-@router.get("/verify", responses=document_refusals({409: "`not_launched`, `not_replayable`"}))
-async def get_verification(database: ReadingDatabase, slug: str) -> VerificationSchema:
-    """Replay all responses from the prior and compare every posterior."""
-    async with open_snapshot(database) as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
-        verification = await replay.verify_by_replay(connection, campaign)
-    return VerificationSchema.model_validate(verification, from_attributes=True)
 
 
 class ScoreMethodSchema(BaseModel):
@@ -330,8 +144,8 @@ NOTE_CODES = (
 class NoteSchema(BaseModel):
     code: str = Field(description=f"Stable, whatever the words: {NOTE_CODES}.")
     about: dict[str, list[str] | list[int]] = Field(
-        description=f"By kind, such as `item`, the first {MAX_NOTE_SUBJECTS} of those that it speaks of: their names, or else "
-        "their numbers."
+        description=f"By kind, such as `item`, the first {MAX_NOTE_SUBJECTS} of those that it speaks of: their names, "
+        "or else their numbers."
     )
 
 

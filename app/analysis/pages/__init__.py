@@ -1,0 +1,1 @@
+"""Pages and forms of analyses: the analysis page, downloads and remarks."""

@@ -13,9 +13,10 @@ from app.accounts.access import require_need
 from app.accounts.guards import CurrentAccess, require_researcher
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.available_methods import ALL_METHODS, load_available_methods
-from app.analysis.export import EXPORT_MEDIA_TYPES, ExportFile, ExportFormat, has_beta_posteriors, open_export
+from app.analysis.export import EXPORT_MEDIA_TYPES, ExportFile, ExportFormat, open_export
 from app.analysis.fit_cache import FitCache
 from app.analysis.formats import format_csv_rows
+from app.analysis.items_export import has_beta_posteriors
 from app.analysis.load_answers import count_items_and_annotators, has_answers
 from app.analysis.method_types import ExpectedRows, MethodExport
 from app.analysis.methods import is_about_annotators
@@ -66,10 +67,16 @@ def list_downloads(
         contents = describe_items_file(design, law_of(campaign)) + each_criterion_text
         yield "Items", contents, [(f"items.{end}", title) for end, title in DOWNLOAD_FORMATS]
     value_text = f"score ({design.allowed_values_text}){', label' * bool(design.classes)}{', rank' * design.is_ordered}"
-    contents = f"One row for each item of each answer: annotator, {value_text}, HIT, position, times, kind of input.{each_criterion_text}"
+    contents = (
+        f"One row for each item of each answer: annotator, {value_text}, HIT, position, times, "
+        f"kind of input.{each_criterion_text}"
+    )
     yield "Responses", contents, [(f"responses.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if campaign.segment_count:
-        contents = f"Every output with its system, segment, source and reference, its judgments and their mean.{each_criterion_text}"
+        contents = (
+            "Every output with its system, segment, source and reference, its judgments and their mean."
+            f"{each_criterion_text}"
+        )
         yield "Segments", contents, [(f"segments.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = (
         "One row for each item that was shown and not answered: annotator, HIT, whether it is open, expired or given "

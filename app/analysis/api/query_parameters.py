@@ -1,0 +1,37 @@
+"""Query parameters that several routes of analyses share."""
+
+from typing import Annotated
+
+from fastapi import Query
+
+from app.analysis.result_types import MAX_CLASSES
+from app.analysis.subgroups import MAX_GROUP_CHARACTERS
+
+RowOffsetQuery = Annotated[int, Query(ge=0, le=2**31)]
+RowLimitQuery = Annotated[int, Query(ge=1, le=10_000)]
+ClassCountQuery = Annotated[
+    int,
+    Query(
+        ge=2,
+        le=MAX_CLASSES,
+        description="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
+    ),
+]
+
+
+CriterionQuery = Annotated[
+    str,
+    Query(
+        max_length=200, description="One of the campaign's criteria by its name, where it has any; default: the first."
+    ),
+]
+
+
+GroupQuery = Annotated[
+    str,
+    Query(
+        max_length=MAX_GROUP_CHARACTERS,
+        description="Only annotators who gave an answer to a question that was asked once, as `question=answer`, or "
+        "another one, as `question!=answer`; default: all.",
+    ),
+]
