@@ -1,11 +1,11 @@
-"""The graded response model where items are outputs of systems for segments: systems, annotators, segments.
+"""Graded response model of outputs of systems for segments: tables of systems, annotators and segments.
 
-Two outputs for one segment that the same annotator judged are a judgment of that pair: in one HIT or in two where
-annotators give scores, of which the higher is preferred, and scores within the tie margin are a tie; where they give
-places, in one HIT. Judgments with the baseline in them are used.
+Two outputs for one segment that the same annotator judged are a judgment of that pair. If annotators give scores, the
+pair may come from one HIT or two, the higher score is preferred, and scores within the tie margin are a tie. If they
+give places, the pair comes from one HIT. Only judgments that include the baseline are used.
 
-Where a design shows one item in every HIT, that is the baseline of all segments, and an item without such columns is a
-system of its own.
+If a design shows one item in every HIT, that item is the baseline of all segments, and an item without such columns is
+a system of its own.
 """
 
 from collections.abc import Sequence
@@ -40,9 +40,9 @@ ANY_SEGMENT = "any"  # the segment of items that name none
 
 @dataclass(frozen=True)
 class GradedFit:
-    """A fit: what its numbers stand for, how often each was judged, and the notes by name.
+    """A fit: the names behind its numbers, how often each was judged, and the notes by name.
 
-    systems: without the baseline, whose place among them is `place`.
+    `systems` omits the baseline.
     """
 
     baseline: str
@@ -57,7 +57,7 @@ class GradedFit:
 
 
 def build_graded_system_table(answers: Answers, options: Options) -> ResultTable:
-    """One row per system; the baseline has no judgments against itself and no score."""
+    """Return one row per system; the baseline has no judgments against itself and no score."""
     graded_fit = fit_graded_response(answers, options.baseline)
     score, error = graded_fit.fit.score, graded_fit.fit.standard_error
     columns = (
@@ -76,7 +76,7 @@ def build_graded_system_table(answers: Answers, options: Options) -> ResultTable
 
 
 def build_graded_annotator_table(answers: Answers, options: Options) -> ResultTable:
-    """One row per annotator."""
+    """Return one row per annotator."""
     graded_fit = fit_graded_response(answers, options.baseline)
     columns = (
         Column("annotator", "Pseudonym", "text"),
@@ -97,7 +97,7 @@ def build_graded_annotator_table(answers: Answers, options: Options) -> ResultTa
 
 
 def build_graded_segment_table(answers: Answers, options: Options) -> ResultTable:
-    """One row per segment."""
+    """Return one row per segment."""
     graded_fit = fit_graded_response(answers, options.baseline)
     columns = (
         Column("segment", "Segment", "text"),
@@ -124,8 +124,9 @@ def build_graded_segment_table(answers: Answers, options: Options) -> ResultTabl
 
 @dataclass(frozen=True)
 class SystemComparisons:
-    """Judgments of two outputs for one segment, (R,) each: systems by number, the outcome (+1 the first is preferred, 0
-    a tie, -1), who judged, of which segment.
+    """Judgments of two outputs for one segment, (R,) each.
+
+    Systems, annotators and segments are numbers. The outcome is +1 if the first is preferred, 0 for a tie, else -1.
     """
 
     first: Integers
@@ -137,7 +138,12 @@ class SystemComparisons:
 
 @cache_last_result
 def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
-    """The fit; raises `Inestimable` (`no_systems`, `no_shared_segments`, `no_such_system`, or that of the fit)."""
+    """Return the fit.
+
+    Raises:
+            Inestimable: `no_systems`, `no_shared_segments`, `no_such_system`, or the code of the fit.
+
+    """
     require_answers(answers)
     always_shown = answers.always_shown
     systems, system = number_distinct_names(
@@ -186,12 +192,12 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
 
 
 def fill_missing_names(names: Sequence[str | None], replacements: Sequence[str]) -> list[str]:
-    """The names, and where there is none the other one."""
+    """Return the names, with a replacement where there is none."""
     return [other if name is None else name for name, other in zip(names, replacements, strict=True)]
 
 
 def segments_without_shown_items(answers: Answers) -> list[str | None]:
-    """The segment of each item but those that are in every HIT, which are of all."""
+    """Return the segment of each item; None for items in every HIT, which belong to all segments."""
     names = fill_missing_names(answers.segments, [ANY_SEGMENT] * answers.n_items)
     return [None if item in answers.always_shown else name for item, name in enumerate(names)]
 
@@ -199,7 +205,10 @@ def segments_without_shown_items(answers: Answers) -> list[str | None]:
 def compare_with_shown_item(
     shown_item: int, answers: Answers, system: Integers, segment: Integers
 ) -> SystemComparisons:
-    """The pairs with the item that every HIT shows, each of the other item's segment. Arguments as `compared`."""
+    """Return the pairs of the item that every HIT shows with each other item, in the other item's segment.
+
+    Arguments as in `compare_within_segments`.
+    """
     first, second, outcomes, hits = preference_pairs(answers)
     annotators, where = answers.annotator_of_hit[hits], segment[np.where(first == shown_item, second, first)]
     is_kept = ((first == shown_item) | (second == shown_item)) & (system[first] != system[second])
@@ -209,8 +218,16 @@ def compare_with_shown_item(
 
 
 def compare_within_segments(answers: Answers, system: Integers, segment: Integers) -> SystemComparisons:
-    """The pairs of different systems' outputs for one segment that were judged together. system, segment: (N,) the
-    numbers of each item's, -1 for none. Raises `Inestimable` (`no_systems`).
+    """Return the pairs of different systems' outputs for one segment that were judged together.
+
+    Args:
+            answers: The campaign's answers.
+            system: Number of each item's system, (N,), -1 for none.
+            segment: Number of each item's segment, (N,), -1 for none.
+
+    Raises:
+            Inestimable: `no_systems`.
+
     """
     has_both = has_system_and_segment(answers)[answers.item]
     if not has_both.any():
@@ -236,7 +253,7 @@ def compare_within_segments(answers: Answers, system: Integers, segment: Integer
 
 
 def baseline_choice_notes(baseline: str, outcomes: Integers) -> tuple[Note, Note]:
-    """What the baseline is, and whether it was a good choice."""
+    """Return notes that name the baseline and say whether it is a good choice."""
     sentence = (
         f"The baseline is “{shorten_echo(baseline)}”, which has no score of its own. A performance of 0 is what the "
         "model expects of a system before any judgment; it is not the baseline’s."
@@ -245,20 +262,20 @@ def baseline_choice_notes(baseline: str, outcomes: Integers) -> tuple[Note, Note
 
 
 def has_system_and_segment(answers: Answers) -> Mask:
-    """(N,) which items name what made them and from what."""
+    """Return which items name both their system and their segment, (N,)."""
     both = zip(answers.systems, answers.segments, strict=True)
     return np.array([system is not None and segment is not None for system, segment in both], np.bool_)
 
 
 def number_distinct_names(names: Sequence[str | None]) -> tuple[list[str], Integers]:
-    """The different names in order, and for each entry the number of its own; -1 for None."""
+    """Return the distinct names in order, and the number of each entry's name; -1 for None."""
     distinct = sorted({name for name in names if name is not None}, key=natural_sort_key)
     number = {name: k for k, name in enumerate(distinct)}
     return distinct, np.array([-1 if name is None else number[name] for name in names], np.intp)
 
 
 def find_baseline_number(systems: list[str], baseline_name: str | None, first: Integers, second: Integers) -> int:
-    """The number of the system wanted, else of the one with most comparisons, of equal ones the first by name."""
+    """Return the number of the named system, else of the one with most comparisons; ties go to the first name."""
     if baseline_name is None:
         counts = np.bincount(np.concatenate([first, second]), minlength=len(systems))
         return int(counts.argmax())

@@ -1,6 +1,4 @@
-"""Groups of annotators side by side, by what they answered to questions that were asked once: how far each agrees, and
-what each makes of the items.
-"""
+"""Tables of groups of annotators by their answers to profile questions: agreement and item means of each group."""
 
 from collections.abc import Sequence
 
@@ -47,7 +45,12 @@ GROUP_COLUMNS = (
 
 
 def build_group_table(answers: Answers, options: Options) -> ResultTable:
-    """One row for each answer to each question. Raises `Inestimable` (`no_groups`, `no_judgments`)."""
+    """Return one row for each answer to each question.
+
+    Raises:
+            Inestimable: `no_groups`, `no_judgments`.
+
+    """
     groups = require_groups(answers)
     rows = [group_row(answers, options, *group) for group in groups[:MAX_GROUP_ROWS]]
     notes = [*reading_notes(answers, "points" if can_read_points(answers) else answers.value_kind, options.classes)]
@@ -57,12 +60,17 @@ def build_group_table(answers: Answers, options: Options) -> ResultTable:
 
 
 def omitted_groups_note(text: str) -> Note:
-    """That there are more groups than are shown."""
+    """Return the note that there are more groups than the table shows."""
     return Note("most_groups", text)
 
 
 def require_groups(answers: Answers) -> list[tuple[str, str, int]]:
-    """Question, answer and how many annotators gave it. Raises `Inestimable`."""
+    """Return question, answer and the number of annotators who gave it.
+
+    Raises:
+            Inestimable: `no_groups`, `no_judgments`.
+
+    """
     require_answers(answers)
     groups = count_group_members(answers.profile_answers)
     if not groups:
@@ -75,7 +83,7 @@ def can_read_points(answers: Answers) -> bool:
 
 
 def group_row(answers: Answers, options: Options, question: str, answer: str, annotator_count: int) -> tuple[Cell, ...]:
-    """What a group says alone, and beside those who gave another answer."""
+    """Return the figures of a group alone, and compared with annotators who gave another answer."""
     group_answers = answers_of_group(answers, f"{question}={answer}")
     measures = [
         one
@@ -98,8 +106,9 @@ def group_row(answers: Answers, options: Options, question: str, answer: str, an
 
 
 def correlation_with_other_groups(answers: Answers, group_answers: Answers, question: str, answer: str) -> float:
-    """Pearson's correlation of the group's item means with those of whoever gave another answer; NaN where too few
-    items have both, or either side does not vary.
+    """Return Pearson's correlation of the group's item means with the means of annotators who gave another answer.
+
+    NaN if too few items have both means, or either side does not vary.
     """
     question_answers = answers.profile_answers[question]
     if all(one in (None, answer) for one in question_answers):
@@ -113,13 +122,18 @@ def correlation_with_other_groups(answers: Answers, group_answers: Answers, ques
 
 
 def item_mean_scores(answers: Answers) -> Array:
-    """(N,) of the scores in points, NaN of items without any."""
+    """Return the mean score of each item in points, (N,); NaN for items without scores."""
     counts = answers.judgment_counts
     return sum_by_number(answers.item, answers.score, answers.n_items) / np.where(counts > 0, counts, np.nan)
 
 
 def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
-    """One row for each item that was judged, with a mean and a count for each group. Raises `Inestimable`."""
+    """Return one row for each judged item, with a mean and a count for each group.
+
+    Raises:
+            Inestimable: `no_groups`, `no_judgments`.
+
+    """
     groups = require_groups(answers)
     shown_groups = [group for group in groups if group[2] >= MIN_ANNOTATORS_PER_GROUP][:MAX_GROUP_COLUMNS]
     if not shown_groups:

@@ -1,4 +1,4 @@
-"""Whether criteria were judged apart: how far what is said by one moves with what is said by another."""
+"""Table of halo: how far judgments by one criterion move with those by another."""
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise
@@ -38,7 +38,7 @@ SAME_ITEMS_NOTE = Note(
 
 
 class CriterionPair(NamedTuple):
-    """Two criteria, how far they move together within items, and the correlation of the items' means."""
+    """Two criteria: how far they correlate within items, and the correlation of the items' means."""
 
     criterion: str
     other_criterion: str
@@ -59,7 +59,12 @@ class CriterionPair(NamedTuple):
 
 
 def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
-    """One row for each two criteria. Raises `Inestimable` (`one_criterion`, `no_judgments`)."""
+    """Return one row for each two criteria.
+
+    Raises:
+            Inestimable: `one_criterion`, `no_judgments`.
+
+    """
     require_answers(answers)
     if len(answers.scores_by_criterion) < 2:
         sentence = "Annotators judge by one criterion, so there are no two to compare."
@@ -102,8 +107,11 @@ def compare_criteria(
 
 
 def comparable_judgments(answers: Answers) -> tuple[Integers, Integers]:
-    """Which judgments are compared, and what those are of that differ in nothing but who gave them, (K,) each: items,
-    or of orders, items beside the same others. Of a HIT's places the last follows from the others, and is left out.
+    """Return which judgments are compared, and in which group each belongs, (K,) each.
+
+    Judgments of one group differ only in their annotator: they concern the same item or, for orders, the same item
+    shown
+    with the same others. The last place of a HIT follows from the other places and is left out.
     """
     if can_read_answers_as("points", answers.value_kind):
         return np.arange(len(answers.item)), answers.item
@@ -123,7 +131,7 @@ def halo_cells(figure: HaloEstimate) -> list[Cell]:
 
 
 def halo_notes(criterion_pair: CriterionPair) -> list[Note]:
-    """The warning, or why there can be none."""
+    """Return the warning of a halo, or why there can be none."""
     within = criterion_pair.within_items
     if within.judgments < halo.MIN_HALO_JUDGMENTS:
         sentence = (
@@ -149,7 +157,7 @@ def halo_notes(criterion_pair: CriterionPair) -> list[Note]:
 
 
 def halo_verdict(criterion_pairs: Sequence[CriterionPair]) -> str:
-    """Which criteria were hardly judged apart, in a sentence; empty where it cannot be told."""
+    """Return a sentence on criteria that were hardly judged apart; empty if the figures cannot tell."""
     estimable_pairs = [two for two in criterion_pairs if two.is_estimable]
     if alike := [two.quoted_names for two in estimable_pairs if two.has_halo]:
         return f"Hardly judged apart: {'; '.join(alike)}."

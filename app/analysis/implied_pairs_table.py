@@ -1,6 +1,7 @@
-"""Pairs whose order follows from the same annotator's answers: how many, and how often that was wrong where asked.
+"""Pairs whose order follows from the same annotator's other answers: their number, and how often direct answers
+differ.
 
-No method takes them for answers: they stand in this table and its export alone, and are marked there.
+No method uses them as answers: they are only in this table and its export, and are marked there.
 """
 
 from bisect import bisect_right
@@ -35,7 +36,7 @@ ALL_ANNOTATORS_LABEL = "all"
 
 
 class AnsweredPairs(NamedTuple):
-    """The pairs that were answered, (P,) each, what was implied of them before, and what follows, by annotator."""
+    """The answered pairs, (P,) each, what was implied about each before, and each annotator's implications."""
 
     first: Integers
     second: Integers
@@ -47,7 +48,12 @@ class AnsweredPairs(NamedTuple):
 
 @cache_last_result
 def replay_answered_pairs(answers: Answers, _: None) -> AnsweredPairs:
-    """Raises `Inestimable` (`method_reads_other_answers`, `no_judgments`, `no_pairs`)."""
+    """Return the answered pairs with their implications.
+
+    Raises:
+            Inestimable: `method_reads_other_answers`, `no_judgments`, `no_pairs`.
+
+    """
     if not answers.compares_pairs:
         sentence = (
             f"“{IMPLIED_PAIRS_TITLE}” reads comparisons of any two items, one pair at a time; "
@@ -61,7 +67,7 @@ def replay_answered_pairs(answers: Answers, _: None) -> AnsweredPairs:
 
 
 def build_implied_pairs_table(answers: Answers, _options: Options) -> ResultTable:
-    """A row for everybody, then one for each annotator."""
+    """Return a row for all annotators together, then one for each of them."""
     implications = replay_answered_pairs(answers, None).implications_by_annotator
     tallies = {answers.names[annotator]: order.tally for annotator, order in sorted(implications.items())}
     total = {ALL_ANNOTATORS_LABEL: sum(tallies.values(), ImpliedCounts())} if len(tallies) > 1 else {}
@@ -76,13 +82,13 @@ def implied_pairs_row(name: str, tally: ImpliedCounts) -> tuple[Cell, ...]:
 
 
 def lazy_pair_table(answers: Answers, _options: Options) -> LazyTable:
-    """Those that were answered in the order of time, then those that are implied and were not, by annotator."""
+    """Return the answered pairs in the order of time, then the implied pairs without an answer, by annotator."""
     rows = PairExportRows(answers, replay_answered_pairs(answers, None))
     return LazyTable(PAIR_EXPORT_COLUMNS, rows.count, rows.make_rows)
 
 
 class PairExportRows:
-    """The rows of the export. Those of implied pairs are made as a file is written: by annotator and better item."""
+    """Rows of the export. Rows of implied pairs are made while the file is written, by annotator and better item."""
 
     def __init__(self, answers: Answers, answered_pairs: AnsweredPairs) -> None:
         self.answers, self.found = answers, answered_pairs
@@ -101,12 +107,12 @@ class PairExportRows:
         return self.starts[-1]
 
     def make_rows(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
-        """From a place to before another."""
+        """Return the rows from `start` to before `stop`."""
         answered = [self.answered_row(place) for place in range(start, min(stop, len(self.found.first)))]
         return [*answered, *self.implied_rows(start, stop)]
 
     def implied_rows(self, start: int, stop: int) -> Iterator[tuple[Cell, ...]]:
-        """Of the pairs that are implied and were not answered, those at these places; the first is the better one."""
+        """Yield the implied pairs without an answer at these places; the first item is the better one."""
         ids = self.answers.ids
         earliest = max(bisect_right(self.starts, start) - 1, 0)
         for first, (annotator, item) in zip(self.starts[earliest:], self.better[earliest:], strict=False):
@@ -119,7 +125,7 @@ class PairExportRows:
                 yield *self.annotator_cells(annotator), None, ids[item], ids[other], ids[item], True, None
 
     def answered_row(self, place: int) -> tuple[Cell, ...]:
-        """A pair that was answered."""
+        """Return the row of an answered pair."""
         answers, answered_pairs = self.answers, self.found
         hit, outcome = int(answered_pairs.hits[place]), int(answered_pairs.outcomes[place])
         pair = int(answered_pairs.first[place]), int(answered_pairs.second[place])
@@ -137,7 +143,7 @@ class PairExportRows:
         return self.answers.annotators[annotator], self.answers.names[annotator]
 
     def preferred_item_id(self, pair: tuple[int, int], outcome: int | None) -> str | None:
-        """The id of the better item, or that it is a tie; None if nothing tells."""
+        """Return the id of the better item, "tie", or None if the order is unknown."""
         if not outcome:
             return None if outcome is None else "tie"
         return self.answers.ids[pair[0] if outcome > 0 else pair[1]]

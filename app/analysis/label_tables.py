@@ -1,6 +1,4 @@
-"""Labels, those of the design or scores cut into some, and what Dawid and Skene make of them: of the classes, the
-annotators and the items.
-"""
+"""Tables of labels by the Dawid-Skene model: classes, annotators and items. Scores are cut into labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +30,12 @@ DESIGN_LABEL_START_ACCURACY = 0.7
 
 @cache_last_result
 def fit_dawid_skene(answers: Answers, class_count: int) -> DawidSkeneResult:
-    """Dawid-Skene on the labels; raises `Inestimable`."""
+    """Fit Dawid-Skene to the labels.
+
+    Raises:
+            Inestimable: If nothing can be fitted.
+
+    """
     require_answers(answers)
     return dawid_skene.fit(
         answers.item,
@@ -46,7 +49,7 @@ def fit_dawid_skene(answers: Answers, class_count: int) -> DawidSkeneResult:
 
 
 def label_fit_notes(answers: Answers, class_count: int, result: DawidSkeneResult) -> tuple[Note, ...]:
-    """How labels were made, and what is to be kept in mind of the fit."""
+    """Return notes on how labels were made, and on limits of the fit."""
     names = {"item": answers.ids, "annotator": answers.names}
     return (*reading_notes(answers, "classes", class_count), *name_mentions(result.notes, names))
 
@@ -56,7 +59,7 @@ def label_column(answers: Answers) -> Column:
 
 
 def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
-    """One row per label."""
+    """Return one row per label."""
     result = fit_dawid_skene(answers, options.classes)
     names = label_names(answers, options.classes)
     label_counts = np.bincount(judgment_labels(answers, options.classes), minlength=len(names))
@@ -79,7 +82,7 @@ def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
 
 
 def build_label_annotator_table(answers: Answers, options: Options) -> ResultTable:
-    """One row per annotator."""
+    """Return one row per annotator."""
     result = fit_dawid_skene(answers, options.classes)
     names = label_names(answers, options.classes)
     columns = (
@@ -104,7 +107,7 @@ def build_label_annotator_table(answers: Answers, options: Options) -> ResultTab
 
 
 def build_label_item_table(answers: Answers, options: Options) -> ResultTable:
-    """One row per item; an item whose labels say nothing has none, and the uncertainty of the prevalence."""
+    """Return one row per item. If labels say nothing, the item has no label and the uncertainty of the prevalence."""
     result = fit_dawid_skene(answers, options.classes)
     names = label_names(answers, options.classes)
     best, confident = consensus(result)
@@ -133,9 +136,9 @@ def build_label_item_table(answers: Answers, options: Options) -> ResultTable:
 
 @dataclass(frozen=True)
 class LabelledJudgments:
-    """The label of every judgment, (J,), and how probable it is that it is right; the same of every item, (N,).
+    """Label of every judgment, (J,), and the probability that it is right; the same for every item, (N,).
 
-    Confidence is NaN, and an item's label -1, where nothing can be said.
+    Confidence is NaN, and an item's label -1, where nothing can be estimated.
     """
 
     labels: Integers
@@ -145,7 +148,12 @@ class LabelledJudgments:
 
 
 def label_judgments(answers: Answers, class_count: int) -> LabelledJudgments:
-    """All labels with their confidence; raises `Inestimable`."""
+    """Return all labels with their confidence.
+
+    Raises:
+            Inestimable: If nothing can be fitted.
+
+    """
     result, labels = fit_dawid_skene(answers, class_count), judgment_labels(answers, class_count)
     return LabelledJudgments(labels, label_confidence(result, answers.item, labels), *consensus(result))
 
@@ -156,8 +164,9 @@ LABEL_EXPORT_COLUMNS = (
 
 
 def lazy_judgment_label_table(answers: Answers, options: Options) -> LazyTable:
-    """One row per judgment: its label, how probable it is that it is right, and the item's most probable label; the
-    score too where labels are scores that were cut.
+    """Return one row per judgment: its label, the probability that it is right, and the item's most probable label.
+
+    Rows also have the score if labels are scores that were cut.
     """
     labelled_judgments, names = label_judgments(answers, options.classes), label_names(answers, options.classes)
     columns = [name for name in LABEL_EXPORT_COLUMNS if name != "score" or not has_class_labels(answers)]
@@ -167,7 +176,7 @@ def lazy_judgment_label_table(answers: Answers, options: Options) -> LazyTable:
 def judgment_label_rows(
     answers: Answers, labelled_judgments: LabelledJudgments, names: Sequence[str], start: int, stop: int
 ) -> list[tuple[Cell, ...]]:
-    """Some judgments as `LABEL_COLUMNS`, those that there are."""
+    """Return the rows of judgments `start` to before `stop`."""
     judgments_slice = slice(start, stop)
     item, annotator = answers.item[judgments_slice], answers.annotator[judgments_slice].tolist()
     return to_cell_rows(

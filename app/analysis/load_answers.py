@@ -1,4 +1,4 @@
-"""A campaign's `Answers` out of the database: every judgment from one snapshot, as arrays."""
+"""Read a campaign's `Answers` from the database: every judgment of one snapshot, as arrays."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -57,7 +57,7 @@ COUNT_UNJUDGED_BY_ANNOTATOR = text(f"""
 
 
 async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:
-    """Whether anybody has answered."""
+    """Return whether the campaign has an answer."""
     statement = text("SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign)")
     return bool(await connection.scalar(statement, {"campaign": campaign.id}))
 
@@ -67,20 +67,21 @@ async def count_items_of_campaign(connection: AsyncConnection, campaign_id: int)
 
 
 async def count_items_and_annotators(connection: AsyncConnection, campaign: Row[Any], max_annotators: int) -> Row[Any]:
-    """How many items there are, and how many annotators have come, if they are no more than `most`."""
+    """Return the number of items, and of annotators up to `max_annotators`."""
     return (
         await connection.execute(COUNT_ITEMS_AND_ANNOTATORS, {"campaign": campaign.id, "most": max_annotators})
     ).one()
 
 
 async def has_item_with_columns(connection: AsyncConnection, campaign: Row[Any], columns: Sequence[str]) -> bool:
-    """Whether an item came with all of these columns."""
+    """Return whether an item has all of these columns."""
     return bool(await connection.scalar(HAS_ITEM_WITH_COLUMNS, {"campaign": campaign.id, "columns": [*columns]}))
 
 
 async def load_campaign_answers(connection: AsyncConnection, campaign: Any) -> Answers:
-    """All of it, by the criterion by which the campaign is read; give it a `snapshot`. Memory: 32 bytes a judgment, 8
-    more for each of several criteria, and the items' texts.
+    """Return all answers by the criterion of the campaign's view; `connection` is a snapshot.
+
+    Memory: 32 bytes per judgment, 8 more for each of several criteria, and the items' texts.
     """
     parameters = {"campaign": campaign.id}
     items: list[Row[Any]] = []
@@ -111,7 +112,10 @@ async def load_campaign_answers(connection: AsyncConnection, campaign: Any) -> A
 
 
 async def load_scores_by_criterion(connection: AsyncConnection, campaign: Any, answers: Answers) -> dict[str, Array]:
-    """The scores of the same judgments by each criterion, by name: who cannot judge an item cannot by any of them."""
+    """Return the scores of the same judgments by each criterion, by name.
+
+    An annotator who cannot judge an item gives no score by any criterion.
+    """
     scores: dict[str, Array] = {}
     for criterion_view in criterion_views(campaign) if campaign.criteria else ():
         if criterion_view.criterion == criterion_number(campaign):
@@ -125,15 +129,21 @@ async def load_scores_by_criterion(connection: AsyncConnection, campaign: Any, a
 
 
 def criterion_points(criterion_view: Any, value_batches: Sequence[Array], answers: Answers) -> Array:
-    """The values of all judgments, in pieces, by another criterion in points."""
+    """Return the values of all judgments by another criterion, in points."""
     return design_of(criterion_view).to_points(np.concatenate([answers.score[:0], *value_batches]), answers.hit)
 
 
 async def stream_judgment_batches(
     connection: AsyncConnection, campaign: Any, *, after_seq: int = 0, since_watermark: Watermark | None = None
 ) -> AsyncIterator[dict[str, NumberColumn]]:
-    """The judgments of the responses with numbers above `after`, written since a watermark, as `judgments` has them, by
-    the criterion by which the campaign is read.
+    """Stream the judgments of responses by the criterion of the campaign's view.
+
+    Args:
+            connection: A snapshot.
+            campaign: View of the campaign by one criterion.
+            after_seq: Number of the response after which to start.
+            since_watermark: Watermark after which responses were written; None for all.
+
     """
     query: dict[str, Any] = {
         "since": since_watermark,
@@ -152,8 +162,16 @@ def assemble_answers(
     judgment_batches: Sequence[Mapping[str, AnyArray]],
     unjudged_counts: Mapping[int, int] | None = None,
 ) -> Answers:
-    """From rows of items and judgments in long form; annotators: their names and pseudonyms by their row ids; unjudged:
-    of how many items each said that they cannot be judged, likewise.
+    """Return `Answers` from rows of items and judgments in long form.
+
+    Args:
+            campaign: View of the campaign by one criterion.
+            items: Rows of all items.
+            annotators: Names and pseudonyms by row id.
+            judgment_batches: Columns of judgments, batch by batch.
+            unjudged_counts: Number of items that each annotator could not judge, by row id; None if it was not
+            offered.
+
     """
     empty_columns: dict[str, AnyArray] = {
         name: np.zeros(0, np.float64 if name == "value" else np.intp) for name in ("seq", "annotator", "item", "value")

@@ -1,6 +1,6 @@
-"""What a method of analysis says of itself: its words, what it reads, how it is shown and drawn, what it exports.
+"""Types of analysis methods: their texts, the answers they read, how they are shown and drawn, and their exports.
 
-Pages, command, API and exports know methods by these alone; no other place knows one by its name.
+Pages, command, API and exports know methods only by these types; no other code names a single method.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +17,18 @@ OptionName = Literal["classes", "baseline"]
 
 @dataclass(frozen=True)
 class ScoreMethod:
-    """title: for people. assumes: what it takes for granted, one sentence. unit: of its scores, in words.
+    """A method that scores items.
 
-    fit: raises `Inestimable` if there is no score at all. usual: shown where nobody has chosen another; of two such,
-    the later one stands beside the campaign's own. reads: the kind of answers it takes; it is offered where those of a
-    design can be read so. cuts: whether scores may be cut into the classes that it reads, if it reads classes.
+    Attributes:
+            title: For people.
+            assumes: What the method takes for granted, in one sentence.
+            unit: Unit of the scores, in words.
+            fit: Returns the scores. Raises `Inestimable` if no item has a score.
+            usual: Shown by default; of two such methods, the later one is shown next to the campaign's own law.
+            reads: Kind of answers that the method takes. It is offered if the design's answers can be read as this
+            kind.
+            cuts: Whether scores may be cut into the classes that the method reads.
+
     """
 
     title: str
@@ -35,9 +42,9 @@ class ScoreMethod:
 
 @dataclass(frozen=True)
 class TableSection:
-    """A part of the analysis page that is made of tables: of all whose entries name it, in their order.
+    """A part of the analysis page that consists of tables: all that name it, in their order.
 
-    asks: the options that people choose here, for all parts that read them.
+    `asks` lists the options to choose here, for all parts that read them.
     """
 
     name: str
@@ -47,7 +54,7 @@ class TableSection:
 
 @dataclass(frozen=True)
 class ExpectedRows:
-    """How many rows a page will show of items and of annotators, and into how many classes scores are cut."""
+    """Expected numbers of rows of items and annotators on a page, and of classes into which scores are cut."""
 
     items: int
     annotators: int
@@ -58,8 +65,12 @@ class ExpectedRows:
 class DotPlotColumn:
     """The column of a table whose figures are drawn as dots on a line.
 
-    axis: of the line; None for one that holds all figures. measures: of a table in which each row is a quantity of its
-    own, those on another axis; None for one that is not drawn.
+    Attributes:
+            column: Name of the column.
+            axis: Axis of the line; None for one that holds all figures.
+            measures: In tables where each row is its own quantity, rows with another axis; None for rows that are not
+            drawn.
+
     """
 
     column: str
@@ -69,7 +80,7 @@ class DotPlotColumn:
 
 @dataclass(frozen=True)
 class LazyTable:
-    """A table whose rows are made as they are needed. rows: those from a place to before another; there are `count`."""
+    """A table of `count` rows that are made as needed, from one place to before another."""
 
     columns: Sequence[str]
     row_count: int
@@ -78,8 +89,15 @@ class LazyTable:
 
 @dataclass(frozen=True)
 class MethodExport:
-    """A download. title, contents: for people, the second in a sentence. fit: its rows; None for those of the table.
-    cuts: whether it is of labels, into which scores are cut where annotators choose none.
+    """A download.
+
+    Attributes:
+            name: Name of the export.
+            title: For people.
+            contents: Contents in a sentence.
+            fit: Function that returns the rows; None for the rows of the table.
+            cuts: Whether it contains labels into which scores are cut if annotators choose none.
+
     """
 
     name: str
@@ -95,17 +113,18 @@ def estimate_no_rows(_expected: ExpectedRows) -> int:
 
 @dataclass(frozen=True)
 class TableMethod:
-    """section: what it belongs to on a page. explanation: what it shows and what it cannot, in sentences.
+    """A table of the analysis.
 
-    fit: raises `Inestimable` if nothing of it can be estimated. reads: the kinds of answers that it takes, of which one
-    is enough; what it makes of another kind, it says. options: those that change it. per_item: whether it has a row per
-    item, so that it may be long. of_systems: whether it is only for campaigns whose items are systems. of_criteria:
-    whether only for those with several criteria. of_groups: whether only for those that ask annotators something once
-    that has choices. needs: uploaded columns without which there is nothing to estimate, where no item is in every HIT.
-    of_people: whether it tells of single annotators, or sorts them by what they said of themselves, so that not all may
-    see it. of_pairs: whether it reads only answers to two items at a time, any two of which may be compared.
-    drawn: the column that is drawn, if one is; picture: a drawing of all rows, None where there is nothing to draw.
-    room: about how many rows there will be, for which a page keeps room. exports: files that need the same fit.
+    Attributes:
+            section: Part of the page to which the table belongs.
+            title: For people.
+            explanation: What the table shows and what it cannot show, in sentences.
+            fit: Returns the table. Raises `Inestimable` if no row can be estimated.
+            reads: Kinds of answers that the table takes; one is enough. Its notes say how it reads other kinds.
+            options: Options that change the table.
+            per_item: Whether there is a row per item, so that the table may be long.
+            exports: Files that need the same fit.
+
     """
 
     section: TableSection
@@ -127,5 +146,5 @@ class TableMethod:
     exports: tuple[MethodExport, ...] = ()
 
     def relevant_options(self, options: Options) -> Options:
-        """The options that change this table; the others as if nobody had chosen."""
+        """Return the options that change this table; the others keep their defaults."""
         return Options(**{name: getattr(options, name) for name in self.options})

@@ -1,8 +1,9 @@
-"""The methods of analysis by name: one place that says which there are.
+"""Registry of the analysis methods by name.
 
-Every one is a pure function of a campaign's `Answers`. What cannot be estimated at all raises `Inestimable`, with a
-sentence for a researcher and a stable code; it says nothing about the other methods. What there is to know of a method
-stands in its own module (see `contracts`); page, command, API and exports read it from here.
+Every method is a pure function of a campaign's `Answers`. If nothing can be estimated, it raises `Inestimable` with a
+sentence for a researcher and a stable code; this does not affect other methods. All facts about a method are in its
+own
+module (see `method_types`); page, command, API and exports read them from here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -67,18 +68,18 @@ ALL_SCORES_EXPORT = MethodExport(
 
 
 def all_method_exports() -> list[MethodExport]:
-    """Every download that needs a fit, whatever a campaign reaches."""
+    """Return every download that needs a fit, whatever a campaign supports."""
     return [ALL_SCORES_EXPORT, *(one for _, one in exports_of_tables(TABLE_METHODS))]
 
 
 def is_about_annotators(table_or_section: str) -> bool:
-    """Whether a table, or all tables of a part of the page, are `of_people`."""
+    """Return whether a table, or all tables of a part of the page, show single annotators."""
     tables = [table for own, table in TABLE_METHODS.items() if table_or_section in (own, table.section.name)]
     return bool(tables) and all(table.shows_annotators for table in tables)
 
 
 def tables_by_section(tables: Mapping[str, TableMethod]) -> dict[TableSection, dict[str, TableMethod]]:
-    """The tables of each section, in the order in which the sections first come."""
+    """Return the tables of each section, in the order in which the sections first appear."""
     sections: dict[TableSection, dict[str, TableMethod]] = {}
     for name, method in tables.items():
         sections.setdefault(method.section, {})[name] = method
@@ -86,7 +87,7 @@ def tables_by_section(tables: Mapping[str, TableMethod]) -> dict[TableSection, d
 
 
 def exports_of_tables(tables: Mapping[str, TableMethod]) -> Iterator[tuple[str, MethodExport]]:
-    """Every export of these tables, with the table's name."""
+    """Yield every export of these tables, with the table's name."""
     for name, method in tables.items():
         for export in method.exports:
             yield name, export

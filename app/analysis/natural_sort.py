@@ -1,9 +1,9 @@
-"""The order of names of items, annotators and the like."""
+"""Sort order of names of items, annotators and the like."""
 
 import math
 import re
 
 
 def natural_sort_key(name: str) -> tuple[float, str]:
-    """By this, names are sorted: whole numbers first and as numbers, then the others without regard to capitals."""
+    """Return a key that sorts whole numbers first and as numbers, then other names without regard to case."""
     return (float(name) if re.fullmatch(r"-?\d+", name) else math.inf, name.casefold())

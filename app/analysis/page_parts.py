@@ -1,4 +1,4 @@
-"""The parts of the analysis page, in the order in which they stand: two methods side by side, then the tables."""
+"""The parts of the analysis page in their order: two methods side by side, then the tables."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ ContextLoader = Callable[[FitCache, AsyncEngine, str, AnalysisView], Awaitable[d
 
 @dataclass(frozen=True)
 class PagePart:
-    """reads: what of the address it is made from, besides what is of one table. content: what its template needs.
+    """A part of the analysis page.
 
-    room: about how many rows its tables will have; the page keeps room for them until they are there.
-    picture: one that belongs to no table.
+    `reads` lists fields of the address that the part depends on, besides those of a single table. `picture` draws a
+    picture that belongs to no table. The page reserves room for the expected rows until the tables are loaded.
     """
 
     title: str
@@ -44,7 +44,7 @@ SCORES_PART = PagePart(
 
 
 def analysis_page_parts(available: AvailableMethods = ALL_METHODS) -> dict[str, PagePart]:
-    """Those that a campaign reaches; without an offer, all that there are."""
+    """Return the parts that a campaign supports; by default all parts."""
     scores = {"scores": SCORES_PART} if available.scores else {}
     return scores | {section.name: part_of_tables(section, tables) for section, tables in available.sections.items()}
 
@@ -64,7 +64,12 @@ def part_of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> 
 async def load_analysis_picture(
     fits: FitCache, engine: AsyncEngine, slug: str, part_or_table: str, view: AnalysisView
 ) -> Scatter | None:
-    """That of a part or of a table. Raises `NotFound` (`table_not_found`)."""
+    """Return the picture of a part or of a table.
+
+    Raises:
+            NotFound: `table_not_found`.
+
+    """
     part = analysis_page_parts().get(part_or_table)
     if part is not None and part.load_picture is not None:
         return await part.load_picture(fits, engine, slug, view)

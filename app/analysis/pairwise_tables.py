@@ -1,4 +1,4 @@
-"""Scores of items from judgments of pairs: every two items of a HIT are one, decided by their scores."""
+"""Scores of items from pairs: every two items of a HIT are one pair, decided by their scores."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,10 +37,15 @@ PairColumns = tuple[Integers, Integers, Integers, Integers]
 
 
 def preference_pairs(answers: Answers) -> PairColumns:
-    """First item, second item, outcome (+1 first preferred, 0 tie, -1) and HIT of every pair, in order of time.
+    """Return first item, second item, outcome and HIT of every pair, in order of time.
 
-    Scores no further apart than the campaign's tie margin are a tie; places that are equal may mean that nobody knows,
-    and such pairs are left out. Raises `Inestimable` (`no_judgments`, `no_pairs`).
+    The outcome is +1 if the first is preferred, 0 for a tie, else -1. Scores no further apart than the campaign's tie
+    margin
+    are a tie. Equal places may mean that the order is unknown; such pairs are left out.
+
+    Raises:
+            Inestimable: `no_judgments`, `no_pairs`.
+
     """
     require_answers(answers)
     pairs = preference_pairs_in_groups(answers, answers.hit, answers.item, answers.unit_score)
@@ -50,7 +55,15 @@ def preference_pairs(answers: Answers) -> PairColumns:
 
 
 def preference_pairs_in_groups(answers: Answers, groups: Integers, items: Integers, scores: Array) -> PairColumns:
-    """The same of any judgments (R,): groups, which were made together; scores: the better the higher."""
+    """Return the pairs of any judgments, as `preference_pairs` does.
+
+    Args:
+            answers: The campaign's answers.
+            groups: Number of the group of judgments made together, (R,).
+            items: Judged items, (R,).
+            scores: Scores, (R,); higher is better.
+
+    """
     parameters = answers.parameters
     return comparisons.pairs_from_hits(groups, items, scores, tie_margin=parameters.tie_margin, ties=parameters.ties)
 
@@ -58,7 +71,7 @@ def preference_pairs_in_groups(answers: Answers, groups: Integers, items: Intege
 def pairwise_score_function(
     estimate: Callable[..., PairwiseScores | ExpectedWins], *method_notes: Note
 ) -> Callable[[Answers], Scores]:
-    """A method with standard errors as one of a campaign's answers. told: what is so of all its results."""
+    """Return a score method from an estimator with standard errors; `method_notes` apply to all its results."""
 
     def fit(answers: Answers) -> Scores:
         first, second, outcomes, _ = preference_pairs(answers)
@@ -83,7 +96,7 @@ def expected_win_percentages(answers: Answers) -> Scores:
 
 
 def elo_scores(answers: Answers) -> Scores:
-    """Ratings with bootstrap intervals, as long as there are not too many pairs to go through so often."""
+    """Return Elo ratings with bootstrap intervals; without intervals if there are too many pairs to resample."""
     first, second, outcomes, hits = preference_pairs(answers)
     resamples = min(ELO_RESAMPLES, MAX_ELO_PAIRS_IN_RESAMPLES // max(len(first), 1))
     resamples = resamples if resamples >= MIN_ELO_RESAMPLES else 0
@@ -111,7 +124,7 @@ def scores_of_pairwise_fit(
     standard_error: Array | None = None,
     notes: tuple[Note, ...] = (),
 ) -> Scores:
-    """What was found, with items by their names in the notes."""
+    """Return the fit as `Scores`, with items by name in the notes."""
     dependence_notes = (DEPENDENT_PAIRS_NOTE,) if low is not None and np.bincount(answers.hit).max() > 2 else ()
     all_notes = (*name_mentions(result.notes, {"item": answers.ids}), *notes, *dependence_notes)
     return Scores(result.score, answers.has_judgments, low, high, standard_error, all_notes)

@@ -25,13 +25,14 @@ PosteriorOrder = Literal["number", "score", "-score", "variance", "-variance", "
 
 @dataclass(frozen=True)
 class PosteriorEstimate:
-    """One item's posterior: `state` is the numbers that the update law keeps, `a` and `b` the first two of them; the
-    rest is on the scale of the scores, 0 to 1.
+    """One item's posterior, on the scale of the scores, 0 to 1.
 
-    label: the likeliest one where classes are counted and one leads, else None. as_shown: the same numbers in the units
-    of pages and files.
+    `state` holds the numbers that the update law keeps, and `a` and `b` are the first two of them. `label` is the
+    likeliest
+    one if classes are counted and one leads, else None. `as_shown` has the same numbers in the units of pages and
+    files.
 
-    Those from `mean_score` on are those of `calibrated.COLUMNS`, None where nothing is known.
+    The fields from `mean_score` on are those of `calibrated_intervals.CALIBRATED_COLUMNS`, None if unknown.
     """
 
     id: str
@@ -62,9 +63,17 @@ async def load_posterior_page(
     order: PosteriorOrder,
     level: float,
 ) -> tuple[int, list[PosteriorEstimate]]:
-    """How many there are (none before the launch), and a page of them, by the criterion by which the campaign is read.
+    """Return the total number of posteriors (0 before the launch), and a page of them by one criterion.
 
-    known: the calibrated intervals of all items; level: of the posterior's central interval.
+    Args:
+            connection: A snapshot.
+            campaign: View of the campaign by one criterion.
+            intervals: Calibrated intervals of all items.
+            offset: Number of posteriors to skip.
+            limit: Number of posteriors on the page.
+            order: Column to sort by.
+            level: Mass of the posterior's central interval, between 0 and 1.
+
     """
     is_own_posterior = (posteriors.c.campaign_id == campaign.id) & (
         posteriors.c.criterion == criterion_number(campaign)
@@ -103,8 +112,14 @@ async def load_posterior_page(
 def posterior_numbers_in_units(
     design: Design, law: Law, numbers: Array, intervals: ModeratedMeans
 ) -> list[dict[str, Any]]:
-    """Return the numbers of some items as pages and files show them, by name. found: (4, n) scores,
-    variances and both ends of intervals.
+    """Return the numbers of some items by name, in the units of pages and files.
+
+    Args:
+            design: The campaign's design.
+            law: Its update law.
+            numbers: Scores, variances and both ends of intervals, (4, n).
+            intervals: Calibrated intervals of these items.
+
     """
     unit, mean_unit = design.score_unit(law), design.unit
     score, variance, low, high = numbers

@@ -1,4 +1,4 @@
-"""The export of comments and flags: one line for each item, or HIT, of which an annotator said something."""
+"""The export of comments and flags: one row for each item, or HIT, on which an annotator left a remark."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -17,8 +17,10 @@ REMARK_EXPORT_COLUMNS = (
 
 
 async def export_remarks(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
-    """In the order in which answers came. A comment on the HIT has no item; `check` is true where the item is a gold or
-    attention item. What people typed is guarded against spreadsheet programs.
+    """Export remarks in the order of the answers.
+
+    A comment on the HIT has no item; `check` is true if the item is a gold or attention item. Text from annotators is
+    guarded against spreadsheet programs.
     """
 
     async def chunks() -> AsyncIterator[list[RowCells]]:

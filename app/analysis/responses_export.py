@@ -39,19 +39,24 @@ TELEMETRY_COLUMNS = ("first_touch_ms", "changes", "input_kinds")  # lists of the
 
 
 async def export_responses(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
-    """One row per item of an answered HIT, in the order in which responses came; positions and ranks count from 1;
-    `counts` is false where the response is left out, `left_out` then says why (`annotator_excluded`, `answer_excluded`,
-    `replaced`, or `not_yet`: the answer that it replaces still counts), with the decision's reason and time; `barred`
-    says whether its annotator is held or excluded, and `revision` at which revision of the posteriors all this is true.
-    `replaces` is the number of the one in whose place its annotator gave it; `drawn_because` and `leader_probability`
-    say why its HIT was drawn (`selection.rule.Draw`).
+    """Export one row per item of an answered HIT, in the order of the responses; positions and ranks count from 1.
 
-    An item that cannot be judged has no score, but a reason where the campaign asks for one; HITs that were imported
-    with all of theirs marked so come last. A score that is a class, counted from 0, has its label beside it; without an
-    order there are no ranks. Of systems also the segment, and under which system an output was shown that several have.
-    Of several criteria, a row per item by the first, then by the next, with the place in which it was asked. What was
-    said beside it, where that is asked for or there is any. At the end what its annotator answered to questions that
-    were asked once.
+    `counts` is false if the response is excluded. `left_out` then says why (`annotator_excluded`, `answer_excluded`,
+    `replaced`, or `not_yet`: the answer that it replaces still counts), with the decision's reason and time. `barred`
+    says
+    whether the annotator is held or excluded, and `revision` at which revision of the posteriors all this is true.
+    `replaces` is the number of the response that the annotator replaced with this one. `drawn_because` and
+    `leader_probability` say why the HIT was drawn (`selection.rule.Draw`).
+
+    An item that cannot be judged has no score, but a reason if the campaign asks for one. Imported HITs in which all
+    items
+    are marked so come last. A score that is a class, counted from 0, has its label in the next column; without an
+    order there
+    are no ranks. For systems there is also the segment, and the system under which a shared output was shown. With
+    several
+    criteria, there is a row per item by the first, then by the next, with the place in which it was asked. Remarks are
+    included if the campaign asks for them or has any. The last columns hold the annotator's answers to profile
+    questions.
     """
     designs, has_systems = [(one, design_of(one)) for one in criterion_views(campaign)], campaign.segment_count > 0
 
@@ -80,8 +85,11 @@ async def export_responses(connection: AsyncConnection, campaign: Row[Any]) -> T
 
 
 def response_columns(campaign: Any, *, has_systems: bool, has_remarks: bool, has_reasons: bool) -> tuple[str, ...]:
-    """`RESPONSE_COLUMNS`, with the label of a score where scores are classes, the criterion where there are several, of
-    systems with `OF_SEGMENTS`, and remarks and reasons where there can be any.
+    """Return `RESPONSE_COLUMNS` with those that the campaign adds.
+
+    These are the label of a score that is a class, the criterion if there are several, the columns of segments,
+    remarks and
+    reasons.
     """
     place, after = (RESPONSE_EXPORT_COLUMNS.index(name) + 1 for name in ("item", "score"))
     label, reason = (
@@ -97,7 +105,7 @@ def response_columns(campaign: Any, *, has_systems: bool, has_remarks: bool, has
 
 
 def response_rows(row: Row[Any], criterion_view: Any, design: Design, *, has_remarks: bool) -> Iterable[RowCells]:
-    """An answered HIT by one criterion as `response_columns` with all of them, one tuple per item."""
+    """Yield one tuple per item of an answered HIT by one criterion, with all of `response_columns`."""
     first = criterion_number(criterion_view) * len(row.items)
     value_slice = slice(first, first + len(row.items))
     telemetry, nothing, extra = row.telemetry or {}, [None] * len(row.items), row.extra or {}
@@ -134,7 +142,7 @@ def response_rows(row: Row[Any], criterion_view: Any, design: Design, *, has_rem
 
 
 def criterion_cells(criterion_view: Any, extra: Mapping[str, Any]) -> RowCells:
-    """The name of the criterion by which a campaign is read, and its place among those asked, if that is known."""
+    """Return the name of the view's criterion, and its place among the criteria asked, if known."""
     if not criterion_view.criteria:
         return ()
     order = extra.get(criteria.CRITERIA_ORDER_KEY, ())
@@ -143,7 +151,7 @@ def criterion_cells(criterion_view: Any, extra: Mapping[str, Any]) -> RowCells:
 
 
 def remark_cells(extra: Mapping[str, Any], item: str) -> RowCells:
-    """The cells of `REMARKS`, guarded against spreadsheet programs; a flag without a reason is an empty text."""
+    """Return the cells of remarks, guarded against spreadsheet programs; a flag without a reason is an empty text."""
     remarks_by_subject = extra.get(SAID_BESIDE, {})
     return tuple(
         guard_against_formula(remarks_by_subject.get(about, {}).get(name))
@@ -153,7 +161,7 @@ def remark_cells(extra: Mapping[str, Any], item: str) -> RowCells:
 
 
 def segment_cells(row: Row[Any], ids: Mapping[int, str], position: int) -> RowCells:
-    """The cells of `OF_SEGMENTS` of the item at a place."""
+    """Return the segment's cells of the item at a place."""
     return row.segment, ids[(row.shown_as or row.shown)[position]]
 
 
@@ -169,8 +177,9 @@ HIT_SEGMENT_COLUMNS = """
 
 
 def join_exclusion_sql(annotator_sql: str, response_sql: str) -> str:
-    """Return SQL that joins to a response (or HIT) the decision that leaves it out; of several the one about the
-    response itself.
+    """Return SQL that joins the decision that excludes a response (or HIT).
+
+    If there are several, it is the decision about the response itself.
     """
     decided = LAST_DECISION_SQL.format(campaign=":campaign")
     return f"""
@@ -197,7 +206,7 @@ EXCLUSION_COLUMNS = """
 
 
 def responses_to_export_sql(segment_columns: str) -> TextClause:
-    """SQL for the responses of a campaign."""
+    """Return SQL for the responses of a campaign."""
     return text(f"""
     SELECT r.seq, r.annotator_id, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
            r.counts, r.replaces, a.pseudonym, a.name, h.leader, h.iteration, h.issued_at,
@@ -212,7 +221,7 @@ def responses_to_export_sql(segment_columns: str) -> TextClause:
 
 
 def unscored_hits_sql(segment_columns: str) -> TextClause:
-    """SQL for the HITs in which every item was marked N/A."""
+    """Return SQL for the HITs in which every item was marked N/A."""
     return text(f"""
     SELECT NULL AS seq, r.annotator_id, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration,
            h.leader, h.items AS shown,{SHOWN_ITEM_IDS_COLUMN},{segment_columns},

@@ -127,5 +127,5 @@ def plan(slug: str, runs: int, **plan_options: Any) -> None:
         forecast.caution,
         advice,
     )
-    for line in filter(None, report_bar):
+    for line in filter(None, details):
         click.echo(line)

@@ -1,4 +1,4 @@
-"""API: comments and flags of annotators."""
+"""API route of comments and flags of annotators."""
 
 from datetime import datetime
 from typing import Annotated, Self
@@ -22,7 +22,7 @@ router = APIRouter(
 
 
 class RemarkSchema(BaseModel):
-    """What an annotator said beside an answer, of one item or of the HIT."""
+    """A remark that an annotator left with an answer, on one item or on the HIT."""
 
     number: int = Field(description="Of the answer: `seq` in exports.")
     received_at: datetime
@@ -43,7 +43,7 @@ class RemarkPageSchema(BaseModel):
 
     @classmethod
     def from_page(cls, remarks_page: RemarksPage) -> Self:
-        """From a page of them."""
+        """Return the reply of a page of remarks."""
         row_fields = {"number": "seq", "hit": "hit_id", "annotator": "name", "check": "of_check"}
         lines = [
             {name: getattr(row, row_fields.get(name, name)) for name in RemarkSchema.model_fields}

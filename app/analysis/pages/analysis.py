@@ -1,4 +1,4 @@
-"""Researchers' downloads, and the analysis of a campaign's answers."""
+"""Routes of the analysis page and of downloads."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -58,8 +58,13 @@ DOWNLOAD_FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSON
 def list_downloads(
     campaign: Any, exports: Iterable[MethodExport], *, has_remarks: bool
 ) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """(title, contents, [(file, words)]) of what this campaign can export now. exports: those that need a fit, which
-    are of the criterion by which the campaign is read. remarked: whether there are comments and flags, or can be.
+    """Yield (title, contents, [(file, words)]) of what this campaign can export now.
+
+    Args:
+            campaign: View of the campaign by one criterion.
+            exports: Exports that need a fit, by that criterion.
+            has_remarks: Whether there are comments and flags, or can be.
+
     """
     design, each_criterion_text = design_of(campaign), " A row for each criterion." * bool(campaign.criteria)
     criterion_query = "?" + urlencode({"criterion": campaign.criterion_name}) if campaign.criteria else ""
@@ -114,7 +119,7 @@ def list_downloads(
 
 
 def describe_items_file(design: Design, law: Law) -> str:
-    """What the file of items has in its columns."""
+    """Return a sentence on the columns of the file of items."""
     score = design.score_unit(law).title.lower()
     if law.family.counts_classes:
         score = f"likeliest label and its {score}"
@@ -123,7 +128,7 @@ def describe_items_file(design: Design, law: Law) -> str:
 
 
 def describe_label_cut(design: Design) -> str:
-    """Where labels come from that nobody chose."""
+    """Return how labels are made if annotators choose none."""
     middle = f"{design.unit.format_rounded(MAX_POINTS / 2)} {design.unit.sign}"
     return f"The {design.noun}s that annotators gave are cut at {middle}."
 
@@ -142,7 +147,7 @@ async def show_export_page(
 
 
 def campaign_page_context(campaign: Any) -> dict[str, Any]:
-    """A campaign for a page, and what addresses on it say of the criterion by which it is read."""
+    """Return a campaign for a template, and the query fields that name its criterion."""
     criterion_query = criterion_query_fields(campaign)
     return {
         "campaign": campaign,
@@ -165,7 +170,7 @@ async def download_export(
 
 
 def export_response(export_file: ExportFile, now: datetime) -> StreamingResponse:
-    """A download that is written while it is read."""
+    """Return a download that is sent while it is written."""
     headers = download_headers(
         export_file.slug, export_file.name, export_file.extension, export_file.criterion, now=now
     )
@@ -176,9 +181,11 @@ def export_response(export_file: ExportFile, now: datetime) -> StreamingResponse
 
 
 async def require_access_to_annotators(request: Request, access: CurrentAccess) -> None:
-    """What tells of single annotators, or sorts them by what they said of themselves, takes more than the address says.
+    """Refuse users who may not see people where single annotators, or groups by their profile, are shown.
 
-    Raises `Forbidden` (`role_forbids`).
+    Raises:
+            Forbidden: `role_forbids`.
+
     """
     table_or_section = request.path_params.get("name") or request.path_params.get("section", "")
     if request.query_params.get("group") or is_about_annotators(table_or_section):
@@ -218,7 +225,7 @@ AnalysisViewQuery = Annotated[AnalysisView, Depends(parse_analysis_view)]
 async def show_analysis_page(
     request: Request, database: ReadingDatabase, access: CurrentAccess, slug: str, view: AnalysisViewQuery
 ) -> HTMLResponse:
-    """All parts, empty, without a fit: our script fetches each, or one follows its link."""
+    """Show all parts, empty and without a fit: the script fetches each, or the reader follows its link."""
     return render_page(
         request,
         "admin/analysis.html",
@@ -229,8 +236,15 @@ async def show_analysis_page(
 async def load_analysis_context(
     database: ReadingDatabase, slug: str, view: AnalysisView, single_part: str = "", *, can_see_annotators: bool
 ) -> dict[str, Any]:
-    """What stands around the parts; `alone` is the one that is shown by itself. people: whether who asks may see single
-    annotators.
+    """Return the context around the parts.
+
+    Args:
+            database: The database.
+            slug: The campaign.
+            view: Fields of the address.
+            single_part: The part that is shown by itself, empty for all.
+            can_see_annotators: Whether the reader may see single annotators.
+
     """
     async with database.connect() as connection:
         campaign = find_criterion(await load_campaign_for_page(connection, slug), view.criterion)
@@ -263,7 +277,7 @@ async def load_analysis_context(
 async def download_figure_svg(
     fits: ProcessFits, database: ReadingDatabase, slug: str, name: str, *, view: AnalysisViewQuery, now: Now
 ) -> Response:
-    """A picture of the page for papers. Refused: `figure_not_found`."""
+    """Send a picture of the page for papers. Refused: `figure_not_found`."""
     picture = await load_analysis_picture(fits, database, slug, name, view)
     if picture is None:
         raise NotFound(f"There is no picture of {shorten_echo(name)} for these answers.", code="figure_not_found")
@@ -276,7 +290,7 @@ async def download_figure_svg(
 async def download_table_csv(
     fits: ProcessFits, database: ReadingDatabase, slug: str, name: str, *, view: AnalysisViewQuery, now: Now
 ) -> Response:
-    """A table with all its rows and digits."""
+    """Send a table with all its rows and digits."""
     options = Options(view.classes, view.baseline or None)
     table = await fits.fit_table(database, slug, name, options, **view.answer_filters)
     columns = [column.name for column in table.columns]
@@ -306,7 +320,7 @@ async def show_analysis_part(
     section: str,
     view: AnalysisViewQuery,
 ) -> HTMLResponse:
-    """One part: for our script as it stands on the page, else as a page of its own. Refused: `part_not_found`."""
+    """Show one part: a fragment for the script, else a page of its own. Refused: `part_not_found`."""
     can_see_annotators = access.can(SEE_PEOPLE)
     part = analysis_page_parts(ALL_METHODS.visible_methods(can_see_annotators=can_see_annotators)).get(section)
     if part is None:

@@ -1,4 +1,4 @@
-"""Comments and flags of annotators, for researchers."""
+"""Page of comments and flags of annotators, for researchers."""
 
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -24,7 +24,7 @@ async def parse_remark_filter(
     annotator: Annotated[str, Query(max_length=40, description="Of this one, such as A7.")] = "",
     words: Annotated[str, Query(max_length=200, description="Somewhere in what was said, or in the item.")] = "",
 ) -> RemarkFilter:
-    """What a form or a program asks for."""
+    """Return the filter that a form or a program asks for."""
     return RemarkFilter(kind, item.strip(), annotator.strip(), words.strip())
 
 
