@@ -43,13 +43,13 @@ class AgreementMeasure:
     """A coefficient of agreement.
 
     Attributes:
-            name: For programs.
-            group: Heading of the group of measures. Measures of labels take classes, or scores cut into classes.
-            title: For people.
-            estimate: Function that fits the coefficient.
-            needs_choice_count: Chance agreement depends on how many labels there were to choose from.
-            costs_per_pair: Time grows with the pairs of judgments of one item; otherwise with the judgments.
-            reads: Kind of answers that the measure takes.
+        name: For programs.
+        group: Heading of the group of measures. Measures of labels take classes, or scores cut into classes.
+        title: For people.
+        estimate: Function that fits the coefficient.
+        needs_choice_count: Chance agreement depends on how many labels there were to choose from.
+        costs_per_pair: Time grows with the pairs of judgments of one item; otherwise with the judgments.
+        reads: Kind of answers that the measure takes.
 
     """
 
@@ -160,11 +160,11 @@ class AgreementData:
     """Judgments that a measure compares, (T,) each.
 
     Attributes:
-            units: Number of the judged item or pair.
-            annotators: Number of the annotator.
-            values: The judgment.
-            n_units: Number of items or pairs.
-            n_choices: Number of possible values.
+        units: Number of the judged item or pair.
+        annotators: Number of the annotator.
+        values: The judgment.
+        n_units: Number of items or pairs.
+        n_choices: Number of possible values.
 
     """
 
@@ -179,7 +179,7 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row per measure; if a measure cannot be estimated, its sentence says why.
 
     Raises:
-            Inestimable: If no measure can be estimated.
+        Inestimable: If no measure can be estimated.
 
     """
     require_answers(answers)
@@ -227,8 +227,7 @@ def preference_agreement_data(answers: Answers) -> AgreementData:
     """Return the outcome of each judged pair: 0 if the second item is preferred, 1 for a tie, 2 if the first is.
 
     The first item of a pair is drawn at random. By chance alone neither side is then preferred, in whatever order
-    items
-    were uploaded.
+    items were uploaded.
     """
     first, second, outcomes, hits = preference_pairs(answers)
     low, high = np.minimum(first, second), np.maximum(first, second)

@@ -120,8 +120,7 @@ def label_agreement_part(answers: Answers) -> AnnotatorTablePart:
     """Return each annotator's label agreement with others, (A,).
 
     This is the share of equal labels among all pairs of one own label and one other annotator's label of the same
-    item; NaN
-    if no other annotator labelled any of their items.
+    item; NaN if no other annotator labelled any of their items.
     """
     n, labels = answers.n_annotators, judgment_labels(answers, 0)
     item_label = answers.item * len(answers.classes) + labels
@@ -185,7 +184,7 @@ def fit_transitivity(answers: Answers) -> transitivity.Transitivity:
     """Return transitivity over triads whose pairs come from three HITs.
 
     Raises:
-            Inestimable: If no annotator has such a triad.
+        Inestimable: If no annotator has such a triad.
 
     """
     first, second, outcomes, hits = preference_pairs(answers)

@@ -34,7 +34,7 @@ def refuse_unreadable_answers(title: str, readable_kinds: Collection[JudgmentKin
     """Refuse a method that cannot read these answers in any of its kinds.
 
     Raises:
-            Inestimable: `method_reads_other_answers`.
+        Inestimable: `method_reads_other_answers`.
 
     """
     if not any(can_read_answers_as(kind, answers.value_kind) for kind in readable_kinds):
@@ -63,8 +63,7 @@ def judgment_labels(answers: Answers, class_count: int) -> Integers:
     """Return the label of each judgment, (J,).
 
     This is the chosen class, or the piece of the scale that holds the score, if the scale is cut into `class_count`
-    pieces of
-    equal width. A score on a cut belongs to the upper piece.
+    pieces of equal width. A score on a cut belongs to the upper piece.
     """
     if has_class_labels(answers):
         return answers.value.astype(np.intp)
@@ -93,9 +92,9 @@ def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) ->
     """Return notes on how the campaign's answers were read as another kind; none if they are of that kind.
 
     Args:
-            answers: The campaign's answers.
-            kind: Kind as which a method reads them.
-            class_count: Number of labels into which scores are cut.
+        answers: The campaign's answers.
+        kind: Kind as which a method reads them.
+        class_count: Number of labels into which scores are cut.
 
     """
     if kind == "order":

@@ -33,8 +33,7 @@ async def export_assignments(connection: AsyncConnection, campaign: Row[Any]) ->
     """Export one row per arrival of an annotator.
 
     `completed_at` is when the annotator was told that they are done. `hits_counted` omits HITs that a decision
-    excludes.
-    `barred` says whether the annotator is held or excluded.
+    excludes. `barred` says whether the annotator is held or excluded.
     """
 
     async def chunks() -> AsyncIterator[list[RowCells]]:

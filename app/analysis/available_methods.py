@@ -22,11 +22,11 @@ class AvailableMethods:
     """Methods and tables by name, in their order.
 
     Attributes:
-            scores: Methods that score items.
-            tables: Tables of the analysis.
-            classes: Number of labels to choose from, 0 if annotators choose none.
-            has_baseline: Whether the design fixes the baseline.
-            usual: Method shown next to the campaign's own law by default; empty if the design names none.
+        scores: Methods that score items.
+        tables: Tables of the analysis.
+        label_count: Number of labels to choose from, 0 if annotators choose none.
+        has_baseline: Whether the design fixes the baseline.
+        default_method: Method shown next to the campaign's own law by default; empty if the design names none.
 
     """
 
@@ -66,8 +66,8 @@ def methods_for_design(design: Design, items_per_hit: int | None = None) -> Avai
     """Return what the answers of a design support, whatever columns its items have.
 
     Args:
-            design: The campaign's design.
-            items_per_hit: Number of items asked about at once; a single item has no order.
+        design: The campaign's design.
+        items_per_hit: Number of items asked about at once; a single item has no order.
 
     """
     kinds = {kind for kind in READABLE_KINDS[design.value_kind] if kind != "order" or items_per_hit != 1}
@@ -119,7 +119,7 @@ def apply_score_method(method: ScoreMethod, answers: Answers) -> Scores:
     """Return the scores of a method, with notes on how it read the answers.
 
     Raises:
-            Inestimable: `method_reads_other_answers`, or the reason of the method.
+        Inestimable: `method_reads_other_answers`, or the reason of the method.
 
     """
     refuse_unreadable_answers(method.title, [method.reads], answers)

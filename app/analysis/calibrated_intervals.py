@@ -67,10 +67,10 @@ async def load_calibrated_evidence(
     """Return the evidence as of now. Takes some microseconds a judgment, in a thread.
 
     Args:
-            connection: A snapshot.
-            campaign: Row of the campaign, or view of one criterion.
-            previous: Earlier evidence; its judgments are not read again.
-            law: Update law that reads the judgments, None for the campaign's own.
+        connection: A snapshot.
+        campaign: Row of the campaign, or view of one criterion.
+        previous: Earlier evidence; its judgments are not read again.
+        law: Update law that reads the judgments, None for the campaign's own.
 
     """
     if previous is not None and not previous.tally.judgments.any():

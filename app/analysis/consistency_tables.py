@@ -64,7 +64,7 @@ def build_preference_scale_table(answers: Answers, _options: Options) -> ResultT
     """Return one row per item.
 
     Raises:
-            Inestimable: `no_scale`, with the cycle or the missing pairs that rule out a scale.
+        Inestimable: `no_scale`, with the cycle or the missing pairs that rule out a scale.
 
     """
     scores = fit_preference_scale(answers)
@@ -164,7 +164,7 @@ def fit_preference_scale(answers: Answers) -> AbsoluteScores:
     """Return the scale, with items by name in the notes.
 
     Raises:
-            Inestimable: `no_scale` if there is none.
+        Inestimable: `no_scale` if there is none.
 
     """
     first, second, outcomes, _ = preference_pairs(answers)

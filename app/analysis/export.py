@@ -2,8 +2,7 @@
 file.
 
 Every export is streamed from one snapshot, and its memory does not grow with the campaign. No export holds a
-platform's
-worker id: annotators appear under their pseudonyms. Assignments keep the platform's ids, for payment.
+platform's worker id: annotators appear under their pseudonyms. Assignments keep the platform's ids, for payment.
 
 `spreadsheet=True` writes CSV for spreadsheet programs (see `formats`); text that annotators sent is always guarded.
 """
@@ -61,11 +60,11 @@ class ExportFile:
     """A file to send, piece by piece.
 
     Attributes:
-            slug: The campaign.
-            name: Name of the export.
-            extension: `csv`, `jsonl` or `json`.
-            chunks: Pieces of the text.
-            criterion: The criterion of the export, empty if it covers all of them.
+        slug: The campaign.
+        name: Name of the export.
+        extension: `csv`, `jsonl` or `json`.
+        chunks: Pieces of the text.
+        criterion: The criterion of the export, empty if it covers all of them.
 
     """
 
@@ -96,23 +95,22 @@ async def open_export(
     The audit log records downloads of exports about single annotators.
 
     Args:
-            engine: The database.
-            slug: The campaign.
-            export_name: One of `export_names`.
-            format_: Format of the file.
-            spreadsheet: Whether to guard cells that spreadsheet programs would change.
-            fits: Cache for exports that need a fit.
-            options: Options of exports that need a fit.
-            criterion: Criterion of the `easl` file and of exports that need a fit; the first if empty. Other exports
-            have all.
+        engine: The database.
+        slug: The campaign.
+        export_name: One of `export_names`.
+        format_: Format of the file.
+        spreadsheet: Whether to guard cells that spreadsheet programs would change.
+        fits: Cache for exports that need a fit.
+        options: Options of exports that need a fit.
+        criterion: Criterion of the `easl` file and of exports that need a fit; the first if empty. Other exports have
+            all.
 
     Raises:
-            NotFound: `campaign_not_found`, `criterion_not_found`, `export_not_found`.
-            Conflict: `not_launched` (no posteriors yet), `no_beta_posterior` (the law has none that the EASL program
-            could
-                    read), `no_segments` (the items are no systems), or the code of an `Inestimable` (nothing can be
-                fitted). All
-                    are raised before the first piece.
+        NotFound: `campaign_not_found`, `criterion_not_found`, `export_not_found`.
+        Conflict: `not_launched` (no posteriors yet), `no_beta_posterior` (the law has none that the EASL program could
+            read), `no_segments` (the items are no systems), or the code of an `Inestimable` (nothing can be fitted).
+                All
+            are raised before the first piece.
 
     """
     async with engine.connect() as connection:

@@ -45,9 +45,8 @@ class CampaignFits:
     """A campaign's answers by one criterion as last read, what they support, and the results and refusals made from
     them.
 
-    `groups` holds the same for groups of annotators. The answers stay current as long as the campaign's row is
-    unchanged
-    and nothing was written since the watermark.
+    `fits_by_group` holds the same for groups of annotators. The answers stay current as long as the campaign's row is
+    unchanged and nothing was written since the watermark.
     """
 
     campaign: Row[Any]
@@ -63,8 +62,7 @@ class FitCache:
     """Fitted results of this process. Without a new answer, the same objects are returned; do not change them.
 
     `criterion` is the name of the criterion by which the campaign is read; if empty, the first of several. `group` is
-    a
-    group of annotators as `subgroups.answers_of_group` reads it; if empty, all annotators.
+    a group of annotators as `subgroups.answers_of_group` reads it; if empty, all annotators.
 
     All methods raise `NotFound` (`campaign_not_found`, `criterion_not_found`, `group_not_found`, `method_not_found`,
     `table_not_found`), and `Conflict` with the sentence and code of an `Inestimable`, such as
@@ -223,8 +221,7 @@ class FitCache:
         """Return the result cached under this key, or run `fit` in a thread when no other fit runs.
 
         A refusal is cached as a result, too. Cancelling a waiting task does not stop the fit: it would go on in its
-        thread
-        next to the following one.
+        thread next to the following one.
         """
         if result_key not in campaign_fits.results:
             await asyncio.shield(asyncio.create_task(self.run_fit(campaign_fits, result_key, fit)))
@@ -248,7 +245,7 @@ def score_function(method_name: str) -> Callable[[Answers], Scores]:
     """Return the function that computes the scores of a method.
 
     Raises:
-            NotFound: `method_not_found`.
+        NotFound: `method_not_found`.
 
     """
     return partial(apply_score_method, find_registered_method(SCORE_METHODS, method_name, "method_not_found"))
@@ -276,7 +273,7 @@ def find_registered_method(registry: dict[str, Method], name: str, code: str) ->
     """Return the entry of this name.
 
     Raises:
-            NotFound: With this code, naming the existing entries.
+        NotFound: With this code, naming the existing entries.
 
     """
     if name not in registry:

@@ -62,7 +62,7 @@ def require_score_methods(methods: Mapping[str, ScoreMethod], answers: Answers) 
     """Refuse if no method can score these answers.
 
     Raises:
-            Inestimable: `method_reads_other_answers`, `no_judgments`.
+        Inestimable: `method_reads_other_answers`, `no_judgments`.
 
     """
     if not methods:

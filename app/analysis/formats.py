@@ -1,10 +1,8 @@
 """Rows as text: CSV, CSV for spreadsheet programs, JSON lines.
 
 Text is written unchanged, so that it matches what was uploaded and can be read back. A spreadsheet program takes a
-cell
-that starts with = + - @ for a formula, and changes ids such as 001; `format_spreadsheet_rows` puts an apostrophe
-before
-such text (see `app.text.spreadsheets`) and never before numbers.
+cell that starts with = + - @ for a formula, and changes ids such as 001; `format_spreadsheet_rows` puts an apostrophe
+before such text (see `app.text.spreadsheets`) and never before numbers.
 """
 
 import json

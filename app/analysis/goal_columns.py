@@ -102,11 +102,11 @@ def side_columns(
     """Return on which side of the goal's line each item is, with its probability.
 
     Args:
-            campaign: View of the campaign by one criterion.
-            intervals: Calibrated intervals of all N items.
-            item_numbers: Items that count for the goal, (n,).
-            scores: Their scores, (n,).
-            law_scores: Columns of the law's scores by name.
+        campaign: View of the campaign by one criterion.
+        intervals: Calibrated intervals of all N items.
+        item_numbers: Items that count for the goal, (n,).
+        scores: Their scores, (n,).
+        law_scores: Columns of the law's scores by name.
 
     """
     item_intervals, item_sides = intervals.select_items(item_numbers), np.zeros(len(item_numbers), np.int8)

@@ -42,7 +42,7 @@ ANY_SEGMENT = "any"  # the segment of items that name none
 class GradedFit:
     """A fit: the names behind its numbers, how often each was judged, and the notes by name.
 
-    `systems` omits the baseline.
+    `systems` omits the baseline, whose place among them is `baseline_place`.
     """
 
     baseline: str
@@ -141,7 +141,7 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     """Return the fit.
 
     Raises:
-            Inestimable: `no_systems`, `no_shared_segments`, `no_such_system`, or the code of the fit.
+        Inestimable: `no_systems`, `no_shared_segments`, `no_such_system`, or the code of the fit.
 
     """
     require_answers(answers)
@@ -221,12 +221,12 @@ def compare_within_segments(answers: Answers, system: Integers, segment: Integer
     """Return the pairs of different systems' outputs for one segment that were judged together.
 
     Args:
-            answers: The campaign's answers.
-            system: Number of each item's system, (N,), -1 for none.
-            segment: Number of each item's segment, (N,), -1 for none.
+        answers: The campaign's answers.
+        system: Number of each item's system, (N,), -1 for none.
+        segment: Number of each item's segment, (N,), -1 for none.
 
     Raises:
-            Inestimable: `no_systems`.
+        Inestimable: `no_systems`.
 
     """
     has_both = has_system_and_segment(answers)[answers.item]

@@ -48,7 +48,7 @@ def build_group_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row for each answer to each question.
 
     Raises:
-            Inestimable: `no_groups`, `no_judgments`.
+        Inestimable: `no_groups`, `no_judgments`.
 
     """
     groups = require_groups(answers)
@@ -68,7 +68,7 @@ def require_groups(answers: Answers) -> list[tuple[str, str, int]]:
     """Return question, answer and the number of annotators who gave it.
 
     Raises:
-            Inestimable: `no_groups`, `no_judgments`.
+        Inestimable: `no_groups`, `no_judgments`.
 
     """
     require_answers(answers)
@@ -131,7 +131,7 @@ def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
     """Return one row for each judged item, with a mean and a count for each group.
 
     Raises:
-            Inestimable: `no_groups`, `no_judgments`.
+        Inestimable: `no_groups`, `no_judgments`.
 
     """
     groups = require_groups(answers)

@@ -62,7 +62,7 @@ def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
     """Return one row for each two criteria.
 
     Raises:
-            Inestimable: `one_criterion`, `no_judgments`.
+        Inestimable: `one_criterion`, `no_judgments`.
 
     """
     require_answers(answers)
@@ -110,8 +110,7 @@ def comparable_judgments(answers: Answers) -> tuple[Integers, Integers]:
     """Return which judgments are compared, and in which group each belongs, (K,) each.
 
     Judgments of one group differ only in their annotator: they concern the same item or, for orders, the same item
-    shown
-    with the same others. The last place of a HIT follows from the other places and is left out.
+    shown with the same others. The last place of a HIT follows from the other places and is left out.
     """
     if can_read_answers_as("points", answers.value_kind):
         return np.arange(len(answers.item)), answers.item

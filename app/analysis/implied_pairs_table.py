@@ -51,7 +51,7 @@ def replay_answered_pairs(answers: Answers, _: None) -> AnsweredPairs:
     """Return the answered pairs with their implications.
 
     Raises:
-            Inestimable: `method_reads_other_answers`, `no_judgments`, `no_pairs`.
+        Inestimable: `method_reads_other_answers`, `no_judgments`, `no_pairs`.
 
     """
     if not answers.compares_pairs:

@@ -63,14 +63,10 @@ async def export_items(connection: AsyncConnection, campaign: Row[Any]) -> Table
     """Export one row per item: id, shown, the uploaded columns, the posterior, the mean and the goal.
 
     The posterior has its parameters, score, standard deviation and interval. The mean of the given values has its
-    standard
-    error and calibrated interval. All are in points, or in the other unit that pages show. If the posterior counts
-    classes,
-    the likeliest label and its share are added; if values have no order, there is no mean. If annotators may mark an
-    item
-    as impossible to judge, the row says how many did and why. With several criteria, there is a row per item by the
-    first,
-    then by the next.
+    standard error and calibrated interval. All are in points, or in the other unit that pages show. If the posterior
+    counts classes, the likeliest label and its share are added; if values have no order, there is no mean. If
+    annotators may mark an item as impossible to judge, the row says how many did and why. With several criteria, there
+    is a row per item by the first, then by the next.
     """
     unjudged = await load_unjudged_cells(connection, campaign)
     uploaded = [name for name in await load_uploaded_columns(connection, campaign.id) if name != "id"]
@@ -94,11 +90,11 @@ class ItemRowFormatter:
     """Rows of the export of items by one criterion.
 
     Attributes:
-            campaign: View of the campaign by the criterion.
-            intervals: Calibrated intervals of all items.
-            unjudged_cells: Function from `load_unjudged_cells`, or None.
-            uploaded_columns: Names of the uploaded columns.
-            goal_columns: Columns that a goal adds.
+        campaign: View of the campaign by the criterion.
+        intervals: Calibrated intervals of all items.
+        unjudged_cells: Function from `load_unjudged_cells`, or None.
+        uploaded_columns: Names of the uploaded columns.
+        goal_columns: Columns that a goal adds.
 
     """
 

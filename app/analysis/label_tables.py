@@ -33,7 +33,7 @@ def fit_dawid_skene(answers: Answers, class_count: int) -> DawidSkeneResult:
     """Fit Dawid-Skene to the labels.
 
     Raises:
-            Inestimable: If nothing can be fitted.
+        Inestimable: If nothing can be fitted.
 
     """
     require_answers(answers)
@@ -151,7 +151,7 @@ def label_judgments(answers: Answers, class_count: int) -> LabelledJudgments:
     """Return all labels with their confidence.
 
     Raises:
-            Inestimable: If nothing can be fitted.
+        Inestimable: If nothing can be fitted.
 
     """
     result, labels = fit_dawid_skene(answers, class_count), judgment_labels(answers, class_count)

@@ -139,10 +139,10 @@ async def stream_judgment_batches(
     """Stream the judgments of responses by the criterion of the campaign's view.
 
     Args:
-            connection: A snapshot.
-            campaign: View of the campaign by one criterion.
-            after_seq: Number of the response after which to start.
-            since_watermark: Watermark after which responses were written; None for all.
+        connection: A snapshot.
+        campaign: View of the campaign by one criterion.
+        after_seq: Number of the response after which to start.
+        since_watermark: Watermark after which responses were written; None for all.
 
     """
     query: dict[str, Any] = {
@@ -165,12 +165,11 @@ def assemble_answers(
     """Return `Answers` from rows of items and judgments in long form.
 
     Args:
-            campaign: View of the campaign by one criterion.
-            items: Rows of all items.
-            annotators: Names and pseudonyms by row id.
-            judgment_batches: Columns of judgments, batch by batch.
-            unjudged_counts: Number of items that each annotator could not judge, by row id; None if it was not
-            offered.
+        campaign: View of the campaign by one criterion.
+        items: Rows of all items.
+        annotators: Names and pseudonyms by row id.
+        judgment_batches: Columns of judgments, batch by batch.
+        unjudged_counts: Number of items that each annotator could not judge, by row id; None if it was not offered.
 
     """
     empty_columns: dict[str, AnyArray] = {

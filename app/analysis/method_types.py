@@ -20,14 +20,13 @@ class ScoreMethod:
     """A method that scores items.
 
     Attributes:
-            title: For people.
-            assumes: What the method takes for granted, in one sentence.
-            unit: Unit of the scores, in words.
-            fit: Returns the scores. Raises `Inestimable` if no item has a score.
-            usual: Shown by default; of two such methods, the later one is shown next to the campaign's own law.
-            reads: Kind of answers that the method takes. It is offered if the design's answers can be read as this
-            kind.
-            cuts: Whether scores may be cut into the classes that the method reads.
+        title: For people.
+        assumes: What the method takes for granted, in one sentence.
+        unit: Unit of the scores, in words.
+        fit: Returns the scores. Raises `Inestimable` if no item has a score.
+        is_default: Shown by default; of two such methods, the later one is shown next to the campaign's own law.
+        reads: Kind of answers that the method takes. It is offered if the design's answers can be read as this kind.
+        can_cut_scores: Whether scores may be cut into classes for a method that reads classes.
 
     """
 
@@ -44,7 +43,7 @@ class ScoreMethod:
 class TableSection:
     """A part of the analysis page that consists of tables: all that name it, in their order.
 
-    `asks` lists the options to choose here, for all parts that read them.
+    `options` lists the options to choose here, for all parts that read them.
     """
 
     name: str
@@ -66,10 +65,9 @@ class DotPlotColumn:
     """The column of a table whose figures are drawn as dots on a line.
 
     Attributes:
-            column: Name of the column.
-            axis: Axis of the line; None for one that holds all figures.
-            measures: In tables where each row is its own quantity, rows with another axis; None for rows that are not
-            drawn.
+        column: Name of the column.
+        axis: Axis of the line; None for one that holds all figures.
+        axes_by_measure: If each row is its own quantity, the rows with another axis; None for rows that are not drawn.
 
     """
 
@@ -80,7 +78,7 @@ class DotPlotColumn:
 
 @dataclass(frozen=True)
 class LazyTable:
-    """A table of `count` rows that are made as needed, from one place to before another."""
+    """A table whose `row_count` rows are made as needed; `make_rows` returns those from one place to before another."""
 
     columns: Sequence[str]
     row_count: int
@@ -92,11 +90,11 @@ class MethodExport:
     """A download.
 
     Attributes:
-            name: Name of the export.
-            title: For people.
-            contents: Contents in a sentence.
-            fit: Function that returns the rows; None for the rows of the table.
-            cuts: Whether it contains labels into which scores are cut if annotators choose none.
+        name: Name of the export.
+        title: For people.
+        contents: Contents in a sentence.
+        fit: Function that returns the rows; None for the rows of the table.
+        can_cut_scores: Whether it contains labels into which scores are cut if annotators choose none.
 
     """
 
@@ -116,14 +114,23 @@ class TableMethod:
     """A table of the analysis.
 
     Attributes:
-            section: Part of the page to which the table belongs.
-            title: For people.
-            explanation: What the table shows and what it cannot show, in sentences.
-            fit: Returns the table. Raises `Inestimable` if no row can be estimated.
-            reads: Kinds of answers that the table takes; one is enough. Its notes say how it reads other kinds.
-            options: Options that change the table.
-            per_item: Whether there is a row per item, so that the table may be long.
-            exports: Files that need the same fit.
+        section: Part of the page to which the table belongs.
+        title: For people.
+        explanation: What the table shows and what it cannot show, in sentences.
+        fit: Returns the table. Raises `Inestimable` if no row can be estimated.
+        reads: Kinds of answers that the table takes; one is enough. Its notes say how it reads other kinds.
+        options: Options that change the table.
+        per_item: Whether there is a row per item, so that the table may be long.
+        needs_systems: Only for campaigns whose items are outputs of systems.
+        needs_criteria: Only for campaigns with several criteria.
+        needs_groups: Only for campaigns with a profile question that has choices.
+        shows_annotators: Shows single annotators, or sorts them by their profile, so that not all roles may see it.
+        required_columns: Uploaded columns that the estimate needs, unless an item is in every HIT.
+        needs_free_pairs: Reads only answers to two items at a time, any two of which may be compared.
+        dot_plot: The column that is drawn, if any.
+        draw_picture: Draws all rows; returns None if there is nothing to draw.
+        estimated_rows: Returns about how many rows there will be; the page reserves space for them.
+        exports: Files that need the same fit.
 
     """
 

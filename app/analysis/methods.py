@@ -2,8 +2,7 @@
 
 Every method is a pure function of a campaign's `Answers`. If nothing can be estimated, it raises `Inestimable` with a
 sentence for a researcher and a stable code; this does not affect other methods. All facts about a method are in its
-own
-module (see `method_types`); page, command, API and exports read them from here.
+own module (see `method_types`); page, command, API and exports read them from here.
 """
 
 from collections.abc import Iterator, Mapping

@@ -21,8 +21,14 @@ ContextLoader = Callable[[FitCache, AsyncEngine, str, AnalysisView], Awaitable[d
 class PagePart:
     """A part of the analysis page.
 
-    `reads` lists fields of the address that the part depends on, besides those of a single table. `picture` draws a
-    picture that belongs to no table. The page reserves room for the expected rows until the tables are loaded.
+    Attributes:
+        title: Heading of the part.
+        address_fields: Fields of the address that the part depends on, besides those of a single table.
+        template: Template of the part.
+        load_context: Returns the context of the template.
+        estimated_rows: Returns about how many rows its tables will have; the page reserves space for them.
+        load_picture: Returns a picture that belongs to no table.
+
     """
 
     title: str
@@ -67,7 +73,7 @@ async def load_analysis_picture(
     """Return the picture of a part or of a table.
 
     Raises:
-            NotFound: `table_not_found`.
+        NotFound: `table_not_found`.
 
     """
     part = analysis_page_parts().get(part_or_table)

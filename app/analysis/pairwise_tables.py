@@ -40,11 +40,10 @@ def preference_pairs(answers: Answers) -> PairColumns:
     """Return first item, second item, outcome and HIT of every pair, in order of time.
 
     The outcome is +1 if the first is preferred, 0 for a tie, else -1. Scores no further apart than the campaign's tie
-    margin
-    are a tie. Equal places may mean that the order is unknown; such pairs are left out.
+    margin are a tie. Equal places may mean that the order is unknown; such pairs are left out.
 
     Raises:
-            Inestimable: `no_judgments`, `no_pairs`.
+        Inestimable: `no_judgments`, `no_pairs`.
 
     """
     require_answers(answers)
@@ -58,10 +57,10 @@ def preference_pairs_in_groups(answers: Answers, groups: Integers, items: Intege
     """Return the pairs of any judgments, as `preference_pairs` does.
 
     Args:
-            answers: The campaign's answers.
-            groups: Number of the group of judgments made together, (R,).
-            items: Judged items, (R,).
-            scores: Scores, (R,); higher is better.
+        answers: The campaign's answers.
+        groups: Number of the group of judgments made together, (R,).
+        items: Judged items, (R,).
+        scores: Scores, (R,); higher is better.
 
     """
     parameters = answers.parameters

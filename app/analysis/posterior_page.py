@@ -28,9 +28,8 @@ class PosteriorEstimate:
     """One item's posterior, on the scale of the scores, 0 to 1.
 
     `state` holds the numbers that the update law keeps, and `a` and `b` are the first two of them. `label` is the
-    likeliest
-    one if classes are counted and one leads, else None. `as_shown` has the same numbers in the units of pages and
-    files.
+    likeliest one if classes are counted and one leads, else None. `as_shown` has the same numbers in the units of
+    pages and files.
 
     The fields from `mean_score` on are those of `calibrated_intervals.CALIBRATED_COLUMNS`, None if unknown.
     """
@@ -66,13 +65,13 @@ async def load_posterior_page(
     """Return the total number of posteriors (0 before the launch), and a page of them by one criterion.
 
     Args:
-            connection: A snapshot.
-            campaign: View of the campaign by one criterion.
-            intervals: Calibrated intervals of all items.
-            offset: Number of posteriors to skip.
-            limit: Number of posteriors on the page.
-            order: Column to sort by.
-            level: Mass of the posterior's central interval, between 0 and 1.
+        connection: A snapshot.
+        campaign: View of the campaign by one criterion.
+        intervals: Calibrated intervals of all items.
+        offset: Number of posteriors to skip.
+        limit: Number of posteriors on the page.
+        order: Column to sort by.
+        level: Mass of the posterior's central interval, between 0 and 1.
 
     """
     is_own_posterior = (posteriors.c.campaign_id == campaign.id) & (
@@ -115,10 +114,10 @@ def posterior_numbers_in_units(
     """Return the numbers of some items by name, in the units of pages and files.
 
     Args:
-            design: The campaign's design.
-            law: Its update law.
-            numbers: Scores, variances and both ends of intervals, (4, n).
-            intervals: Calibrated intervals of these items.
+        design: The campaign's design.
+        law: Its update law.
+        numbers: Scores, variances and both ends of intervals, (4, n).
+        intervals: Calibrated intervals of these items.
 
     """
     unit, mean_unit = design.score_unit(law), design.unit

@@ -43,20 +43,16 @@ async def export_responses(connection: AsyncConnection, campaign: Row[Any]) -> T
 
     `counts` is false if the response is excluded. `left_out` then says why (`annotator_excluded`, `answer_excluded`,
     `replaced`, or `not_yet`: the answer that it replaces still counts), with the decision's reason and time. `barred`
-    says
-    whether the annotator is held or excluded, and `revision` at which revision of the posteriors all this is true.
-    `replaces` is the number of the response that the annotator replaced with this one. `drawn_because` and
+    says whether the annotator is held or excluded, and `revision` at which revision of the posteriors all this is
+    true. `replaces` is the number of the response that the annotator replaced with this one. `drawn_because` and
     `leader_probability` say why the HIT was drawn (`selection.rule.Draw`).
 
     An item that cannot be judged has no score, but a reason if the campaign asks for one. Imported HITs in which all
-    items
-    are marked so come last. A score that is a class, counted from 0, has its label in the next column; without an
-    order there
-    are no ranks. For systems there is also the segment, and the system under which a shared output was shown. With
-    several
-    criteria, there is a row per item by the first, then by the next, with the place in which it was asked. Remarks are
-    included if the campaign asks for them or has any. The last columns hold the annotator's answers to profile
-    questions.
+    items are marked so come last. A score that is a class, counted from 0, has its label in the next column; without
+    an order there are no ranks. For systems there is also the segment, and the system under which a shared output was
+    shown. With several criteria, there is a row per item by the first, then by the next, with the place in which it
+    was asked. Remarks are included if the campaign asks for them or has any. The last columns hold the annotator's
+    answers to profile questions.
     """
     designs, has_systems = [(one, design_of(one)) for one in criterion_views(campaign)], campaign.segment_count > 0
 
@@ -88,8 +84,7 @@ def response_columns(campaign: Any, *, has_systems: bool, has_remarks: bool, has
     """Return `RESPONSE_COLUMNS` with those that the campaign adds.
 
     These are the label of a score that is a class, the criterion if there are several, the columns of segments,
-    remarks and
-    reasons.
+    remarks and reasons.
     """
     place, after = (RESPONSE_EXPORT_COLUMNS.index(name) + 1 for name in ("item", "score"))
     label, reason = (

@@ -1,7 +1,7 @@
-"""What the methods of analysis take and give: a campaign's answers as arrays; scores of items, tables, comparisons.
+"""Input and results of analysis methods: a campaign's answers as arrays; scores of items, tables and comparisons.
 
-Pure: no SQL, no HTTP. Inside, what could not be estimated is NaN in arrays; in the cells of a table, which people and
-programs read, it is None. `contracts` says what a method is, and `methods` which there are.
+Pure: no SQL, no HTTP. A figure that could not be estimated is NaN in arrays, and None in the cells of a table, which
+people and programs read. `method_types` defines what a method is, and `methods` lists them.
 """
 
 import math
@@ -30,23 +30,36 @@ MAX_CLASSES = 10  # labels that scores are cut into
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """All judgments of a campaign, (J,) each, in the order of the responses; N items, A annotators, H HITs.
+    """All judgments of a campaign, in the order of the responses: J judgments, N items, A annotators, H HITs.
 
-    seq: the number of each response, (H,); hit: its place among them, 0 to H - 1, never falling. item: 0 to N - 1;
-    annotator: 0 to A - 1; score: 0 to 100; value: as the campaign's design has it, what that is, and what its
-    classes are called. criteria: the scores of the same judgments by each criterion, (J,), its own among them, by name;
-    none where there is only one.
-    ids, shown: what items are called and what was shown, N each. systems, segments: the uploaded columns `system` and
-    `segment`, N each, None where an item has no such column. annotators: pseudonyms, A of them; names: what
-    pages call them, A1, A2, ... by their first arrival. always_shown: items that are in every HIT, as a baseline is.
-    compares_pairs: whether every HIT compares two items, any two of which it may be.
-    unjudged: (A,) how many items each annotator could not judge, None where the campaign does not offer to say so;
-    judged_nothing: the names of those who said so of all that they were shown, and who are no annotators here.
-    asked: of each question with choices that annotators were asked once, by its name, their answers, A of them; None
-    where one gave none.
-    law: the campaign's update law; prior: the numbers of each item's first posterior under it, (numbers, N); state: the
-    stored ones, or None before the launch. parameters: gamma, epsilon and the tie margin. seed: of the campaign, so
-    that the same answers get the same bootstrap intervals.
+    Attributes:
+        seq: Number of each response, (H,).
+        hit: Index of each judgment's HIT, 0 to H - 1, (J,), never falling.
+        item: Index of each judgment's item, 0 to N - 1, (J,).
+        annotator: Index of each judgment's annotator, 0 to A - 1, (J,).
+        score: Scores from 0 to 100, (J,).
+        value: Values as the campaign's design stores them, (J,).
+        value_kind: Kind of these values.
+        ids: Ids of the N items.
+        shown: Texts that annotators saw, N.
+        systems: Uploaded column `system`, N; None where an item has none.
+        segments: Uploaded column `segment`, N; None where an item has none.
+        annotators: Pseudonyms of the A annotators.
+        names: Their names on pages, A1, A2, ... by first arrival.
+        law: Name of the campaign's update law.
+        prior: Numbers of each item's first posterior under the law, (numbers, N).
+        state: Numbers of the stored posteriors, or None before the launch.
+        parameters: Gamma, epsilon and the tie margin.
+        seed: Seed of the campaign, so that the same answers get the same bootstrap intervals.
+        classes: Names of the classes.
+        always_shown: Items that are in every HIT, as a baseline is.
+        compares_pairs: Whether every HIT compares two items, which may be any two.
+        unjudged_counts: How many items each annotator could not judge, (A,); None if the campaign does not offer this.
+        names_without_judgment: Names of annotators who could judge no item; they are not among the A annotators.
+        scores_by_criterion: Scores of the same judgments by each criterion, (J,), by name; empty for a single
+            criterion.
+        profile_answers: A answers to each profile question with choices, by the question's name; None for no answer.
+
     """
 
     seq: Integers
@@ -77,46 +90,46 @@ class Answers:
 
     @property
     def n_items(self) -> int:
-        """How many items there are, judged or not."""
+        """Number of items, judged or not."""
         return len(self.ids)
 
     @property
     def n_annotators(self) -> int:
-        """How many annotators there are; each has answered at least once."""
+        """Number of annotators; each has answered at least once."""
         return len(self.annotators)
 
     @property
     def n_hits(self) -> int:
-        """How many HITs were answered."""
+        """Number of answered HITs."""
         return len(self.seq)
 
     @property
     def first_judgment_of_hit(self) -> Integers:
-        """(H,) where each HIT's judgments begin."""
+        """Index of the first judgment of each HIT, (H,)."""
         return np.flatnonzero(np.diff(self.hit, prepend=-1))
 
     @property
     def annotator_of_hit(self) -> Integers:
-        """(H,) who answered it."""
+        """Annotator of each HIT, (H,)."""
         return self.annotator[self.first_judgment_of_hit]
 
     @property
     def unit_score(self) -> Array:
-        """(J,) the scores on 0 to 1."""
+        """Scores on 0 to 1, (J,)."""
         return self.score / MAX_POINTS
 
     @property
     def judgment_counts(self) -> Integers:
-        """(N,) how many judgments each item has."""
+        """Number of judgments of each item, (N,)."""
         return np.bincount(self.item, minlength=self.n_items)
 
     @property
     def has_judgments(self) -> Mask:
-        """(N,) which items have a judgment."""
+        """Whether each item has a judgment, (N,)."""
         return self.judgment_counts > 0
 
     def seeded_rng(self) -> np.random.Generator:
-        """A fresh generator that starts the same for the same campaign."""
+        """Return a new generator that starts the same for the same campaign."""
         return np.random.default_rng(self.seed)
 
 
@@ -125,7 +138,10 @@ Choice = TypeVar("Choice", bound=Hashable)
 
 
 def cache_last_result(fit: Callable[[Answers, Choice], Result]) -> Callable[[Answers, Choice], Result]:
-    """`fit`, where several tables are made from one: the last result for each `Answers`, kept as long as they are."""
+    """Cache the last result of `fit` for each `Answers`, as long as these exist.
+
+    Several tables are made from one fit.
+    """
     last_results: WeakKeyDictionary[Answers, tuple[Choice, Result]] = WeakKeyDictionary()
 
     @wraps(fit)
@@ -140,10 +156,12 @@ def cache_last_result(fit: Callable[[Answers, Choice], Result]) -> Callable[[Ans
 
 @dataclass(frozen=True)
 class Options:
-    """What a researcher can choose.
+    """Choices of a researcher.
 
-    classes: into how many labels of equal width scores are cut, 2 to `MOST_CLASSES`. baseline: the system that others
-    are compared with; None for the one that is compared most.
+    Attributes:
+        classes: Number of labels of equal width into which scores are cut, 2 to `MAX_CLASSES`.
+        baseline: System with which others are compared; None for the one with most comparisons.
+
     """
 
     classes: int = 2
@@ -152,9 +170,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Scores:
-    """A score for each of N items, (N,) each; NaN where it could not be estimated, and `notes` say why.
+    """A score for each of N items, (N,) each; NaN if it could not be estimated, and `notes` say why.
 
-    low, high: 95 % interval, or None if the method has none; standard_error: likewise. judged: items with a judgment.
+    Attributes:
+        values: The scores.
+        has_judgments: Items with a judgment.
+        low: Lower end of the 95 % interval, or None if the method has none.
+        high: Its upper end.
+        standard_error: Standard errors, or None if the method has none.
+        notes: Notes on the scores.
+
     """
 
     values: Array
@@ -167,7 +192,14 @@ class Scores:
 
 @dataclass(frozen=True)
 class Column:
-    """name: for programs; title: for people, with the unit; kind: `sentence` is text of some length."""
+    """A column of a table.
+
+    Attributes:
+        name: For programs.
+        title: For people, with the unit.
+        kind: `text`, `count`, `number`, or `sentence` for longer text.
+
+    """
 
     name: str
     title: str
@@ -176,8 +208,9 @@ class Column:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """Rows with one cell per column; None where there is no figure, and `notes` say why. verdict: what the figures say
-    together, in a sentence, where there is one.
+    """Rows with one cell per column; None if there is no figure, and `notes` say why.
+
+    `verdict` is a sentence on what the figures say together; it may be empty.
     """
 
     columns: tuple[Column, ...]
@@ -188,7 +221,7 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class Figure:
-    """A number and its 95 % interval; None where it could not be estimated."""
+    """A number and its 95 % interval; None if it could not be estimated."""
 
     name: str
     title: str
@@ -199,8 +232,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sets of scores side by side. figures: Pearson, Spearman, Kendall, nDCG (`one` is the reference) over the `n`
-    items that both have a score for. refusal: why there are no figures, or "".
+    """Two sets of scores side by side.
+
+    `figures` holds Pearson, Spearman, Kendall and nDCG (the first method is the reference) over the `n` items with
+    both scores. `refusal` says why there are no figures, or is empty.
     """
 
     one: Scores
@@ -212,13 +247,13 @@ class Comparison:
 
 
 def to_cell(value: Any) -> Cell:
-    """A number or text of NumPy or Python as a cell: None for NaN and infinities."""
+    """Return a number or text of NumPy or Python as a cell: None for NaN and infinities."""
     plain = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
 def to_cells(values: Iterable[Any]) -> list[Cell]:
-    """A column of cells."""
+    """Return a column of cells."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         finite = np.isfinite(values)
         column: list[Cell] = (values if finite.all() else np.where(finite, values, np.array(None))).tolist()
@@ -227,10 +262,10 @@ def to_cells(values: Iterable[Any]) -> list[Cell]:
 
 
 def to_cell_columns(*columns: Iterable[Any]) -> list[list[Cell]]:
-    """Columns of cells."""
+    """Return columns of cells."""
     return [to_cells(column) for column in columns]
 
 
 def to_cell_rows(*columns: Iterable[Any]) -> list[tuple[Cell, ...]]:
-    """Rows from columns of equal length."""
+    """Return rows from columns of equal length."""
     return list(zip(*to_cell_columns(*columns), strict=True))

@@ -1,4 +1,4 @@
-"""Dots over two axes: what stands where, in per cent of the frame, so that one drawing fits page and paper."""
+"""Scatter plots: dots in per cent of the frame, so that one drawing fits page and paper."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ SQUARES_PER_AXIS = 48
 
 @dataclass(frozen=True)
 class LabelMetrics:
-    """What a letter's width, a line's height and half a dot take, in per cent of the frame."""
+    """Width of a letter, height of a line and half a dot, in per cent of the frame."""
 
     letter_width: float
     line_height: float
@@ -29,16 +29,27 @@ WIDE_LABEL_METRICS, PHONE_LABEL_METRICS = (
 
 
 def cells_to_array(cells: Sequence[Cell]) -> DrawnArray:
-    """NaN where there is no figure."""
+    """Return cells as an array, NaN for None."""
     return np.array([float(cell) if isinstance(cell, int | float) else np.nan for cell in cells])
 
 
 @dataclass(frozen=True)
 class Dot:
-    """Per cent from the left and from the top; ends of its intervals likewise; radius in pixels.
+    """A dot; positions and ends of intervals are in per cent from the left and from the top.
 
-    side: of the label, 1 for the right, -1 for the left, 0 for the middle; rise: -1 above, 1 below, 0 beside the dot.
-    end: of a line that leads to the label, None where it is at the dot. everywhere: a phone has room for it, too.
+    Attributes:
+        x: Position from the left.
+        y: Position from the top.
+        words: Text about the dot.
+        across: Ends of the horizontal interval.
+        upright: Ends of the vertical interval.
+        radius: Radius in pixels.
+        label: Name next to the dot.
+        side: Side of the label, 1 for the right, -1 for the left, 0 for the middle.
+        rise: -1 for a label above, 1 below, 0 level with the dot.
+        end: End of a line that leads to the label, None if the label is at the dot.
+        everywhere: Whether a phone has room for the label, too.
+
     """
 
     x: float
@@ -56,7 +67,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Square:
-    """A corner and the side in per cent, and how dark it is, 0 to 1."""
+    """A square of counted dots: corner and side in per cent, and shade from 0 to 1."""
 
     x: float
     y: float
@@ -66,9 +77,10 @@ class Square:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Dots over two axes, or squares where there are too many. level: draw the line where both are the same.
+    """Dots over two axes, or squares if there are too many dots.
 
-    readout: what a dot or a square is, in a sentence.
+    `has_diagonal` draws the line on which both values are equal. `readout` says in a sentence what a dot or a square
+    is.
     """
 
     title: str
@@ -85,12 +97,12 @@ class Scatter:
 
 
 def percent_from_top(percent_from_bottom: float) -> float:
-    """Per cent from the top of what is per cent from the bottom."""
+    """Convert per cent from the bottom to per cent from the top."""
     return round(100 - percent_from_bottom, 2)
 
 
 def count_dots_in_squares(x: Axis, y: Axis, first: DrawnArray, second: DrawnArray) -> list[Square]:
-    """How many dots lie in each square; the shade grows with the logarithm of the number."""
+    """Count the dots in each square; the shade grows with the logarithm of the number."""
     counts, _, _ = np.histogram2d(first, second, SQUARES_PER_AXIS, [[x.low, x.high], [y.low, y.high]])
     side = 100 / SQUARES_PER_AXIS
     shades = np.log1p(counts) / np.log1p(max(1.0, counts.max()))
@@ -104,10 +116,10 @@ Box = tuple[float, float, float, float]
 
 
 def label_dots(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
-    """Return dots with their names beside, above or below them, where it is plain which dot is meant; those far from
-    the middle come first. If there are few dots, the others get their names further away, with a line to the dot.
+    """Return dots with their names next to, above or below them, where it is clear which dot is meant.
 
-    Names that a phone has room for come before all others: what is clear there is clear on a wide page.
+    Dots far from the middle come first. If there are few dots, the others get their names further away, with a line to
+    the dot. Names that fit on a phone come before all others: a name that is clear there is clear on a wide page.
     """
     middle = np.median([(dot.x, dot.y) for dot in dots], axis=0)
     order = sorted(range(len(dots)), key=lambda i: -math.hypot(dots[i].x - middle[0], dots[i].y - middle[1]))
@@ -138,7 +150,7 @@ LABEL_DISTANCES_PERCENT = (
 
 
 def label_dot(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[Box]) -> Dot | None:
-    """Return a dot with its name where that has room, None where it has none."""
+    """Return a dot with its name, or None if there is no room for it."""
     return next(
         (
             at
@@ -150,7 +162,7 @@ def label_dot(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[Box]) -> Do
 
 
 def label_dots_with_lines(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
-    """Return all dots with a name; one that had no room gets its name as near as possible, at the end of a line."""
+    """Return all dots with a name; without room nearby, the name is as near as possible, at the end of a line."""
     shown = list(dots)
     taken_boxes = [label_box(dot, WIDE_LABEL_METRICS) for dot in dots if dot.label] + [
         dot_box(dot, WIDE_LABEL_METRICS.dot_radius) for dot in dots
@@ -179,7 +191,7 @@ def dot_box(dot: Dot, half_width: float) -> Box:
 
 
 def label_box(dot: Dot, metrics: LabelMetrics = WIDE_LABEL_METRICS) -> Box:
-    """Left, right, top and bottom of a dot's name."""
+    """Return left, right, top and bottom of a dot's name."""
     x, y = dot.end or (dot.x, dot.y)
     width, gap = metrics.letter_width * len(dot.label), 0.0 if dot.end else metrics.dot_radius + 0.5
     middle = y + dot.rise * (gap + metrics.line_height / 2)

@@ -1,4 +1,4 @@
-"""Two methods of scores side by side: what the analysis page shows of them."""
+"""Part of the analysis page that shows two score methods side by side."""
 
 import asyncio
 from collections.abc import Mapping
@@ -36,10 +36,14 @@ SCORE_PAGE_COLUMNS = {
 def choose_two_methods(
     view: AnalysisView, law_name: str, methods: Mapping[str, ScoreMethod], default_method: str = ""
 ) -> tuple[str, str]:
-    """The two methods to show: those of the address, else of those that the campaign reaches its own law, beside the
-    one that its design names, or else one that rests on order alone.
+    """Return the two methods to show.
 
-    Raises `NotFound` (`method_not_found`).
+    These are the methods of the address. By default they are the campaign's own law and the method that its design
+    names, or else one that uses order alone; both only if the campaign supports them.
+
+    Raises:
+        NotFound: `method_not_found`.
+
     """
     default_names = [name for name, method in methods.items() if method.is_default]
     one = view.one or (law_name if law_name in methods else [*default_names, *methods][0])
@@ -52,7 +56,7 @@ def choose_two_methods(
 
 @dataclass(frozen=True)
 class MethodSide:
-    """One of the two methods. scores: None if there are none, and `refusal` says why; places: 1 is the highest."""
+    """One of the two methods. `scores` is None if there are none, and `refusal` says why; rank 1 is the highest."""
 
     name: str
     method: ScoreMethod
@@ -65,7 +69,7 @@ class MethodSide:
 
 @dataclass(frozen=True)
 class ScoreMark:
-    """A score as words, and where it stands on its axis: its interval's ends and itself, in per cent."""
+    """A score as text, and the positions of its interval's ends and itself on its axis, in per cent."""
 
     value: str
     between: str
@@ -84,7 +88,7 @@ class ScoreRow:
 
 @dataclass(frozen=True)
 class ScoresPart:
-    """basis: what the scores are made from, in words."""
+    """Context of the part; `basis` says in words what the scores are made from."""
 
     view: AnalysisView
     basis: str
@@ -95,18 +99,18 @@ class ScoresPart:
 
 
 async def load_scores_context(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> dict[str, Any]:
-    """What the template needs."""
+    """Return the context of the template."""
     methods = (await fits.load_available_methods(engine, slug, criterion=view.criterion)).scores or SCORE_METHODS
     return {"part": await load_scores_part(fits, engine, slug, view), "methods": methods, "columns": SCORE_PAGE_COLUMNS}
 
 
 async def load_scores_picture(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> Scatter | None:
-    """What a file of the picture shows."""
+    """Return the picture for a file."""
     return (await load_scores_part(fits, engine, slug, view)).picture
 
 
 async def load_scores_part(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
-    """Two methods side by side; where one has no scores, the other is shown alone."""
+    """Return two methods side by side; if one has no scores, the other is shown alone."""
     answers = await fits.load_answers(engine, slug, **view.answer_filters)
     offer = await fits.load_available_methods(engine, slug, criterion=view.criterion)
     names = choose_two_methods(view, answers.law, offer.scores or SCORE_METHODS, offer.default_method)
@@ -158,13 +162,13 @@ def compose_scores_part(
 
 
 def descending_ranks(values: DrawnArray) -> DrawnArray:
-    """1 for the highest; equal values share the better place, and NaN has none."""
+    """Return ranks, 1 for the highest; equal values share the better rank, and NaN has none."""
     seen = np.isfinite(values)
     return np.where(seen, np.searchsorted(np.sort(-values[seen]), -values) + 1.0, np.nan)
 
 
 def largest_magnitude(values: DrawnArray) -> list[float]:
-    """The largest size, if there is any, as a number that is not whole."""
+    """Return the largest absolute value as a float, or nothing if there is none."""
     sizes = np.abs(values[np.isfinite(values)])
     return [float(np.nextafter(sizes.max(), np.inf))] if len(sizes) else []
 
@@ -177,7 +181,7 @@ def describe_judgment_counts(answers: Answers) -> str:
 
 
 def score_axes(names: tuple[str, str], scores: list[Scores]) -> list[Axis]:
-    """One scale for both if they have the same unit."""
+    """Return the axes; both methods share one scale if they have the same unit."""
     parts = [
         tuple(interval_ends_or_values(mine.values, ends) for ends in (mine.values, mine.low, mine.high))
         for mine in scores
@@ -193,7 +197,7 @@ def has_same_unit(one: str, other: str) -> bool:
 
 
 def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Scatter:
-    """Every item that both have a score for: as a dot with its intervals, or counted in squares if there are many."""
+    """Draw every item with both scores: as a dot with its intervals, or counted in squares if there are many."""
     title, level = f"{one.method.title} and {other.method.title}", has_same_unit(one.name, other.name)
     scored_items = np.flatnonzero(np.isfinite(one.scores.values) & np.isfinite(other.scores.values))
     if len(scored_items) <= MAX_SCATTER_DOTS:
@@ -210,7 +214,7 @@ def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Sc
 
 
 def add_scatter_readout(picture: Scatter) -> Scatter:
-    """With words on what its dots and lines are."""
+    """Add a sentence on what dots and lines are."""
     lines = "; thin lines are 95 % intervals, and go on beyond the frame where they reach it" * picture.has_intervals
     level = "; on the dotted line both scores are the same" * picture.has_diagonal
     return replace(picture, readout=f"Each dot is an item{lines}{level}.")
@@ -235,7 +239,7 @@ def shorten_dot_text(words: str) -> str:
 
 
 def item_score_mark(side: MethodSide, item_number: int) -> ScoreMark:
-    """An item's score by one method."""
+    """Return an item's score by one method."""
     value = float(side.scores.values[item_number])
     low, high = (None if ends is None else float(ends[item_number]) for ends in (side.scores.low, side.scores.high))
     is_scored = bool(np.isfinite(value))
@@ -249,7 +253,7 @@ def item_score_mark(side: MethodSide, item_number: int) -> ScoreMark:
 
 
 def cut_score_rows(view: AnalysisView, answers: Answers, one: MethodSide, other: MethodSide) -> TablePage:
-    """The rows of the table of items, by the first method unless the view says otherwise."""
+    """Return the rows of the table of items, sorted by the first method unless the view says otherwise."""
     shift = one.ranks - other.ranks
 
     def row(i: int) -> ScoreRow:
@@ -261,7 +265,7 @@ def cut_score_rows(view: AnalysisView, answers: Answers, one: MethodSide, other:
 
 
 def matching_items_in_order(view: AnalysisView, answers: Answers, columns: dict[str, DrawnArray]) -> Any:
-    """The items that are searched for, in the view's order; those without a figure come last."""
+    """Return the items that match the search, in the view's order; those without a figure come last."""
     if view.sort == "item":
         order = np.array(sorted(range(answers.n_items), key=lambda i: natural_sort_key(answers.shown[i])), np.intp)
         order = order if view.order == "up" else order[::-1]

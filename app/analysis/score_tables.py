@@ -15,7 +15,7 @@ SCORE_ITEM_COLUMNS = (
 
 
 def build_method_score_table(answers: Answers, scores: Scores) -> ResultTable:
-    """One row per item: its score, interval and standard error."""
+    """Return one row per item: its score, interval and standard error."""
     names = (("score", "Score"), ("low", "Low (95 %)"), ("high", "High (95 %)"), ("standard_error", "Standard error"))
     columns = (*SCORE_ITEM_COLUMNS, *(Column(*name) for name in names))
     return ResultTable(
@@ -28,7 +28,7 @@ def build_method_score_table(answers: Answers, scores: Scores) -> ResultTable:
 
 
 def build_comparison_table(answers: Answers, comparison: Comparison, title: str, other_title: str) -> ResultTable:
-    """One row per item: score and interval by both methods, which have these titles."""
+    """Return one row per item: score and interval by both methods, under their titles."""
     columns = (
         *SCORE_ITEM_COLUMNS,
         *score_interval_columns("one", title),
@@ -42,14 +42,14 @@ def build_comparison_table(answers: Answers, comparison: Comparison, title: str,
 def build_all_scores_table(
     answers: Answers, scores_by_method: Mapping[str, Scores | None], notes: tuple[Note, ...]
 ) -> ResultTable:
-    """One row per item: score and interval by each of these methods."""
+    """Return one row per item: score and interval by each of these methods."""
     return ResultTable(
         all_scores_columns(scores_by_method), all_scores_rows(answers, scores_by_method, 0, answers.n_items), notes
     )
 
 
 def all_scores_columns(method_names: Iterable[str]) -> tuple[Column, ...]:
-    """The columns of `wide_rows`; the item's text is called as in the other exports."""
+    """Return the columns of `all_scores_rows`; the item's text has the same name as in other exports."""
     return (
         SCORE_ITEM_COLUMNS[0],
         Column("shown", "Item", "text"),
@@ -61,7 +61,7 @@ def all_scores_columns(method_names: Iterable[str]) -> tuple[Column, ...]:
 def all_scores_rows(
     answers: Answers, scores_by_method: Mapping[str, Scores | None], start: int, stop: int
 ) -> list[tuple[Cell, ...]]:
-    """Items start to stop - 1: score and interval by each method, None for a method that could not score any."""
+    """Return items `start` to `stop` - 1: score and interval by each method, None for a method without any scores."""
     items = (values[start:stop] for values in item_cells_of_scores(answers))
     missing = (np.full(answers.n_items, np.nan),) * 3
     scores = (scores_and_interval_ends(scores) if scores else missing for scores in scores_by_method.values())
@@ -78,7 +78,7 @@ def score_interval_columns(name: str, title: str) -> tuple[Column, ...]:
 
 
 def scores_and_interval_ends(scores: Scores) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Score, low and high; NaN where the method has no interval."""
+    """Return score, low and high; NaN if the method has no interval."""
     missing = np.full(len(scores.values), np.nan)
     low, high = (missing if end is None else end for end in (scores.low, scores.high))
     return scores.values, low, high

@@ -1,4 +1,4 @@
-"""Scores of items from a campaign's answers, one function per method, and two of them side by side."""
+"""Scores of items from a campaign's answers, one function per method, and the comparison of two methods."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,18 +31,23 @@ MIN_BOOTSTRAP_DRAWS = 100
 
 
 def require_answers(answers: Answers) -> None:
-    """Raises `Inestimable` (`no_judgments`) before the first answer."""
+    """Refuse to score before the first answer.
+
+    Raises:
+        Inestimable: `no_judgments`.
+
+    """
     if not len(answers.item):
         raise Inestimable("There are no judgments yet.", code="no_judgments")
 
 
 def bootstrap_draws(steps_per_draw: int, max_draws: int = BOOTSTRAP_DRAWS) -> int:
-    """How often to draw again when a draw costs `drawn` steps."""
+    """Return how many bootstrap draws to make if a draw costs `steps_per_draw` steps."""
     return int(np.clip(MAX_RESAMPLED_JUDGMENTS // max(steps_per_draw, 1), MIN_BOOTSTRAP_DRAWS, max_draws))
 
 
 def mean_scores(answers: Answers) -> Scores:
-    """The mean of an item's judgments, in points."""
+    """Return the mean of each item's judgments, in points."""
     assessment = direct_assessment.fit(
         answers.item,
         answers.annotator,
@@ -55,7 +60,7 @@ def mean_scores(answers: Answers) -> Scores:
 
 
 def median_scores(answers: Answers) -> Scores:
-    """The median of an item's judgments: of scores in whole points, of classes the points of their place."""
+    """Return the median of each item's judgments: of scores in whole points, of classes the points of their place."""
     last = len(answers.classes) - 1 if has_class_labels(answers) else int(MAX_POINTS)
     labels = answers.value if has_class_labels(answers) else np.rint(answers.score)
     medians = direct_assessment.assess_labels(
@@ -72,7 +77,7 @@ def median_scores(answers: Answers) -> Scores:
 
 
 def median_notes(answers: Answers) -> tuple[Note, ...]:
-    """How a median stands for what annotators gave."""
+    """Return notes on how a median represents the answers."""
     if has_class_labels(answers):
         first, *_, last = answers.classes
         sentence = f"Medians are labels, shown by their place, “{first}” at 0 points and “{last}” at {MAX_POINTS:g}."
@@ -82,7 +87,7 @@ def median_notes(answers: Answers) -> tuple[Note, ...]:
 
 
 def z_scores(answers: Answers) -> Scores:
-    """The mean of an item's judgments, each in standard deviations above its annotator's mean."""
+    """Return the mean of each item's judgments, in standard deviations above the annotator's mean."""
     assessment = direct_assessment.assess_standardised_scores(
         answers.item,
         answers.annotator,
@@ -94,7 +99,7 @@ def z_scores(answers: Answers) -> Scores:
 
 
 def geometric_mean_scores(answers: Answers) -> Scores:
-    """The geometric mean of an item's ratios to the reference."""
+    """Return the geometric mean of each item's ratios to the reference."""
     require_answers(answers)
     assessment = geometric.fit(
         answers.item,
@@ -107,7 +112,7 @@ def geometric_mean_scores(answers: Answers) -> Scores:
 
 
 def scores_of_assessment(assessment: DirectAssessment) -> Scores:
-    """The same in the form that all methods share."""
+    """Return an assessment as `Scores`."""
     return Scores(
         assessment.score,
         assessment.estimable,
@@ -164,10 +169,11 @@ INTERVAL_OF_ASKING_NOTE = Note(
 
 
 def interval_coverage_notes(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
-    """A sentence about the intervals of a law of orders beside the calibrated ones, with the campaign page's figures;
-    none while no two annotators differ, and none where annotators give no scores that could have a mean.
+    """Return a note that compares the intervals of a law of orders with the calibrated ones, with the campaign page's
+    figures.
 
-    Where annotators are biased the share is too low; `Moderated.beside` says why.
+    No note is given while no two annotators differ, or if annotators give no scores that could have a mean. If
+    annotators are biased, the share is too low; `ModeratedMeans` says why.
     """
     if not can_read_answers_as("points", answers.value_kind):
         return ()
@@ -188,9 +194,13 @@ def interval_coverage_notes(answers: Answers, low: Array, high: Array) -> tuple[
 def online_score_function(
     law_name: str, *notes: Note, make_notes: Callable[[Answers, Array, Array], tuple[Note, ...]] = lambda *_: ()
 ) -> Callable[[Answers], Scores]:
-    """The scores of an update law: stored if it is the campaign's own, else what it makes of the same answers.
+    """Return the scores of an update law: stored ones if it is the campaign's own, else a replay of the same answers.
 
-    told: more notes, from the answers and the intervals.
+    Args:
+        law_name: Name of the law.
+        *notes: Notes on all results.
+        make_notes: Function that returns more notes from the answers and both ends of the intervals.
+
     """
 
     def fit(answers: Answers) -> Scores:
@@ -215,13 +225,13 @@ def online_score_function(
 
 
 def shares_to_ratios(share: Array, low: Array, high: Array, error: Array) -> tuple[Array, Array, Array, Array]:
-    """Shares s = r / (1 + r) of a ratio as ratios r; an error is that of s times the slope, (1 + r)^2."""
+    """Convert shares s = r / (1 + r) to ratios r; an error of s is multiplied by the slope, (1 + r)^2."""
     ratio, low, high = map(RATIO_UNIT.to_file_values, (share, low, high))
     return ratio, low, high, error * (1.0 + ratio) ** 2
 
 
 def law_for_answers(law_name: str, answers: Answers) -> Law:
-    """The law of this name, for the classes of these answers if they have any."""
+    """Return the law of this name, for the classes of these answers if they have any."""
     law = ONLINE_LAWS[law_name]
     return (
         law.for_class_count(len(answers.classes))
@@ -231,7 +241,7 @@ def law_for_answers(law_name: str, answers: Answers) -> Law:
 
 
 def final_posterior_state(law: Law, answers: Answers) -> Array:
-    """The numbers of every item's posterior after all answers, (numbers, N)."""
+    """Return the numbers of every item's posterior after all answers, (numbers, N)."""
     if law.name == answers.law and answers.state is not None:
         return answers.state
     if not law.quick and answers.n_hits > MAX_HITS_TO_REPLAY:
@@ -246,7 +256,7 @@ def final_posterior_state(law: Law, answers: Answers) -> Array:
 
 
 def prior_state_for_law(law: Law, answers: Answers) -> Array:
-    """The campaign's priors where they are of the law's kind, else the law's own, (numbers, N)."""
+    """Return the campaign's priors if they are of the law's kind, else the law's own, (numbers, N)."""
     campaign_prior, family = answers.prior, law.family
     if law_for_answers(answers.law, answers).family is family and all(
         map(family.is_valid_prior, *campaign_prior.tolist())
@@ -256,12 +266,12 @@ def prior_state_for_law(law: Law, answers: Answers) -> Array:
 
 
 def values_read_by_law(law: Law, answers: Answers) -> Array:
-    """(J,) what the law reads."""
+    """Return the values that the law reads, (J,)."""
     return answers.value if law.reads in CLASS_KINDS else answers.unit_score
 
 
 def answered_hits(answers: Answers, values: Array) -> list[AnsweredHit]:
-    """HIT after HIT: who answered it, its items as presented, and their values of these, (J,)."""
+    """Return the answered HITs in order: annotator, items as presented, and their entries of `values`, (J,)."""
     starts = answers.first_judgment_of_hit.tolist()
     items, scores = answers.item.tolist(), values.tolist()
     ends = zip(answers.annotator_of_hit.tolist(), starts, [*starts[1:], len(items)], strict=True)
@@ -269,14 +279,14 @@ def answered_hits(answers: Answers, values: Array) -> list[AnsweredHit]:
 
 
 def unscored_items_notes(has_judgments: Mask) -> tuple[Note, ...]:
-    """A sentence about items without a judgment, if there are any."""
+    """Return a note on items without a judgment, if there are any."""
     unscored_count = int(np.count_nonzero(~has_judgments))
     sentence = f"{unscored_count:,} of {len(has_judgments):,} items have no judgment, and so no score."
     return (Note("items_unscored", sentence),) if unscored_count else ()
 
 
 def score_method_of_law(law: Law) -> ScoreMethod:
-    """The method that an update law is."""
+    """Return an update law as a score method."""
     is_bounded = np.isfinite(law.family.support).all()
     unit = order_unit(law).axis_title if law.reads == "order" else MEAN_METHOD.unit
     if law.reads == "ratio":
@@ -295,7 +305,7 @@ CORRELATION_TITLES = {"spearman": "Spearman", "pearson": "Pearson", "kendall": "
 
 
 def compare_scores(answers: Answers, scores: Scores, other_scores: Scores) -> Comparison:
-    """How far two sets of scores go together. Never raises: where there are no figures, `refusal` says why."""
+    """Compare two sets of scores. Never raises: if there are no figures, `refusal` says why."""
     n = int(np.count_nonzero(np.isfinite(scores.values) & np.isfinite(other_scores.values)))
     try:
         coefficients = score_comparison.correlate_with_intervals(
@@ -312,6 +322,6 @@ def compare_scores(answers: Answers, scores: Scores, other_scores: Scores) -> Co
 
 
 def finite_or_none(value: float) -> float | None:
-    """The number, or None where there is none."""
+    """Return the number, or None if it is not finite."""
     plain = to_cell(value)
     return plain if isinstance(plain, float) else None

@@ -1,4 +1,4 @@
-"""The export of segments: one row per output, how often it was judged, and the mean of what it got."""
+"""The export of segments: one row per output, with its number of judgments and their mean."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -29,8 +29,9 @@ FIND_OUTPUTS_TO_EXPORT = text("""
 
 
 async def export_segments(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
-    """One row per output, with the mean in the unit of the design; where values have no order, there is none. Of
-    several criteria, a row for each.
+    """Export one row per output, with the mean in the unit of the design.
+
+    If values have no order, there is no mean. With several criteria, there is a row for each.
     """
     design = design_of(campaign)
 
@@ -61,6 +62,6 @@ async def export_segments(connection: AsyncConnection, campaign: Row[Any]) -> Ta
 
 
 def output_means_in_unit(unit: Unit, output_means: Sequence[OutputMean]) -> list[float | None]:
-    """Means as files have them."""
+    """Return means as files show them."""
     shares = np.array([np.nan if one.mean is None else one.mean / MEAN_STEPS_OF_SCALE for one in output_means])
     return [None if np.isnan(number) else number for number in unit.to_file_values(shares).tolist()]

@@ -1,7 +1,7 @@
-"""Groups of annotators by what they chose when they were asked something once: their answers alone.
+"""Groups of annotators by their answers to profile questions, and the groups' own `Answers`.
 
-A group is written `question=answer`, and `question!=answer` are those who answered otherwise. Whoever left the question
-open is in neither.
+A group is written `question=answer`; `question!=answer` is the group of annotators with another answer. Annotators
+without an answer are in neither.
 """
 
 import re
@@ -24,9 +24,11 @@ GROUP_PATTERN = re.compile(r"(?P<question>[A-Za-z][A-Za-z0-9_]*)(?P<other>!?)=(?
 
 
 def answers_of_group(answers: Answers, group_text: str) -> Answers:
-    """What a group's annotators answered. The campaign's posteriors are not theirs, so they are made anew.
+    """Return the answers of a group's annotators. The campaign's stored posteriors do not apply, so they are omitted.
 
-    Raises `NotFound` (`group_not_found`).
+    Raises:
+        NotFound: `group_not_found`.
+
     """
     match = GROUP_PATTERN.fullmatch(group_text)
     if match is None or match["question"] not in answers.profile_answers:
@@ -46,7 +48,7 @@ def group_not_found(group_text: str, reason: str) -> NotFound:
 
 
 def answers_of_annotators(answers: Answers, is_member: npt.NDArray[np.bool_]) -> Answers:
-    """The judgments of some annotators, (A,), one at least, about the same items."""
+    """Return the judgments of some annotators, (A,), at least one, about the same items."""
     is_kept_judgment = is_member[answers.annotator]
     hits, hit = np.unique(answers.hit[is_kept_judgment], return_inverse=True)
     annotator_numbers = np.flatnonzero(is_member).tolist()
@@ -71,7 +73,7 @@ def answers_of_annotators(answers: Answers, is_member: npt.NDArray[np.bool_]) ->
 
 
 def count_group_members(profile_answers: Mapping[str, Sequence[str | None]]) -> list[tuple[str, str, int]]:
-    """Of each question its answers, the most frequent first: question, answer, how many annotators gave it."""
+    """Return question, answer and number of annotators; the most frequent answers of each question come first."""
     return [
         (question, answer, count)
         for question, said in profile_answers.items()
@@ -80,7 +82,7 @@ def count_group_members(profile_answers: Mapping[str, Sequence[str | None]]) -> 
 
 
 async def load_group_choices(connection: AsyncConnection, campaign: Any) -> list[tuple[str, str]]:
-    """The groups that can be chosen on a page, and what they are called."""
+    """Return the groups that can be chosen on a page, with their names."""
     if not campaign.questions:
         return []
     profile_answers = (await load_entry_answers(connection, campaign.id)).values()

@@ -1,4 +1,4 @@
-"""Systems ranked, with rank ranges and clusters, where the items of a campaign are systems."""
+"""Table of systems by rank, with rank ranges and clusters, if the items of a campaign are outputs of systems."""
 
 from app.analysis.answer_kinds import can_read_answers_as, reading_notes
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
@@ -22,7 +22,7 @@ SYSTEM_RANK_COLUMNS = (
 
 
 def build_system_rank_table(answers: Answers, _options: Options) -> ResultTable:
-    """One row per judged system, the best first."""
+    """Return one row per judged system, the best first."""
     require_answers(answers)
     ranking = system_clusters.fit(
         answers.hit, answers.item, answers.score, n_systems=answers.n_items, rng=answers.seeded_rng()

@@ -1,4 +1,4 @@
-"""A table of the analysis as the page shows it: its rows in words, and its main figure as a dot on a line."""
+"""Tables of the analysis on the page: rows as text, and the main figure as a dot on a line."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,8 +41,14 @@ INTERVAL_END_COLUMNS = ("low", "high")
 
 @dataclass(frozen=True)
 class DotPlot:
-    """What is drawn, on which axis unless a row has another, and whether there are intervals. apart: measures by name
-    that have another axis, or None.
+    """Drawing of a column.
+
+    Attributes:
+        name: Name of the column.
+        axis: Axis of rows that have no other.
+        has_intervals: Whether intervals are drawn.
+        axes_by_measure: Other axes by the name of the measure; None for rows that are not drawn.
+
     """
 
     name: str
@@ -51,7 +57,7 @@ class DotPlot:
     axes_by_measure: Mapping[str, Axis | None]
 
     def axis_for_measure(self, measure: Cell) -> Axis | None:
-        """The axis of a row; None if it is not drawn."""
+        """Return the axis of a row; None if it is not drawn."""
         return self.axes_by_measure.get(measure, self.axis) if isinstance(measure, str) else self.axis
 
 
@@ -64,8 +70,19 @@ class FormattedCell:
 
 @dataclass(frozen=True)
 class FormattedRow:
-    """sentence: what the row tells, for who asks. item: its id, if the row is one. group: what it stands under, if the
-    row is the first of it. missing: it should have a figure and has none. axis, at, ends, between: of what is drawn.
+    """A row as the page shows it.
+
+    Attributes:
+        cells: Cells as text.
+        sentence: Explanation of the row.
+        item: Id of the item, if the row is one.
+        missing: Whether the row should have a figure and has none.
+        axis: Axis of the drawing.
+        at: Position of the figure.
+        ends: Positions of the ends of its interval.
+        between: The interval as text.
+        group: Heading above the row, if it is the first of its group.
+
     """
 
     cells: list[FormattedCell]
@@ -81,7 +98,10 @@ class FormattedRow:
 
 @dataclass(frozen=True)
 class TablePart:
-    """A page of a table, or why there is none. alike: figures that are the same in every row. picture: of all rows."""
+    """A page of a table, or the reason why there is none.
+
+    `constant_counts` names figures that are equal in every row, and `picture` draws all rows.
+    """
 
     name: str
     method: TableMethod
@@ -98,17 +118,17 @@ class TablePart:
 
     @property
     def has_sentences(self) -> bool:
-        """Whether rows have sentences under their names; they stand in an order of their own."""
+        """Whether rows have sentences under their names; such tables keep their own order."""
         return any(row.sentence for row in self.rows)
 
     @property
     def has_one_axis(self) -> bool:
-        """Whether all rows are drawn on the axis of the column, so that its head can have the ticks."""
+        """Whether all rows use the axis of the column, so that its head can show the ticks."""
         return self.line is not None and {row.axis for row in self.rows} <= {self.line.axis, None}
 
     @property
     def cell_count(self) -> int:
-        """How many cells a row has: of a figure that is drawn there is a picture, and an interval if it has one."""
+        """Number of cells in a row: a drawn figure has a picture, and an interval if it has one."""
         return len(self.columns) + (0 if self.line is None else 1 + self.line.has_intervals)
 
     @property
@@ -125,7 +145,7 @@ async def load_tables_context(
     section: TableSection,
     table_names: Collection[str],
 ) -> dict[str, Any]:
-    """What the template of a section needs: those of its `tables` that the campaign reaches, or why there are none."""
+    """Return the context of a section: its tables that the campaign supports, or why there are none."""
     available = await fits.load_available_methods(engine, slug, criterion=view.criterion)
     reached_names = [name for name in available.sections.get(section, ()) if name in table_names]
     parts = await load_table_parts(fits, engine, slug, reached_names or table_names, view)
@@ -133,7 +153,7 @@ async def load_tables_context(
 
 
 def systems_in_tables(parts: Sequence[TablePart]) -> list[Cell]:
-    """The systems that a table has a row for, of which one can be chosen as the baseline."""
+    """Return the systems that have a row in a table, from which to choose the baseline."""
     tables = [part.table for part in parts if part.table and part.table.columns[0].name == "system"]
     return column_values(tables[0], "system") if tables else []
 
@@ -141,9 +161,9 @@ def systems_in_tables(parts: Sequence[TablePart]) -> list[Cell]:
 async def load_table_parts(
     fits: FitCache, engine: AsyncEngine, slug: str, names: Iterable[str], view: AnalysisView
 ) -> list[TablePart]:
-    """All these tables; one that cannot be estimated does not hide the others, and no note is said twice.
+    """Return all these tables; one that cannot be estimated does not hide the others, and no note is repeated.
 
-    Where all are missing for the same reason, the first says it for all.
+    If all are missing for the same reason, the first states it for all.
     """
     parts: list[TablePart] = []
     for name in names:
@@ -155,7 +175,12 @@ async def load_table_parts(
 
 
 async def load_table_part(fits: FitCache, engine: AsyncEngine, slug: str, name: str, view: AnalysisView) -> TablePart:
-    """Raises `NotFound` (`table_not_found`)."""
+    """Return one table.
+
+    Raises:
+        NotFound: `table_not_found`.
+
+    """
     try:
         options = Options(view.classes, view.baseline or None)
         table = await fits.fit_table(engine, slug, name, options, **view.answer_filters)
@@ -198,12 +223,12 @@ def compose_table_part(name: str, method: TableMethod, table: ResultTable, view:
 
 
 def group_headings(groups: Sequence[Cell]) -> list[str]:
-    """The name of a group where it begins, "" on its other rows."""
+    """Return the name of a group on its first row, and "" on its other rows."""
     return [str(group) if group and group != before else "" for before, group in pairwise([None, *groups])]
 
 
 def hidden_columns(table: ResultTable) -> set[str]:
-    """Columns that are no columns on the page: ends of intervals and sentences stand elsewhere in the row."""
+    """Return columns that the page shows elsewhere in the row: ends of intervals and sentences."""
     names = {column.name for column in table.columns}
     for_programs = {name for name, beside in PROGRAM_COLUMNS.items() if beside in names}
     sentences = {column.name for column in table.columns if column.kind == "sentence"}
@@ -248,7 +273,7 @@ def format_table_row(
 
 
 def row_drawing(cells: dict[str, Cell], dot_plot: DotPlot | None, decimals_by_column: dict[str, int]) -> Any:
-    """The row's axis, where its figure and the ends of its interval stand there, and the interval in words."""
+    """Return the row's axis, the positions of its figure and interval on it, and the interval as text."""
     if dot_plot is None or (axis := dot_plot.axis_for_measure(cells.get("measure"))) is None:
         return None, None, None, ""
     value, low, high = (finite_number(cells.get(name)) for name in (dot_plot.name, *INTERVAL_END_COLUMNS))

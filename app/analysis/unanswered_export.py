@@ -1,4 +1,4 @@
-"""The export of what was shown and not answered: one row per item of a HIT without a response."""
+"""The export of HITs that were shown and not answered: one row per item."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -16,8 +16,9 @@ UNANSWERED_EXPORT_COLUMNS = (
 
 
 def unanswered_hits_sql(segment_columns: str) -> TextClause:
-    """Return SQL for the HITs of a campaign without a response, and what became of them. An imported HIT in which every
-    item was marked N/A was answered.
+    """Return SQL for the HITs of a campaign without a response, and their state.
+
+    An imported HIT in which every item was marked N/A was answered.
     """
     return text(f"""
     SELECT a.pseudonym, a.name, annotators.platform, h.id AS hit_id, h.iteration, h.leader, h.items AS shown,
@@ -40,11 +41,11 @@ FIND_UNANSWERED_HITS = [unanswered_hits_sql(segment) for segment in (" NULL AS s
 
 
 async def export_unanswered_hits(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
-    """One row per item of each HIT that was shown and not answered, in the order in which HITs were handed out.
+    """Export one row per item of each HIT that was shown and not answered, in the order in which HITs were handed out.
 
     `state` is `open` while its annotator can still answer, `expired` once the lease has ended (`expires_at`), and
-    `given_up` where the annotator, or a newer HIT, closed it. `entered`: whether something was entered and not sent. In
-    campaigns of systems also the segment, and the system under which a shared output was shown.
+    `given_up` if the annotator, or a newer HIT, closed it. `entered` says whether something was entered and not sent.
+    Campaigns of systems also have the segment, and the system under which a shared output was shown.
     """
     has_systems = campaign.segment_count > 0
 

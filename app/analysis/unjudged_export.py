@@ -1,4 +1,4 @@
-"""What an export of items says of those that annotators could not judge."""
+"""Columns of the export of items on answers that an item cannot be judged."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ UNJUDGED_EXPORT_COLUMNS = ("unjudged_by", "unjudged_reasons", "left_pool")
 async def load_unjudged_cells(
     connection: AsyncConnection, campaign: Row[Any]
 ) -> Callable[[Sequence[int]], Sequence[Sequence[Any]]] | None:
-    """What fills `UNJUDGED_COLUMNS` for items of these numbers; None where annotators are not asked."""
+    """Return a function from item numbers to `UNJUDGED_EXPORT_COLUMNS`; None if annotators cannot say so."""
     if not campaign.cannot_be_judged:
         return None
     annotators_by_item = await unjudged.count_unjudged(connection, campaign)

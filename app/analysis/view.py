@@ -1,4 +1,4 @@
-"""What someone looks at on the analysis page: its address, and tables sorted, searched and cut into pages."""
+"""View of the analysis page as its address states it, and tables sorted, searched and cut into pages."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,10 +19,21 @@ ROWS_PER_ANALYSIS_PAGE = 20
 
 @dataclass(frozen=True)
 class AnalysisView:
-    """All of it stands in the page's address. one, other: methods of scores; classes: of labels; baseline: a system;
-    criterion: the name of one, the first if empty; group: of annotators, all if empty.
+    """View of the analysis page; all fields are in its address.
 
-    table, sort, order, page and search are of one table; every other one is shown from its start, in its own order.
+    Attributes:
+        one: First method of scores.
+        other: Second method of scores.
+        classes: Number of labels into which scores are cut.
+        baseline: System with which others are compared.
+        criterion: Name of a criterion, the first if empty.
+        group: Group of annotators, all if empty.
+        table: Table to which the following fields apply; every other table is shown from its start, in its own order.
+        sort: Column to sort by.
+        order: Direction of the order.
+        page: Number of the page.
+        search: Words to search for.
+
     """
 
     one: str = ""
@@ -39,31 +50,31 @@ class AnalysisView:
 
     @property
     def answer_filters(self) -> dict[str, str]:
-        """Which answers it is made from."""
+        """Return which answers the view is made from."""
         return {"criterion": self.criterion, "group": self.group}
 
     def query(self, **changes: Any) -> str:
-        """The address of this view with some parts changed; what is as usual is left out."""
+        """Return the address of this view with some fields changed; default values are left out."""
         parts = {field.name: changes.get(field.name, getattr(self, field.name)) for field in fields(self)}
         return "?" + urlencode({name: value for name, value in parts.items() if value != default_of_view_field(name)})
 
     def hidden_form_fields(self, *form_fields: str) -> list[tuple[str, Any]]:
-        """The fields that a form keeps beside those it asks for."""
+        """Return the fields that a form keeps in addition to those that it asks for."""
         changes = {"search": "", "page": 1} | {name: default_of_view_field(name) for name in form_fields}
         return parse_qsl(self.query(**changes)[1:])
 
     def pager_form_fields(self) -> list[tuple[str, Any]]:
-        """The fields that a form keeps that asks for a page."""
+        """Return the fields that the form of page numbers keeps."""
         return parse_qsl(self.query(page=1)[1:])
 
     def view_of_table(self, table_name: str) -> "AnalysisView":
-        """The same view if it is of that table, else the start of that table."""
+        """Return this view if it shows that table, else the start of that table."""
         if self.table == table_name:
             return self
         return AnalysisView(self.one, self.other, self.classes, self.baseline, self.criterion, self.group, table_name)
 
     def sort_address(self, column: Column) -> str:
-        """The address after a press on a column's head: sort by it, or turn the order around."""
+        """Return the address after a click on a column's head: sort by it, or reverse the order."""
         order = "up" if column.kind == "text" else "down"
         if column.name == self.sort:
             order = "up" if self.order == "down" else "down"
@@ -71,18 +82,21 @@ class AnalysisView:
 
 
 def criterion_query_fields(campaign: Any) -> dict[str, str]:
-    """What an address says of the criterion by which a campaign is read: nothing of the first."""
+    """Return the query field of the view's criterion; none for the first."""
     return {"criterion": campaign.criterion_name} if criterion_number(campaign) else {}
 
 
 def default_of_view_field(field_name: str) -> Any:
-    """What a part of the address is when it is left out."""
+    """Return the default of a field of the address."""
     return next(field.default for field in fields(AnalysisView) if field.name == field_name)
 
 
 @dataclass(frozen=True)
 class TablePage:
-    """The rows of a table that are shown. first: the place of the first of them, from 1; found: how many there are."""
+    """Rows of a table on one page.
+
+    `first_place` is the place of the first of them, from 1; `total` is the number of all rows.
+    """
 
     view: AnalysisView
     rows: list[Any]
@@ -91,7 +105,7 @@ class TablePage:
 
     @property
     def page_number(self) -> int:
-        """Which page it is, from 1."""
+        """Number of the page, from 1."""
         return self.first_place // ROWS_PER_ANALYSIS_PAGE + 1
 
     @property
@@ -102,7 +116,7 @@ class TablePage:
 def cut_table_page(
     view: AnalysisView, order: Sequence[int] | npt.NDArray[np.intp], make_row: Callable[[int], Any]
 ) -> TablePage:
-    """The rows of a page, given the order of all; a page beyond the last one is the first."""
+    """Return the rows of a page, given the order of all; a page beyond the last one shows the first."""
     start = (view.page - 1) * ROWS_PER_ANALYSIS_PAGE
     start = start if start < len(order) else 0
     return TablePage(
@@ -111,7 +125,7 @@ def cut_table_page(
 
 
 def select_table_page(table: ResultTable, view: AnalysisView) -> TablePage:
-    """A table's rows as the view has them; without a column to sort by, in their own order."""
+    """Return a table's rows as the view asks; without a column to sort by, in their own order."""
     order = [i for i, row in enumerate(table.rows) if has_text_in_row(table.columns, row, view.search)]
     place = {column.name: i for i, column in enumerate(table.columns)}.get(view.sort)
     if place is not None:
@@ -121,7 +135,7 @@ def select_table_page(table: ResultTable, view: AnalysisView) -> TablePage:
 
 
 def has_text_in_row(columns: Sequence[Column], row: Sequence[Cell], search: str) -> bool:
-    """Whether a text of the row contains the words."""
+    """Return whether a text of the row contains the words."""
     texts = (str(cell) for column, cell in zip(columns, row, strict=True) if column.kind == "text")
     return not search or any(search.casefold() in text.casefold() for text in texts)
 
@@ -134,7 +148,7 @@ def cell_sort_key(cell: Cell) -> tuple[float, str]:
 
 
 def decimals_for_values(values: Sequence[Any] | npt.NDArray[np.float64]) -> int:
-    """How many decimals a column needs, so that its largest number has about three digits; none for whole numbers."""
+    """Return how many decimals show the largest number with about three digits; none for whole numbers."""
     numbers = [abs(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
     largest = max(numbers, default=0.0)
     if largest >= 2 and all(value == int(value) for value in numbers):
@@ -143,7 +157,7 @@ def decimals_for_values(values: Sequence[Any] | npt.NDArray[np.float64]) -> int:
 
 
 def format_interval(low: float | None, high: float | None, decimals: int) -> str:
-    """An interval's ends."""
+    """Return an interval as text."""
     is_missing = low is None or high is None or not math.isfinite(low + high)
     return (
         MISSING_VALUE_DASH
@@ -163,13 +177,13 @@ def column_values(table: ResultTable, name: str) -> list[Cell]:
 
 
 def empty_columns(table: ResultTable) -> set[str]:
-    """Columns without any figure; the notes say why."""
+    """Return columns without any figure; the notes say why."""
     figures = [column.name for column in table.columns if column.kind in ("count", "number")]
     return {name for name in figures if set(column_values(table, name)) == {None}}
 
 
 def constant_counts(table: ResultTable) -> dict[str, str]:
-    """Of a table of measures what they all rest on, in words, if that is the same in every row."""
+    """Return the counts of a table of measures that are equal in every row, as text."""
     columns = {column.name: column for column in table.columns}
     if "measure" not in columns or len(table.rows) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""The export of visits: what annotators did before the work, step by step; who agreed to which text, and when."""
+"""The export of visits: steps of annotators before the work, with each consent and its time."""
 
 import json
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ FIND_VISITS_TO_EXPORT = text("""
 
 
 async def export_visits(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
-    """One row per annotator and step; of a consent with the hash of its text, of which the campaign keeps all."""
+    """Export one row per annotator and step; a consent has the hash of its text, and the campaign keeps all texts."""
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
         result = await connection.stream(FIND_VISITS_TO_EXPORT, {"campaign": campaign.id})

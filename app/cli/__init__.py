@@ -1,4 +1,11 @@
-"""The `easel` command: over the same functions that the web calls."""
+"""The `easel` command, a thin layer over the functions that the web uses.
+
+`commands` holds the root group and the names of all commands; each command's module is imported when it is called.
+`run_command` runs a coroutine on the database and prints results, and `text_table` formats tables for a terminal. To
+add a command, write a module and name it in `commands.COMMAND_MODULES`.
+
+Open `commands.py` first.
+"""
 
 import os
 from collections.abc import Sequence

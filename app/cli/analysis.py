@@ -28,7 +28,7 @@ MAX_CELL_CHARACTERS = 48  # of a cell of text in a table for people, in characte
 
 
 async def table_of_available_methods(connection: AsyncConnection, campaign: Any) -> ResultTable:
-    """What there is to ask for: what the campaign's answers and columns reach."""
+    """Return the methods and tables that the campaign's answers and columns support."""
     available = await load_available_methods(connection, campaign)
     columns = (
         Column("option", "Option", "text"),
@@ -53,7 +53,7 @@ class AnalysisOutput:
 
 @dataclass(frozen=True)
 class AnalysisQuery:
-    """What is asked of which campaign, by which of its criteria, the first if it is empty, and of which annotators."""
+    """Request for an analysis: campaign, criterion (the first if empty) and group of annotators (all if empty)."""
 
     engine: AsyncEngine
     slug: str
@@ -64,7 +64,7 @@ class AnalysisQuery:
     async def run(
         self, names: Sequence[str], against: str | None, table: str | None, options: Options
     ) -> AnalysisOutput:
-        """By the first of these that is given: table, against, names."""
+        """Return the output of the first that is given: table, against, names."""
         answer_filters = {"criterion": self.criterion, "group": self.group}
         if table:
             result_table = await self.fits.fit_table(self.engine, self.slug, table, options, **answer_filters)
@@ -87,7 +87,7 @@ class AnalysisQuery:
             return AnalysisOutput(await table_of_available_methods(connection, campaign))
 
     async def compare_methods(self, method_name: str, other_method_name: str) -> AnalysisOutput:
-        """Two methods side by side."""
+        """Return two methods side by side."""
         answers, comparison = await self.fits.compare_methods(
             self.engine, self.slug, method_name, other_method_name, criterion=self.criterion, group=self.group
         )
@@ -110,7 +110,7 @@ class AnalysisQuery:
 
 
 def method_heading_lines(method_name: str) -> list[str]:
-    """What a method is, in a line."""
+    """Return a line that describes a method."""
     method = SCORE_METHODS[method_name]
     return [f"{method.title} ({method.unit}). {method.assumes}"]
 
@@ -128,7 +128,7 @@ def format_figure_line(figure: Figure) -> str:
 
 
 def format_output_as_text(output: AnalysisOutput, width: int, *, has_explanations: bool = False) -> Iterator[str]:
-    """For people: what is found in a sentence, aligned columns, numbers rounded as on the page, and notes below."""
+    """Yield text for people: verdict, aligned columns, numbers rounded as on the page, and notes."""
     head = [*output.heading_lines, *([output.table.verdict] if output.table.verdict else [])]
     counts_of_every_row = ", ".join(constant_counts(output.table).values())
     blocks = [
@@ -155,14 +155,14 @@ def has_number_columns(table: ResultTable) -> bool:
 
 
 def format_definition_list(table: ResultTable, width: int) -> Iterator[str]:
-    """A table without figures as a list: what each row is called, and below it what it is."""
+    """Yield a table without figures as a list: each row's name, and its texts below."""
     for *names, words in table.rows:
         yield " ".join(map(str, names))
         yield from wrap_text(str(words), width, "    ")
 
 
 def format_figure_table(table: ResultTable, width: int) -> Iterator[str]:
-    """The columns that people read and that tell rows apart, and the rows of a group under its name."""
+    """Yield the columns that people read and that identify rows; rows of a group follow its name."""
     names = [column.name for column in table.columns]
     omitted_columns = (
         COLUMNS_SHOWN_ELSEWHERE
@@ -185,7 +185,7 @@ def format_figure_table(table: ResultTable, width: int) -> Iterator[str]:
 
 
 def row_explanations(table: ResultTable, *, has_explanations: bool) -> Iterator[str]:
-    """Why a row has no figure, what was left out of it and, if it is to be explained, what it tells."""
+    """Yield why a row has no figure, what it omits and, if asked for, what it tells."""
     names = [column.name for column in table.columns]
     if "sentence" not in names:
         return
@@ -197,13 +197,13 @@ def row_explanations(table: ResultTable, *, has_explanations: bool) -> Iterator[
 
 
 def format_output_as_csv(output: AnalysisOutput) -> Iterator[str]:
-    """The table alone, with all digits."""
+    """Yield only the table, with all digits."""
     names = [column.name for column in output.table.columns]
     yield format_csv_rows(names, [names, *output.table.rows])
 
 
 def format_output_as_json(output: AnalysisOutput) -> Iterator[str]:
-    """Everything; rows by the columns' names."""
+    """Yield everything; rows by the columns' names."""
     names = [column.name for column in output.table.columns]
     rows = [dict(zip(names, row, strict=True)) for row in output.table.rows]
     columns = [asdict(column) for column in output.table.columns]
@@ -213,7 +213,7 @@ def format_output_as_json(output: AnalysisOutput) -> Iterator[str]:
 
 
 def decimals_by_cell(table: ResultTable) -> Callable[[tuple[Cell, ...], int], int]:
-    """The decimals of a row's cell in column k: those of its column, or its own in a table of measures."""
+    """Return the decimals of a row's cell in column k: those of its column, or its own in a table of measures."""
     if table.columns[0].name == "measure":
         return lambda row, k: decimals_for_values([row[k]])
     columns = [decimals_for_values([row[k] for row in table.rows]) for k in range(len(table.columns))]
@@ -228,7 +228,7 @@ def format_cell_in_short(cell: Cell, decimal_count: int) -> str:
 
 
 def format_digits_with_hyphen(value: float | None, decimal_count: int) -> str:
-    """As on the page, but with a minus sign that programs can read."""
+    """Return the number as on the page, but with a minus sign that programs can read."""
     return "-" if value is None else format_with_places(value, decimal_count).replace("−", "-")
 
 

@@ -104,7 +104,7 @@ def answers(slug: str, annotator: str, *, as_json: bool) -> None:
 
 
 def add_annotator_action(action: str, help_text: str) -> None:
-    """A command for one of the actions on annotators."""
+    """Add a command for one of the actions on annotators."""
 
     @annotators.command(action, help=help_text)
     @click.argument("slug")
@@ -126,7 +126,7 @@ add_annotator_action("restore", "Let ANNOTATOR, who is excluded, go on, and coun
 
 
 def add_answer_action(action: str, help_text: str) -> None:
-    """A command for one of the actions on answers."""
+    """Add a command for one of the actions on answers."""
 
     @annotators.command(f"{action}-answer", help=help_text)
     @click.argument("slug")
@@ -144,7 +144,7 @@ add_answer_action("restore", "Count one answer again.")
 
 
 def run_decision(decide: Callable[[AsyncEngine], Awaitable[Callable[[], Awaitable[None]]]]) -> None:
-    """Decide, and let the posteriors follow."""
+    """Apply a decision, and rebuild the posteriors."""
 
     async def work(engine: AsyncEngine) -> None:
         await (await decide(engine))()

@@ -1,4 +1,4 @@
-"""`easel campaign ...`: set campaigns up and lead them through their life."""
+"""`easel campaign ...`: create campaigns, import their items and answers, and change their status."""
 
 import asyncio
 import os
@@ -106,7 +106,7 @@ def create(
 
 
 def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str, Any]) -> Row[Any]:
-    """A draft from a campaign file, or from a zip with one; a table that it names lies in the zip or beside it."""
+    """Create a draft from a campaign file or a zip; a table that it names is in the zip or next to the file."""
     limits = read_settings()
     with path.open("rb") as file, ExitStack() as stack:
         upload = campaign_zip.read_sent_campaign(file, path.name, limits, parse_setting_options(options))
@@ -286,19 +286,19 @@ def import_item_file(
 
 
 def is_at_terminal() -> bool:
-    """Whether a person can be asked."""
+    """Return whether a person can be asked."""
     return sys.stdin.isatty()
 
 
 @contextmanager
 def show_import_progress(file: BinaryIO) -> Iterator[ReportRowCount]:
-    """A bar for people; how far it is goes by bytes, since nobody knows the number of rows."""
+    """Show a progress bar by bytes, since the number of rows is unknown."""
     with progress_bar(os.fstat(file.fileno()).st_size, "Importing") as update_bar:
         yield lambda _rows: update_bar(file.tell())
 
 
 def add_answer_file_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add an option for everything that can be said of a file of answers."""
+    """Add an option for each setting of a file of answers."""
     for name, field in reversed(AnswerFileOptions.model_fields.items()):
         choices = [choice for choice in get_args(field.annotation) if choice]
         option = click.option(

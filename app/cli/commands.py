@@ -1,4 +1,4 @@
-"""`easel` and the names of its commands; the module of one is imported when it is asked for."""
+"""Root group of `easel` and the names of its commands; a command's module is imported when it is called."""
 
 import sys
 from importlib import import_module
@@ -29,14 +29,14 @@ COMMAND_MODULES = {
 
 
 class CommandFailure(click.ClickException):
-    """One line on stderr, and exit code 1."""
+    """Failure that prints one line on stderr and exits with code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"easel: {' '.join(self.message.split())}", err=True, file=file)
 
 
 class CommandInterrupted(CommandFailure):
-    """What is said after Ctrl-C, where something had begun."""
+    """Failure that is shown after Ctrl-C if work had begun."""
 
     exit_code = INTERRUPTED_EXIT_CODE
 
@@ -47,7 +47,7 @@ class CommandInterrupted(CommandFailure):
 
 
 class LazyCommandGroup(click.Group):
-    """Says what Easel expects to go wrong in one line; what nobody expected keeps its traceback."""
+    """Group that prints expected failures in one line; unexpected ones keep their traceback."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return sorted(COMMAND_MODULES)

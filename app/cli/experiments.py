@@ -1,4 +1,4 @@
-"""`easel experiment`."""
+"""`easel experiment ...`: published experiments with simulated annotators or with people."""
 
 from collections.abc import Callable
 from functools import partial
@@ -46,13 +46,13 @@ def experiment() -> None:
 def make_out_option(
     *, required: bool = True, help_text: str = OUT_HELP
 ) -> Callable[[CommandFunction], CommandFunction]:
-    """Where it writes what it finds."""
+    """Return the option for the folder of results."""
     folder = click.Path(file_okay=False, writable=True, path_type=Path)
     return click.option("--out", type=folder, required=required, help=help_text)
 
 
 def add_run_options(command: CommandFunction, *, out_required: bool = True) -> CommandFunction:
-    """What every experiment that is run many times can be told."""
+    """Add the options of every experiment that is run many times."""
     for option in (
         click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help="Start of all chances."),
         click.option("--runs", type=click.IntRange(2), default=100, show_default=True, help="Campaigns of each arm."),
@@ -63,7 +63,7 @@ def add_run_options(command: CommandFunction, *, out_required: bool = True) -> C
 
 
 def add_scale_options(command: CommandFunction, *, out_required: bool = True) -> CommandFunction:
-    """What experiments with items on a scale can be told."""
+    """Add the options of experiments with items on a scale."""
     for option in (
         click.option(
             "--context", type=click.FloatRange(0, 1, min_open=True), default=0.5, show_default=True, help=CONTEXT_HELP
@@ -77,7 +77,7 @@ def add_scale_options(command: CommandFunction, *, out_required: bool = True) ->
 
 
 def add_people_options(command: CommandFunction) -> CommandFunction:
-    """What an experiment can be told whose arms can be campaigns."""
+    """Add the options of an experiment whose arms can be campaigns."""
     for option in (
         click.option("--launch", is_flag=True, help="With --people: open the campaigns at once; otherwise drafts."),
         click.option("--judgments-per-annotator", type=click.IntRange(1, 1_000_000), help=PER_ANNOTATOR_HELP),
@@ -115,7 +115,7 @@ def run_lexical_frequency(
 
 
 def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest, *, launch: bool) -> None:
-    """Make the campaigns of its arms, and say where people come in."""
+    """Create the campaigns of its arms, and print the link for annotators."""
     experiment_row = run_in_transaction(
         partial(with_arms.create_experiment, wanted=experiment_settings, launch=launch, now=current_utc_time())
     )
@@ -232,7 +232,7 @@ def run_transitivity(out: Path, runs: int, seed: int) -> None:
 def run_scale_experiment(  # noqa: PLR0917
     material: sakaguchi_2018.ScaleMaterial, out: Path, runs: int, population_name: str, noise_share: float, seed: int
 ) -> None:
-    """Do all of it, and say where the report is."""
+    """Run the experiment, and print where the report is."""
     if not noise_share > 0:  # Click lets NaN pass
         raise click.UsageError("--context is a share: more than 0, 1 at most.")
     prepare_out_folder(out)
@@ -247,7 +247,12 @@ def run_scale_experiment(  # noqa: PLR0917
 
 
 def prepare_out_folder(out: Path) -> None:
-    """Raises `Conflict` (`no_extra`, `file_not_written`) before anything is worked out that could not be written."""
+    """Create the folder, before any long computation whose result could not be written.
+
+    Raises:
+        Conflict: `no_extra`, `file_not_written`.
+
+    """
     if missing := [name for name in REQUIRED_PACKAGES if find_spec(name) is None]:
         raise Conflict(f"{missing[0]} is missing: pip install 'easel[experiments]'.", code="no_extra")
     try:
@@ -257,7 +262,7 @@ def prepare_out_folder(out: Path) -> None:
 
 
 def make_experiment_runner(out: Path, runs: int) -> RunExperiment:
-    """What the runs of an experiment found, those that were missing with a progress bar."""
+    """Return a function that runs what is missing, with a progress bar, and returns all results."""
 
     def run_with_progress(planned_experiment: Experiment, label: str) -> RunResults:
         with click.progressbar(length=runs, label=label) as bar:

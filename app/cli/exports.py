@@ -1,4 +1,4 @@
-"""What comes out of a campaign: `easel verify` and `easel export`."""
+"""`easel verify` and `easel export`: check and write a campaign's results."""
 
 from dataclasses import asdict
 from functools import partial
@@ -83,7 +83,7 @@ async def verify_campaign_posteriors(slug: str, engine: AsyncEngine) -> Verifica
 
 
 async def store_replayed_posteriors(slug: str, engine: AsyncEngine) -> None:
-    """Store the posteriors again from the same answers, and write that down."""
+    """Store the posteriors again from the same answers, and log it."""
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
     await replay_posteriors(engine, campaign.id, now=current_utc_time())

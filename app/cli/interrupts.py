@@ -1,4 +1,4 @@
-"""What Ctrl-C does before a command begins: this is imported first, so it imports next to nothing."""
+"""Ctrl-C before a command begins. Imported first, so it imports almost nothing."""
 
 import os
 import signal
@@ -13,9 +13,9 @@ STOPPED_TEXT = "Stopped."
 
 @contextmanager
 def exit_on_interrupt() -> Iterator[None]:
-    """While Python imports, Ctrl-C ends the process at once, in a line: nothing has begun that would have to be undone.
+    """End the process at once, with one line, if Ctrl-C is pressed while Python imports: there is nothing to undo yet.
 
-    The usual exception would show where in the imports it came up; and in a destructor, where a process that imports
+    The usual exception would show where in the imports it was raised. In a destructor, where a process that imports
     much spends some of its time, it would be dropped.
     """
     has_default_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -109,7 +109,12 @@ def change_server_role(name: str, role: str) -> None:
 
 
 async def find_user_id(connection: AsyncConnection, name: str) -> int:
-    """Raises `NotFound` (`user_not_found`)."""
+    """Return the id of a researcher.
+
+    Raises:
+        NotFound: `user_not_found`.
+
+    """
     user = await users.find_user(connection, users.normalize_typed_name(name))
     if user is None:
         raise NotFound(f"There is no researcher “{shorten_echo(name)}”. Nothing was changed.", code="user_not_found")

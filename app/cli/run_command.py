@@ -1,4 +1,4 @@
-"""How a command runs, on which database, and how it prints what comes out."""
+"""Run a command on the database, and print its results."""
 
 import asyncio
 import getpass
@@ -33,7 +33,9 @@ def current_utc_time() -> datetime:
 def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
     """Run `work` on the database that the environment names, or the embedded one.
 
-    Raises `Conflict` (`database_unavailable`) when it goes away meanwhile.
+    Raises:
+        Conflict: `database_unavailable` if the connection is lost.
+
     """
     CURRENT_ACTOR.set(Actor(machine_user_name(), "command"))
     with database_url_for_command(read_settings()) as url:
@@ -53,7 +55,7 @@ def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
 
 
 def machine_user_name() -> str:
-    """Who types commands here, as the machine knows them."""
+    """Return the name of the user at this machine."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container may run under a number that has no name
@@ -61,7 +63,7 @@ def machine_user_name() -> str:
 
 
 def run_in_transaction(work: TransactionWork[T]) -> T:
-    """Run `work` and commit; Ctrl-C before that changes nothing, and after it comes too late."""
+    """Run `work` and commit. Ctrl-C before the commit changes nothing; after it, it comes too late."""
 
     async def run(engine: AsyncEngine) -> T:
         async with engine.connect() as connection:
@@ -76,7 +78,7 @@ def run_in_transaction(work: TransactionWork[T]) -> T:
 
 
 async def wait_despite_cancellation(work: Awaitable[None]) -> None:
-    """Wait for `work`, even if we are asked to stop meanwhile."""
+    """Wait for `work`, even if this task is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
@@ -86,7 +88,7 @@ async def wait_despite_cancellation(work: Awaitable[None]) -> None:
 
 @contextmanager
 def progress_bar(length: int, label: str) -> Iterator[Callable[[int], None]]:
-    """A bar for people at a terminal, which is told how far it is, 0 to `length`."""
+    """Show a progress bar at a terminal; yield a function that takes the position, 0 to `length`."""
     if not sys.stderr.isatty():
         yield lambda _far: None
         return
@@ -95,9 +97,9 @@ def progress_bar(length: int, label: str) -> Iterator[Callable[[int], None]]:
 
 
 def cancellable_progress(report_progress: Callable[[int], None]) -> Callable[[int], None]:
-    """What tells how far work is that keeps the event loop busy; it ends the work if Ctrl-C was pressed meanwhile.
+    """Return a progress function for work that blocks the event loop; it ends the work if Ctrl-C was pressed.
 
-    The loop asks its task to end, which none can see that never waits.
+    The loop only marks the task as cancelled; a task that never waits does not notice.
     """
 
     def report_or_cancel(position: int) -> None:
@@ -114,7 +116,7 @@ def print_json(value: Any) -> None:
 
 
 def format_value_for_people(value: Any) -> str:
-    """A value for people; further lines of a text are indented, so that each name still starts a line."""
+    """Return a value as text; further lines are indented, so that each name still starts a line."""
     if value is None or value == "":
         return "-"
     if isinstance(value, bool):
@@ -123,7 +125,7 @@ def format_value_for_people(value: Any) -> str:
 
 
 def server_base_address(url: str | None = None) -> str:
-    """The address given, else where the server is reached."""
+    """Return the given address, else the address of the server."""
     from app.server import serve  # it takes a second to import, and most commands need no address
 
     return url.rstrip("/") if url else serve.likely_server_url(read_settings())
@@ -133,7 +135,7 @@ def server_base_address(url: str | None = None) -> str:
 
 
 async def write_chunks(chunks: AsyncIterator[str | bytes], output: Path | None) -> None:
-    """Into the file, or printed if there is none."""
+    """Write chunks to the file, or print them if there is none."""
     await (write_chunks_to_file(chunks, output) if output else print_chunks(chunks))
 
 
@@ -147,7 +149,7 @@ def encode_chunk(chunk: str | bytes) -> bytes:
 
 
 async def write_chunks_to_file(chunks: AsyncIterator[str | bytes], output: Path) -> None:
-    """Into a file beside it first, so that no half of an export is ever taken for the whole."""
+    """Write to a temporary file next to it first, so that half an export is never taken for the whole."""
     partial_file = output.with_name(output.name + ".part")
     try:
         with partial_file.open("wb") as file:

@@ -16,7 +16,7 @@ from app.settings import Settings, read_settings
 
 
 def make_server_option(name: str, click_type: Any) -> Callable[[Any], Any]:
-    """An option for one of `Settings`, which it overrides."""
+    """Return an option that overrides one of `Settings`."""
     return click.option(f"--{name}", type=click_type, help=Settings.model_fields[name].description)
 
 

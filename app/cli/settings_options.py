@@ -18,7 +18,7 @@ OPTION_METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "
 
 
 def add_settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """An option for each setting of a campaign, and one for a file of them."""
+    """Add an option for each setting of a campaign, and one for a file of settings."""
     properties = CampaignSettings.model_json_schema()["properties"]
     for name in reversed(properties):
         command = make_setting_option(name, properties[name])(command)
@@ -27,7 +27,10 @@ def add_settings_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def make_setting_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """Numbers are checked with all other rules by `CampaignSettings`, so an empty option can mean none."""
+    """Return the option of a setting.
+
+    `CampaignSettings` checks numbers with all other rules, so an empty option can mean none.
+    """
     option = "--" + name.replace("_", "-")
     rules = form.value_limits_of_schema(schema)
     help_ = schema["description"] + format_option_default(schema.get("default"))
@@ -50,7 +53,12 @@ def format_option_default(default: Any) -> str:
 def merge_settings_sources(
     current: Mapping[str, Any], file: Path | None, options: Mapping[str, Any]
 ) -> CampaignSettings:
-    """Settings as they were, overlaid by the file's and by the options given. Raises `Invalid`."""
+    """Return the current settings, overlaid by the file's and by the options given.
+
+    Raises:
+        Invalid: `settings_invalid`, `settings_unreadable`.
+
+    """
     try:
         return CampaignSettings.model_validate(
             {**current, **(read_json_settings_file(file) if file else {}), **parse_setting_options(options)}
@@ -62,12 +70,22 @@ def merge_settings_sources(
 
 
 def parse_setting_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings from the options that were given. Raises `Invalid` (`settings_unreadable`)."""
+    """Return settings from the options that were given.
+
+    Raises:
+        Invalid: `settings_unreadable`.
+
+    """
     return {name: parse_setting_value(name, value) for name, value in options.items() if value is not None}
 
 
 def parse_setting_value(name: str, value: Any) -> Any:
-    """An empty option means none, where a setting may be none. Raises `Invalid` (`settings_unreadable`)."""
+    """Return the value of an option; an empty one means none if the setting allows it.
+
+    Raises:
+        Invalid: `settings_unreadable`.
+
+    """
     if name == form_sections.DESIGN_SETTINGS_SETTING:
         return parse_settings_object(value, "--design-settings")
     if name == form_sections.CRITERIA_SETTING:
@@ -76,7 +94,12 @@ def parse_setting_value(name: str, value: Any) -> Any:
 
 
 def read_json_settings_file(file: Path) -> dict[str, Any]:
-    """A JSON object of settings, or one that holds them as `settings`. Raises `Invalid` (`settings_unreadable`)."""
+    """Return a JSON object of settings, or the one under `settings`.
+
+    Raises:
+        Invalid: `settings_unreadable`.
+
+    """
     document = parse_settings_object(file.read_bytes(), file)
     settings = document.get("settings", document)
     if not isinstance(settings, dict):
@@ -85,7 +108,12 @@ def read_json_settings_file(file: Path) -> dict[str, Any]:
 
 
 def parse_settings_json(document: str | bytes, source_name: object) -> Any:
-    """Raises `Invalid` (`settings_unreadable`)."""
+    """Return parsed JSON.
+
+    Raises:
+        Invalid: `settings_unreadable`.
+
+    """
     try:
         return json.loads(document)
     except ValueError as problem:
@@ -93,7 +121,12 @@ def parse_settings_json(document: str | bytes, source_name: object) -> Any:
 
 
 def parse_settings_object(document: str | bytes, source_name: object) -> dict[str, Any]:
-    """Raises `Invalid` (`settings_unreadable`)."""
+    """Return a parsed JSON object.
+
+    Raises:
+        Invalid: `settings_unreadable`.
+
+    """
     value = parse_settings_json(document, source_name)
     if not isinstance(value, dict):
         raise Invalid(f"{source_name} is not a JSON object of settings.", code="settings_unreadable")

@@ -1,4 +1,4 @@
-"""Words and tables on a terminal: as wide as it is, and nothing cut off but long texts."""
+"""Text and tables for a terminal: as wide as it is, and only long texts are shortened."""
 
 import shutil
 import textwrap
@@ -13,12 +13,12 @@ TextRows = Sequence[Sequence[str]]
 
 
 def terminal_width() -> int:
-    """In characters; 80 where nobody can tell, such as in a file."""
+    """Return the width in characters; 80 if it is unknown, such as in a file."""
     return max(MIN_TABLE_CHARACTERS, shutil.get_terminal_size().columns)
 
 
 def wrap_text(text: str, width: int, indent: str = "") -> list[str]:
-    """Words as lines; an address that is longer than a line stays whole."""
+    """Return text as lines; an address that is longer than a line stays whole."""
     return textwrap.wrap(
         text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
@@ -27,10 +27,10 @@ def wrap_text(text: str, width: int, indent: str = "") -> list[str]:
 def format_text_table(
     titles: Sequence[str], rows: TextRows, *, right_columns: Collection[int], width: int
 ) -> Iterator[str]:
-    """A table with its columns under each other, those of `right` aligned to the right.
+    """Yield a table with aligned columns; `right_columns` are aligned to the right.
 
-    Where the columns are wider than the terminal, titles take several lines, then texts are shortened, and then the
-    table goes on below: each further piece starts with the first column again, which is never shortened.
+    If the columns are wider than the terminal, titles take several lines first. Then texts are shortened, and then the
+    table continues below: each further piece starts with the first column again, which is never shortened.
     """
     titles = [title.replace(" %", f"{NO_BREAK_SPACE}%") for title in titles]
     widths = column_widths(titles, rows, right_columns, width)
@@ -52,7 +52,7 @@ def format_text_row(cells: Sequence[str], widths: Sequence[int], is_right: Seque
 
 
 def column_widths(titles: Sequence[str], rows: TextRows, right_columns: Collection[int], width: int) -> list[int]:
-    """How wide each column is: as its widest cell and title, or where that is too much, its title's longest word."""
+    """Return the width of each column: its widest cell and title, or if that is too much, its title's longest word."""
     cells = [max((len(row[k]) for row in rows), default=0) for k in range(len(titles))]
     full_widths = [max(size, len(title)) for size, title in zip(cells, titles, strict=True)]
     if total_table_width(full_widths) <= width:
@@ -70,7 +70,7 @@ def total_table_width(widths: Sequence[int]) -> int:
 
 
 def split_columns_by_width(widths: Sequence[int], width: int) -> Iterator[list[int]]:
-    """Which columns stand beside each other; the first one in every piece."""
+    """Yield the columns of each piece; the first column is in every piece."""
     columns = [0]
     for k in range(1, len(widths)):
         if len(columns) > 1 and total_table_width([widths[j] for j in (*columns, k)]) > width:

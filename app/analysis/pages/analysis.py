@@ -61,9 +61,9 @@ def list_downloads(
     """Yield (title, contents, [(file, words)]) of what this campaign can export now.
 
     Args:
-            campaign: View of the campaign by one criterion.
-            exports: Exports that need a fit, by that criterion.
-            has_remarks: Whether there are comments and flags, or can be.
+        campaign: View of the campaign by one criterion.
+        exports: Exports that need a fit, by that criterion.
+        has_remarks: Whether there are comments and flags, or can be.
 
     """
     design, each_criterion_text = design_of(campaign), " A row for each criterion." * bool(campaign.criteria)
@@ -184,7 +184,7 @@ async def require_access_to_annotators(request: Request, access: CurrentAccess) 
     """Refuse users who may not see people where single annotators, or groups by their profile, are shown.
 
     Raises:
-            Forbidden: `role_forbids`.
+        Forbidden: `role_forbids`.
 
     """
     table_or_section = request.path_params.get("name") or request.path_params.get("section", "")
@@ -239,11 +239,11 @@ async def load_analysis_context(
     """Return the context around the parts.
 
     Args:
-            database: The database.
-            slug: The campaign.
-            view: Fields of the address.
-            single_part: The part that is shown by itself, empty for all.
-            can_see_annotators: Whether the reader may see single annotators.
+        database: The database.
+        slug: The campaign.
+        view: Fields of the address.
+        single_part: The part that is shown by itself, empty for all.
+        can_see_annotators: Whether the reader may see single annotators.
 
     """
     async with database.connect() as connection:
