@@ -3,7 +3,7 @@
 `result_types` holds the main types: `Answers` (all judgments as arrays), `Scores`, `ResultTable` and `Comparison`.
 `method_types` says what a method is (`ScoreMethod`, `TableMethod`), and `methods` lists all of them by name.
 `fit_cache.FitCache` reads the answers and keeps fitted results; `export.open_export` writes files. To add a method,
-write a module beside the others and register it in `methods`.
+write a module in this folder and register it in `methods`.
 
 Open `methods.py` first.
 """

@@ -135,7 +135,7 @@ AGREEMENT_MEASURES = (
     ),
 )
 
-# Where there are no scores. A preference is a label of a pair: the first is preferred, a tie, the second is.
+# Used if there are no scores. A preference is a label of a pair: the first is preferred, a tie, the second is.
 PREFERENCE_AGREEMENT_MEASURES = (
     AgreementMeasure(
         "pair_agreement",
@@ -183,11 +183,11 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
 
     """
     require_answers(answers)
-    measures = [one for one in AGREEMENT_MEASURES if can_read_answers_as(one.reads, answers.value_kind)] or [
-        *PREFERENCE_AGREEMENT_MEASURES
-    ]
+    measures = [
+        measure for measure in AGREEMENT_MEASURES if can_read_answers_as(measure.reads, answers.value_kind)
+    ] or [*PREFERENCE_AGREEMENT_MEASURES]
     data_by_kind = {
-        kind: agreement_data(kind, answers, options.classes) for kind in {one.reads: None for one in measures}
+        kind: agreement_data(kind, answers, options.classes) for kind in {measure.reads: None for measure in measures}
     }
     results = [estimate_measure(measure, data_by_kind[measure.reads], answers) for measure in measures]
     if refusals := [reason for reason in results if isinstance(reason, Inestimable)][len(measures) - 1 :]:
@@ -197,7 +197,7 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
     by_name = {measure.name: result for measure, result in zip(measures, results, strict=True)}
     alpha = next(by_name[name] for name in ALPHA_MEASURE_NAMES if name in by_name)
     verdict = describe_agreement(alpha, by_name.get("split_half_stepped_up"))
-    # What labels are comes first, as it did when answers were always scores.
+    # Notes on labels come first, as when answers were always scores.
     notes = [
         note
         for kind in ("classes", "points", "order")
@@ -321,8 +321,9 @@ def agreement_measure_row(
 AGREEMENT_TABLE = TableMethod(
     TableSection("agreement", "Agreement"),
     "Agreement",
-    "How far annotators say the same of the same items, in the usual coefficients, each with its 95 % interval "
-    "over items. Agreement is neither needed nor enough for right scores: annotators who share a mistake agree.",
+    "How far annotators give the same answers about the same items, in the usual coefficients, each with its 95 % "
+    "interval over items. Agreement is neither necessary nor sufficient for right scores: annotators who share a "
+    "mistake agree.",
     build_agreement_table,
     reads=("points", "classes", "order"),
     options=("classes",),

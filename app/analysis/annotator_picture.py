@@ -15,9 +15,11 @@ from app.analysis.scatter import (
 from app.chart_axes import axis_with_round_ticks, format_with_places
 from app.errors import pluralize
 
-MAX_LABELLED_ANNOTATORS = 200  # more would stand on each other
+MAX_LABELLED_ANNOTATORS = 200  # more would overlap
 MIN_BIAS_RANGE_POINTS = 10.0  # points to each side, so that small biases look small
-RELIABILITY_AXIS_MARGIN = 0.05  # above and below: who answers at random stands at 0 and is not to lie on the axis
+RELIABILITY_AXIS_MARGIN = (
+    0.05  # above and below, so that the dot of an annotator who answers at random (0) is not on the axis
+)
 MIN_RADIUS_PIXELS, MAX_RADIUS_PIXELS = 3.0, 9.0  # radius of a dot in pixels; its area grows with the judgments
 
 

@@ -65,7 +65,13 @@ def build_annotator_table(answers: Answers, _options: Options) -> ResultTable:
         if answers.unjudged_counts is None
         else [unjudged_share_part(answers.unjudged_counts, judgments, answers.names_without_judgment)]
     )
-    columns = answers.annotators, answers.names, hits, judgments, *(one for _, some, _ in parts for one in some)
+    columns = (
+        answers.annotators,
+        answers.names,
+        hits,
+        judgments,
+        *(column for _, part_columns, _ in parts for column in part_columns),
+    )
     table_columns = (*ANNOTATOR_COUNT_COLUMNS, *(head for some, _, _ in parts for head in some))
     return ResultTable(table_columns, to_cell_rows(*columns), tuple(note for _, _, notes in parts for note in notes))
 
@@ -75,7 +81,7 @@ def profile_answers_part(answers: Answers) -> AnnotatorTablePart:
     answer_columns = tuple(Column(f"asked_{name}", name, "text") for name in answers.profile_answers)
     return (
         answer_columns,
-        tuple(np.array([said or "" for said in column]) for column in answers.profile_answers.values()),
+        tuple(np.array([answer or "" for answer in column]) for column in answers.profile_answers.values()),
         (),
     )
 
@@ -195,8 +201,9 @@ def fit_transitivity(answers: Answers) -> transitivity.Transitivity:
 ANNOTATOR_TABLE = TableMethod(
     TableSection("annotators", "Annotators"),
     "Annotators",
-    "How much each annotator did, how their answers are spread, and how far they go with the others and fit together. "
-    "Going with the others is no proof of being right, and somebody who differs may know better.",
+    "How much each annotator did, how their answers are spread, how far they agree with the others, and how "
+    "consistent they are. Agreement with the others is no proof of being right: an annotator who differs may know "
+    "better.",
     build_annotator_table,
     reads=("points", "order", "classes"),
     shows_annotators=True,

@@ -85,7 +85,7 @@ def format_score_cuts(class_count: int) -> list[str]:
     return [f"{MAX_POINTS * k / class_count:.4g}" for k in range(1, class_count)]
 
 
-# What is said of it
+# Notes
 
 
 def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) -> tuple[Note, ...]:
@@ -115,7 +115,7 @@ def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) ->
 def order_reading_notes(answers: Answers) -> tuple[Note, ...]:
     """Return notes on how pairs of items of one HIT are read as preferences and ties."""
     if not answers.parameters.ties:
-        sentence = "Of items with the same place in a HIT nobody knows which is better: such pairs count for nothing."
+        sentence = "Items with the same place in a HIT have no known order: such pairs are not counted."
         return (Note("unknown_pairs_left_out", sentence),)
     if answers.value_kind == "order":
         return ()

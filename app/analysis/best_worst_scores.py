@@ -27,7 +27,7 @@ def best_worst_scores(answers: Answers) -> Scores:
 
 BEST_WORST_METHOD = ScoreMethod(
     "Best-worst counts",
-    "An item is the better the more often it was the best of its HIT and not the worst, whatever stood beside it.",
+    "An item is better the more often it was the best of its HIT and not the worst, whatever it was shown with.",
     "share of HITs as the best less share as the worst, -1 to 1",
     best_worst_scores,
     reads="order",

@@ -30,8 +30,8 @@ CONSISTENCY_COLUMNS = (
 ConsistencyRows = list[tuple[Cell, ...]]
 
 TRANSITIVITY_TEXT = (
-    "Of three items whose pairs one annotator judged in three different HITs: 1 if at least as good as always carries "
-    "over, 0 if as often as by chance. Pairs of one HIT fit together by construction and are left out."
+    "For three items whose pairs one annotator judged in three different HITs: 1 if “at least as good as” always "
+    "carries over, 0 if as often as by chance. Pairs of one HIT are consistent by construction and are left out."
 )
 TRANSITIVITY_WITHOUT_TIES_TEXT = "The same for triads in which no pair is a tie."
 SAME_SCORE_TEXT = "The share of repeated judgments no further from the first than the tie margin."
@@ -42,7 +42,7 @@ SAME_PREFERENCE_TEXT = "The share of pairs of items judged again by the same ann
 PREFERENCE_KAPPA_TEXT = "The same beyond chance, where 0 is chance and 1 is always."
 SAME_LABEL_TEXT = "The share of items judged again by the same annotator that got the same label."
 LABEL_KAPPA_TEXT = PREFERENCE_KAPPA_TEXT
-SCALE_EXISTS_TEXT = "All preferences, by majority, fit on one scale, on which so many items have a place."
+SCALE_EXISTS_TEXT = "All preferences, by majority, fit on one scale; this is the number of items on it."
 NO_SCALE_TEXT = "There is none; the table “Scale from preferences” says why."
 
 
@@ -187,11 +187,11 @@ CONSISTENCY_SECTION = TableSection("consistency", "Consistency")
 CONSISTENCY_TABLE = TableMethod(
     CONSISTENCY_SECTION,
     "Consistency",
-    "Whether judgments of different HITs fit together: of three items, and of the same item judged again. "
-    "Consistent is not yet right.",
+    "Whether judgments of different HITs are consistent: for three items, and for the same item judged again. "
+    "Consistent answers can still be wrong.",
     build_consistency_table,
     reads=("order", "classes"),
-    # Shares are no coefficients, and what is in points or items no common axis holds.
+    # Shares are not coefficients, and values in points or items fit on no common axis.
     dot_plot=DotPlotColumn(
         "value",
         COEFFICIENT_AXIS,

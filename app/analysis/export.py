@@ -1,5 +1,4 @@
-"""Exports: items with their posteriors, responses with one item per row, assignments, settings, the EASL program's own
-file.
+"""Exports: items with posteriors, responses with one item per row, assignments, settings, the EASL program's own file.
 
 Every export is streamed from one snapshot, and its memory does not grow with the campaign. No export holds a
 platform's worker id: annotators appear under their pseudonyms. Assignments keep the platform's ids, for payment.
@@ -46,7 +45,7 @@ from app.field_flags import is_private_field
 
 EXPORT_MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson", "json": "application/json"}
 COLUMNS_WITHOUT_SETTING = (
-    *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it is not handed around
+    *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it must not be passed on
     *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items", "goal_reached"),
     *("always_shown", "tried_at", "rehearsal_of", "segment_count", "asked_criterion", "visit_version", "has_checks"),
     *("releases", "newest_plan"),
@@ -92,7 +91,7 @@ async def open_export(
 ) -> ExportFile:
     """Open an export by name; settings are JSON and the `easl` file is CSV, whatever the format.
 
-    The audit log records downloads of exports about single annotators.
+    All refusals are raised before the first piece. The audit log records downloads of exports about single annotators.
 
     Args:
         engine: The database.
@@ -109,8 +108,6 @@ async def open_export(
         NotFound: `campaign_not_found`, `criterion_not_found`, `export_not_found`.
         Conflict: `not_launched` (no posteriors yet), `no_beta_posterior` (the law has none that the EASL program could
             read), `no_segments` (the items are no systems), or the code of an `Inestimable` (nothing can be fitted).
-                All
-            are raised before the first piece.
 
     """
     async with engine.connect() as connection:

@@ -28,7 +28,7 @@ class TableStream:
 
 FLOAT_CELL_TYPES, FLAG_CELL_TYPES = frozenset({float, type(None)}), frozenset({bool, type(None)})
 FLAG_CELL_TEXTS = {True: "true", False: "false", None: ""}
-NEEDS_CSV_QUOTES = re.compile('[",\r\n]')  # a cell with one of these stands in quotation marks
+NEEDS_CSV_QUOTES = re.compile('[",\r\n]')  # a cell with one of these is put in quotation marks
 EMPTY_CSV_LINE = '""'
 BYTE_ORDER_MARK = "\ufeff"  # by it Excel knows that a CSV file is UTF-8
 
@@ -36,7 +36,7 @@ BYTE_ORDER_MARK = "\ufeff"  # by it Excel knows that a CSV file is UTF-8
 def format_csv_rows(_columns: Sequence[str], rows: Iterable[RowCells]) -> str:
     """Return rows as the module `csv` writes them, but faster: `csv` looks at every character."""
     columns = [format_csv_column(cells) for cells in zip(*rows, strict=True)]
-    # A row of one empty cell would else be no row.
+    # Otherwise a row of one empty cell would be no row.
     return "".join([f"{line or EMPTY_CSV_LINE}\r\n" for line in map(",".join, zip(*columns, strict=True))])
 
 
@@ -45,7 +45,7 @@ def format_csv_column(cells: RowCells) -> list[str]:
     if kinds <= FLAG_CELL_TYPES:
         return [FLAG_CELL_TEXTS[cell] for cell in cells]
     if kinds <= FLOAT_CELL_TYPES:
-        # Few are different, and to write one takes longest of all. But 0.0 and -0.0 are equal.
+        # Few values are distinct, and formatting is the slowest step. But 0.0 and -0.0 are equal.
         text_by_number = {cell: repr(cell) for cell in set(cells) if cell}
         return [text_by_number[cell] if cell else format_csv_cell(cell) for cell in cells]
     return list(map(format_csv_cell, cells))

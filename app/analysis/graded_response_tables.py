@@ -32,7 +32,7 @@ Z = float(ndtri(0.975))
 # How often: `python -m benchmarks.coverage_of_models`.
 TAKEN_AS_KNOWN_NOTE = Note(
     "taken_as_known",
-    "The errors of performances take how sensitive judges are and how difficult segments are as known, so the "
+    "The errors of performances treat the judges’ sensitivity and the segments’ difficulty as known, so the "
     "intervals are too narrow: in simulations 53 to 90 of 100 held the performance that very many judgments give.",
 )
 ANY_SEGMENT = "any"  # the segment of items that name none
@@ -167,7 +167,7 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     )
     if not len(baseline_rows):
         raise Inestimable(
-            f"Nobody has judged the baseline “{shorten_echo(systems[baseline_number])}” and another system "
+            f"No annotator has judged the baseline “{shorten_echo(systems[baseline_number])}” and another system "
             "on the same segment.",
             code="no_shared_segments",
         )
@@ -303,7 +303,10 @@ GRADED_SYSTEM_TABLE = TableMethod(
 GRADED_ANNOTATOR_TABLE = TableMethod(
     GRADED_SECTION,
     "Sensitivity of annotators",
-    "How sharply each annotator tells systems from the baseline; near 0 for one who answers at random.",
+    (
+        "How sharply each annotator distinguishes systems from the baseline; near 0 for an annotator who answers at "
+        "random."
+    ),
     build_graded_annotator_table,
     reads=("order", "points"),
     options=("baseline",),
@@ -315,8 +318,8 @@ GRADED_ANNOTATOR_TABLE = TableMethod(
 GRADED_SEGMENT_TABLE = TableMethod(
     GRADED_SECTION,
     "Difficulty of segments",
-    "What performance it takes not to lose to the baseline on a segment, and what to win, in each case with a "
-    "chance of one half.",
+    "The performance that a system needs not to lose to the baseline on a segment, and to win, each with a "
+    "probability of one half.",
     build_graded_segment_table,
     reads=("order", "points"),
     options=("baseline",),

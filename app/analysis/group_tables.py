@@ -24,7 +24,7 @@ from app.inference.ground.notes import Note
 from app.inference.ground.validation import sum_by_number
 
 MAX_GROUP_ROWS = 50  # each is an estimate of its own
-MAX_GROUP_COLUMNS = 6  # groups whose means stand beside each other
+MAX_GROUP_COLUMNS = 6  # groups whose means are compared
 MIN_ANNOTATORS_PER_GROUP = 2  # annotators of a group in a column
 MIN_SHARED_ITEMS_OF_GROUPS = 3  # items that a group and the others have judged, so that their means are compared
 
@@ -74,7 +74,7 @@ def require_groups(answers: Answers) -> list[tuple[str, str, int]]:
     require_answers(answers)
     groups = count_group_members(answers.profile_answers)
     if not groups:
-        raise Inestimable("No annotator has answered a question that was asked once.", code="no_groups")
+        raise Inestimable("No annotator has answered a profile question.", code="no_groups")
     return groups
 
 
@@ -111,7 +111,7 @@ def correlation_with_other_groups(answers: Answers, group_answers: Answers, ques
     NaN if too few items have both means, or either side does not vary.
     """
     question_answers = answers.profile_answers[question]
-    if all(one in (None, answer) for one in question_answers):
+    if all(given in (None, answer) for given in question_answers):
         return float("nan")
     x, y = item_mean_scores(group_answers), item_mean_scores(answers_of_group(answers, f"{question}!={answer}"))
     both = ~np.isnan(x) & ~np.isnan(y)
@@ -137,9 +137,7 @@ def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
     groups = require_groups(answers)
     shown_groups = [group for group in groups if group[2] >= MIN_ANNOTATORS_PER_GROUP][:MAX_GROUP_COLUMNS]
     if not shown_groups:
-        words = (
-            f"No answer was given by {MIN_ANNOTATORS_PER_GROUP} annotators, so there are no groups to put side by side."
-        )
+        words = f"No answer was given by {MIN_ANNOTATORS_PER_GROUP} annotators, so there are no groups to compare."
         raise Inestimable(words, code="no_groups")
     judged = np.flatnonzero(answers.has_judgments)
     item_numbers = judged.tolist()
@@ -167,16 +165,16 @@ GROUP_ITEM_COLUMNS = (Column("id", "Item", "text"), Column("text", "Text", "text
 def describe_shown_groups(groups: Sequence[tuple[str, str, int]]) -> str:
     group_names = ", ".join(f"{question}: {answer}" for question, answer, _ in groups)
     return (
-        f"Side by side stand the first answers that at least {MIN_ANNOTATORS_PER_GROUP} annotators gave: {group_names}."
+        f"The columns show the first answers that at least {MIN_ANNOTATORS_PER_GROUP} annotators gave: {group_names}."
     )
 
 
 GROUP_TABLE = TableMethod(
     GROUPS_SECTION,
     "Groups",
-    "Annotators by what they answered before they began: how far those of a group agree with each other, with the 95 % "
-    "interval over items, and how far the means of their items go with those of whoever answered otherwise. Groups may "
-    "have judged other items, so their means can differ for that alone.",
+    "Annotators by their answers before they began: how far a group agrees with itself, with the 95 % interval "
+    "over items, and how far its item means correlate with those of annotators who gave another answer. Groups "
+    "may have judged other items, so their means can differ for that reason alone.",
     build_group_table,
     reads=("points", "classes", "order"),
     options=("classes",),
@@ -189,8 +187,8 @@ GROUP_TABLE = TableMethod(
 GROUP_ITEM_TABLE = TableMethod(
     GROUPS_SECTION,
     "Items by group",
-    "Every item that was judged, with the mean score of each group and from how many judgments. A few judgments differ "
-    "by chance: a difference is not yet a disagreement.",
+    "Every judged item, with the mean score of each group and its number of judgments. Few judgments differ by "
+    "chance: a difference is not yet a disagreement.",
     build_group_item_table,
     needs_groups=True,
     shows_annotators=True,

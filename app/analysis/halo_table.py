@@ -33,7 +33,10 @@ HALO_COLUMNS = (
 
 SAME_ITEMS_NOTE = Note(
     "same_items_side_by_side",
-    "An order tells of items beside others: within items, only answers about the same items side by side are compared.",
+    (
+        "An order compares items shown together: within items, only answers about the same items side by side are "
+        "compared."
+    ),
 )
 
 
@@ -67,7 +70,7 @@ def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
     """
     require_answers(answers)
     if len(answers.scores_by_criterion) < 2:
-        sentence = "Annotators judge by one criterion, so there are no two to compare."
+        sentence = "This campaign has one criterion, so there are no two to compare."
         raise Inestimable(sentence, code="one_criterion")
     compared_judgments, item_groups = comparable_judgments(answers)
     criterion_pairs = [
@@ -134,13 +137,13 @@ def halo_notes(criterion_pair: CriterionPair) -> list[Note]:
     within = criterion_pair.within_items
     if within.judgments < halo.MIN_HALO_JUDGMENTS:
         sentence = (
-            f"To tell halo it takes {halo.MIN_HALO_JUDGMENTS} judgments of items that were judged twice or more; there "
+            f"Halo needs {halo.MIN_HALO_JUDGMENTS} judgments of items that were judged twice or more; there "
             f"are {within.judgments}."
         )
         return [Note("too_few_for_halo", sentence)]
     if not criterion_pair.is_estimable:
         sentence = (
-            f"By one of {criterion_pair.quoted_names} everybody says the same of an item, so nothing can move together."
+            f"By one of {criterion_pair.quoted_names} all annotators agree on every item, so nothing can move together."
         )
         return [Note("no_halo_figure", sentence)]
     if not criterion_pair.has_halo:
@@ -169,12 +172,12 @@ def halo_verdict(criterion_pairs: Sequence[CriterionPair]) -> str:
 HALO_TABLE = TableMethod(
     TableSection("criteria", "Criteria"),
     "Halo",
-    "How far two criteria move together. Item means correlate where items that are good by one are good by the other; "
-    "that may well be so. Within items, each judgment is compared with the mean of its own item, so that what items "
-    "are is taken out. What is left is that whoever finds an item better than others do by one criterion finds it "
-    "better by the other, too. From .5 on, of 30 judgments or more, that is a warning: people gave one impression "
-    "twice (Thorndike 1920), or some are strict by all criteria; the figure cannot tell which. Intervals are over "
-    "items.",
+    "How far two criteria move together. Item means correlate if items that are good by one criterion are good by "
+    "the other; that may well be true. Within items, each judgment is compared with the mean of its own item, "
+    "which removes differences between items. What remains is that an annotator who finds an item better than "
+    "others do by one criterion finds it better by the other, too. From .5 on, with 30 judgments or more, this is "
+    "a warning: annotators gave one impression twice (Thorndike 1920), or some are strict by all criteria; the "
+    "figure cannot tell which. Intervals are over items.",
     build_halo_table,
     reads=("points", "order"),
     needs_criteria=True,
@@ -184,7 +187,7 @@ HALO_TABLE = TableMethod(
         MethodExport(
             "halo",
             "Halo",
-            "For each two criteria, how far judgments by them move together within items, and how far items' means do.",
+            ("For each two criteria, how far judgments move together within items, and how far the items' means do."),
         ),
     ),
 )

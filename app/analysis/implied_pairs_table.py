@@ -91,7 +91,7 @@ class PairExportRows:
     """Rows of the export. Rows of implied pairs are made while the file is written, by annotator and better item."""
 
     def __init__(self, answers: Answers, answered_pairs: AnsweredPairs) -> None:
-        self.answers, self.found = answers, answered_pairs
+        self.answers, self.answered_pairs = answers, answered_pairs
         self.better = [
             (who, item)
             for who, order in sorted(answered_pairs.implications_by_annotator.items())
@@ -108,7 +108,7 @@ class PairExportRows:
 
     def make_rows(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
         """Return the rows from `start` to before `stop`."""
-        answered = [self.answered_row(place) for place in range(start, min(stop, len(self.found.first)))]
+        answered = [self.answered_row(place) for place in range(start, min(stop, len(self.answered_pairs.first)))]
         return [*answered, *self.implied_rows(start, stop)]
 
     def implied_rows(self, start: int, stop: int) -> Iterator[tuple[Cell, ...]]:
@@ -118,7 +118,7 @@ class PairExportRows:
         for first, (annotator, item) in zip(self.starts[earliest:], self.better[earliest:], strict=False):
             if first >= stop:
                 return
-            worse_items = self.found.implications_by_annotator[annotator].implied_items_below(item)[
+            worse_items = self.answered_pairs.implications_by_annotator[annotator].implied_items_below(item)[
                 max(start - first, 0) : stop - first
             ]
             for other in worse_items.tolist():
@@ -126,7 +126,7 @@ class PairExportRows:
 
     def answered_row(self, place: int) -> tuple[Cell, ...]:
         """Return the row of an answered pair."""
-        answers, answered_pairs = self.answers, self.found
+        answers, answered_pairs = self.answers, self.answered_pairs
         hit, outcome = int(answered_pairs.hits[place]), int(answered_pairs.outcomes[place])
         pair = int(answered_pairs.first[place]), int(answered_pairs.second[place])
         implied_before = self.preferred_item_id(pair, answered_pairs.implied_before[place])
@@ -152,10 +152,10 @@ class PairExportRows:
 IMPLIED_PAIRS_TABLE = TableMethod(
     CONSISTENCY_SECTION,
     IMPLIED_PAIRS_TITLE,
-    "Whoever prefers a to b and b to c is taken to prefer a to c. How many pairs follow so from an annotator’s own "
-    "answers and were not asked, and of those asked anyway, how many were answered otherwise. They stand here "
-    "alone: no score takes them for answers. Ties carry nothing over. The interval is Wilson’s; as pairs share items, "
-    "it is rather too narrow.",
+    "If an annotator prefers a to b and b to c, it follows that they prefer a to c. The table counts pairs that "
+    "follow from an annotator’s own answers and were not asked, and of those asked anyway, how many were answered "
+    "otherwise. They appear only here: no score uses them as answers. Ties imply nothing. The interval is "
+    "Wilson’s; as pairs share items, it is somewhat too narrow.",
     build_implied_pairs_table,
     reads=("order",),
     shows_annotators=True,
@@ -166,8 +166,8 @@ IMPLIED_PAIRS_TABLE = TableMethod(
         MethodExport(
             "pairs",
             "Pairs, answered and implied",
-            "Every pair that was answered, with what earlier answers of the same annotator implied, and every pair "
-            "that is implied and was not asked, marked as such. There may be very many.",
+            "Every answered pair, with what the same annotator’s earlier answers implied, and every implied pair "
+            "that was not asked, marked as such. There may be very many.",
             lazy_pair_table,
         ),
     ),

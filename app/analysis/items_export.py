@@ -70,7 +70,7 @@ async def export_items(connection: AsyncConnection, campaign: Row[Any]) -> Table
     """
     unjudged = await load_unjudged_cells(connection, campaign)
     uploaded = [name for name in await load_uploaded_columns(connection, campaign.id) if name != "id"]
-    parts = [await load_item_row_formatter(connection, one, unjudged, uploaded) for one in criterion_views(campaign)]
+    parts = [await load_item_row_formatter(connection, view, unjudged, uploaded) for view in criterion_views(campaign)]
     own_columns = ("id", "shown", *parts[0].columns)
     renamed = [
         unused_column_name(name, {*own_columns, *uploaded}) if name in own_columns else name for name in uploaded
@@ -183,8 +183,8 @@ def likeliest_labels(campaign: Any, state: Array, judgments: NumberColumn) -> li
     classes = design_of(campaign).classes
     class_numbers = law_of(campaign).family.most_counted_class(state)
     return [
-        classes[one] if one >= 0 and count else None
-        for one, count in zip(class_numbers.tolist(), judgments.tolist(), strict=True)
+        classes[number] if number >= 0 and count else None
+        for number, count in zip(class_numbers.tolist(), judgments.tolist(), strict=True)
     ]
 
 

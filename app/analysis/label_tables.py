@@ -18,13 +18,13 @@ from app.inference.labels.dawid_skene import DawidSkeneResult, consensus, expect
 
 OVERCONFIDENCE_NOTE = Note(
     "confidence_too_high",
-    "Confidence is too high where items or annotators have few labels: annotators’ errors are taken to be independent, "
-    "and what is learned of annotators to be certain.",
+    "Confidence is too high for items or annotators with few labels: the model treats annotators’ errors as "
+    "independent, and its estimates of annotators as certain.",
 )
 
 
 # On the diagonal of every response matrix before the first step, as Passonneau & Carpenter 2014 start, whose figures it
-# gives: labels of a design mean what they are called. What scores were cut into means what most people say.
+# gives: labels of a design mean what they are called. Classes cut from scores mean what most people say.
 DESIGN_LABEL_START_ACCURACY = 0.7
 
 
@@ -197,8 +197,8 @@ LABELS_SECTION = TableSection("labels", "Labels", options=("classes",))
 PREVALENCE_TABLE = TableMethod(
     LABELS_SECTION,
     "Labels",
-    "How common each label is according to Dawid and Skene, who ask how good each annotator is before counting their "
-    "labels. Where annotators give scores, labels are scores that were cut.",
+    "How common each label is according to the Dawid-Skene model, which weighs labels by how good each annotator "
+    "is. If annotators give scores, labels are scores cut into classes.",
     build_prevalence_table,
     reads=("classes",),
     options=("classes",),
@@ -209,7 +209,7 @@ PREVALENCE_TABLE = TableMethod(
 LABEL_ANNOTATOR_TABLE = TableMethod(
     LABELS_SECTION,
     "Annotators’ labels",
-    "How probable it is that an annotator’s label is right, and how much one of them tells about an item.",
+    "The probability that an annotator’s label is right, and how much one label tells about an item.",
     build_label_annotator_table,
     reads=("classes",),
     options=("classes",),
@@ -221,8 +221,8 @@ LABEL_ANNOTATOR_TABLE = TableMethod(
 LABEL_ITEM_TABLE = TableMethod(
     LABELS_SECTION,
     "Items’ labels",
-    "The most probable label of each item with its confidence, what is still uncertain, and how much one more "
-    "label is expected to tell: ask where that is most.",
+    "The most probable label of each item with its confidence, the remaining uncertainty, and the expected "
+    "information of one more label: ask about items where it is highest.",
     build_label_item_table,
     reads=("classes",),
     options=("classes",),

@@ -39,7 +39,7 @@ HAS_ITEM_WITH_COLUMNS = text("""
                    AND (SELECT bool_and(fields->>name IS NOT NULL) FROM unnest(CAST(:columns AS text[])) AS name))
 """)
 
-# Items are numbered from 0 without gaps. Annotators are counted no further than anybody looks at once.
+# Items are numbered from 0 without gaps. Annotators are counted only up to the number that a page shows.
 COUNT_ITEMS_AND_ANNOTATORS = text("""
     SELECT (SELECT coalesce(max(number) + 1, 0) FROM items WHERE campaign_id = :campaign) AS items,
            (SELECT count(*) FROM (SELECT FROM annotators WHERE campaign_id = :campaign LIMIT :most) AS some_of_them)
@@ -49,7 +49,7 @@ COUNT_ITEMS_AND_ANNOTATORS = text("""
 FIND_NAMED_ANNOTATORS = text("SELECT id, pseudonym, name FROM named_annotators WHERE campaign_id = :campaign")
 
 
-# Of how many items each annotator said that they cannot be judged, in the answers that count.
+# Number of items that each annotator could not judge, in the answers that count.
 COUNT_UNJUDGED_BY_ANNOTATOR = text(f"""
     SELECT annotator_id, CAST(count(*) AS int) AS items FROM responses, jsonb_object_keys(extra -> '{UNJUDGED_KEY}')
     WHERE campaign_id = :campaign AND extra ? '{UNJUDGED_KEY}' AND {COUNTING_RESPONSES_CONDITION} GROUP BY 1 ORDER BY 1
@@ -99,10 +99,10 @@ async def load_campaign_answers(connection: AsyncConnection, campaign: Any) -> A
     pieces = [piece async for piece in stream_judgment_batches(connection, campaign)]
     answers = await asyncio.to_thread(assemble_answers, campaign, items, annotators, pieces, unjudged)
     profile_answers = await load_entry_answers(connection, campaign.id) if campaign.questions else {}
-    profile_by_pseudonym = {annotators[number].pseudonym: told for number, told in profile_answers.items()}
+    profile_by_pseudonym = {annotators[number].pseudonym: given for number, given in profile_answers.items()}
     answers_by_question = {
-        one.name: [profile_by_pseudonym.get(who, {}).get(one.name) for who in answers.annotators]
-        for one in questions_with_choices(campaign.questions)
+        question.name: [profile_by_pseudonym.get(pseudonym, {}).get(question.name) for pseudonym in answers.annotators]
+        for question in questions_with_choices(campaign.questions)
     }
     return replace(
         answers,
@@ -207,6 +207,6 @@ def assemble_answers(
         seed=campaign.seed,
         unjudged_counts=None
         if unjudged_counts is None
-        else np.array([unjudged_counts.get(one, 0) for one in annotator_ids.tolist()], np.intp),
-        names_without_judgment=[annotators[one].name for one in unjudged_counts or () if one not in annotator_ids],
+        else np.array([unjudged_counts.get(id_, 0) for id_ in annotator_ids.tolist()], np.intp),
+        names_without_judgment=[annotators[id_].name for id_ in unjudged_counts or () if id_ not in annotator_ids],
     )

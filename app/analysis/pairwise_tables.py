@@ -107,7 +107,7 @@ def elo_scores(answers: Answers) -> Scores:
         rng=answers.seeded_rng(),
     )
     if resamples:
-        sentence = "HITs were drawn again whole, so the intervals know that the pairs of a HIT are not independent."
+        sentence = "Whole HITs were resampled, so the intervals allow for pairs of a HIT that are not independent."
         notes = (*name_mentions(ratings.notes, {"item": answers.ids}), Note("hits_drawn_again", sentence))
         return Scores(ratings.score, answers.has_judgments, ratings.low, ratings.high, ratings.standard_error, notes)
     sentence = f"{len(first):,} pairs are too many to draw them again, so there are no intervals."

@@ -54,7 +54,7 @@ async def export_responses(connection: AsyncConnection, campaign: Row[Any]) -> T
     was asked. Remarks are included if the campaign asks for them or has any. The last columns hold the annotator's
     answers to profile questions.
     """
-    designs, has_systems = [(one, design_of(one)) for one in criterion_views(campaign)], campaign.segment_count > 0
+    designs, has_systems = [(view, design_of(view)) for view in criterion_views(campaign)], campaign.segment_count > 0
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
         for statement in FIND_RESPONSES_TO_EXPORT[has_systems]:
@@ -71,11 +71,11 @@ async def export_responses(connection: AsyncConnection, campaign: Row[Any]) -> T
     columns = response_columns(
         campaign, has_systems=has_systems, has_remarks=has_remarks, has_reasons=campaign.cannot_be_judged
     )
-    width, question_names = len(columns), [one.name for one in parse_question_lines(campaign.questions)]
+    width, question_names = len(columns), [question.name for question in parse_question_lines(campaign.questions)]
     entry_answers = await load_entry_answers(connection, campaign.id) if question_names else {}
     guarded_answers = {
-        number: {name: guard_against_formula(text) for name, text in told.items()}
-        for number, told in entry_answers.items()
+        number: {name: guard_against_formula(text) for name, text in given.items()}
+        for number, given in entry_answers.items()
     }
     return TableStream((*columns, *(ENTRY_ANSWER_PREFIX + name for name in question_names)), chunks())
 
@@ -160,12 +160,12 @@ def segment_cells(row: Row[Any], ids: Mapping[int, str], position: int) -> RowCe
     return row.segment, ids[(row.shown_as or row.shown)[position]]
 
 
-# What the items of a HIT are called, in the order in which they were shown.
+# Ids of the items of a HIT, in the order in which they were shown.
 SHOWN_ITEM_IDS_COLUMN = """
            ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
                  JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids"""
 
-# Of a HIT of systems, its segment, and the items under which outputs were shown.
+# The segment of a HIT of systems, and the items under which outputs were shown.
 HIT_SEGMENT_COLUMNS = """
            (SELECT s.external_id FROM segments s WHERE s.campaign_id = :campaign AND s.number = h.segment) AS segment,
            h.shown_as"""
@@ -232,7 +232,7 @@ def unscored_hits_sql(segment_columns: str) -> TextClause:
 """)  # noqa: S608  (made of constants)
 
 
-# Of items, and of systems.
+# For campaigns of items, and of systems.
 FIND_RESPONSES_TO_EXPORT = [
     (responses_to_export_sql(segment), unscored_hits_sql(segment))
     for segment in (" NULL AS segment", HIT_SEGMENT_COLUMNS)

@@ -25,7 +25,7 @@ class LabelMetrics:
 WIDE_LABEL_METRICS, PHONE_LABEL_METRICS = (
     LabelMetrics(1.3, 3.5, 1.2),
     LabelMetrics(2.6, 5.0, 3.2),
-)  # beside the text, and on a phone
+)  # next to the text, and on a phone
 
 
 def cells_to_array(cells: Sequence[Cell]) -> DrawnArray:
@@ -146,7 +146,7 @@ LABEL_DISTANCES_PERCENT = (
     15.0,
     20.0,
     26.0,
-)  # per cent of the frame, from a dot to a name that stands further away
+)  # per cent of the frame, from a dot to a distant name
 
 
 def label_dot(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[Box]) -> Dot | None:

@@ -116,7 +116,7 @@ async def load_scores_part(fits: FitCache, engine: AsyncEngine, slug: str, view:
     names = choose_two_methods(view, answers.law, offer.scores or SCORE_METHODS, offer.default_method)
     results = [await scores_or_refusal(fits, engine, slug, view, name) for name in names]
     comparison = None
-    if not any(isinstance(one, Conflict) for one in results):
+    if not any(isinstance(result, Conflict) for result in results):
         answers, comparison = await fits.compare_methods(engine, slug, *names, **view.answer_filters)
         results = [comparison.one, comparison.other]
     return await asyncio.to_thread(
@@ -141,8 +141,8 @@ def compose_scores_part(
     comparison: Comparison | None,
 ) -> ScoresPart:
     missing = np.full(answers.n_items, np.nan)
-    scores = [Scores(missing, answers.has_judgments) if isinstance(one, Conflict) else one for one in results]
-    refusals = ["" if isinstance(one, Scores) else str(one) for one in results]
+    scores = [Scores(missing, answers.has_judgments) if isinstance(result, Conflict) else result for result in results]
+    refusals = ["" if isinstance(result, Scores) else str(result) for result in results]
     one, other = (
         MethodSide(
             *(name, SCORE_METHODS[name], mine, refusal, axis, decimals_for_values(largest_magnitude(mine.values))),
@@ -231,7 +231,7 @@ def item_score_dot(shown: str, mark: ScoreMark, other_mark: ScoreMark, one: Meth
     return Dot(x, y, f"{shorten_dot_text(shown)}: {'; '.join(words)}", mark.ends, ends)
 
 
-MAX_DOT_TEXT_CHARACTERS = 60  # letters of an item's text beside a dot
+MAX_DOT_TEXT_CHARACTERS = 60  # letters of an item's text next to a dot
 
 
 def shorten_dot_text(words: str) -> str:

@@ -173,7 +173,7 @@ def interval_coverage_notes(answers: Answers, low: Array, high: Array) -> tuple[
     figures.
 
     No note is given while no two annotators differ, or if annotators give no scores that could have a mean. If
-    annotators are biased, the share is too low; `ModeratedMeans` says why.
+    annotators are biased, the share is too low; `ModeratedMeans.compare_intervals` says why.
     """
     if not can_read_answers_as("points", answers.value_kind):
         return ()

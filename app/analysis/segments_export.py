@@ -16,7 +16,7 @@ from app.record.outputs import OutputMean, load_output_means
 
 SEGMENTS_PER_BATCH = 200
 SEGMENT_EXPORT_COLUMNS = ("segment", "system", "output", "source", "reference", "judgments")
-MEAN_STEPS_OF_SCALE = 100  # of the scale, in which means are told
+MEAN_STEPS_OF_SCALE = 100  # steps of the scale in which means are stored
 UNJUDGED_OUTPUT_MEAN = OutputMean(0, None)
 
 FIND_OUTPUTS_TO_EXPORT = text("""
@@ -63,5 +63,5 @@ async def export_segments(connection: AsyncConnection, campaign: Row[Any]) -> Ta
 
 def output_means_in_unit(unit: Unit, output_means: Sequence[OutputMean]) -> list[float | None]:
     """Return means as files show them."""
-    shares = np.array([np.nan if one.mean is None else one.mean / MEAN_STEPS_OF_SCALE for one in output_means])
+    shares = np.array([np.nan if output.mean is None else output.mean / MEAN_STEPS_OF_SCALE for output in output_means])
     return [None if np.isnan(number) else number for number in unit.to_file_values(shares).tolist()]

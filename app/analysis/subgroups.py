@@ -36,10 +36,10 @@ def answers_of_group(answers: Answers, group_text: str) -> Answers:
         raise group_not_found(group_text, f"a group is written {join_names(questions)}")
     question_answers = answers.profile_answers[match["question"]]
     is_member = np.array(
-        [one is not None and (one == match["answer"]) != bool(match["other"]) for one in question_answers]
+        [answer is not None and (answer == match["answer"]) != bool(match["other"]) for answer in question_answers]
     )
     if not is_member.any():
-        raise group_not_found(group_text, "nobody whose answers count is in it")
+        raise group_not_found(group_text, "it has no annotator whose answers count")
     return answers_of_annotators(answers, is_member)
 
 
@@ -60,14 +60,14 @@ def answers_of_annotators(answers: Answers, is_member: npt.NDArray[np.bool_]) ->
         annotator=np.cumsum(is_member)[answers.annotator[is_kept_judgment]] - 1,
         score=answers.score[is_kept_judgment],
         value=answers.value[is_kept_judgment],
-        annotators=[answers.annotators[one] for one in annotator_numbers],
-        names=[answers.names[one] for one in annotator_numbers],
+        annotators=[answers.annotators[number] for number in annotator_numbers],
+        names=[answers.names[number] for number in annotator_numbers],
         state=None,
         unjudged_counts=None if answers.unjudged_counts is None else answers.unjudged_counts[annotator_numbers],
         names_without_judgment=(),
         scores_by_criterion={name: scores[is_kept_judgment] for name, scores in answers.scores_by_criterion.items()},
         profile_answers={
-            name: [said[one] for one in annotator_numbers] for name, said in answers.profile_answers.items()
+            name: [given[number] for number in annotator_numbers] for name, given in answers.profile_answers.items()
         },
     )
 
@@ -76,8 +76,8 @@ def count_group_members(profile_answers: Mapping[str, Sequence[str | None]]) -> 
     """Return question, answer and number of annotators; the most frequent answers of each question come first."""
     return [
         (question, answer, count)
-        for question, said in profile_answers.items()
-        for answer, count in Counter(one for one in said if one is not None).most_common()
+        for question, given in profile_answers.items()
+        for answer, count in Counter(answer for answer in given if answer is not None).most_common()
     ]
 
 
@@ -88,7 +88,7 @@ async def load_group_choices(connection: AsyncConnection, campaign: Any) -> list
     profile_answers = (await load_entry_answers(connection, campaign.id)).values()
     group_choices: list[tuple[str, str]] = []
     for name in [question.name for question in questions_with_choices(campaign.questions)]:
-        answer_counts = count_group_members({name: [one.get(name) for one in profile_answers]})
+        answer_counts = count_group_members({name: [given.get(name) for given in profile_answers]})
         group_choices += [(f"{name}={answer}", f"{name}: {answer} ({count:,})") for _, answer, count in answer_counts]
         total = sum(count for *_, count in answer_counts)
         if len(answer_counts) > 2:

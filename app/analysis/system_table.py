@@ -47,10 +47,10 @@ SYSTEMS_SECTION = TableSection("systems", "Systems")
 SYSTEM_RANK_TABLE = TableMethod(
     SYSTEMS_SECTION,
     "Ranks and clusters",
-    "Each system’s score from differences within HITs, so that neither the segment nor the company counts, in points; "
-    "of orders, the points are the share of the others in a HIT that a system beats. HITs are drawn again 1,000 times "
-    "for the range of ranks; systems whose ranges overlap stand in one cluster (Koehn 2012, Bojar et al. 2013). It "
-    "tells nothing of other segments than these.",
+    "Each system’s score from differences within HITs, in points, so that neither the segment nor the other "
+    "systems in the HIT matter; for orders, the points are the share of the others in a HIT that a system beats. "
+    "HITs are resampled 1,000 times for the range of ranks; systems whose ranges overlap are in one cluster "
+    "(Koehn 2012, Bojar et al. 2013). It says nothing about other segments.",
     build_system_rank_table,
     reads=("points", "order"),
     dot_plot=DotPlotColumn("score"),

@@ -34,7 +34,7 @@ PROGRAM_COLUMNS = {
     "measure": "title",
     "id": "text",
     "annotator": "name",
-}  # columns that people need not see beside another one
+}  # columns that repeat another one for people
 GROUP_HEADING_COLUMNS = {"group"}
 INTERVAL_END_COLUMNS = ("low", "high")
 
@@ -238,11 +238,11 @@ def hidden_columns(table: ResultTable) -> set[str]:
 def dot_plot_of_table(plot_column: DotPlotColumn | None, table: ResultTable) -> DotPlot | None:
     if plot_column is None or not table.rows:
         return None
-    intervals = set(INTERVAL_END_COLUMNS) <= {one.name for one in table.columns}
+    intervals = set(INTERVAL_END_COLUMNS) <= {column.name for column in table.columns}
     values = cells_to_array(column_values(table, plot_column.column))
     ends = [cells_to_array(column_values(table, end)) if intervals else None for end in INTERVAL_END_COLUMNS]
     axis = plot_column.axis or axis_around_intervals(
-        "", values, *(interval_ends_or_values(values, one) for one in ends)
+        "", values, *(interval_ends_or_values(values, end) for end in ends)
     )
     return DotPlot(plot_column.column, axis, intervals, plot_column.axes_by_measure)
 

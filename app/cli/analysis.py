@@ -246,14 +246,14 @@ async def stream_texts(texts: Iterator[str]) -> AsyncIterator[str]:
         yield piece
 
 
-METHOD_HELP = "Scores of the items by this method; again for more of them."
-AGAINST_HELP = "Compare the scores of one --method with those of this."
+METHOD_HELP = "Scores of the items by this method; repeat it for several methods."
+AGAINST_HELP = "Compare the scores of one --method with this method."
 BASELINE_HELP = (
     f"For --table {next(name for name, table in TABLE_METHODS.items() if 'baseline' in table.options)}: the system "
     "that others are compared with. Default: the one judged most."
 )
 GROUP_HELP = (
-    "Only annotators who gave an answer to a question that was asked once, as QUESTION=ANSWER, or another one, as "
+    "Only annotators who gave this answer to a profile question, as QUESTION=ANSWER, or another one, as "
     "QUESTION!=ANSWER."
 )
 EXPLAIN_HELP = "Also say what each figure of a table for people can and cannot tell."
@@ -283,7 +283,7 @@ def analyse(
     explain: bool,
     **selection: Any,
 ) -> None:
-    """Estimate scores, agreement, how good annotators are. Without --method and --table: what there is to ask for.
+    """Estimate scores, agreement and the quality of annotators. Without --method and --table: list what is available.
 
     A table for people has rounded numbers and its notes below; CSV has all digits, and its notes go to stderr.
     """

@@ -1,4 +1,4 @@
-"""`easel annotators ...`: who takes part, who is held, and whose answers count."""
+"""`easel annotators ...`: list annotators and their answers, and hold, exclude or restore them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
@@ -17,21 +17,23 @@ from app.quality.annotators import AnnotatorLine, AnnotatorSort, AnswerLine
 from app.quality.decisions import find_annotator_id
 
 ANNOTATOR_LIST_TITLES = ("Name", "Answers", "Counted", "Median s", "Hours", "Changes", "Standing", "Findings")
-reason_option = click.option("--reason", required=True, help="Why; kept with the decision and in the audit log.")
+reason_option = click.option("--reason", required=True, help=("Reason; kept with the decision and in the audit log."))
 
 
 @click.group()
 def annotators() -> None:
-    """Annotators of a campaign: what each did; hold, exclude and restore them or single answers."""
+    """Annotators of a campaign: list them; hold, exclude and restore them or single answers."""
 
 
 @annotators.command("list")
 @click.argument("slug")
-@click.option("--sort", type=click.Choice(get_args(AnnotatorSort)), default="name", show_default=True, help="By what.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="How many at most.")
+@click.option(
+    "--sort", type=click.Choice(get_args(AnnotatorSort)), default="name", show_default=True, help="Column to sort by."
+)
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of rows.")
 @json_option
 def print_annotators(slug: str, *, sort: AnnotatorSort, limit: int, as_json: bool) -> None:
-    """The annotators of a campaign, who has most first."""
+    """List the annotators of a campaign; with --sort, those with most come first."""
 
     async def work(connection: AsyncConnection) -> list[AnnotatorLine]:
         campaign = await load_campaign_by_slug(connection, slug)
@@ -63,11 +65,15 @@ def annotator_list_cells(line: AnnotatorLine) -> list[str]:
 @annotators.command()
 @click.argument("slug")
 @click.option(
-    "--limit", type=click.IntRange(1), default=listings.MAX_FINDINGS_SHOWN, show_default=True, help="How many at most."
+    "--limit",
+    type=click.IntRange(1),
+    default=listings.MAX_FINDINGS_SHOWN,
+    show_default=True,
+    help="Maximum number of rows.",
 )
 @json_option
 def findings(slug: str, *, limit: int, as_json: bool) -> None:
-    """What rules found of annotators, and did, the newest first."""
+    """List what rules found about annotators and did, newest first."""
 
     async def work(connection: AsyncConnection) -> Sequence[Row[Any]]:
         campaign = await load_campaign_by_slug(connection, slug)
@@ -87,7 +93,7 @@ def findings(slug: str, *, limit: int, as_json: bool) -> None:
 @click.argument("annotator")
 @json_option
 def answers(slug: str, annotator: str, *, as_json: bool) -> None:
-    """All answers of ANNOTATOR, such as A7, the newest first."""
+    """List all answers of ANNOTATOR, such as A7, newest first."""
 
     async def work(connection: AsyncConnection) -> list[AnswerLine]:
         campaign: Row[Any] = await load_campaign_by_slug(connection, slug)
@@ -121,7 +127,7 @@ def add_annotator_action(action: str, help_text: str) -> None:
 
 add_annotator_action("hold", "No further HITs for ANNOTATOR, such as A7; their answers count.")
 add_annotator_action("release", "Let ANNOTATOR, who is held, go on.")
-add_annotator_action("exclude", "No further HITs for ANNOTATOR, and none of their answers counts.")
+add_annotator_action("exclude", "No further HITs for ANNOTATOR, and their answers do not count.")
 add_annotator_action("restore", "Let ANNOTATOR, who is excluded, go on, and count their answers again.")
 
 

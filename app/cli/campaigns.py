@@ -71,7 +71,7 @@ CAMPAIGN_ACTION_HELP = {
 
 @click.group()
 def campaign() -> None:
-    """Set campaigns up and lead them through their life."""
+    """Create campaigns, import into them and change their status."""
 
 
 @campaign.command()
@@ -82,7 +82,7 @@ def campaign() -> None:
     type=click.Choice(QUESTION_NAMES),
     help="A question that comes with Easel; see `templates`.",
 )
-@click.option("--items", "table", type=READABLE_FILE, help="Table of items, in the place of the one that FILE names.")
+@click.option("--items", "table", type=READABLE_FILE, help="Table of items, instead of the one that FILE names.")
 @add_settings_options
 def create(
     path: Path | None, template: str | None, table: Path | None, settings_file: Path | None, **options: Any
@@ -126,7 +126,7 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
 @campaign.command()
 @json_option
 def templates(*, as_json: bool) -> None:
-    """List the questions to begin with, which come with Easel."""
+    """List the question templates that come with Easel."""
     if as_json:
         print_json([{"name": question.name} | question.about.model_dump() for question in load_questions()])
         return
@@ -139,8 +139,9 @@ def templates(*, as_json: bool) -> None:
 @click.option("--items", "with_items", is_flag=True, help="With its items, at most 10,000.")
 @output_option
 def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> None:
-    """Write a campaign as one YAML file, from which `create` makes an equal one. Where its items name images,
-    recordings or videos, --items makes it a zip with these.
+    """Write a campaign as one YAML file, from which `create` makes an equal one.
+
+    If its items name images, recordings or videos, --items makes it a zip with these.
     """
     archive = run_in_transaction(partial(campaign_file_io.write_campaign_archive, slug=slug, with_items=with_items))
     if archive.ending == "zip" and output is None and sys.stdout.isatty():
@@ -164,7 +165,7 @@ def copy(slug: str) -> None:
 @click.argument("slug")
 @add_settings_options
 def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
-    """Change settings of a draft, or what a launch leaves open; those not named stay."""
+    """Change settings of a draft, or those that stay open after the launch; other settings stay."""
 
     def change(before: CampaignSettings) -> CampaignSettings:
         return merge_settings_sources(before.model_dump(), settings_file, options)
@@ -176,7 +177,7 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
 
 
 @campaign.command("list")
-@click.option("--archived", is_flag=True, help="Those that were archived instead of the others.")
+@click.option("--archived", is_flag=True, help="List archived campaigns instead.")
 @json_option
 def print_campaigns(*, archived: bool, as_json: bool) -> None:
     """List the campaigns that are not archived, newest first."""
@@ -246,7 +247,7 @@ quotes_option = click.option(
 )
 @encoding_option
 @quotes_option
-@click.option("--replace", is_flag=True, help="In the place of the items the draft has; otherwise they are added.")
+@click.option("--replace", is_flag=True, help="Replace the items of the draft; otherwise they are added.")
 @click.option("--media", type=READABLE_FILE, help="A zip of the images, recordings or videos that items name.")
 def import_item_file(
     slug: str,
@@ -360,7 +361,7 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
 @click.argument("slug")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def launch(slug: str, *, yes: bool) -> None:
-    """Open a draft to annotators; its settings and items are fixed from then on. Asks first, at a terminal."""
+    """Open a draft to annotators; its settings and items are fixed from then on. Asks first at a terminal."""
     draft = run_in_transaction(partial(lifecycle.find_campaign, slug=slug))
     if priors := run_in_transaction(partial(items.describe_own_priors, campaign_id=draft.id)):
         click.echo(priors)
@@ -391,7 +392,7 @@ def launch(slug: str, *, yes: bool) -> None:
 @click.argument("slug")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete(slug: str, *, yes: bool) -> None:
-    """Delete a draft with its items. A launched campaign holds people's answers and is never deleted."""
+    """Delete a draft with its items. A launched campaign holds answers and is never deleted."""
     if not yes:
         run_in_transaction(partial(lifecycle.lock_draft_to_delete, slug=slug))
         click.confirm(f"Delete the draft {slug} with its items?", abort=True)

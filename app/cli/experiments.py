@@ -28,8 +28,8 @@ from app.experiments.comparison_file import load_comparison_file
 from app.experiments.runs import Experiment, RunExperiment, RunResults, load_runs, run_missing
 from app.simulation.annotators import POPULATIONS
 
-OUT_HELP = "Folder for results, figures and report; runs that are there already are not done again."
-CONTEXT_HELP = "By what share the noise of answers falls where the same value stands beside, in the second part."
+OUT_HELP = "Folder for results, figures and report; finished runs in it are not repeated."
+CONTEXT_HELP = "Share by which the noise of answers falls if the same value is shown next to it, in the second part."
 COMPARISONS_HELP = "Table of comparisons: first, second, winner, judge, segment."
 OUTPUTS_HELP = "Table of outputs: system, segment, score."
 PEOPLE_HELP = "Repeat it with people: a campaign for each of the arms DA, RA and EASL, and one link to all of them."
@@ -40,7 +40,7 @@ CommandFunction = Callable[..., Any]
 
 @click.group()
 def experiment() -> None:
-    """Repeat an experiment of the papers on made-up annotators, or with people."""
+    """Repeat an experiment of the papers with made-up annotators, or with people."""
 
 
 def make_out_option(
@@ -54,7 +54,9 @@ def make_out_option(
 def add_run_options(command: CommandFunction, *, out_required: bool = True) -> CommandFunction:
     """Add the options of every experiment that is run many times."""
     for option in (
-        click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help="Start of all chances."),
+        click.option(
+            "--seed", type=click.IntRange(0), default=2018, show_default=True, help=("Seed of the random numbers.")
+        ),
         click.option("--runs", type=click.IntRange(2), default=100, show_default=True, help="Campaigns of each arm."),
         make_out_option(required=out_required),
     ):
@@ -85,7 +87,8 @@ def add_people_options(command: CommandFunction) -> CommandFunction:
             "--judgments-per-item", type=click.IntRange(1, 10_000), default=10, show_default=True,
             help="With --people: judgments wanted of each item, in each arm.",
         ),
-        click.option("--name", default="Lexical frequency", show_default=True, help="With --people: its name."),
+        click.option("--name", default="Lexical frequency", show_default=True, help=("With --people: name of the "
+                                                                                    "experiment.")),
         click.option("--people", is_flag=True, help=PEOPLE_HELP),
     ):  # fmt: skip
         command = option(command)
@@ -129,9 +132,9 @@ def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest
 
 @experiment.command()
 @click.argument("name")
-@make_out_option(help_text="Folder for figures, tables and report; what is there of this experiment is written anew.")
+@make_out_option(help_text="Folder for figures, tables and report; earlier files of this experiment are replaced.")
 def compare(name: str, out: Path) -> None:
-    """What people answered in the arms of the experiment NAME, with the figures of the made-up one."""
+    """Compare the answers of people in the arms of the experiment NAME with the made-up ones."""
     prepare_out_folder(out)
 
     async def work(engine: AsyncEngine) -> arm_comparison.AnsweredExperiment:

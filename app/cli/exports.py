@@ -26,7 +26,7 @@ classes_option = click.option(
     type=click.IntRange(2, MAX_CLASSES),
     default=2,
     show_default=True,
-    help="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
+    help="Number of labels into which scores are cut; ignored if annotators choose labels.",
 )
 
 criterion_option = click.option(
@@ -39,7 +39,7 @@ criterion_option = click.option(
 @click.option(
     "--replay",
     is_flag=True,
-    help="Store the replayed posteriors where they differ from the stored ones by rounding alone.",
+    help="Store the replayed posteriors if they differ from the stored ones only by rounding.",
 )
 @json_option
 def verify(slug: str, *, replay: bool, as_json: bool) -> None:

@@ -131,7 +131,7 @@ def server_base_address(url: str | None = None) -> str:
     return url.rstrip("/") if url else serve.likely_server_url(read_settings())
 
 
-# What comes out
+# Output
 
 
 async def write_chunks(chunks: AsyncIterator[str | bytes], output: Path | None) -> None:

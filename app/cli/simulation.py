@@ -28,7 +28,7 @@ TRUTH_HELP = (
 
 LIKE_HELP = "Answer like these real annotators, with their noise, biases and rounding; --noise is not used then."
 
-CARELESS_HOW_HELP = "How those answer: anything, all items in one place, or the middle."
+CARELESS_HOW_HELP = "How careless annotators answer: anything, all items in one place, or the middle."
 
 REFERENCE_CROWD_HELP = (
     f"Whom annotators are like at first: {', '.join(POPULATIONS)}, or the slug of an earlier campaign."
@@ -49,14 +49,20 @@ UNJUDGEABLE_HELP = (
 @click.option("--annotators", type=click.IntRange(1), default=12, show_default=True, help="How many take part.")
 @click.option("--noise", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Their error, on 0 to 1.")
 @click.option("--like", type=click.Choice([*POPULATIONS]), help=LIKE_HELP)
-@click.option("--careless", type=click.FloatRange(0, 1), default=0, show_default=True, help="Share that do not look.")
+@click.option(
+    "--careless",
+    type=click.FloatRange(0, 1),
+    default=0,
+    show_default=True,
+    help=("Share of annotators who are careless."),
+)
 @click.option(
     "--careless-how", type=click.Choice(CARELESS_KINDS), default="random", show_default=True, help=CARELESS_HOW_HELP
 )
 @click.option("--truth", "truth_column", metavar="COLUMN", help=TRUTH_HELP)
 @click.option("--unjudgeable", type=click.FloatRange(0, 1), default=0.0, help=UNJUDGEABLE_HELP)
 @click.option("--pace", type=click.FloatRange(0), default=0.1, show_default=True, help="Seconds between answers.")
-@click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help="Start of their random choices.")
+@click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help=("Seed of their random choices."))
 def simulate(
     slug: str,
     *,
@@ -106,7 +112,7 @@ def simulate(
 )
 @click.option("--annotators", type=click.IntRange(1, MAX_ANNOTATORS_INPUT), help=ANNOTATOR_TOTAL_HELP)
 def plan(slug: str, runs: int, **plan_options: Any) -> None:
-    """What the goal of a campaign will cost, from what is known of it."""
+    """Forecast what the goal of a campaign will cost, from the answers so far."""
 
     async def work(engine: AsyncEngine) -> tuple[Plan, str]:
         with progress_bar(runs, "Simulating") as update_bar:

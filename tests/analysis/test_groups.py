@@ -1,4 +1,4 @@
-"""Annotators by what they answered once before they began: their answers alone, and side by side."""
+"""Groups of annotators by their profile answers: each group alone, and groups side by side."""
 
 import numpy as np
 import pytest

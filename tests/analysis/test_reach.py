@@ -1,4 +1,4 @@
-"""What the answers of each design reach in the analysis: a new design is checked by being registered."""
+"""Methods that the answers of each design support; a new design is checked once it is registered."""
 
 from dataclasses import replace
 from itertools import combinations

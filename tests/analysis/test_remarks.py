@@ -1,4 +1,4 @@
-"""Comments and flags as whoever runs a campaign reads them: a page, the API, exports, beside an item."""
+"""Comments and flags as campaign owners read them: on a page, in the API, in exports and next to an item."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Where things stand in the analysis page's pictures."""
+"""Positions in the pictures of the analysis page."""
 
 import numpy as np
 import pytest

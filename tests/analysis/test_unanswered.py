@@ -1,4 +1,4 @@
-"""The export of what was shown and not answered, and of why answers do not count."""
+"""The export of HITs without an answer, and the reasons why answers do not count."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What stands in the analysis page's address, and tables sorted, searched and cut into pages by it."""
+"""The address of the analysis page, and tables that it sorts, searches and cuts into pages."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A method of scores and a table that only tests know, as somebody would add them: an entry each in the registry."""
+"""A method of scores and a table that only tests know, added as a contributor would: one registry entry each."""
 
 import numpy as np
 

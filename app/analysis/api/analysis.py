@@ -56,11 +56,11 @@ class TableMethodSchema(BaseModel):
     title: str
     explanation: str
     per_item: bool = Field(description="Whether there is a row for each item.")
-    reads: list[JudgmentKind] = Field(description="The kinds of answers that it takes, of which one is enough.")
+    reads: list[JudgmentKind] = Field(description="The kinds of answers that it takes; one is enough.")
 
 
 class AnalysisMethodsSchema(BaseModel):
-    """What can be asked for."""
+    """Methods that a campaign supports."""
 
     answers: JudgmentKind = Field(description="The kind that annotators give.")
     scores: list[ScoreMethodSchema]
@@ -71,9 +71,10 @@ class AnalysisMethodsSchema(BaseModel):
 async def list_analysis_methods(
     connection: Transaction, access: CurrentAccess, slug: str, criterion: CriterionQuery = ""
 ) -> AnalysisMethodsSchema:
-    """The methods that score items, and the tables, which the campaign's way of asking and its items' columns reach.
-    Whether there are answers enough for one is known when it is asked. Tables that tell of single annotators are only
-    for those whose role may see people (`role_forbids`), and so is `group`.
+    """List the methods that score items, and the tables, which the campaign's design and its items' columns support.
+
+    Whether a method has enough answers is known only when it is requested. Tables that show single annotators are only
+    for users whose role may see people (`role_forbids`), and so is `group`.
     """
     campaign = find_criterion(await load_campaign_by_slug(connection, slug), criterion)
     available = (await load_available_methods(connection, campaign)).visible_methods(
@@ -158,7 +159,7 @@ class TableRowsSchema(BaseModel):
 
 
 def table_rows_fields(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
-    """A page of a table, for `Rows`."""
+    """Return a page of a table as fields of `TableRowsSchema`."""
     names = [column.name for column in table.columns]
     return {
         "columns": [asdict(column) for column in table.columns],
@@ -170,7 +171,7 @@ def table_rows_fields(table: ResultTable, offset: int, limit: int) -> dict[str, 
 
 
 def note_fields(note: Note) -> dict[str, Any]:
-    return {"code": note.code, "about": {noun: told[:MAX_NOTE_SUBJECTS] for noun, told in note.about.items()}}
+    return {"code": note.code, "about": {noun: subjects[:MAX_NOTE_SUBJECTS] for noun, subjects in note.about.items()}}
 
 
 INESTIMABLE_RESPONSES = {
@@ -203,7 +204,7 @@ async def get_scores(
     criterion: CriterionQuery = "",
     group: GroupQuery = "",
 ) -> ScoresSchema:
-    """The scores of all items by one method, with 95 % intervals, from the newest answers."""
+    """Return the scores of all items by one method, with 95 % intervals, from the newest answers."""
     answers, scores = await fits.fit_scores(database, slug, method, criterion=criterion, group=group)
     table = await asyncio.to_thread(build_method_score_table, answers, scores)
     return ScoresSchema.model_validate(
@@ -243,7 +244,7 @@ async def get_comparison(
     criterion: CriterionQuery = "",
     group: GroupQuery = "",
 ) -> ComparisonSchema:
-    """Two methods side by side: their correlations, and both scores of every item."""
+    """Compare two methods: their correlations, and both scores of every item."""
     answers, comparison = await fits.compare_methods(database, slug, one, other, criterion=criterion, group=group)
     method_schemas = score_method_schema(one), score_method_schema(other)
     table = await asyncio.to_thread(
@@ -256,7 +257,7 @@ async def get_comparison(
 
 class AnalysisTableSchema(TableRowsSchema):
     table: TableMethodSchema
-    verdict: str = Field(description="What the figures say together, in a sentence; empty where nothing is said.")
+    verdict: str = Field(description="A sentence on all figures together; may be empty.")
 
 
 @router.get(
@@ -270,13 +271,15 @@ async def get_analysis_table(
     name: str,
     *,
     classes: ClassCountQuery = 2,
-    baseline: Annotated[str | None, Query(description="Of tables of systems; default: the system judged most.")] = None,
+    baseline: Annotated[
+        str | None, Query(description="For tables of systems; default: the system judged most.")
+    ] = None,
     offset: RowOffsetQuery = 0,
     limit: RowLimitQuery = 1000,
     criterion: CriterionQuery = "",
     group: GroupQuery = "",
 ) -> AnalysisTableSchema:
-    """One of the tables that the analysis lists, from the newest answers."""
+    """Return one of the tables that the analysis lists, from the newest answers."""
     table = await fits.fit_table(database, slug, name, Options(classes, baseline), criterion=criterion, group=group)
     fields = {"table": table_method_schema(name), "verdict": table.verdict}
     return AnalysisTableSchema.model_validate(table_rows_fields(table, offset, limit) | fields)

@@ -38,8 +38,10 @@ router = APIRouter(
 class DisplayedPosteriorSchema(BaseModel):
     """A posterior's numbers as pages and exported files show them."""
 
-    score: float = Field(description="In `unit` of the reply.")
-    standard_deviation: float | None = Field(description="Of the posterior; null of ratios, whose error is a factor.")
+    score: float = Field(description="In the reply's `unit`.")
+    standard_deviation: float | None = Field(
+        description=("Of the posterior; null for ratios, whose error is a factor.")
+    )
     low: float
     high: float
     mean: float | None = Field(description="In `unit_of_means`, as its error and the calibrated interval.")
@@ -86,9 +88,9 @@ class PosteriorSchema(BaseModel):
 
 
 class PosteriorPageSchema(BaseModel):
-    total: int = Field(description="Of the whole campaign; 0 before the launch.")
-    unit: str = Field(description="Of scores in `as_shown`, in words, such as `score, points`.")
-    unit_of_means: str | None = Field(description="Of means in `as_shown`; null of labels, which have none.")
+    total: int = Field(description="Number in the whole campaign; 0 before the launch.")
+    unit: str = Field(description="Unit of scores in `as_shown`, in words, such as `score, points`.")
+    unit_of_means: str | None = Field(description=("Unit of means in `as_shown`; null for labels, which have no mean."))
     posteriors: list[PosteriorSchema]
 
 
@@ -104,7 +106,7 @@ async def list_posteriors(
     level: Annotated[float, Query(gt=0, lt=1, description="Mass of the posterior's interval.")] = 0.95,
     criterion: CriterionQuery = "",
 ) -> PosteriorPageSchema:
-    """A page of the items' newest posteriors, each with the calibrated interval of the `items` export beside it."""
+    """Return a page of the items' newest posteriors, each with the calibrated interval of the `items` export."""
     async with fits.open_reader(database) as connection:
         campaign = find_criterion(await load_campaign_by_slug(connection, slug), criterion)
         intervals = await fits.load_calibrated_intervals(connection, campaign)
@@ -119,11 +121,10 @@ async def list_posteriors(
     return PosteriorPageSchema.model_validate({"total": total, "posteriors": estimates} | units, from_attributes=True)
 
 
+NAMES_OF_FITTED_EXPORTS = ", ".join(f"`{export.name}` ({export.title.lower()})" for export in all_method_exports())
 EXPORT_NAMES_HELP = (
-    "`items`, `responses`, `unanswered`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` (CSV), or what "
-    "needs a fit: "
-    f"{', '.join(f'`{one.name}` ({one.title.lower()})' for one in all_method_exports())}, where the campaign's answers "
-    "reach it."
+    "`items`, `responses`, `unanswered`, `assignments`, `visits`, `remarks`, `settings` (JSON), `easl` (CSV), or an "
+    f"export that needs a fit: {NAMES_OF_FITTED_EXPORTS}, if the campaign's answers support it."
 )
 
 
@@ -152,8 +153,10 @@ async def get_export(
     classes: ClassCountQuery = 2,
     criterion: CriterionQuery = "",
 ) -> StreamingResponse:
-    """A download of everything, streamed from one snapshot. Annotators appear under pseudonyms. Of several criteria,
-    items, responses and segments have a row for each; what needs a fit, and the EASL file, is of one.
+    """Download an export, streamed from one snapshot; annotators appear under pseudonyms.
+
+    With several criteria, items, responses and segments have a row for each; the EASL file, and exports that need a
+    fit, are by one criterion.
     """
     export_options: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
     return export_response(await open_export(database, slug, what, format, fits=fits, **export_options), now)
@@ -165,12 +168,14 @@ class MismatchSchema(BaseModel):
     column: str
     stored: float
     replayed: float
-    criterion: str | None = Field(default=None, description="By which it is; null where there are no criteria.")
+    criterion: str | None = Field(
+        default=None, description=("Criterion of the posterior; null if the campaign has no criteria.")
+    )
 
 
 class VerificationSchema(BaseModel):
     clean: bool = Field(
-        validation_alias="is_clean", description="Every posterior is bit for bit what the responses lead to."
+        validation_alias="is_clean", description=("Whether every posterior is bit for bit the result of the responses.")
     )
     responses: int
     items: int

@@ -14,7 +14,7 @@ ClassCountQuery = Annotated[
     Query(
         ge=2,
         le=MAX_CLASSES,
-        description="Into how many labels scores are cut; where annotators choose labels, nothing is cut.",
+        description="Number of labels into which scores are cut; ignored if annotators choose labels.",
     ),
 ]
 
@@ -31,7 +31,8 @@ GroupQuery = Annotated[
     str,
     Query(
         max_length=MAX_GROUP_CHARACTERS,
-        description="Only annotators who gave an answer to a question that was asked once, as `question=answer`, or "
-        "another one, as `question!=answer`; default: all.",
+        description="Only annotators who gave this answer to a profile question, as `question=answer`, or another one, "
+        "as "
+        "`question!=answer`; default: all.",
     ),
 ]

@@ -24,17 +24,17 @@ router = APIRouter(
 class RemarkSchema(BaseModel):
     """A remark that an annotator left with an answer, on one item or on the HIT."""
 
-    number: int = Field(description="Of the answer: `seq` in exports.")
+    number: int = Field(description="Number of the answer: `seq` in exports.")
     received_at: datetime
     hit: int
     annotator: str = Field(description="A1, A2, ..., as pages call them.")
     pseudonym: str = Field(description="As in exports.")
     item: str | None = Field(description="By your id; null for a comment on the HIT.")
-    segment: str | None = Field(description="Of an output of a system, the segment.")
+    segment: str | None = Field(description="The segment, if the item is an output of a system.")
     check: bool = Field(description="Whether it is a gold or attention item.")
     flag: str | None = Field(description="What is wrong with the item; empty where no reason is asked for.")
     comment: str | None
-    counts: bool = Field(description="False where the answer is left out.")
+    counts: bool = Field(description="False if the answer is left out.")
 
 
 class RemarkPageSchema(BaseModel):
@@ -63,7 +63,7 @@ async def list_remarks(
     page_number: PageNumberQuery = 1,
     size: RemarksPerPageQuery = 100,
 ) -> RemarkPageSchema:
-    """Comments and flags of annotators, newest first; those of answers that their annotators changed are left out."""
+    """Return comments and flags of annotators, newest first; those of replaced answers are left out."""
     campaign = await load_campaign_by_slug(connection, slug)
     return RemarkPageSchema.from_page(
         await remarks.load_remarks_page(connection, campaign.id, remark_filter, page_number, size)

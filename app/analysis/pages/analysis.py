@@ -94,11 +94,11 @@ def list_downloads(
     yield "Assignments", contents, [(f"assignments.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if campaign.visit_version:
         contents = (
-            "What each annotator did before the work, such as who agreed to which version of the consent, and when."
+            "What each annotator did before the work, such as the version of the consent that they agreed to, and when."
         )
         yield "Visits", contents, [(f"visits.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if has_remarks:
-        contents = "What annotators said of items and HITs beside their answers: comments, flags with what they chose."
+        contents = "Remarks of annotators on items and HITs: comments, and flags with the chosen reason."
         yield "Comments and flags", contents, [(f"remarks.{end}", title) for end, title in DOWNLOAD_FORMATS]
     for method_export in exports:
         contents = method_export.contents + f" {describe_label_cut(design)}" * (
@@ -109,7 +109,7 @@ def list_downloads(
             contents,
             [(f"{method_export.name}.{end}{criterion_query}", title) for end, title in DOWNLOAD_FORMATS],
         )
-    yield "Settings", "All settings by name, and how far the campaign is, for programs.", [("settings.json", "JSON")]
+    yield "Settings", "All settings by name, and the status of the campaign, for programs.", [("settings.json", "JSON")]
     if campaign.status != "draft" and has_beta_posteriors(campaign):
         yield (
             "EASL file",
@@ -299,7 +299,7 @@ async def download_table_csv(
     return Response(body, media_type=EXPORT_MEDIA_TYPES["csv"], headers=headers)
 
 
-# What the templates of all parts may use.
+# Functions that the templates of all parts use.
 ANALYSIS_TEMPLATE_HELPERS = {
     "written": format_with_places,
     "between": format_interval,

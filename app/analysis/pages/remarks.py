@@ -20,9 +20,9 @@ router = APIRouter(
 async def parse_remark_filter(
     *,
     kind: Annotated[RemarkKind, Query(description="Empty: both.")] = "",
-    item: Annotated[str, Query(max_length=1000, description="Of this item, by your id.")] = "",
-    annotator: Annotated[str, Query(max_length=40, description="Of this one, such as A7.")] = "",
-    words: Annotated[str, Query(max_length=200, description="Somewhere in what was said, or in the item.")] = "",
+    item: Annotated[str, Query(max_length=1000, description="Only this item, by your id.")] = "",
+    annotator: Annotated[str, Query(max_length=40, description="Only this annotator, such as A7.")] = "",
+    words: Annotated[str, Query(max_length=200, description="Words in the remark or in the item.")] = "",
 ) -> RemarkFilter:
     """Return the filter that a form or a program asks for."""
     return RemarkFilter(kind, item.strip(), annotator.strip(), words.strip())
