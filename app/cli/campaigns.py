@@ -201,9 +201,7 @@ def print_campaigns(*, archived: bool, as_json: bool) -> None:
 @click.argument("slug")
 @json_option
 def show(slug: str, *, as_json: bool) -> None:
-    """Show a campaign: its state, its settings, and the links for annotators; of an arm of an experiment those that
-    lead to one of the arms at random.
-    """
+    """Show a campaign: state, settings and links for annotators; links of an experiment's arm lead to a random arm."""
     row = run_in_transaction(partial(summaries.find_campaign_with_progress, slug=slug))
     addresses = platform_links(*link_base(server_base_address(), row.link_key, row.experiment_key))
     settings = lifecycle.settings_from_row(row).model_dump()

@@ -108,13 +108,20 @@ def run_lexical_frequency(
     launch: bool,
     **people_options: Any,
 ) -> None:
-    """150 verbs (Sakaguchi & Van Durme 2018, section 5.1); with --people as campaigns, which `compare` compares."""
+    """Scale 150 verbs (Sakaguchi & Van Durme 2018, section 5.1); with --people as campaigns, for `compare`."""
     if people is (out is not None):
         raise click.UsageError("Name one of --out, for made-up annotators, and --people.")
     if out is None:
         create_experiment_campaigns(with_arms.ExperimentRequest(**people_options), launch=launch)
     else:
-        run_scale_experiment(sakaguchi_2018.lexical_frequency_material(), out, runs, like, context, seed)
+        run_scale_experiment(
+            sakaguchi_2018.lexical_frequency_material(),
+            out,
+            runs,
+            population_name=like,
+            noise_share=context,
+            seed=seed,
+        )
 
 
 def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest, *, launch: bool) -> None:
@@ -158,9 +165,10 @@ def run_political_spectrum(  # noqa: PLR0917
     out: Path, runs: int, like: str, context: float, seed: int, items: Path | None, text: str, value: str,
     ends: tuple[float, float],
 ) -> None:  # fmt: skip
-    """150 political statements from a file, or made-up ones (Sakaguchi & Van Durme 2018, section 5.2)."""
+    """Scale 150 political statements from a file, or made-up ones (Sakaguchi & Van Durme 2018, section 5.2)."""
     rows = sakaguchi_2018.load_scale_values(items, text, value, ends) if items else None
-    run_scale_experiment(sakaguchi_2018.political_spectrum_material(rows, seed), out, runs, like, context, seed)
+    material = sakaguchi_2018.political_spectrum_material(rows, seed)
+    run_scale_experiment(material, out, runs, population_name=like, noise_share=context, seed=seed)
 
 
 @experiment.command("translation-systems")
@@ -171,7 +179,7 @@ def run_political_spectrum(  # noqa: PLR0917
 def run_translation_systems(  # noqa: PLR0917
     out: Path, runs: int, seed: int, like: str, outputs: Path | None, ends: tuple[float, float]
 ) -> None:
-    """10 systems and their translations, from a file or made-up (Sakaguchi & Van Durme 2018, section 5.3)."""
+    """Rank 10 systems by their translations, from a file or made-up (Sakaguchi & Van Durme 2018, section 5.3)."""
     prepare_out_folder(out)
     names, quality = (
         sakaguchi_2018_systems.load_output_scores(outputs, ends)
@@ -200,7 +208,7 @@ def run_translation_systems(  # noqa: PLR0917
 def run_random_judges(  # noqa: PLR0917
     out: Path, runs: int, seed: int, judgments: int, comparisons: Path | None, baseline: str | None
 ) -> None:
-    """Judges who answer at random, and the choice of a baseline (Otani et al. 2016, sections 6.3 and 6.4)."""
+    """Study judges who answer at random, and the choice of a baseline (Otani et al. 2016, sections 6.3 and 6.4)."""
     if baseline is not None and comparisons is None:
         raise click.UsageError("--baseline is a system of --comparisons.")
     prepare_out_folder(out)
@@ -218,7 +226,7 @@ def run_random_judges(  # noqa: PLR0917
 @experiment.command("word-senses")
 @make_out_option()
 def run_word_senses(out: Path) -> None:
-    """Four words and their senses by Dawid-Skene and by votes (Passonneau & Carpenter 2014)."""
+    """Label the senses of four words by Dawid-Skene and by votes (Passonneau & Carpenter 2014)."""
     prepare_out_folder(out)
     click.echo(passonneau_2014.run_word_sense_experiment(out, "easel experiment word-senses"))
 
@@ -226,14 +234,14 @@ def run_word_senses(out: Path) -> None:
 @experiment.command("transitivity")
 @add_run_options
 def run_transitivity(out: Path, runs: int, seed: int) -> None:
-    """How consistent annotators are, and what implied pairs save (Amidei 2020, Table 2 and section 4)."""
+    """Measure how consistent annotators are, and what implied pairs save (Amidei 2020, Table 2 and section 4)."""
     prepare_out_folder(out)
     command = f"easel experiment transitivity --runs {runs} --seed {seed}"
     click.echo(amidei_2020.run_transitivity_experiment(seed, out, make_experiment_runner(out, runs), command))
 
 
-def run_scale_experiment(  # noqa: PLR0917
-    material: sakaguchi_2018.ScaleMaterial, out: Path, runs: int, population_name: str, noise_share: float, seed: int
+def run_scale_experiment(
+    material: sakaguchi_2018.ScaleMaterial, out: Path, runs: int, *, population_name: str, noise_share: float, seed: int
 ) -> None:
     """Run the experiment, and print where the report is."""
     if not noise_share > 0:  # Click lets NaN pass
