@@ -114,7 +114,7 @@ async def test_work_in_another_process_fails_with_its_traceback_but_no_values():
 @pytest.mark.parametrize("thread", [False, True])
 def test_a_command_that_crashes_prints_no_values(thread):
     work = "threading.Thread(target=int, args=['planted secret']).start()" if thread else "int('planted ' 'secret')"
-    script = f"import threading; from app import redaction; redaction.install(); {work}"
+    script = f"import threading; from app.text import redaction; redaction.install_log_redaction(); {work}"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
     assert "ValueError: invalid literal for int() with base 10: …" in done.stderr
     assert SECRET not in done.stderr

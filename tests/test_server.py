@@ -475,15 +475,16 @@ def test_workers_that_a_signal_ends_in_their_start_are_not_waited_for(data):
 
 SIGNAL_IN_A_DESTRUCTOR = """
 import signal, sys
-from app import cli, workers
+from app import cli
+from app.server import processes
 class Dropped:
     def __del__(self):
         signal.raise_signal(signal.Signals[sys.argv[1]])
-class Configuration(workers.Configuration):
+class Configuration(processes.WorkerConfig):
     def __init__(self, *settings, **more):
         Dropped()
         super().__init__(*settings, **more)
-workers.Configuration = Configuration
+processes.WorkerConfig = Configuration
 cli.main(["serve", "--port", "0", "--workers", sys.argv[2]])
 """
 

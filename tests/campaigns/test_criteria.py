@@ -237,7 +237,7 @@ async def test_an_imported_hit_lasts_from_its_first_criterion_to_its_last(engine
         (
             "WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,v0,v1,1,2\n",
             "criteria_not_imported",
-            "cannot say by which",
+            "cannot say which criterion",
         ),
     ],
 )

@@ -32,7 +32,7 @@ def test_an_answer_is_told_as_it_was_given(design, values, said):
 @pytest.mark.parametrize("law", ONLINE_LAWS.values(), ids=ONLINE_LAWS)
 def test_scores_from_an_order_alone_never_share_an_axis_with_means(design, law):
     made = design()
-    assert made.shares_axis_with(law) == (made.ordered and law.reads in ("points", "ratio"))
+    assert made.shares_axis_with(law) == (made.is_ordered and law.reads in ("points", "ratio"))
 
 
 def test_a_ratio_stands_at_its_share_of_the_axis_and_is_written_in_three_digits():

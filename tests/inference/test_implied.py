@@ -35,7 +35,7 @@ def closed(edges):
     def reached(item, known):
         for worse in below.get(item, ()):
             if worse not in known:
-                known.add_outcome(worse)
+                known.add(worse)
                 reached(worse, known)
         return known
 

@@ -10,21 +10,25 @@ from app.http.languages.refusals import ANNOTATOR_REFUSALS
 
 APP = Path(__file__).parents[2] / "app"
 OF_RESEARCHERS = (
-    "crowd/answer_files.py",
-    "crowd/columns.py",
-    "crowd/files.py",
-    "crowd/moments.py",
-    "crowd/mturk/results.py",
-    "crowd/reading.py",
-    "crowd/tools.py",
-    "visit/people.py",
-    "visit/practice.py",
+    "annotation/platforms/answer_files.py",
+    "annotation/platforms/column_mapping.py",
+    "annotation/platforms/easel_results.py",
+    "annotation/platforms/time_parsing.py",
+    "annotation/platforms/mturk/results.py",
+    "annotation/platforms/cell_reading.py",
+    "annotation/platforms/tool_formats.py",
+    "annotation/onboarding/personal_links.py",
+    "annotation/onboarding/practice_sets.py",
 )  # tables of theirs
-OF_PROGRAMS = ("serving/api.py", "serving/outside.py", "visit/api.py")  # which read codes
-ROOMS = [path for room in ("serving", "visit", "crowd", "designs") for path in sorted((APP / room).rglob("*.py"))]
+OF_PROGRAMS = (
+    "annotation/hits/api.py",
+    "annotation/hits/program_annotators.py",
+    "annotation/onboarding/api.py",
+)  # which read codes
+ROOMS = [path for room in ("annotation", "designs") for path in sorted((APP / room).rglob("*.py"))]
 MET = [
     *(path for path in ROOMS if path.relative_to(APP).as_posix() not in OF_RESEARCHERS + OF_PROGRAMS),
-    *(APP / name for name in ("media/routes.py", "media/store.py", "web.py")),
+    *(APP / name for name in ("media/pages.py", "media/media_store.py", "http/dependencies.py")),
 ]
 # In rooms of annotators, and yet none of them meets it.
 NOT_MET = {
@@ -49,13 +53,17 @@ def refusals_in(source):
     return found
 
 
+def test_every_file_that_is_left_out_is_there():
+    assert [name for name in OF_RESEARCHERS + OF_PROGRAMS if not (APP / name).is_file()] == []
+
+
 @pytest.mark.parametrize("path", MET, ids=lambda path: path.relative_to(APP).as_posix())
 def test_every_refusal_that_an_annotator_can_meet_has_its_words(path):
     assert refusals_in(path.read_text()) - ANNOTATOR_REFUSALS.keys() - NOT_MET.keys() == set()
 
 
 def test_who_asks_by_a_personal_link_that_is_not_there_has_words_too():
-    assert "personal_link_unknown" in refusals_in((APP / "visit/people.py").read_text()) & ANNOTATOR_REFUSALS.keys()
+    assert "personal_link_unknown" in refusals_in((APP / "annotation/onboarding/personal_links.py").read_text()) & ANNOTATOR_REFUSALS.keys()
 
 
 def test_no_words_are_kept_for_a_refusal_that_is_gone():

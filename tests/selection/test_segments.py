@@ -87,8 +87,8 @@ def test_systems_whose_segments_somebody_has_had_are_used_up():
     assert of.systems_without_fresh_segment(set()) == set()
     assert of.systems_without_fresh_segment({0}) == {1}
     assert of.systems_without_fresh_segment({0, 1}) == {0, 1, 2}
-    assert segments(FULL).used_up({0, 1, 2}) == set()
-    assert segments(FULL).used_up({0, 1, 2, 3}) == {0, 1, 2}
+    assert segments(FULL).systems_without_fresh_segment({0, 1, 2}) == set()
+    assert segments(FULL).systems_without_fresh_segment({0, 1, 2, 3}) == {0, 1, 2}
 
 
 def test_systems_without_company_are_told():

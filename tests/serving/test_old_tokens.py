@@ -85,8 +85,8 @@ async def test_a_page_that_was_open_during_the_upgrade_goes_on(app, client):
     address = f"/link/{campaign.link_key}"
     form = fields_of(await page_of_a_visitor(client, campaign))
     tokens = app.state.worker_tokens
-    assignment = tokens.read(form["token"], "link", campaign.link_key).assignment
-    old = tokens._at("link", campaign.link_key).dumps([assignment.campaign, assignment.assignment])
+    assignment = tokens.read_token(form["token"], "link", campaign.link_key).assignment
+    old = tokens._serializer("link", campaign.link_key).dumps([assignment.campaign_id, assignment.assignment_id])
     reply = await client.post(address, data=form | {"token": old})
     assert reply.status_code == 200
     assert re.search(r'name="hit" value="\d+"', reply.text)

@@ -21,7 +21,7 @@ from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, su
 
 async def judged(engine, campaign, copy_of):
     async with begin_transaction(engine) as connection:
-        copy = await copy_of.posteriors(connection, campaign)
+        copy = await copy_of.load_current_index(connection, campaign)
     return copy.index.judgments.tolist()
 
 

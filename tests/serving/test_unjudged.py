@@ -183,7 +183,7 @@ async def test_an_item_that_leaves_the_pool_between_draw_and_lease_is_not_asked_
         drawn.append(proposal.leader)
         return await lease_sql.lease_hit(connection, here, proposal, *more, **most)
 
-    monkeypatch.setattr(leases, "lease", leaving)
+    monkeypatch.setattr(leases, "lease_hit", leaving)
     work = await next_hit(engine, me)
     assert work.hit is None or drawn[0] not in work.hit.items
     assert await value(engine, "SELECT count(*) FROM hits WHERE :item = ANY(items)", item=drawn[0]) == 0

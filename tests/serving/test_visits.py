@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from app.annotation.hits import completion, drafts
+from app.annotation.hits.assignment import assignment_query_by_id
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import borrow_autocommit_driver
 from app.errors import Gone, NotFound
@@ -19,7 +20,7 @@ async def visits(engine, campaign, *sessions, person="W1"):
 async def stop(engine, assignment):
     async with borrow_autocommit_driver(engine) as connection:
         return await completion.end_visit(
-            connection, PosteriorCache(), assignment.assignment_query_by_id(assignment), now=NOW
+            connection, PosteriorCache(), assignment_query_by_id(assignment), now=NOW
         )
 
 
@@ -51,7 +52,7 @@ async def test_a_hit_that_two_visits_answer_counts_once_for_the_visit_that_was_f
     assert not (await submit(engine, quick, hits[0])).repeated
     assert (await submit(engine, late, hits[0])).repeated
     assert [(await next_hit(engine, it)).reason for it in both] == ["limit", "limit"]
-    assert await values(engine, "SELECT assignment_id FROM hits") == [(quick.assignment,)]
+    assert await values(engine, "SELECT assignment_id FROM hits") == [(quick.assignment_id,)]
     assert await value(engine, "SELECT count(*) FROM responses") == 1
 
 
@@ -123,7 +124,7 @@ async def test_an_mturk_assignment_that_has_another_hit_now_cannot_answer_the_lo
 async def test_of_two_late_answers_of_one_mturk_assignment_one_counts(engine):
     campaign = await running(engine, items=7, judgments_per_item=1)
     mine, lost, got = await two_hits_of_one_mturk_assignment(engine, campaign)
-    await execute(engine, "UPDATE hits SET closed_at = issued_at WHERE assignment_id = :mine", mine=mine.assignment)
+    await execute(engine, "UPDATE hits SET closed_at = issued_at WHERE assignment_id = :mine", mine=mine.assignment_id)
     answers = await asyncio.gather(submit(engine, mine, lost), submit(engine, mine, got), return_exceptions=True)
     assert [type(answer) for answer in answers if isinstance(answer, Exception)] == [Gone]
     assert await value(engine, "SELECT count(*) FROM responses") == 1
@@ -143,7 +144,7 @@ async def test_who_stops_can_return_and_others_get_the_items_at_once(engine):
     (visit,) = await visits(engine, campaign, "s1")
     hit = await hit_of(engine, visit)
     work = await stop(engine, visit)
-    assert (work.reason, work.finished) == ("stopped", True)
+    assert (work.reason, work.is_finished) == ("stopped", True)
     other = await annotator(engine, campaign, "W2", "prolific")
     assert sorted((await hit_of(engine, other)).items) == sorted(hit.items)
 

@@ -78,7 +78,7 @@ def test_every_way_of_asking_takes_sets_with_what_somebody_expects(design):
         ({"training": "text,gold\na,1\nb,2\n"}, "has gold, too"),
         ({"training": "text,expected\na,101\nb,2\n"}, "Line 2: 101 is no possible score"),
         ({"training": "text\na\nb\nc\n"}, "Set 2 has 1 item;"),
-        ({"qualification": "text\na\nb\n"}, "nobody could fail"),
+        ({"qualification": "text\na\nb\n"}, "no annotator could fail"),
         ({"training": "text,expected\n"}, "no items below its header"),
     ],
 )
