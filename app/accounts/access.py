@@ -66,9 +66,9 @@ class Access:
         server_role = self.role if self.role in NEEDS_BY_CAMPAIGN_ROLE else None
         return stronger_role(self.member, server_role or self.member) if self.member else self.role
 
-    def with_member_role(self, member: str | None) -> Self:
+    def with_member_role(self, role: str | None) -> Self:
         """Return the same access with this role in the campaign."""
-        return replace(self, member=member)
+        return replace(self, member=role)
 
 
 def require_need(access: Access, need: str) -> None:

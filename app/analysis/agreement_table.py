@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, label_count, reading_notes
+from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, number_of_labels, reading_notes
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pairs
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cells
@@ -220,7 +220,9 @@ def agreement_data(kind: JudgmentKind, answers: Answers, class_count: int) -> Ag
     if kind == "order":
         return preference_agreement_data(answers)
     values = judgment_labels(answers, class_count) if kind == "classes" else answers.score
-    return AgreementData(answers.item, answers.annotator, values, answers.n_items, label_count(answers, class_count))
+    return AgreementData(
+        answers.item, answers.annotator, values, answers.n_items, number_of_labels(answers, class_count)
+    )
 
 
 def preference_agreement_data(answers: Answers) -> AgreementData:

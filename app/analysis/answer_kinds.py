@@ -54,7 +54,7 @@ def has_class_labels(answers: Answers) -> bool:
     return answers.value_kind in CLASS_KINDS
 
 
-def label_count(answers: Answers, class_count: int) -> int:
+def number_of_labels(answers: Answers, class_count: int) -> int:
     """Return the number of labels: the design's classes, else `class_count`, into which scores are cut."""
     return len(answers.classes) if has_class_labels(answers) else class_count
 

@@ -72,7 +72,7 @@ def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
     if len(answers.scores_by_criterion) < 2:
         sentence = "This campaign has one criterion, so there are no two to compare."
         raise Inestimable(sentence, code="one_criterion")
-    compared_judgments, item_groups = comparable_judgments(answers)
+    compared_judgments, item_groups = judgments_and_comparison_groups(answers)
     criterion_pairs = [
         compare_criteria(answers, two, compared_judgments, item_groups)
         for two in combinations(answers.scores_by_criterion, 2)
@@ -109,7 +109,7 @@ def compare_criteria(
     return CriterionPair(*criterion_names, within, of_means)
 
 
-def comparable_judgments(answers: Answers) -> tuple[Integers, Integers]:
+def judgments_and_comparison_groups(answers: Answers) -> tuple[Integers, Integers]:
     """Return which judgments are compared, and in which group each belongs, (K,) each.
 
     Judgments of one group differ only in their annotator: they concern the same item or, for orders, the same item

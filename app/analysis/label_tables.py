@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from app.analysis.answer_kinds import has_class_labels, judgment_labels, label_count, label_names, reading_notes
+from app.analysis.answer_kinds import has_class_labels, judgment_labels, label_names, number_of_labels, reading_notes
 from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, cache_last_result, to_cell_rows
 from app.analysis.scores import require_answers
@@ -43,7 +43,7 @@ def fit_dawid_skene(answers: Answers, class_count: int) -> DawidSkeneResult:
         judgment_labels(answers, class_count),
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
-        n_labels=label_count(answers, class_count),
+        n_labels=number_of_labels(answers, class_count),
         start=DESIGN_LABEL_START_ACCURACY if has_class_labels(answers) else "votes",
     )
 

@@ -64,7 +64,7 @@ def add_run_options(command: CommandFunction, *, out_required: bool = True) -> C
     return command
 
 
-def add_scale_options(command: CommandFunction, *, out_required: bool = True) -> CommandFunction:
+def add_rating_scale_options(command: CommandFunction, *, out_required: bool = True) -> CommandFunction:
     """Add the options of experiments with items on a scale."""
     for option in (
         click.option(
@@ -92,7 +92,7 @@ def add_people_options(command: CommandFunction) -> CommandFunction:
         click.option("--people", is_flag=True, help=PEOPLE_HELP),
     ):  # fmt: skip
         command = option(command)
-    return add_scale_options(command, out_required=False)
+    return add_rating_scale_options(command, out_required=False)
 
 
 @experiment.command("lexical-frequency")
@@ -156,7 +156,7 @@ def compare(name: str, out: Path) -> None:
 
 
 @experiment.command("political-spectrum")
-@add_scale_options
+@add_rating_scale_options
 @click.option("--items", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Table of statements.")
 @click.option("--text", default="text", show_default=True, help="Its column of statements.")
 @click.option("--value", default="value", show_default=True, help="Its column of values.")

@@ -36,7 +36,7 @@ class LabelCount:
     expected: float | None
 
 
-def count_item_labels(
+def count_labels_of_item(
     classes: Sequence[str], values: Sequence[float], family: PosteriorFamily, state: Sequence[float]
 ) -> list[LabelCount]:
     """Count the labels that an item got, in the order of the labels; an empty list where values are not classes."""

@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard.classes import LabelCount, count_item_labels, leading_labels
+from app.dashboard.classes import LabelCount, count_labels_of_item, leading_labels
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.table import JOIN_ITEM_TO_POSTERIOR
 from app.database.session import driver_of
@@ -182,7 +182,7 @@ async def load_item_page(
     classes = design_of(campaign).classes
     current_curve = posterior_curve(family, row.judgments, row.state, x, classes)
     earlier_curves = [posterior_curve(family, *moment, x, classes) for moment in history.earlier_states(row.number)]
-    labels = count_item_labels(classes, [answer.value for answer in answers if answer.counts], family, row.state)
+    labels = count_labels_of_item(classes, [answer.value for answer in answers if answer.counts], family, row.state)
     calibrated_mean = (
         None if family.counts_classes else calibrated_mean_and_interval(intervals.select_items([row.number]))
     )

@@ -69,7 +69,7 @@ class Postmaster:
             self.report_loss(f"PostgreSQL is not watched any more, because of a {type(problem).__name__}.")
 
     def keep_running(self) -> None:
-        while (ending := self.wait_for_unexpected_end()) is not None:
+        while (ending := self.wait_for_end()) is not None:
             began = time.monotonic()
             try:
                 self.start_and_wait()
@@ -82,7 +82,7 @@ class Postmaster:
                     "PostgreSQL ended (%s). It runs again after %.1f s; what was saved is there.", ending, seconds
                 )
 
-    def wait_for_unexpected_end(self) -> str | None:
+    def wait_for_end(self) -> str | None:
         """Wait until the process ends, and return how it ended, or None if it was stopped on purpose."""
         assert self.process is not None  # noqa: S101  (launched before it is watched)
         code = self.process.wait()

@@ -91,7 +91,7 @@ def truncated_kappa(transitive: int, triads: int) -> float:
     return float(transitivity.transitivity_kappa(HUNDRED * transitive // triads, HUNDRED, PAPER_CHANCE))
 
 
-def triad_rows_by_ties(result: transitivity.Transitivity) -> list[list[str]]:
+def transitivity_rows_by_ties(result: transitivity.Transitivity) -> list[list[str]]:
     """Return rows for all triads, those without a tie and those with one: their number, the share of transitive ones,
     the share expected by chance, and kappa.
     """
@@ -159,7 +159,7 @@ def run_transitivity_experiment(seed: int, folder: Path, run_experiment: RunExpe
         seed=seed,
         runs=len(results),
         consistency=paper_consistency_rows(),
-        by_ties=triad_rows_by_ties(transitivity_result),
+        by_ties=transitivity_rows_by_ties(transitivity_result),
         items=TRANSITIVITY_ITEMS,
         anyway=f"{ASKED_ANYWAY_SHARE:.0%}",
         wrong=f"{share:.3f} ({low:.3f} to {high:.3f})",

@@ -197,7 +197,7 @@ class BaselineExperiment:
             ArmResult(
                 GRADED_METHOD,
                 collect_figures(
-                    [self.agreement_with_baseline(baseline, run_number) for baseline in self.tried_baselines]
+                    [self.simulate_judging_against_baseline(baseline, run_number) for baseline in self.tried_baselines]
                 ),
                 [],
             )
@@ -208,7 +208,7 @@ class BaselineExperiment:
         """Systems that are tried as baselines."""
         return range(0, self.judging.systems, BASELINE_STEP)
 
-    def agreement_with_baseline(self, baseline: int, run_number: int) -> dict[str, float]:
+    def simulate_judging_against_baseline(self, baseline: int, run_number: int) -> dict[str, float]:
         pairs = self.judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
         advice = baseline_advice(graded_response_columns(pairs, baseline)[3])
         counts = {"won": advice.won, "tied": advice.tied, "lost": advice.lost}

@@ -151,7 +151,7 @@ def draw_goal_figures(folder: Path, part: ReportPart) -> list[dict[str, Any]]:
     return sections
 
 
-def draw_distributions(folder: Path, part: ReportPart) -> dict[str, Any]:
+def draw_score_histograms(folder: Path, part: ReportPart) -> dict[str, Any]:
     """Draw histograms of the truth and of some arms at the last checkpoint; return them with the ranges of all arms."""
     scores, truth = final_scores_by_arm(part.results), np.array([part.experiment.truth])
     file = f"{part.experiment.name}-histograms.svg"

@@ -103,7 +103,7 @@ def run_scale_experiments(  # noqa: PLR0917
         runs=len(first_part.results),
         looks=ITEM_CHECKPOINTS[-1],
         parts=[report.render_part(folder, part) for part in parts],
-        distributions=report.draw_distributions(folder, first_part),
+        distributions=report.draw_score_histograms(folder, first_part),
         some=report.example_item_rows(first_part, material.names),
         heatmap=report.draw_match_quality(folder, first_part),
         goals=report.draw_goal_figures(folder, first_part),

@@ -354,7 +354,7 @@ async def create_draft(connection: AsyncConnection, campaign_id: int, *, even_if
         if decided <= campaign.decided and not even_if_current:
             return None
         decided = max(decided, campaign.decided)
-        unjudged_by = await unjudged.load_unjudged_by(connection, campaign, decided=decided)
+        unjudged_by = await unjudged.load_people_unable_to_judge(connection, campaign, decided=decided)
         draft = RevisionDraft(campaign, decided, (await poll_changes(connection, campaign_id)).watermark, unjudged_by)
         views = criterion_views(campaign)
         replays = [await replay_responses(connection, view, decided=decided) for view in views]
@@ -392,7 +392,9 @@ async def apply_answers_to_draft(
         )
     if answers[0]:
         seqs = [answer.seq for answer in answers[0]]
-        unjudged_by = await unjudged.load_unjudged_by(connection, draft.campaign, decided=draft.decided, seqs=seqs)
+        unjudged_by = await unjudged.load_people_unable_to_judge(
+            connection, draft.campaign, decided=draft.decided, seqs=seqs
+        )
         for item, people in unjudged_by.items():
             draft.unjudged_by.setdefault(item, set()).update(people)
         await unjudged.set_unjudged(connection, draft.revision, {item: draft.unjudged_by[item] for item in unjudged_by})

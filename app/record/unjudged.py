@@ -99,7 +99,7 @@ async def recount_unjudged(connection: AsyncConnection, revision: Revision, *, i
     await connection.execute(RECOUNT_UNJUDGED, {**revision.sql_parameters, "items": items})
 
 
-async def load_unjudged_by(
+async def load_people_unable_to_judge(
     connection: AsyncConnection, campaign: Row[Any], *, decided: int, seqs: Sequence[int] | None = None
 ) -> dict[int, set[int]]:
     """Return the annotators who could not judge each item, by item.

@@ -14,7 +14,7 @@ import numpy as np
 from app.inference.ground.arrays import Array
 from app.selection.buckets import Bucket, Buckets, Pick
 from app.selection.companions import Companions
-from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest
+from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_with_probabilities
 from app.selection.leaders import iterate_bucket
 from app.selection.open_items import OpenItems, fill_never_drawn
 from app.selection.rule import Counts, Draw, SelectionSettings, shuffle_hit
@@ -151,7 +151,7 @@ class EvenRule(AlgorithmOne):
         most = (
             len(room) if settings.hits_per_iteration is None else settings.hits_per_iteration * settings.items_per_hit
         )
-        chosen, probabilities = pick_highest(-judgments.astype(np.float64), room, most, rng)
+        chosen, probabilities = pick_highest_with_probabilities(-judgments.astype(np.float64), room, most, rng)
         probability_by_item = dict(zip(chosen, probabilities, strict=True))
         hits = group_similar_items(chosen, score, variance, settings, rng)
         return [

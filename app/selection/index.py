@@ -230,7 +230,7 @@ def plan_later_iteration(
     hits = _count_leaders_with_companions(
         room[room > 0], hits, items_per_hit, leaders_as_companions=leaders_as_companions
     )
-    leaders, probabilities = pick_highest(
+    leaders, probabilities = pick_highest_with_probabilities(
         variance if leader_worth is None else np.asarray(leader_worth, np.float64), np.flatnonzero(room > 0), hits, rng
     )
     room[leaders] -= 1
@@ -266,7 +266,7 @@ def _share_companions(hits: list[list[int]]) -> None:
                 hit.append(longest.pop())
 
 
-def pick_highest(
+def pick_highest_with_probabilities(
     worth: Array, items: ItemNumbers, count: int, rng: np.random.Generator
 ) -> tuple[list[int], list[float]]:
     """Return the `count` items of highest worth, (N,), ties at random, and each one's probability of being picked."""

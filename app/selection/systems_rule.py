@@ -19,7 +19,7 @@ from app.selection.rule import Counts, SelectionSettings
 HARDEST_NEIGHBOURS = "hardest_neighbours"
 
 
-def neighbour_gains(score: Array, variance: Array, judgments: Counts) -> tuple[Array, ItemNumbers]:
+def best_neighbour_gains(score: Array, variance: Array, judgments: Counts) -> tuple[Array, ItemNumbers]:
     """Return the gain of another judgment of each system at the line to one of its neighbours, (N,), and that
     neighbour, (N,).
 
@@ -75,7 +75,7 @@ class HardestNeighbourLeaders:
 
     def hardest_neighbour(self, item: int) -> int:
         """Return the neighbour from which a system is hardest to tell apart."""
-        return int(neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[1][item])
+        return int(best_neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[1][item])
 
     def can_lead(self, item: int, barred: set[int]) -> bool:
         """Return whether a system wants judgments, and is not barred."""
@@ -88,7 +88,7 @@ class HardestNeighbourLeaders:
 
     def _allowed_with_gains(self, barred: set[int]) -> tuple[ItemNumbers, Array]:
         free = np.array(sorted(self._open - barred), np.intp)
-        return free, neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[0][free]
+        return free, best_neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[0][free]
 
 
 class NeighbourCompanions:
@@ -135,6 +135,6 @@ SYSTEMS_RULE = AlgorithmOne(
     needs_ordered_scores=True,
     for_systems_only=True,
     arrange=arrange_by_neighbours,
-    leader_worth=lambda _asking, score, variance, judgments: neighbour_gains(score, variance, judgments)[0],
+    leader_worth=lambda _asking, score, variance, judgments: best_neighbour_gains(score, variance, judgments)[0],
     reason=HARDEST_NEIGHBOURS,
 )

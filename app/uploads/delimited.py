@@ -80,7 +80,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
         scan = quoted_scan if quote_mode == QUOTES_ENCLOSE_CELLS else plain_scan
     if scan.refusal:
         raise scan.refusal
-    columns, notes = named_columns_and_notes(scan)
+    columns, notes = keep_named_columns(scan)
     rows = (
         read_quoted_rows(read_lines, delimiter)
         if quote_mode == QUOTES_ENCLOSE_CELLS
@@ -286,7 +286,7 @@ def refuse_unclear_quotes(span: MultilineRow) -> NoReturn:
 # Columns and records
 
 
-def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]:
+def keep_named_columns(scan: TableScan) -> tuple[dict[int, str], list[str]]:
     """Return the columns that count, by their positions, and notes on the others.
 
     Raises `Invalid` (`column_unnamed`, `column_twice`, `too_many_columns`).

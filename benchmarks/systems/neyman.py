@@ -24,7 +24,7 @@ from app.inference.ratings.moderated_means import (
 )
 from app.selection.buckets import Pick
 from app.selection.even_rule import LeastJudgedCompanions, LeastJudgedLeaders
-from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest
+from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_with_probabilities
 from app.selection.open_items import OpenItems
 from app.selection.rule import SelectionSettings
 
@@ -81,7 +81,7 @@ class GainsMost(LeastJudgedLeaders):
         behind = tally.judgments[free] < FLOOR * tally.judgments.mean()
         if not len(free) or behind.any() or not variances_differ(tally):
             return super().draw(barred, rng)
-        (item,), (probability,) = pick_highest(gains(tally), free, 1, rng)
+        (item,), (probability,) = pick_highest_with_probabilities(gains(tally), free, 1, rng)
         return Pick(item, probability)
 
 

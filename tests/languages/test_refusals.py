@@ -63,7 +63,10 @@ def test_every_refusal_that_an_annotator_can_meet_has_its_words(path):
 
 
 def test_who_asks_by_a_personal_link_that_is_not_there_has_words_too():
-    assert "personal_link_unknown" in refusals_in((APP / "annotation/onboarding/personal_links.py").read_text()) & ANNOTATOR_REFUSALS.keys()
+    assert (
+        "personal_link_unknown"
+        in refusals_in((APP / "annotation/onboarding/personal_links.py").read_text()) & ANNOTATOR_REFUSALS.keys()
+    )
 
 
 def test_no_words_are_kept_for_a_refusal_that_is_gone():

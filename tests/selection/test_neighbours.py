@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.selection.rule import SelectionSettings
-from app.selection.systems_rule import SYSTEMS_RULE, neighbour_gains
+from app.selection.systems_rule import SYSTEMS_RULE, best_neighbour_gains
 from tests.selection.test_goals import index_of, item
 from tests.selection.test_index import assert_drawn_from
 
@@ -24,7 +24,7 @@ def columns(rows):
 def test_the_gain_by_hand():
     """The first system has one neighbour, .2 away, so a line at half of that; the second one gains more at that line
     than at the one to the third."""
-    worth, beside = neighbour_gains(*columns([(0.3, 0.04, 2), (0.5, 0.01, 0), (0.9, 0.01, 0)]))
+    worth, beside = best_neighbour_gains(*columns([(0.3, 0.04, 2), (0.5, 0.01, 0), (0.9, 0.01, 0)]))
     by_hand = [
         exp(-(0.1**2) / (2 * 0.04)) * 0.2 * (1 - sqrt(5 / 6)),
         exp(-(0.1**2) / (2 * 0.01)) * 0.1 * (1 - sqrt(3 / 4)),
@@ -66,7 +66,7 @@ def test_the_leader_gains_most_of_those_that_are_wanted_whatever_changes(rows, n
     if hit is None:
         assert not wanted
     else:
-        worth, _ = neighbour_gains(index.score, index.variance, index.judgments)
+        worth, _ = best_neighbour_gains(index.score, index.variance, index.judgments)
         assert worth[hit.leader] == max(worth[wanted])
 
 
@@ -81,6 +81,6 @@ def test_a_plan_is_led_by_those_that_gain_most():
         iteration=2,
         rng=rng,
     )
-    worth, _ = neighbour_gains(score, variance, judgments)
+    worth, _ = best_neighbour_gains(score, variance, judgments)
     leaders = [hit.leader for hit in plan]
     assert worth[leaders].min() >= np.delete(worth, leaders).max()

@@ -173,7 +173,7 @@ async def try_next_hit(
         assignment = await load_assignment(connection, cache, query, refresh=refresh)
     if assignment.hit_id is not None:
         return await resume_held_hit(connection, assignment, query.visitor, now=now)
-    if reason := closed_reason(assignment) or crowded_reason(assignment, query.visitor):
+    if reason := closed_reason(assignment) or too_many_untouched_reason(assignment, query.visitor):
         return await refuse_hit(connection, assignment, reason, now=now)
     return await lease_new_hit(connection, cache, assignment, query.visitor, now=now)
 
@@ -266,7 +266,7 @@ def closed_reason(assignment: AssignmentState) -> NoHitReason | None:
     return by_status.get(assignment.status)
 
 
-def crowded_reason(assignment: AssignmentState, visitor: Visitor | None) -> NoHitReason | None:
+def too_many_untouched_reason(assignment: AssignmentState, visitor: Visitor | None) -> NoHitReason | None:
     """Return "crowded" if too many HITs are held by people who have not touched them, else None.
 
     Concurrent requests can each exceed the limit by one.
@@ -301,7 +301,7 @@ async def resume_held_hit(
     }
     expires_at: datetime | None = assignment.expires_at
     if not assignment.hit_is_open:
-        if reason := closed_reason(assignment) or crowded_reason(assignment, visitor):
+        if reason := closed_reason(assignment) or too_many_untouched_reason(assignment, visitor):
             return await refuse_hit(connection, assignment, reason, now=now)
         expires_at = await renew_lease(connection, assignment, visitor if assignment.hit_untouched else None)
     statement = SELECT_HELD_ITEMS if assignment.hit_segment is None else SELECT_HELD_OUTPUTS

@@ -69,7 +69,7 @@ async def render_personal_links(
 
 
 @router.post("/people")
-async def add_people_from_form(
+async def create_personal_links_from_form(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
 ) -> Response:
     """Create personal links for the people in an uploaded file, or on the lines of the form."""

@@ -117,11 +117,11 @@ async def load_visit_and_admit(connection: Driver, assignment: AssignmentId) -> 
     """As `load_visit`; also admit an annotator who has no open step."""
     visit = await load_visit(connection, assignment)
     if visit.next_step is None:
-        await admit_annotator(connection, visit)
+        await record_admission(connection, visit)
     return visit
 
 
-async def admit_annotator(connection: Driver, visit: AnnotatorVisit) -> None:
+async def record_admission(connection: Driver, visit: AnnotatorVisit) -> None:
     """Admit the annotator to the version that was read. If there is a newer one, its steps are asked later."""
     key = {"campaign": visit.id, "annotator": visit.annotator_id, "version": visit.visit_version}
     await execute_statement(connection, ADMIT_ANNOTATOR, key)

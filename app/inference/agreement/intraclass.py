@@ -56,7 +56,13 @@ def one_way_icc(
     """
     judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     return _estimate_icc(
-        _one_way_variances(judgments), judgments, ONE_WAY_MEANING, judgments_per_mean, draws=draws, level=level, rng=rng
+        _one_way_variance_function(judgments),
+        judgments,
+        ONE_WAY_MEANING,
+        judgments_per_mean,
+        draws=draws,
+        level=level,
+        rng=rng,
     )
 
 
@@ -119,7 +125,7 @@ def _estimate_icc(
     )
 
 
-def _one_way_variances(judgments: Judgments) -> VarianceComponents:
+def _one_way_variance_function(judgments: Judgments) -> VarianceComponents:
     columns = _item_sums(judgments)
 
     def variances(weights: Array) -> tuple[Array, Array]:

@@ -109,10 +109,10 @@ def climb_likelihood(
     gain in height is only rounding; heights tell little else, for where labels are few a posterior can be far from its
     limit while hardly any height is left to gain.
     """
-    view = _evaluate_parameters(start, label_matrix, smoothing)
+    view = _expectation_step(start, label_matrix, smoothing)
     trace, reach, steps_left = [view.height], 1.0, 1.0
     while True:
-        first_step = _evaluate_parameters(_maximise_parameters(view, smoothing), label_matrix, smoothing)
+        first_step = _expectation_step(_maximise_parameters(view, smoothing), label_matrix, smoothing)
         trace.append(first_step.height)
         converged = (
             first_step.height <= view.height
@@ -123,7 +123,7 @@ def climb_likelihood(
         second_step = _maximise_parameters(first_step, smoothing)
         steps_left = _leap_length(view.parameters, first_step.parameters, second_step)
         length = min(reach, steps_left)
-        leap = _evaluate_parameters(
+        leap = _expectation_step(
             _extrapolate_parameters(view.parameters, first_step.parameters, second_step, length),
             label_matrix,
             smoothing,
@@ -131,7 +131,7 @@ def climb_likelihood(
         is_accepted = leap.height >= first_step.height
         if length == reach or not is_accepted:
             reach = reach * _REACH_FACTOR if is_accepted else max(1.0, length / _REACH_FACTOR)
-        view = leap if is_accepted else _evaluate_parameters(second_step, label_matrix, smoothing)
+        view = leap if is_accepted else _expectation_step(second_step, label_matrix, smoothing)
         trace.append(view.height)
 
 
@@ -264,7 +264,7 @@ def _extrapolate_probabilities(start: Array, first_step: Array, second_step: Arr
     return normalise_counts(np.maximum(leapt, 0.1 * second_step))
 
 
-def _evaluate_parameters(
+def _expectation_step(
     parameters: ClassParameters, label_matrix: LabelMatrix, smoothing: ClassParameters
 ) -> Expectation:
     posterior, log_likelihood = class_posteriors(label_matrix, parameters)

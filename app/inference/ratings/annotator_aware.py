@@ -164,7 +164,7 @@ def _summarise_fixed_point(
         converged=fixed_point.residual <= tolerance,
         notes=(
             *_convergence_notes(fixed_point, tolerance),
-            *_annotator_aware_notes(is_judged, evidence, is_compared, crowd),
+            *_fit_trust_notes(is_judged, evidence, is_compared, crowd),
         ),
     )
 
@@ -199,7 +199,7 @@ FIT_PHRASE = "In this fit, which reads all judgments at once,"
 OTHER_FIT_SENTENCE = "Scores that a campaign has learned answer by answer are of another fit, and can differ from it."
 
 
-def _annotator_aware_notes(is_judged: Mask, evidence: Array, is_compared: Mask, crowd: Crowd) -> tuple[Note, ...]:
+def _fit_trust_notes(is_judged: Mask, evidence: Array, is_compared: Mask, crowd: Crowd) -> tuple[Note, ...]:
     notes = []
     if unjudged := int(np.count_nonzero(~is_judged)):
         notes.append(Note("items_unseen", f"{unjudged:,} of {len(is_judged):,} items have no judgment and no score."))
