@@ -297,7 +297,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
   // Columns matched in another way: the controls stay as they are, what follows from them is told anew.
   form.addEventListener("change", async (event) => {
     const checked = preview?.querySelector("[data-checked]");
-    const whole = event.target.closest?.("[data-anew]");
+    const whole = event.target.closest?.("[data-refresh]");
     const ofZip = event.target.name === "media" || event.target.name === "skip_unnamed";
     if (ofZip) say(); // it may be another zip
     if (event.target === file || !(checked || whole) || !file.files.length) return;

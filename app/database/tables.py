@@ -1,12 +1,9 @@
-"""Campaigns and their record. `content_tables` has what annotators see of items beside their texts, `visit_tables` what
-they do before the work, `quality_tables` what rules find of them, `account_tables` has researchers.
+"""Campaigns and their record. Neighbours hold the rest: `content_tables`, `visit_tables`, `quality_tables`, `account_tables`.
 
-Responses are the truth and append-only; posteriors are derived from them and can be rebuilt bit for bit by
-replaying the responses in `seq` order. Items are numbered 0..N-1 within their campaign, so that arrays in memory
-and arrays in a row (`hits.items`, `responses.values`) need no translation.
+Responses are append-only; posteriors follow from them and can be rebuilt bit for bit by replaying them by `seq`. Items
+are numbered 0 to N-1 within their campaign, so arrays in memory and in rows (`hits.items`) need no translation.
 
-Every key of a table that grows with answers leads with the campaign, and every statement of the serving path names it:
-a campaign's rows lie together, and a database can be divided by campaigns.
+Every key of a table that grows with answers leads with the campaign, and every statement of the serving path names it.
 """
 
 from sqlalchemy import (
@@ -57,7 +54,7 @@ campaigns = Table(
     Column("design_settings", JSONB, nullable=False, server_default="{}"),
     Column("fewest_items", Integer, nullable=False, server_default="1"),  # must be drawn for an answer to say something
     Column("always_shown", ARRAY(Integer), nullable=False, server_default="{}"),  # in every HIT, from the launch on
-    # Of a campaign of systems: how many segments they have outputs for. 0: its items are shown as they are
+    # Segments that the systems have outputs for; 0 if the campaign's items are no systems
     Column("segment_count", Integer, nullable=False, server_default="0"),
     # What annotators see
     Column("name", Text, nullable=False),
@@ -166,7 +163,7 @@ campaigns = Table(
     Column("archived_at", Time),  # left out of lists until it is brought back
     Column("tried_at", Time),  # when a set of the draft was tried, with the settings that it has
     Column("newest_plan", JSONB),  # what the last plan found of the draft, with the settings that it has
-    # The campaign of which this is a copy for a made-up crowd to answer; each has one at most
+    # The campaign that this rehearsal copies; each has at most one rehearsal
     Column("rehearsal_of", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), unique=True),
     CheckConstraint("status IN ('draft', 'running', 'paused', 'finished')", name="status"),
     CheckConstraint("people_per_address >= 1", name="people_per_address"),
@@ -265,8 +262,7 @@ annotators = Table(
     CheckConstraint("barred IN ('held', 'excluded')", name="barred"),
 )
 
-# One arrival of an annotator: an MTurk assignment, a Prolific submission, a visit by link. A platform can give an
-# assignment id to a second worker after a return, so the key is the pair.
+# One arrival of an annotator. A platform can give an assignment id to a second worker, so the key is the pair.
 assignments = Table(
     "assignments",
     metadata,
@@ -313,24 +309,22 @@ hits = Table(
     Column("expires_at", Time, nullable=False),
     Column("closed_at", Time),  # answered (a response exists) or given up for a newer one
     Column("draft", JSONB),  # what was entered so far, so that a reload shows it again
-    # Of an answered HIT, the items marked N/A: its response has the others. Where all were, there is no response.
+    # Items of an answered HIT that were marked N/A; its response has the others, and there is none if all were.
     Column("not_applicable", ARRAY(Integer)),
-    # Whose outputs for which segment it shows; and of each item the one under which its output is shown, where outputs
-    # of several are the same. NULL where items are shown as they are, and where all outputs differ
+    # Segment whose outputs it shows, and for each item the item that is shown in its place because its output is the
+    # same. NULL for items that are no systems, and if all outputs differ
     Column("segment", Integer),
     Column("shown_as", ARRAY(Integer)),
-    # From where someone got it who came by a public link and has not touched it; see `crowd.doors`
+    # Address of a visitor who has not touched it yet; see `annotation.platforms.visit_limit`
     Column("untouched_by", LargeBinary),
-    # The reason of the rule of selection, and with which probability it drew this leader among those that came first
-    # then; NULL where that is not known.
+    # Reason of the selection rule, and the probability with which it drew this leader; NULL if unknown
     Column("drawn_because", Text),
     Column("leader_probability", Double),
     PrimaryKeyConstraint("campaign_id", "id"),
     cascading_foreign_key("annotators", "annotator_id", in_table="hits"),
     cascading_foreign_key("assignments", "assignment_id", in_table="hits"),
-    # Two tabs that ask at once: the database lets one of them have the new HIT, the other then finds it. Each index of
-    # open HITs asks for something else, too, that only statements say that are meant to use it (`<>` implies that there
-    # is an assignment, IS DISTINCT FROM does not): none about one HIT, person or item goes through all others.
+    # Two tabs may ask at once: one gets the new HIT, and the other finds it. Each index of open HITs has a condition
+    # that only the statements meant for it contain, so no statement about one HIT, annotator or item scans all others.
     partial_index(
         f"{OPEN_HIT_CONDITION} assignment_id IS NOT NULL",
         "hits_one_open_idx",
@@ -340,9 +334,9 @@ hits = Table(
     ),
     Index("hits_assignment_id_idx", "campaign_id", "assignment_id"),
     Index("hits_id_idx", "id"),  # for programs that name a HIT without its campaign
-    # For whoever wants all that is open: every open HIT has a leader.
+    # For queries of all open HITs: every open HIT has a leader.
     partial_index(f"{OPEN_HIT_CONDITION} leader IS NOT NULL", "hits_open_idx", "campaign_id", "expires_at"),
-    # Who holds an item. Without `fastupdate`, since every lease would go through what waits to be written.
+    # HITs that hold an item. Without `fastupdate`, because every lease would scan the pending list.
     partial_index(
         "num_nonnulls(closed_at) = 0", "hits_held_idx", text("(ARRAY[campaign_id])"), "items", **GIN_INDEX_OPTIONS
     ),
@@ -373,20 +367,18 @@ responses = Table(
     Column("items", ARRAY(Integer), nullable=False),  # as presented; with the values all that a replay needs
     # By each criterion one per item, in that order; the design says what they mean. NaN: nothing is said of that item
     Column("values", ARRAY(Double), nullable=False),
-    Column("segment", Integer),  # of its HIT: for no replay, but for whoever asks how often a segment was judged
+    Column("segment", Integer),  # of its HIT; not for replays, but to count judgments of a segment
     Column("extra", JSONB),  # what no law reads: reasons, comments, flags
     Column("telemetry", JSONB),  # how the answer came about; what the page could not know is left out
     Column("received_at", Time, nullable=False),
     Column("transaction_id", TransactionId, nullable=False, server_default=func.pg_current_xact_id()),
-    # The number of the annotator's answer to the same HIT that this one replaces. It counts from the decision on that
-    # withdraws the other one; the function `exclusions` says so.
+    # Earlier answer of the annotator to the same HIT that this one replaces, from the decision that withdraws it on
     Column("replaces", BigInteger),
     PrimaryKeyConstraint("campaign_id", "seq"),
-    # One first answer of each HIT, and one in the place of each: whoever comes second finds it.
+    # Each HIT has one first answer, and each answer at most one that replaces it; a concurrent second one is refused.
     Index("responses_hit_id_idx", "campaign_id", "hit_id", text("coalesce(replaces, 0)"), unique=True),
     partial_index("replaces IS NOT NULL", "responses_replaces_idx", "campaign_id", "replaces", unique=True),
-    # Scores follow from all responses, so an annotator or a HIT that has some cannot be deleted by itself. With their
-    # campaign all go: a trigger deletes its record first.
+    # Scores follow from all responses, so annotators and HITs with responses are deleted only with their campaign.
     restricting_foreign_key("annotators", "annotator_id", in_table="responses"),
     restricting_foreign_key("hits", "hit_id", in_table="responses"),
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
