@@ -1,4 +1,4 @@
-"""Campaigns and their record. Neighbours hold the rest: `content_tables`, `visit_tables`, `quality_tables`, `account_tables`.
+"""Campaigns and their record; the rest is in `content_tables`, `visit_tables`, `quality_tables` and `account_tables`.
 
 Responses are append-only; posteriors follow from them and can be rebuilt bit for bit by replaying them by `seq`. Items
 are numbered 0 to N-1 within their campaign, so arrays in memory and in rows (`hits.items`) need no translation.
