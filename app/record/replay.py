@@ -142,8 +142,8 @@ async def verify_criterion(connection: AsyncConnection, campaign: Any) -> Verifi
     )
     ids = await load_item_external_ids(connection, campaign.id, [number for number, *_ in column_mismatches])
     mismatches = [
-        Mismatch(number, ids[number], column, kept, anew, criterion_name)
-        for number, column, kept, anew in column_mismatches
+        Mismatch(number, ids[number], column, kept, replayed, criterion_name)
+        for number, column, kept, replayed in column_mismatches
     ]
     if law.layout:
         state_mismatches = await find_state_mismatches(
