@@ -21,11 +21,11 @@ SEEN_IN = {
     "templates/admin/*dashboard*": ["tests/browser/test_dashboard.py", "tests/dashboard/test_routes.py"],
     "templates/admin/*": [
         *("tests/browser/test_admin.py", "tests/browser/test_dashboard.py"),
-        *("tests/campaigns/test_routes.py", "tests/auth/test_account.py", "tests/test_pictures.py"),
+        *("tests/campaigns/test_routes.py", "tests/accounts/test_account.py", "tests/test_pictures.py"),
     ],
     "templates/*.html": [
         *("tests/browser/test_scoring.py", "tests/browser/test_plain.py", "tests/browser/test_visits.py"),
-        *("tests/serving/test_address.py", "tests/test_pictures.py"),
+        *("tests/annotation/hits/test_address.py", "tests/test_pictures.py"),
     ],
     "static/analysis*": ["tests/browser/test_analysis.py"],
     "static/hit*": [
@@ -81,7 +81,7 @@ def _rooms(path: str) -> list[str]:
     app, *room, name = Path(path).parts
     if app != "app" or not room:
         return []
-    return [f"tests/{room[0]}/"] + ["tests/api/"] * (name == "api.py")
+    return [f"tests/{room[0]}/"] + ["tests/api/"] * (name == "api.py" or "api" in room)
 
 
 def _importers(files: Mapping[str, str]) -> defaultdict[str, set[str]]:

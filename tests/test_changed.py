@@ -17,19 +17,19 @@ FILES = {
     "tests/conftest.py": "from app.accounts import login\nfrom app.database import session\n",
     "tests/servers.py": "",
     "tests/api/test_api.py": "",
-    "tests/auth/test_login.py": "from app.accounts import login, passwords\n",
-    "tests/auth/test_account.py": "",
+    "tests/accounts/test_login.py": "from app.accounts import login, passwords\n",
+    "tests/accounts/test_account.py": "",
     "tests/browser/conftest.py": "from tests.servers import serving\n",
     "tests/browser/test_scoring.py": "",
-    "tests/serving/test_leases.py": "from app.annotation.hits import leases\n",
-    "tests/serving/test_visits.py": "",
+    "tests/annotation/hits/test_leases.py": "from app.annotation.hits import leases\n",
+    "tests/annotation/hits/test_visits.py": "",
     "tests/test_cli.py": "from app.cli.users import add\n",
     "tests/test_server.py": "from tests.servers import serving\n",
     "tests/test_packaging.py": "from pathlib import Path\n",
     "tests/test_documentation.py": "",
 }
 TESTS = {file for file in FILES if "/test_" in file}
-AUTH = {"tests/auth/test_login.py", "tests/auth/test_account.py"}
+AUTH = {"tests/accounts/test_login.py", "tests/accounts/test_account.py"}
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ AUTH = {"tests/auth/test_login.py", "tests/auth/test_account.py"}
         pytest.param("app/accounts/pages/account.py", AUTH, id="the tests of its room"),
         pytest.param("app/accounts/api.py", AUTH | {"tests/api/test_api.py"}, id="those of the API"),
         pytest.param("app/accounts/login.py", AUTH | {"tests/test_cli.py"}, id="what imports it inside a function"),
-        pytest.param("app/database/session.py", {"tests/serving/test_leases.py"}, id="two imports away"),
-        pytest.param("app/errors.py", {"tests/auth/test_login.py"}, id="outside of rooms"),
+        pytest.param("app/database/session.py", {"tests/annotation/hits/test_leases.py"}, id="two imports away"),
+        pytest.param("app/errors.py", {"tests/accounts/test_login.py"}, id="outside of rooms"),
         pytest.param("app/accounts/passwords.py", AUTH, id="no further than two imports away"),
         pytest.param("app/accounts/__init__.py", AUTH | {"tests/test_cli.py"}, id="a package"),
-        pytest.param("app/auth/removed.py", AUTH, id="a module that is gone"),
+        pytest.param("app/accounts/removed.py", AUTH, id="a module that is gone"),
         pytest.param("tests/test_documentation.py", {"tests/test_documentation.py"}, id="a test"),
         pytest.param("tests/conftest.py", TESTS, id="fixtures of all"),
         pytest.param("tests/browser/conftest.py", {"tests/browser/test_scoring.py"}, id="fixtures of a folder"),

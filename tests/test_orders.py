@@ -17,8 +17,8 @@ from app.database.campaign import load_campaign_by_slug
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
+from tests.annotation.hits.campaigns import NOW, running, values
 from tests.api.conftest import program  # noqa: F401  (a fixture)
-from tests.serving.campaigns import NOW, running, values
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "ranking": {"design": "ranking", "items_per_hit": 5},

@@ -14,9 +14,9 @@ from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.http.templating import english_environment
 from app.record import replay, revisions
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.commands import outputs
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.toys import TEMPLATES, register
 from tests.toys.smiles import SMILES
 

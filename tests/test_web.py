@@ -16,8 +16,8 @@ from app.http import dependencies
 from app.http.middleware import BodyLimits
 from app.main import create_app
 from app.settings import Settings
+from tests.annotation.hits.campaigns import running, until, value, waiting
 from tests.conftest import browser_of
-from tests.serving.campaigns import running, until, value, waiting
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
 

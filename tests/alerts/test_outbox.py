@@ -19,8 +19,8 @@ from app.database.alerts import MAX_ALERTS_PER_HOUR, raise_alert
 from app.http.dependencies import get_now
 from app.settings import Settings
 from tests.alerts.receivers import mail_server, webhook_receiver
+from tests.annotation.hits.campaigns import annotator, execute, hit_of, running, submit, until, value, values
 from tests.campaigns.drafts import lead
-from tests.serving.campaigns import annotator, execute, hit_of, running, submit, until, value, values
 
 LATER = timedelta(days=1)
 KINDS = "SELECT kind, about FROM alerts ORDER BY id"

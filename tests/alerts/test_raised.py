@@ -4,7 +4,7 @@ import pytest
 
 from app.database.alerts import raise_alert
 from app.database.session import begin_transaction
-from tests.serving.campaigns import annotator, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import annotator, hit_of, running, submit, value, values
 
 ALERTS = "SELECT kind, occasion, about, because FROM alerts ORDER BY id"
 

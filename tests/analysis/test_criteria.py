@@ -13,10 +13,10 @@ from app.analysis.export import open_export
 from app.analysis.fit_cache import FitCache
 from app.cli.commands import easel
 from app.errors import NotFound
+from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.criteria import answered, asking, criteria
+from tests.annotation.hits.systems import of_systems
 from tests.campaigns.drafts import import_results
-from tests.serving.campaigns import values
-from tests.serving.criteria import answered, asking, criteria
-from tests.serving.systems import of_systems
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from app.errors import Conflict, NotFound
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
 from app.text.spreadsheets import guard_against_formula
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit
 from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
-from tests.serving.campaigns import NOW, annotator, hit_of, next_hit
 
 ITEMS = 'id,text,zipf,mode\n007,abide,3.5,x\n=1+1,"größer, ""gut""\n2",-2,y\n@home,-5,,z\n'
 RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,SECRETWORKER,007,@home,70,70\n"

@@ -28,9 +28,9 @@ from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.record import responses
 from tests.analysis.answers import OFFERED
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
 from tests.campaigns.drafts import VERBS, draft, import_items, import_results, launched, lead
 from tests.laws import OF_POINTS
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = (

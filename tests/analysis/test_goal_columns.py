@@ -11,7 +11,7 @@ from app.analysis.export import open_export
 from app.analysis.goal_columns import LAW_SCORE_COLUMNS
 from app.database.bulk import open_snapshot
 from app.goals.progress import goal_progress
-from tests.serving.campaigns import annotator, execute, hit_of, running, submit
+from tests.annotation.hits.campaigns import annotator, execute, hit_of, running, submit
 
 GOAL: dict[str, Any] = {"goal_within": 5, "judgments_per_item": 20, "repeat_items": False, "items_per_hit": 5}
 

@@ -7,8 +7,8 @@ import pytest
 
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
+from tests.annotation.hits.campaigns import execute
 from tests.quality.deciding import answered
-from tests.serving.campaigns import execute
 
 
 @pytest.fixture

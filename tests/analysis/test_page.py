@@ -16,7 +16,7 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from tests.analysis.answers import OFFERED
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
 
 pytestmark = pytest.mark.usefixtures("app")
 

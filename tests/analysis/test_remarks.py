@@ -12,7 +12,7 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.remarks import Remark
 from app.quality import decisions
-from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, value
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, value
 
 BROKEN, RUDE = REASONS = ["It is broken", "=It is <rude>"]
 SAID = {

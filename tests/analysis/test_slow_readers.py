@@ -1,6 +1,6 @@
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from tests.serving.campaigns import running
+from tests.annotation.hits.campaigns import running
 
 
 async def test_downloads_have_connections_of_their_own(app, client, researcher):

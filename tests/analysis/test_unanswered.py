@@ -15,10 +15,10 @@ from app.designs.answer import Form
 from app.designs.registry import DESIGNS
 from app.quality import decisions
 from app.record.revisions import revise_posteriors
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
+from tests.annotation.hits.criteria import asking
+from tests.annotation.hits.systems import of_systems
 from tests.campaigns.drafts import import_results, launched
-from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
-from tests.serving.criteria import asking
-from tests.serving.systems import of_systems
 from tests.toys import register
 
 

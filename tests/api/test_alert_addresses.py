@@ -1,7 +1,7 @@
 """Addresses for alerts by the API: what no mail can go to is refused, and breaks nothing where it was stored before."""
 
+from tests.annotation.hits.campaigns import execute, running, value
 from tests.api.conftest import API
-from tests.serving.campaigns import execute, running, value
 
 
 async def test_an_address_that_no_mail_can_go_to_is_refused(engine, program):

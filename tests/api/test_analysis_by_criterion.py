@@ -1,7 +1,7 @@
 """Programs read a campaign by the criterion that they name."""
 
-from tests.serving.campaigns import values
-from tests.serving.criteria import answered, asking
+from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.criteria import answered, asking
 
 
 async def test_programs_read_by_the_criterion_that_they_name(program, engine):

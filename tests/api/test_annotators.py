@@ -2,10 +2,10 @@
 
 import pytest
 
+from tests.annotation.hits.campaigns import execute, value, values
 from tests.api.conftest import API
 from tests.quality.deciding import POSTERIORS, answered, verified
 from tests.quality.test_annotators_page import took
-from tests.serving.campaigns import execute, value, values
 
 REASON = {"reason": "Answers at random."}
 

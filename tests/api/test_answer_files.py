@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.annotation.hits.campaigns import values
 from tests.campaigns.drafts import launched
-from tests.serving.campaigns import values
 
 ITEMS = "id,text\ns1,Der Hund schläft.\ns2,Es regnet.\n"
 BATCH = (

@@ -5,9 +5,9 @@ import json
 import pytest
 from sqlalchemy import text
 
+from tests.annotation.hits.criteria import criteria
 from tests.api.conftest import API
 from tests.api.test_api import answer, hit_for, launched, refused
-from tests.serving.criteria import criteria
 
 LABELS = {"low_label": "bad", "design_settings": {"labels": ["no", "yes"]}}
 ASKED = [criteria()[0], criteria()[1] | LABELS]

@@ -12,9 +12,9 @@ from sqlalchemy import text
 
 from app.accounts.throttle import FREE_FAILURES_PER_NAME
 from app.campaigns.settings import CampaignSettings
+from tests.annotation.hits.campaigns import until, waiting
 from tests.api.conftest import API, PASSWORD
 from tests.media.files import SVG, png, table, zipped
-from tests.serving.campaigns import until, waiting
 
 SETTINGS = {"name": "Verbs", "question": "How often?", "items_per_hit": 3, "judgments_per_item": 2}
 CSV = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from app.http.dependencies import download_headers, get_now
+from tests.annotation.hits.criteria import asking
 from tests.campaigns.drafts import import_results, launched
-from tests.serving.criteria import asking
 
 LATE = datetime(2026, 1, 6, 1, 30, tzinfo=timezone(timedelta(hours=3)))  # the 5th in UTC
 ANSWERS = "hit,annotator,item,value\n" + "".join(

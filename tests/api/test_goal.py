@@ -6,8 +6,8 @@ from typing import Any
 from app.goal_monitor.monitor import CAMPAIGN_SCANS, scan_goal
 from app.http.dependencies import get_now
 from app.quality.rule_monitor import CampaignMonitor
+from tests.annotation.hits.campaigns import NOW, value
 from tests.api.conftest import API
-from tests.serving.campaigns import NOW, value
 
 SETTINGS = {"name": "Goal", "question": "How frequent?", "items_per_hit": 3, "judgments_per_item": 4, "goal_width": 50}
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))

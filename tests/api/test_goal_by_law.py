@@ -13,7 +13,7 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import moderate_means
 from app.quality import decisions
 from app.record import revisions
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
 
 ITEMS, PEOPLE, BEST = 20, 6, 5
 AT_RANDOM = {2, 5}

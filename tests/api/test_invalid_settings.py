@@ -4,8 +4,8 @@ from html import unescape
 
 import pytest
 
+from tests.annotation.hits.campaigns import running
 from tests.api.conftest import API
-from tests.serving.campaigns import running
 
 SETTINGS = {"name": "Verbs", "question": "How often?"}
 EXPECTING_NOTHING = "set,item,expected\n1,walk,\n1,wait,\n1,weep,\n1,wonder,\n1,wake,\n"

@@ -8,8 +8,8 @@ from html import unescape
 
 import pytest
 
+from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
 from tests.api.conftest import API
-from tests.serving.campaigns import annotator, hit_of, running, submit
 
 FETCH = {"X-Easel": "fetch"}
 SLIDERS = ("easl", "easl-aware", "ra", "trueskill")

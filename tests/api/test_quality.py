@@ -1,7 +1,7 @@
 """What programs read of rules and checks."""
 
+from tests.annotation.hits.campaigns import NOW, annotator, execute
 from tests.campaigns.drafts import launched
-from tests.serving.campaigns import NOW, annotator, execute
 
 ITEMS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(6)) + "g1,to walk,gold,80\n"
 

@@ -11,7 +11,7 @@ from app.annotation.onboarding import personal_links
 from app.cli.commands import easel
 from app.cli.run_command import machine_user_name
 from app.database.session import create_engine
-from tests.serving.campaigns import NOW, running, values
+from tests.annotation.hits.campaigns import NOW, running, values
 
 DOWNLOADS = "SELECT who, way, campaign, about FROM audit_log WHERE action = 'people.downloaded' ORDER BY id"
 

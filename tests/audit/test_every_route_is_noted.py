@@ -19,7 +19,7 @@ from app.accounts.secrets import csrf_token_of_session
 from app.campaigns import form
 from app.database.alerts import raise_alert
 from app.database.campaign import load_campaign_by_slug
-from tests.serving.campaigns import value, values
+from tests.annotation.hits.campaigns import value, values
 
 READING = {"GET", "HEAD", "OPTIONS"}
 OF_ANNOTATORS = "annotators' answers are the record itself, and annotators have no names in the log"

@@ -22,8 +22,8 @@ from app.database.audit_log import (
     log_change,
 )
 from app.errors import Conflict
+from tests.annotation.hits.campaigns import NOW, execute, running, value, values
 from tests.campaigns.drafts import draft, lead
-from tests.serving.campaigns import NOW, execute, running, value, values
 
 LINES = "SELECT who, way, action, about, before, after FROM audit_log ORDER BY id"
 

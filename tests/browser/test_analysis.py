@@ -9,10 +9,10 @@ import pytest_asyncio
 from playwright.async_api import FloatRect, Page, Route, expect
 
 from app.accounts import login
+from tests.annotation.hits.campaigns import annotator, hit_of, submit
 from tests.browser.acts import becomes, box_of, seen_at, violations
 from tests.browser.conftest import VERBS
 from tests.browser.test_appearance import looks
-from tests.serving.campaigns import annotator, hit_of, submit
 
 PARTS = ["scores", "agreement", "annotators", "consistency", "labels"]
 

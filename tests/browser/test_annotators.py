@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
+from tests.annotation.hits.campaigns import annotator, hit_of, submit
 from tests.browser.acts import violations
-from tests.serving.campaigns import annotator, hit_of, submit
 
 
 @pytest.mark.parametrize(("wide", "scheme"), [(1280, "light"), (390, "dark")])

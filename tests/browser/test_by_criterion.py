@@ -10,10 +10,10 @@ from playwright.async_api import Page, expect
 from app.annotation.hits import submission
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion
+from tests.annotation.hits.campaigns import annotator, hit_of
+from tests.annotation.hits.criteria import criteria
 from tests.browser.acts import seen_at, violations
 from tests.browser.test_appearance import looks
-from tests.serving.campaigns import annotator, hit_of
-from tests.serving.criteria import criteria
 
 SAID = {"adequacy": [0.0, 20.0, 40.0, 60.0, 80.0], "fluency": [100.0, 75.0, 50.0, 25.0, 0.0]}
 

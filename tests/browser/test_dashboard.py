@@ -10,11 +10,11 @@ import pytest
 from playwright.async_api import Page, expect
 
 from app.accounts import login
+from tests.annotation.hits.campaigns import annotator, hit_of
+from tests.annotation.hits.campaigns import submit as submit_scores
+from tests.annotation.hits.test_unjudged import answer as answer_unable
 from tests.browser.acts import box_of, score_all, seen_at, start_by_link, submit, violations
 from tests.browser.test_appearance import looks
-from tests.serving.campaigns import annotator, hit_of
-from tests.serving.campaigns import submit as submit_scores
-from tests.serving.test_unjudged import answer as answer_unable
 
 PICTURE = "document.getElementById('heatmap').toDataURL()"
 

@@ -10,8 +10,8 @@ from playwright.async_api import expect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from tests import servers
+from tests.annotation.hits.campaigns import running, values
 from tests.browser.conftest import Task
-from tests.serving.campaigns import running, values
 from tests.toys import register
 
 

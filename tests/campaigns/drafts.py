@@ -12,7 +12,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.record.replay import verify_by_replay
 from app.uploads import ReadOptions
-from tests.serving.campaigns import NOW
+from tests.annotation.hits.campaigns import NOW
 
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 

@@ -15,8 +15,8 @@ from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSetti
 from app.database.session import create_engine
 from app.errors import Conflict, Invalid
 from app.field_flags import editability_after_launch
+from tests.annotation.hits.campaigns import annotator, hit_of, next_hit, running, submit, value, values
 from tests.campaigns.drafts import is_clean, lead
-from tests.serving.campaigns import annotator, hit_of, next_hit, running, submit, value, values
 
 NOTES = ["Items are named by the column “id”, and annotators see the column “verb”."]
 

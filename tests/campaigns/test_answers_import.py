@@ -37,8 +37,8 @@ from app.designs.registry import DESIGNS, design_of
 from app.designs.slider import Slider
 from app.errors import Conflict, Refusal
 from app.record.revisions import revise_posteriors
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.toys import register
 from tests.toys.smiley import Smiley
 

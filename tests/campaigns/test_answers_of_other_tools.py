@@ -16,9 +16,9 @@ from app.campaigns.answer_options import AnswerFileOptions
 from app.designs.file_format import ValueFormat
 from app.designs.slider import Slider
 from app.errors import Refusal
+from tests.annotation.hits.campaigns import NOW, value, values
+from tests.annotation.hits.systems import of_systems
 from tests.campaigns.drafts import is_clean, launched
-from tests.serving.campaigns import NOW, value, values
-from tests.serving.systems import of_systems
 
 ITEMS = "id,text\ns1,Der Hund schläft.\ns2,Es regnet.\ns3,Ein schöner Tag.\n"
 HEADER = "hit,annotator,item,value\n"

@@ -23,8 +23,8 @@ from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from app.errors import Invalid, NotFound, TooLarge
 from app.field_flags import is_private_field
+from tests.annotation.hits.campaigns import NOW, value, values
 from tests.campaigns.drafts import draft, import_items, lead
-from tests.serving.campaigns import NOW, value, values
 
 ROOT = Path(__file__).parents[2]
 START = "name: Verbs\nquestion: How often?\n"

@@ -12,10 +12,10 @@ from app.campaigns import campaign_file_io, campaign_zip, lifecycle
 from app.cli.commands import easel
 from app.errors import Refusal
 from app.settings import Settings
+from tests.annotation.hits.campaigns import NOW, values
 from tests.campaigns.drafts import draft, import_items, lead
 from tests.campaigns.test_output_media import FILES, SPOKEN
 from tests.media.files import SVG, packed, png, table, wav, zipped
-from tests.serving.campaigns import NOW, values
 
 START = b"name: Photos\nquestion: How sharp?\ncontent: image\n"
 ITEMS = b"items:\n  rows:\n  - {id: 1, text: a.png}\n  - {id: 2, text: below/b.png}\n"

@@ -13,8 +13,8 @@ from app.designs.content import Content
 from app.designs.registry import DESIGNS
 from app.errors import Invalid
 from app.inference.online.laws import ONLINE_LAWS
+from tests.annotation.hits.campaigns import value, values
 from tests.campaigns.drafts import VERBS, draft, import_file, import_results, launched
-from tests.serving.campaigns import value, values
 
 PRIORS = "id,text,alpha,beta\n1,a,2,3\n2,b,4,5\n"
 CHECKED = "id,text,check,expected\na,x,,\nb,y,,\ng,z,gold,80\n"

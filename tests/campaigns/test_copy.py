@@ -5,7 +5,7 @@ import pytest
 from app.campaigns import lifecycle
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.errors import NotFound
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
 
 ITEMS = (
     "SELECT number, external_id, shown, fields::text, prior FROM items WHERE campaign_id = :campaign ORDER BY number"

@@ -7,9 +7,9 @@ from app.campaigns import campaign_file, form, form_input, lifecycle, responses_
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from app.errors import Conflict, Invalid
+from tests.annotation.hits.campaigns import NOW, value, values
+from tests.annotation.hits.criteria import criteria
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
-from tests.serving.campaigns import NOW, value, values
-from tests.serving.criteria import criteria
 
 BOTH = criteria(2)
 

@@ -10,8 +10,8 @@ from app.designs.content import Content
 from app.designs.slider import Slider
 from app.errors import Invalid, Refusal
 from app.inference.online.laws import ONLINE_LAWS
+from tests.annotation.hits.campaigns import value, values
 from tests.campaigns.drafts import draft, import_items
-from tests.serving.campaigns import value, values
 
 
 def described(content, *, taken=(), **chosen):

@@ -12,8 +12,8 @@ from app.campaigns import items, lifecycle, summaries
 from app.campaigns.demo import find_or_create_demo_campaign
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
+from tests.annotation.hits.campaigns import NOW, execute, running, value, values
 from tests.campaigns.drafts import VERBS, draft, import_items, launched, lead
-from tests.serving.campaigns import NOW, execute, running, value, values
 
 SENTENCES = (Path(__file__).resolve().parents[2] / "examples" / "data" / "sentences.csv").read_text()
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from tests.annotation.hits.campaigns import value, values
 from tests.campaigns.drafts import draft, import_items, lead
-from tests.serving.campaigns import value, values
 
 ITEMS = "id,text,alpha,beta\n" + "".join(f"v{k},verb {k},{k + 2},3\n" for k in range(4))
 GOLD = {"item": "v1", "kind": "gold", "expected": "80", "tolerance": "10", "page": "1"}

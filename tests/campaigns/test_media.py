@@ -5,9 +5,9 @@ import pytest
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid, Refusal
+from tests.annotation.hits.campaigns import NOW, execute, value, values
 from tests.campaigns.drafts import draft, import_items, lead
 from tests.media.files import SVG, packed, png, table, wav, with_files
-from tests.serving.campaigns import NOW, execute, value, values
 
 TWO = {"a.png": png(), "b.png": png(grey=10)}
 STORED = "SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM media), (SELECT count(*) FROM media_pieces)"

@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.analysis.export import open_export
 from app.campaigns.responses_import import response_receipt_sentences
 from app.errors import Invalid
+from tests.annotation.hits.campaigns import value, values
 from tests.campaigns.drafts import import_results, is_clean, launched
-from tests.serving.campaigns import value, values
 
 COLUMNS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2,Answer.na1,Answer.na2\n"
 MARKED = COLUMNS + "A1,W1,v0,v1,70,50,,on\nA2,W2,v2,v3,,50,on,on\nA3,W1,v1,v0,20,100,,\n"

@@ -8,11 +8,11 @@ from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import Refusal
 from app.record.outputs import load_segments
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, submit, value, values
 from tests.campaigns.drafts import VERBS, draft, import_items, is_clean, lead
 from tests.campaigns.test_routes import create
 from tests.media.files import SVG, packed, png, wav
 from tests.media.files import table as items_table
-from tests.serving.campaigns import NOW, annotator, hit_of, submit, value, values
 
 HEADER = "system,segment,output,source\n"
 SPOKEN = HEADER + "".join(

@@ -4,9 +4,9 @@ import pytest
 
 from app.campaigns import campaign_file, campaign_file_io, lifecycle
 from app.errors import Conflict, Invalid, Refusal
+from tests.annotation.hits.campaigns import NOW, value, values
+from tests.annotation.hits.systems import of_systems, table
 from tests.campaigns.drafts import VERBS, draft, import_items, launched, lead
-from tests.serving.campaigns import NOW, value, values
-from tests.serving.systems import of_systems, table
 
 HEADER = "system,segment,output,source,reference\n"
 

@@ -19,8 +19,8 @@ from app.inference.labels import dawid_skene
 from app.inference.preferences import transitivity
 from app.inference.systems import graded_response
 from examples import published
+from tests.annotation.hits.campaigns import value, values
 from tests.campaigns.drafts import import_results, is_clean, launched
-from tests.serving.campaigns import value, values
 
 SCRIPT = Path(published.__file__)
 

@@ -8,8 +8,8 @@ from app.campaigns import lifecycle
 from app.campaigns.starter_questions import QUESTION_FILES_FOLDER, QUESTION_NAMES, load_question, load_questions
 from app.designs.registry import DESIGNS
 from app.errors import NotFound
+from tests.annotation.hits.campaigns import NOW
 from tests.campaigns.drafts import import_items
-from tests.serving.campaigns import NOW
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(12))
 CHOOSE = "/admin/campaigns/new/question"

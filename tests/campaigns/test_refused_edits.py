@@ -3,8 +3,8 @@
 import re
 from html import unescape
 
+from tests.annotation.hits.campaigns import running, value
 from tests.campaigns.drafts import draft, import_items
-from tests.serving.campaigns import running, value
 
 
 def value_of(html, name):

@@ -15,8 +15,8 @@ from app.analysis.export import open_export
 from app.annotation.platforms.mturk.results import parse_mturk_time
 from app.campaigns import imported_hits, lifecycle, responses_import
 from app.errors import Conflict, NotFound, Refusal
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, submit, value, values
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
-from tests.serving.campaigns import NOW, annotator, execute, hit_of, submit, value, values
 
 HEADER = "HITId,AssignmentId,WorkerId,AcceptTime,SubmitTime,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
 LONG = "".join(random.Random(2018).choices("0123456789abcdef", k=9000))  # more than an index holds, compressed

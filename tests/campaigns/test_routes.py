@@ -11,9 +11,9 @@ from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSetti
 from app.main import create_app
 from app.selection.registry import SELECTION_RULES
 from app.settings import Settings
+from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
 from tests.conftest import browser_of
 from tests.media.files import png, table, zipped
-from tests.serving.campaigns import annotator, hit_of, running, submit
 from tests.toys import register
 
 PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"

@@ -1,8 +1,8 @@
 """Pages about campaigns of systems."""
 
+from tests.annotation.hits.campaigns import annotator, hit_of, submit
+from tests.annotation.hits.systems import of_systems, table
 from tests.campaigns.test_routes import create, told, upload
-from tests.serving.campaigns import annotator, hit_of, submit
-from tests.serving.systems import of_systems, table
 
 CSV = table(above=True)
 

@@ -2,9 +2,9 @@
 
 import re
 
+from tests.annotation.hits.campaigns import values
 from tests.campaigns.test_routes import create, upload
 from tests.media.files import png, zipped
-from tests.serving.campaigns import values
 
 GERMAN = "id,text\ns1,Der Hund schläft.\ns2,Grüße aus Köln.\n".encode("cp1252")
 STRAY = 'id,text\ns1,"Well begun\ns2,Plain.\ns3,Ends here"\ns4,ok\n'

@@ -14,9 +14,9 @@ from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit, running, value, values
+from tests.annotation.hits.test_unjudged import BROKEN, answer, asking
 from tests.campaigns.drafts import import_results, is_clean
-from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, value, values
-from tests.serving.test_unjudged import BROKEN, answer, asking
 
 
 async def exported(engine, campaign, what="responses", kind="csv") -> str:

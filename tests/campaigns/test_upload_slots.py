@@ -11,9 +11,9 @@ from app.campaigns import campaign_zip, items, upload_slots
 from app.campaigns.upload_slots import UploadSlots
 from app.errors import Busy, Refusal
 from app.settings import Settings
+from tests.annotation.hits.campaigns import NOW
 from tests.campaigns.drafts import draft
 from tests.media.files import zipped
-from tests.serving.campaigns import NOW
 
 START = b"name: Words\nquestion: How?\nitems:\n  file: words.csv\n  shown: text\n"
 LARGE = b"id,text\n" + b"".join(b"%d,word %d\n" % (k, k * 7919) for k in range(200_000))

@@ -10,7 +10,7 @@ from app.dashboard import campaign_list, incremental, precision
 from app.dashboard.incremental import PrecisionReplay
 from app.inference.ratings.moderated_means import moderate_means
 from app.record.responses import load_responses
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
 
 
 async def answered(engine, number, count):

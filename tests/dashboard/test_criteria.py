@@ -18,9 +18,9 @@ from app.dashboard.live import LiveDashboards
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
 from app.designs.criteria import criterion_views
+from tests.annotation.hits.campaigns import NOW, annotator, next_hit, values
+from tests.annotation.hits.criteria import answered, asking, submit_by
 from tests.laws import OF_POINTS
-from tests.serving.campaigns import NOW, annotator, next_hit, values
-from tests.serving.criteria import answered, asking, submit_by
 
 
 async def views_of(engine, campaign):

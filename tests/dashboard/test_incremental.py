@@ -22,9 +22,9 @@ from app.designs.criteria import criterion_key
 from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import AnsweredHit
 from app.record import revisions
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
 from tests.campaigns.drafts import import_results
 from tests.laws import OF_POINTS
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
 
 
 @pytest.fixture(autouse=True)

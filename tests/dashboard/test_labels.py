@@ -10,8 +10,8 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.state import load_dashboard_state
+from tests.annotation.hits.campaigns import NOW, running
 from tests.campaigns.drafts import import_results
-from tests.serving.campaigns import NOW, running
 
 pytestmark = pytest.mark.usefixtures("app")
 

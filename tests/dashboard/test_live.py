@@ -13,8 +13,8 @@ from app.dashboard import live, state
 from app.dashboard.live import LiveDashboards
 from app.database.session import begin_transaction
 from app.designs.answer import Answer
+from tests.annotation.hits.campaigns import NOW, annotator, expire, hit_of, running, submit, value
 from tests.campaigns.drafts import import_results
-from tests.serving.campaigns import NOW, annotator, expire, hit_of, running, submit, value
 
 
 async def clock():

@@ -12,7 +12,7 @@ from sqlalchemy import insert
 
 from app.campaigns import lifecycle
 from app.database import tables
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
 
 pytestmark = pytest.mark.usefixtures("app")
 

@@ -9,8 +9,8 @@ import pytest
 from app.accounts import login
 from app.accounts.secrets import load_or_create_installation_key, session_cookie_name
 from app.accounts.users import find_or_create_first_user
+from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
 from tests.servers import PATIENT_SECONDS, easel_serving
-from tests.serving.campaigns import annotator, hit_of, running, submit
 
 PATIENT = PATIENT_SECONDS
 

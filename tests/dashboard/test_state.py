@@ -8,8 +8,8 @@ from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.snapshot import shorten_item_name
 from app.dashboard.state import interval_coverage_text, load_dashboard_state, score_domain
 from app.inference.online.laws import ONLINE_LAWS
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
 from tests.campaigns.drafts import import_results
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit
 
 
 async def state_of(engine, campaign, *, now=NOW):

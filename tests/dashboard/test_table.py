@@ -5,7 +5,7 @@ from sqlalchemy import text
 from app.dashboard.table import DASHBOARD_ITEMS_PER_PAGE, ItemsView, load_items_page
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
-from tests.serving.campaigns import annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
 
 UNKNOWN = moderate_means(Tally.empty(45))
 

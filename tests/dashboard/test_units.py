@@ -8,8 +8,8 @@ from html import unescape
 import pytest
 
 from app.analysis.export import open_export
+from tests.annotation.hits.campaigns import running
 from tests.campaigns.drafts import import_results
-from tests.serving.campaigns import running
 
 pytestmark = pytest.mark.usefixtures("app")
 

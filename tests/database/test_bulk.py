@@ -9,8 +9,8 @@ from sqlalchemy import text
 
 from app.database.bulk import copy_number_arrays, fetch_arrays, prefetch
 from app.database.tables import posteriors
+from tests.annotation.hits.campaigns import values
 from tests.campaigns.drafts import import_items, launched
-from tests.serving.campaigns import values
 
 
 async def test_no_character_of_an_uploaded_text_means_anything_to_copy(engine):

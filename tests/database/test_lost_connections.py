@@ -23,8 +23,8 @@ from app.database.session import (
 )
 from app.errors import StartupProblem
 from app.http import dependencies
+from tests.annotation.hits.campaigns import until
 from tests.proxies import Proxy, TransactionPooler
-from tests.serving.campaigns import until
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
 PATIENCE = 60  # seconds in which anything that ends at all has ended

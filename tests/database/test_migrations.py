@@ -18,9 +18,9 @@ from app.designs.answer import Answer, Touch
 from app.record.revisions import record_decision, revise_posteriors
 from app.simulation import rehearsals
 from app.simulation.annotators import plain_population
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, values
+from tests.annotation.hits.criteria import answered, asking
 from tests.campaigns.drafts import draft, import_results, is_clean, launched
-from tests.serving.campaigns import NOW, annotator, hit_of, running, values
-from tests.serving.criteria import answered, asking
 
 
 def tables(url: str) -> set[str]:

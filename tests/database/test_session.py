@@ -14,7 +14,7 @@ from app.database.session import (
     borrow_autocommit_driver,
     fetch_first_row,
 )
-from tests.serving.campaigns import until
+from tests.annotation.hits.campaigns import until
 
 LOST_OR_ENDED = (*LOST_CONNECTION_ERRORS, asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError)
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.designs.answer import Form
 from app.designs.design import Design
 from app.errors import Invalid
-from tests.serving.campaigns import values
+from tests.annotation.hits.campaigns import values
 
 ITEMS = [4, 9, 2]
 CODES = {"scores_missing", "scores_unknown", "score_out_of_range", "score_not_a_number", "answer_impossible"}

@@ -13,7 +13,7 @@ from app.campaigns.lifecycle import apply_transition
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.serving.campaigns import NOW, running, values
+from tests.annotation.hits.campaigns import NOW, running, values
 
 ITEMS = 24
 

@@ -19,8 +19,8 @@ from app.selection.index import AlgorithmOne
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
+from tests.annotation.hits.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
 from tests.designs.test_pairwise import LAWS
-from tests.serving.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
 
 
 def against(name="v3", **settings):

@@ -26,9 +26,9 @@ from app.errors import Invalid
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.laws import ONLINE_LAWS
 from tests.analysis.answers import answers
+from tests.annotation.hits.campaigns import running, values
 from tests.conftest import browser_of
 from tests.designs.recovery import answered_by_a_crowd, is_recovered
-from tests.serving.campaigns import running, values
 
 BESIDE_100 = Magnitude(reference="walk")
 LAWS = [name for name, law in ONLINE_LAWS.items() if can_law_read_design(BESIDE_100, law)]

@@ -20,8 +20,8 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 from tests.api.conftest import program  # noqa: F401  (a fixture)
-from tests.serving.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 
 ITEMS = [7, 3]
 LAWS = [name for name, law in ONLINE_LAWS.items() if can_law_read_design(Pairwise(), law)]

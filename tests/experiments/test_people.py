@@ -31,8 +31,8 @@ from app.server import serve
 from app.settings import Settings
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.auth.reaching import came_in
-from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
+from tests.accounts.reaching import came_in
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
 
 
 @pytest.fixture

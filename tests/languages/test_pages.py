@@ -9,7 +9,7 @@ import pytest
 from app.designs.registry import DESIGNS
 from app.http.languages.catalogue import read_catalogue
 from app.http.templating import script_translations_json
-from tests.serving.campaigns import fields_of, running
+from tests.annotation.hits.campaigns import fields_of, running
 
 GERMAN = {"accept-language": "de-DE,de;q=0.9,en;q=0.5"}
 SCRIPT = {"x-easel": "fetch", "accept": "application/json"}

@@ -7,9 +7,9 @@ import pytest
 from app.errors import Refusal
 from app.media.match_file_names import match_names_to_paths, respelled_names_note
 from app.media.media_zip import unpack_media_pieces
+from tests.annotation.hits.campaigns import values
 from tests.campaigns.drafts import draft, import_file
 from tests.media.files import packed, png
-from tests.serving.campaigns import values
 
 
 def stored(files, *wanted, have=()):

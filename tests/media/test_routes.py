@@ -7,8 +7,8 @@ import pytest
 from app.media import media_store
 from app.media.media_zip import MEDIA_PIECE_BYTES
 from app.media.pages import parse_byte_range
+from tests.annotation.hits.campaigns import values
 from tests.media.files import png, with_files
-from tests.serving.campaigns import values
 
 LARGE = png() + bytes(range(256)) * (2 * MEDIA_PIECE_BYTES // 256)
 

@@ -12,7 +12,7 @@ from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.quality import decisions
 from app.record import replay, revisions
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, values
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
 
 ADA = Actor("ada", "page")
 

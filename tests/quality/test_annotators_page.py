@@ -2,9 +2,9 @@
 
 import re
 
+from tests.annotation.hits.campaigns import execute, hit_of, submit, value, values
+from tests.annotation.hits.test_checks import hits_with_checks, with_checks
 from tests.quality.deciding import answered, verified
-from tests.serving.campaigns import execute, hit_of, submit, value, values
-from tests.serving.test_checks import hits_with_checks, with_checks
 
 REASON = {"reason": "answers at random"}
 

@@ -10,8 +10,8 @@ from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.quality import peer_agreement
 from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_compared_items
+from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
 from tests.quality.deciding import decide
-from tests.serving.campaigns import annotator, hit_of, running, submit
 
 
 async def judged(engine, *, people=6, careless=(), **settings):
@@ -106,11 +106,11 @@ async def test_the_page_shows_the_figures_or_says_that_they_are_being_worked_out
     address = f"/admin/campaigns/{campaign.slug}/annotators"
     html = (await researcher.get(address)).text
     assert "Reliability" in html
-    assert "being worked out" not in html
+    assert "being compared with each other" not in html
     monkeypatch.setattr(peer_agreement, "MAX_ANSWERS_COMPARED_INLINE", 1)
     visit = await annotator(engine, campaign, "one more")
     await submit(engine, visit, await hit_of(engine, visit))
-    assert "this is being done anew" in (await researcher.get(address)).text
+    assert "the comparison is being updated" in (await researcher.get(address)).text
 
 
 def test_of_very_many_judgments_those_of_whole_items_are_taken_and_the_same_each_time(monkeypatch):

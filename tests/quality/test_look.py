@@ -20,8 +20,8 @@ from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
 from app.quality.run_rules import apply_rules, scan_annotators
 from app.quality.settings import RuleChoice, active_rules
-from tests.serving.campaigns import NOW, annotator, next_hit, running, value, values
-from tests.serving.criteria import NAMES, asking, criteria, submit_by
+from tests.annotation.hits.campaigns import NOW, annotator, next_hit, running, value, values
+from tests.annotation.hits.criteria import NAMES, asking, criteria, submit_by
 
 SAME = 0.5
 

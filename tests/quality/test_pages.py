@@ -4,9 +4,9 @@ import numpy as np
 import pytest_asyncio
 
 from app.quality.run_rules import scan_annotators
+from tests.annotation.hits.campaigns import NOW, execute, running
 from tests.campaigns.drafts import launched
 from tests.quality.test_look import PEOPLE, answered
-from tests.serving.campaigns import NOW, execute, running
 
 ITEMS = "id,text,check,expected,tolerance\n" + "".join(f"v{k},verb {k},,,\n" for k in range(12))
 CHECKS = "g1,to walk,gold,80,10\na1,Set this to 100,attention,100,5\n"

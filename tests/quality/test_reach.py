@@ -5,8 +5,8 @@ import re
 import pytest
 
 from app.quality.settings import resolve_rules
+from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
 from tests.campaigns.drafts import draft, import_items
-from tests.serving.campaigns import annotator, hit_of, running, submit
 
 ITEMS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(60))
 GOLD = "".join(f"g{k},gold {k},gold,80\n" for k in range(6))

@@ -15,9 +15,7 @@ from app.database.session import begin_transaction
 from app.errors import Conflict, Invalid, NotFound
 from app.quality import decisions
 from app.record import revisions
-from tests.campaigns.drafts import import_results
-from tests.quality.deciding import POSTERIORS, answered, decide, verified
-from tests.serving.campaigns import (
+from tests.annotation.hits.campaigns import (
     NOW,
     annotator,
     execute,
@@ -31,6 +29,8 @@ from tests.serving.campaigns import (
     values,
     waiting,
 )
+from tests.campaigns.drafts import import_results
+from tests.quality.deciding import POSTERIORS, answered, decide, verified
 
 
 async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):

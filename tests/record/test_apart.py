@@ -12,8 +12,8 @@ from app.background.process import report_progress, run_in_process
 from app.database.session import driver_of
 from app.errors import Conflict
 from app.record import revisions
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, submit, until, value, values, waiting
 from tests.record.test_revisions import POSTERIORS, answered, decided, verified
-from tests.serving.campaigns import NOW, annotator, hit_of, submit, until, value, values, waiting
 
 
 @pytest.fixture

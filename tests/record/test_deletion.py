@@ -6,7 +6,7 @@ from sqlalchemy.exc import IntegrityError
 from app.database.bulk import open_snapshot
 from app.record.replay import verify_by_replay
 from app.record.revisions import record_decision
-from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
 
 RECORD = ("annotators", "assignments", "hits", "responses", "decisions")
 

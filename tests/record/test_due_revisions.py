@@ -8,8 +8,8 @@ import pytest_asyncio
 from app.errors import Conflict
 from app.record import due_revisions, revisions
 from app.record.due_revisions import MIN_DECISION_AGE, DueRevisions
+from tests.annotation.hits.campaigns import NOW
 from tests.record.test_revisions import answered, decided
-from tests.serving.campaigns import NOW
 
 
 async def left_out(engine, campaign, who):

@@ -13,10 +13,10 @@ from app.record.campaign_law import law_hit, law_of, law_parameters
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.responses import Response
+from tests.annotation.hits.campaigns import annotator, execute, running, submit, values
+from tests.annotation.hits.campaigns import hit_of as shown_to
 from tests.inference.beliefs import Stored, as_text, begun
 from tests.laws import OF_POINTS
-from tests.serving.campaigns import annotator, execute, running, submit, values
-from tests.serving.campaigns import hit_of as shown_to
 
 ITEMS, FEW = 12, 3
 

@@ -12,7 +12,7 @@ from app.database.session import begin_transaction
 from app.designs.answer import Answer
 from app.record import responses, revisions
 from app.record.changes import Watermark, poll_changes
-from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, value
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value
 
 
 async def looked(engine, campaign, since=None):

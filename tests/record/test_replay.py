@@ -13,9 +13,9 @@ from app.errors import Conflict
 from app.inference.online.annotator_aware_state import INITIAL_CAMPAIGN_STATE, TOTALS_SIZE
 from app.record import replay
 from app.record.replay import Verification
+from tests.annotation.hits.campaigns import annotator, expire, hit_of, running, submit, value, values
 from tests.campaigns.drafts import draft, import_results, launched
 from tests.laws import OF_POINTS
-from tests.serving.campaigns import annotator, expire, hit_of, running, submit, value, values
 
 
 async def verified(engine, slug: str) -> Verification:

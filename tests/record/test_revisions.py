@@ -20,10 +20,7 @@ from app.errors import Conflict, NotFound
 from app.inference.online.law import AnsweredHit
 from app.record import law_storage, replay, revisions
 from app.record.campaign_law import law_of, law_parameters
-from tests.campaigns.drafts import draft, import_results
-from tests.inference.beliefs import replayed
-from tests.laws import OF_POINTS
-from tests.serving.campaigns import (
+from tests.annotation.hits.campaigns import (
     NOW,
     annotator,
     execute,
@@ -36,6 +33,9 @@ from tests.serving.campaigns import (
     values,
     waiting,
 )
+from tests.campaigns.drafts import draft, import_results
+from tests.inference.beliefs import replayed
+from tests.laws import OF_POINTS
 
 POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_posteriors ORDER BY number"
 

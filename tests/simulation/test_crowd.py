@@ -12,9 +12,9 @@ from app.errors import Conflict, Invalid
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.serving.campaigns import NOW, annotator, hit_of, running, submit, value, values
-from tests.serving.criteria import asking
-from tests.serving.systems import of_systems, table
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
+from tests.annotation.hits.criteria import asking
+from tests.annotation.hits.systems import of_systems, table
 
 
 def clock():

@@ -19,8 +19,8 @@ from app.simulation import forecast
 from app.simulation.forecast import PlanRequest, PlanRunner, measurement_caution, plan_campaign_goal
 from app.simulation.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
 from app.simulation.plan import Plan
-from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit
-from tests.serving.systems import of_systems, table
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit
+from tests.annotation.hits.systems import of_systems, table
 
 FETCHED = {"x-easel": "fetch", "accept": "application/json"}
 

@@ -14,10 +14,10 @@ from app.quality.rule_monitor import CampaignMonitor
 from app.simulation import rehearsals
 from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, plain_population
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, until, value, values
+from tests.annotation.hits.systems import of_systems
 from tests.campaigns.drafts import is_clean
 from tests.media.files import png, with_files
-from tests.serving.campaigns import NOW, annotator, execute, hit_of, running, submit, until, value, values
-from tests.serving.systems import of_systems
 
 PAGE = "/admin/campaigns/{}"
 CROWD = RehearsalCrowd(annotators=4, population=plain_population(0.1, 0.25), truth_column=None)

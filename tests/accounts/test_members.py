@@ -1,0 +1,237 @@
+"""Members of campaigns: for everybody else a campaign is not there."""
+
+import asyncio
+import re
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.accounts import invitations, members, shared_links, users
+from app.accounts.roles import NEED_BY_ROUTE
+from app.database.audit_log import CURRENT_ACTOR, Actor
+from app.database.campaign import load_campaign_by_slug
+from app.errors import Conflict
+from tests.accounts.reaching import came_in, named
+from tests.annotation.hits.campaigns import NOW, execute, running, until, value, values, waiting
+from tests.quality.deciding import answered as campaign_with_answers
+
+MADE = {"name": "Nouns", "question": "How often?"}
+
+
+def owners(engine: AsyncEngine, campaign):
+    roles = "SELECT u.name, m.role FROM campaign_members m JOIN users u ON u.id = m.user_id WHERE campaign_id = :id"
+    return values(engine, roles + " ORDER BY 1", id=campaign.id)
+
+
+async def shared(engine: AsyncEngine, name: str, role: str, campaign):
+    """A guest of the server with this role in a campaign."""
+    async with engine.begin() as connection:
+        user = await users.insert_user(connection, name, now=NOW, role="guest")
+        await members.insert_member_if_new(connection, campaign, user, role, now=NOW)
+        return user
+
+
+async def test_whoever_creates_a_campaign_owns_it_and_lists_show_what_is_theirs(app, client, engine):
+    others = await running(engine, name="Verbs")
+    _, token = await came_in(app, client, "member")
+    bearer = {"authorization": f"Bearer {token}"}
+    made = (await client.post("/api/v1/campaigns", json=MADE, headers=bearer)).json()["slug"]
+    listed = (await client.get("/api/v1/campaigns", headers=bearer)).json()["campaigns"]
+    assert [one["slug"] for one in listed] == [made]
+    home = (await client.get("/admin")).text
+    assert (made in home, others.slug in home) == (True, False)
+    assert f'value="{others.slug}"' not in (await client.get("/admin/account")).text
+    missing = await client.get(f"/admin/campaigns/{others.slug}")
+    nowhere = await client.get("/admin/campaigns/nowhere")
+    assert missing.status_code == nowhere.status_code == 404
+    assert missing.text.replace(others.slug, "nowhere") == nowhere.text
+    async with engine.begin() as connection:
+        campaign = await load_campaign_by_slug(connection, made)
+    assert await owners(engine, campaign) == [("one.member.none", "owner")]
+
+
+async def test_a_copy_belongs_to_who_made_it_and_tells_of_no_other_copies(app, client, engine):
+    campaign, hidden = await running(engine, name="Verbs"), await running(engine, name="Verbs (copy)")
+    await came_in(app, client, "member", "manager", campaign)
+    copied = await client.post(f"/admin/campaigns/{campaign.slug}/copy")
+    slug = copied.headers["location"].split("/")[3]
+    assert await value(engine, "SELECT name FROM campaigns WHERE slug = :slug", slug=slug) == "Verbs (copy)"
+    assert slug != hidden.slug
+    async with engine.begin() as connection:
+        assert await owners(engine, await load_campaign_by_slug(connection, slug)) == [("one.member.manager", "owner")]
+
+
+async def test_a_guest_who_manages_a_campaign_makes_none_of_it(app, client, engine):
+    campaign = await running(engine)
+    await came_in(app, client, "guest", "manager", campaign)
+    refused = await client.post(f"/admin/campaigns/{campaign.slug}/copy")
+    assert (refused.status_code, "role_forbids" in refused.text) == (403, True)
+    assert "/copy" not in (await client.get(f"/admin/campaigns/{campaign.slug}")).text
+
+
+async def test_a_rehearsal_is_reached_as_its_campaign_is(app, client, engine):
+    campaign, other = await running(engine, name="Verbs"), await running(engine, name="Nouns")
+    rehearsals = [await running(engine, name=f"{one.name} (rehearsal)", launched=False) for one in (campaign, other)]
+    for one, copy in zip((campaign, other), rehearsals, strict=True):
+        await execute(engine, "UPDATE campaigns SET rehearsal_of = :of WHERE id = :id", of=one.id, id=copy.id)
+    await came_in(app, client, "guest", "viewer", campaign)
+    found = [(await client.get(f"/admin/campaigns/{one.slug}")).status_code for one in rehearsals]
+    assert found == [200, 404]
+    home = (await client.get("/admin")).text
+    assert [one.name in home for one in rehearsals] == [True, False]
+
+
+async def test_an_owner_shares_a_campaign_and_ends_that(app, client, researcher, engine):
+    campaign = await running(engine)
+    address = f"/admin/campaigns/{campaign.slug}/members"
+    user, _ = await came_in(app, client, "guest")
+    assert (await client.get(f"/admin/campaigns/{campaign.slug}")).status_code == 404
+    added = await researcher.post(address, data={"name": " One.Guest.None ", "role": "viewer"})
+    assert added.headers["location"] == f"{address}?done=member-added"
+    assert (await client.get(f"/admin/campaigns/{campaign.slug}")).status_code == 200
+    assert (await client.get(address)).status_code == 403
+    await researcher.post(f"{address}/{user.id}/role", data={"role": "owner"})
+    shown = (await client.get(address)).text
+    assert "one.guest.none (you)" in shown
+    assert re.findall(r"<option selected>(\w+)", shown)[0] == "owner"
+    await execute(engine, "UPDATE campaign_members SET role = 'manager'")
+    await researcher.post(f"{address}/{user.id}/remove")
+    assert (await client.get(f"/admin/campaigns/{campaign.slug}")).status_code == 404
+    said = await values(engine, "SELECT action FROM audit_log WHERE action LIKE 'member.%' ORDER BY id")
+    assert [row[0] for row in said] == ["member.added", "member.role", "member.removed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "status"), [("nobody", "viewer", 404), ("admin", "king", 422), ("admin", "viewer", 409)]
+)
+async def test_who_cannot_be_added_is_said(researcher, engine, name, role, status):
+    campaign = await running(engine)
+    async with engine.begin() as connection:
+        admin = await users.find_or_create_first_user(connection, now=NOW)
+        await members.insert_member_if_new(connection, campaign, admin, "owner", now=NOW)
+    refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/members", data={"name": name, "role": role})
+    assert (refused.status_code, "Nothing was changed" in refused.text) == (status, True)
+
+
+async def test_the_last_owner_of_a_campaign_stays(researcher, engine):
+    campaign = await running(engine)
+    ada = await shared(engine, "ada", "owner", campaign)
+    address = f"/admin/campaigns/{campaign.slug}/members/{ada.id}"
+    for act, data in (("remove", {}), ("role", {"role": "viewer"})):
+        refused = await researcher.post(f"{address}/{act}", data=data)
+        assert (refused.status_code, "last owner" in refused.text) == (409, True)
+    assert await owners(engine, campaign) == [("ada", "owner")]
+
+
+async def test_two_owners_who_remove_each_other_at_once_leave_one(engine):
+    campaign = await running(engine)
+    pair = [await shared(engine, name, "owner", campaign) for name in ("ada", "bea")]
+
+    async def remove(user) -> None:
+        async with engine.begin() as connection:
+            await members.remove_member(connection, campaign, user.id)
+
+    async with engine.begin() as connection:
+        await members.remove_member(connection, campaign, pair[0].id)
+        other = asyncio.create_task(remove(pair[1]))
+        await until(engine, waiting(1))
+    with pytest.raises(Conflict, match="last owner"):
+        await other
+    assert await owners(engine, campaign) == [("bea", "owner")]
+
+
+async def test_a_rehearsal_has_no_members_of_its_own_and_a_command_makes_none(engine):
+    campaign = await running(engine)  # as a command does, for which nobody is logged in
+    assert await owners(engine, campaign) == []
+    acting = CURRENT_ACTOR.set(Actor("ada", "page", (await shared(engine, "ada", "owner", campaign)).id))
+    made = await running(engine, name="Nouns")
+    CURRENT_ACTOR.reset(acting)
+    assert await owners(engine, made) == [("ada", "owner")]
+
+
+async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app, researcher, engine):
+    here, _, _ = await campaign_with_answers(engine, people=2, hits=1, name="Verbs")
+    there, _, _ = await campaign_with_answers(engine, people=2, hits=1, name="Nouns")
+    _, token = await came_in(app, researcher, "owner")
+    owner = await shared(engine, "ada", "viewer", there)
+    mine, theirs = await ids_of(engine, here), await ids_of(engine, there) | {"user_id": owner.id}
+    assert theirs.keys() >= ids_in_addresses()
+    before = await everything(engine)
+    tried = 0
+    for address in NEED_BY_ROUTE:
+        method, path = address.split()
+        swapped = [name for name in theirs if f"{{{name}}}" in path]
+        if "{slug}" not in path or not swapped:
+            continue
+        for name in swapped:
+            known = mine | {"action": "exclude", name: theirs[name]}
+            headers = {"authorization": f"Bearer {token}"} if path.startswith("/api/") else {}
+            body = {"json": {"reason": "x"}} if headers else {"data": {"reason": "x", "role": "owner"}}
+            sent = {} if method == "GET" else body
+            response = await researcher.request(method, named(path, slug=here.slug, **known), headers=headers, **sent)
+            assert response.status_code == 404, (address, name, response.text)
+            tried += 1
+    assert tried > 8
+    assert await everything(engine) == before
+
+
+async def ids_of(engine: AsyncEngine, campaign):
+    """Of what belongs to a campaign, one of each kind, by the names in addresses."""
+    alert = "INSERT INTO alerts (campaign_id, kind, occasion, about) VALUES (:id, 'held', 'A1', 'A1')"
+    await execute(engine, alert, id=campaign.id)
+    async with engine.begin() as connection:
+        await invitations.create_invitation(connection, campaign, "viewer", "", inviter_id=None, now=datetime.now(UTC))
+        await shared_links.create_shared_link(connection, campaign, "", maker_name="ada", now=NOW)
+    named_annotators = "SELECT min(pseudonym) FROM named_annotators WHERE campaign_id = :id"
+    return {
+        "annotator": await value(engine, named_annotators, id=campaign.id),
+        "answer": await value(engine, "SELECT max(seq) FROM responses WHERE campaign_id = :id", id=campaign.id),
+        "alert": await value(engine, "SELECT max(id) FROM alerts WHERE campaign_id = :id", id=campaign.id),
+        "invitation": await value(engine, "SELECT max(id) FROM invitations WHERE campaign_id = :id", id=campaign.id),
+        "link": await value(engine, "SELECT max(id) FROM campaign_links WHERE campaign_id = :id", id=campaign.id),
+    }
+
+
+def ids_in_addresses() -> set[str]:
+    """The names in addresses of campaigns that mean a row of one."""
+    words = {"slug", "action", "ending", "file", "name", "section", "method", "what"}  # the same for all campaigns
+    return {
+        name for address in NEED_BY_ROUTE if "{slug}" in address for name in re.findall(r"\{(\w+)\}", address)
+    } - words
+
+
+async def everything(engine):
+    return [
+        await values(engine, f"SELECT * FROM {table} ORDER BY 1, 2")
+        for table in ("decisions", "alerts", "campaign_members", "annotators", "invitations", "campaign_links")
+    ]
+
+
+async def test_an_answer_is_not_found_under_another_annotator(researcher, engine):
+    campaign, _, rows = await campaign_with_answers(engine, people=2, hits=1)
+    of_first = "SELECT seq FROM responses WHERE annotator_id = :id"
+    seq = await value(engine, of_first, id=rows[0])
+    address = f"/admin/campaigns/{campaign.slug}/annotators/A2/answers/{seq}/exclude"
+    refused = await researcher.post(address, data={"reason": "x"})
+    assert (refused.status_code, await values(engine, "SELECT 1 FROM decisions")) == (404, [])
+
+
+async def test_an_item_of_another_campaign_is_not_shown(researcher, engine):
+    here, _, _ = await campaign_with_answers(engine, people=1, hits=1, items=6, name="Verbs")
+    await campaign_with_answers(engine, people=1, hits=1, items=20, name="Nouns")
+    shown = await researcher.get(f"/admin/campaigns/{here.slug}?item=v15")
+    assert (shown.status_code, "item_not_found" in shown.text) == (404, True)
+
+
+async def test_a_viewer_reads_nothing_about_people(app, client, researcher, engine):
+    campaign, _, _ = await campaign_with_answers(engine, people=2, hits=2, items=6)
+    await came_in(app, client, "guest", "viewer", campaign)
+    pseudonyms = [row[0] for row in await values(engine, "SELECT pseudonym FROM annotators")]
+    secrets = ["A1<", "A2<", "ann 0", "ann 1", *pseudonyms, campaign.link_key]
+    address = f"/admin/campaigns/{campaign.slug}"
+    everything = f"{address}?item=v1"
+    assert "A1" in (await researcher.get(everything)).text
+    for path in (address, everything, f"{address}/match-quality", f"{address}/analysis"):
+        text = (await client.get(path)).text
+        assert not [secret for secret in secrets if secret in text], path

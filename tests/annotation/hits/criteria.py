@@ -1,0 +1,68 @@
+"""Builders for campaigns that ask by several criteria."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.annotation.hits import submission
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.leases import HitOnPage
+from app.annotation.platforms.assignments import AssignmentId
+from app.campaigns.compatibility import can_law_read_design
+from app.database.session import borrow_autocommit_driver
+from app.designs.answer import Answer, AnswerByCriterion, Touch
+from app.designs.criteria import criterion_names, criterion_views
+from app.designs.registry import DESIGNS, design_of
+from app.inference.online.laws import ONLINE_LAWS
+from tests.annotation.hits.campaigns import NOW, annotator, next_hit, running
+
+NAMES = ("adequacy", "fluency", "style")
+
+
+def criteria(count: int = 2, **more: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "question": f"How is its {name}?"} | more for name in NAMES[:count]]
+
+
+async def asking(engine: AsyncEngine, count: int = 2, **settings: Any) -> Row[Any]:
+    """A running campaign with so many criteria."""
+    chosen: dict[str, Any] = {"criteria": criteria(count), "judgments_per_item": 50} | settings
+    return await running(engine, **chosen)
+
+
+def for_law(law: str) -> dict[str, Any]:
+    """The settings of a way of asking that this update law can follow."""
+    design = next(design for design in DESIGNS.values() if can_law_read_design(design(), ONLINE_LAWS[law]))
+    return {"design": design.name, "update_law": law}
+
+
+async def submit_by(
+    engine: AsyncEngine, assignment: AssignmentId, hit: HitOnPage, said: dict[str, Sequence[float]], **more: Any
+) -> submission.AnswerReceipt:
+    """By the name of each criterion, the values of the HIT's items."""
+    answers = {name: Answer(dict(zip(hit.items, values, strict=True)), **more) for name, values in said.items()}
+    async with borrow_autocommit_driver(engine) as connection:
+        return await submission.submit_answer(connection, assignment, hit.id, AnswerByCriterion(answers), now=NOW)
+
+
+def made_up(campaign: Any, items: Sequence[int], rng: np.random.Generator) -> dict[str, Sequence[float]]:
+    """An answer by each criterion, each another."""
+    given = [design_of(view).simulate_answer(rng.random(len(items)).tolist()) for view in criterion_views(campaign)]
+    return dict(zip(criterion_names(campaign), given, strict=True))
+
+
+async def answered(
+    engine: AsyncEngine, campaign: Row[Any], *, people: int = 3, hits: int = 4, touched: bool = False
+) -> list[AssignmentId]:
+    """So many people answer so many HITs each; their assignments. touched: it is known how the answers came about."""
+    rng, cache = np.random.default_rng(7), PosteriorCache()
+    them = [await annotator(engine, campaign, f"ann {k}") for k in range(people)]
+    for me in them * hits:
+        work = await next_hit(engine, me, cache=cache)
+        if work.hit is not None:
+            touches = {item: Touch(700, 2, "mouse") for item in work.hit.items}
+            known: dict[str, Any] = {"touches": touches, "viewport": "390x844"} if touched else {}
+            await submit_by(engine, me, work.hit, made_up(campaign, work.hit.items, rng), **known)
+    return them

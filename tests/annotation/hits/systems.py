@@ -1,0 +1,44 @@
+"""Builders for campaigns whose items are systems."""
+
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.designs.registry import design_of
+from tests.annotation.hits.campaigns import annotator, hit_of, next_hit, submit
+from tests.campaigns.drafts import draft, import_items, lead
+
+SYSTEMS = ("ape", "bee", "cat", "doe")
+
+
+def table(systems: tuple[str, ...] = SYSTEMS, segments: int = 6, *, above: bool = False) -> str:
+    """Every system's output for every segment, no two the same."""
+    lines = ["system,segment,output" + ",source,reference" * above]
+    lines += [
+        f"{system},s{k},{system} on {k}" + f",source {k},reference {k}" * above
+        for k in range(segments)
+        for system in systems
+    ]
+    return "\n".join(lines) + "\n"
+
+
+async def of_systems(engine: AsyncEngine, content: str | None = None, **settings: Any) -> Row[Any]:
+    """A launched campaign of systems."""
+    campaign = await draft(engine, **{"items_per_hit": 2, "judgments_per_item": 10} | settings)
+    await import_items(engine, campaign, content or table())
+    return await lead(engine, campaign)
+
+
+async def answered(engine: AsyncEngine, campaign: Row[Any], *, by: int, each: int) -> None:
+    """So many people answer so many HITs each, as long as there are any."""
+    cache = PosteriorCache()
+    for name in range(by):
+        me = await annotator(engine, campaign, f"ann {name}")
+        for _ in range(each):
+            if (await next_hit(engine, me, cache=cache)).hit is None:
+                break
+            hit = await hit_of(engine, me, cache=cache)
+            seen = design_of(campaign).simulate_answer([item / 10 for item in hit.items])
+            await submit(engine, me, hit, scores=seen)

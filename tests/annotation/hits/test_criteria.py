@@ -1,0 +1,359 @@
+"""Several criteria: an answer by each is stored once, and changes the posteriors of each as if it were asked alone."""
+
+import asyncio
+import math
+
+import numpy as np
+import pytest
+
+from app.annotation.hits import submission
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.database.bulk import open_snapshot
+from app.database.campaign import load_campaign_by_slug
+from app.database.session import borrow_autocommit_driver, create_engine
+from app.designs.answer import Answer, AnswerByCriterion, Form, Touch
+from app.designs.criteria import criterion_order, criterion_views
+from app.designs.registry import DESIGNS
+from app.errors import Invalid
+from app.inference.online.laws import ONLINE_LAWS
+from app.record import replay, revisions
+from app.record.campaign_law import law_hit as read_by_law
+from app.record.campaign_law import law_of, law_parameters
+from app.record.responses import Response
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, next_hit, running, value, values
+from tests.annotation.hits.criteria import NAMES, answered, asking, criteria, for_law, made_up, submit_by
+from tests.annotation.hits.systems import table
+from tests.campaigns.drafts import draft, import_items, lead
+from tests.inference.beliefs import replayed
+
+BROKEN = "It is broken or incomplete"
+
+
+async def verified(engine, campaign) -> replay.Verification:
+    async with open_snapshot(engine) as connection:
+        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+
+
+async def states_of(engine, criterion):
+    statement = "SELECT state FROM current_posteriors WHERE criterion = :criterion ORDER BY number"
+    return [state for (state,) in await values(engine, statement, criterion=criterion)]
+
+
+async def responses(engine):
+    return await values(engine, "SELECT seq, annotator_id, items, values, extra FROM responses ORDER BY seq")
+
+
+@pytest.mark.parametrize("count", [2, 3])
+async def test_an_answer_is_one_row_with_its_values_by_one_criterion_after_another(engine, count):
+    campaign = await asking(engine, count)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    said = made_up(campaign, hit.items, np.random.default_rng(3))
+    first = await submit_by(engine, me, hit, said)
+    again = await submit_by(engine, me, hit, said)
+    assert (again.seq, again.repeated) == (first.seq, True)
+    ((_, who, items, stored, extra),) = await responses(engine)
+    assert items == hit.items
+    assert stored == [value for name in NAMES[:count] for value in said[name]]
+    assert extra == {"criteria_order": [NAMES[k] for k in criterion_order(campaign, who)]}
+    judged = "SELECT criterion, sum(judgments), count(*) FROM current_posteriors GROUP BY 1 ORDER BY 1"
+    assert await values(engine, judged) == [(k, len(items), 12) for k in range(count)]
+
+
+@pytest.mark.parametrize("law", ONLINE_LAWS)
+async def test_posteriors_by_each_criterion_are_those_of_a_campaign_that_asks_it_alone(engine, law):
+    campaign = await asking(engine, 3, **for_law(law))
+    await answered(engine, campaign)
+    rows = await responses(engine)
+    assert len(rows) == 12
+    for number, view in enumerate(criterion_views(campaign)):
+        one = law_of(view)
+        parts = [np.split(np.array(stored), 3)[number].tolist() for _, _, _, stored, _ in rows]
+        hits = [
+            read_by_law(view, Response.from_stored(seq, who, items, part))
+            for (seq, who, items, _, _), part in zip(rows, parts, strict=True)
+        ]
+        assert await states_of(engine, number) == replayed(one, 12, hits, law_parameters(view)).T.tolist()
+    found = await verified(engine, campaign)
+    assert (found.is_clean, found.responses, found.items) == (True, 12, 12)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+async def test_every_design_asks_by_two_criteria(engine, design):
+    own = {"baseline": {"baseline": "v0"}}.get(design, {})
+    campaign = await asking(engine, design=design, design_settings=own)
+    await answered(engine, campaign, people=2, hits=3)
+    rows = await responses(engine)
+    assert len(rows) == 6
+    assert all(len(stored) == 2 * len(items) for _, _, items, stored, _ in rows)
+    assert (await verified(engine, campaign)).is_clean
+
+
+async def test_verification_says_by_which_criterion_something_is_wrong(engine):
+    campaign = await asking(engine)
+    await answered(engine, campaign)
+    await execute(engine, "UPDATE posteriors SET score = 0.123 WHERE criterion = 1 AND subject = 4")
+    found = await verified(engine, campaign)
+    assert [(one.criterion, one.external_id, one.column) for one in found.mismatches] == [("fluency", "v4", "score")]
+
+
+@pytest.mark.parametrize("law", ["easl", "easl-aware"])
+async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law):
+    campaign = await asking(engine, update_law=law)
+    await answered(engine, campaign)
+    before = [await states_of(engine, criterion) for criterion in (0, 1)]
+    somebody = await value(engine, "SELECT min(annotator_id) FROM responses")
+    for kind in ("exclude", "include"):
+        async with engine.begin() as connection:
+            await revisions.record_decision(
+                connection, campaign, kind, "annotator", somebody, reason="", actor="ada", now=NOW
+            )
+        await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+        assert (await verified(engine, campaign)).is_clean
+        after = [await states_of(engine, criterion) for criterion in (0, 1)]
+        assert [one == other for one, other in zip(before, after, strict=True)] == [kind == "include"] * 2
+    assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(2,)]
+
+
+async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
+    campaign = await asking(engine)
+    (me, *_) = await answered(engine, campaign, hits=1)
+    somebody = await value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
+    async with engine.begin() as connection:
+        await revisions.record_decision(
+            connection, campaign, "exclude", "annotator", somebody, reason="", actor="ada", now=NOW
+        )
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    before = [await states_of(engine, criterion) for criterion in (0, 1)]
+    hit = await hit_of(engine, me)
+    await submit_by(engine, me, hit, made_up(campaign, hit.items, np.random.default_rng(1)))
+    assert [await states_of(engine, criterion) for criterion in (0, 1)] == before
+    assert (await verified(engine, campaign)).is_clean
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (lambda a: a["adequacy"], "criteria_missing"),
+        (lambda a: AnswerByCriterion({"adequacy": a["adequacy"]}), "criteria_missing"),
+        (lambda a: AnswerByCriterion(a | {"style": a["fluency"]}), "criterion_unknown"),
+        (lambda a: AnswerByCriterion(a | {"fluency": Answer({})}), "scores_missing"),
+        (lambda a: AnswerByCriterion(a | {"fluency": Answer({}, unjudged={0: BROKEN})}), "judged_in_part"),
+    ],
+)
+async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(engine, sent, code):
+    campaign = await asking(engine, cannot_be_judged=True)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    answers = {name: Answer(dict.fromkeys(hit.items, 50.0)) for name in NAMES[:2]}
+    async with borrow_autocommit_driver(engine) as connection:
+        with pytest.raises(Invalid) as refused:
+            await submission.submit_answer(connection, me, hit.id, sent(answers), now=NOW)
+    assert refused.value.code == code
+    assert await responses(engine) == []
+    assert (await verified(engine, campaign)).is_clean
+    said = made_up(campaign, hit.items, np.random.default_rng(3))
+    assert not (await submit_by(engine, me, hit, said)).repeated
+
+
+async def test_a_campaign_without_criteria_takes_none(engine):
+    campaign = await running(engine)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    with pytest.raises(Invalid) as refused:
+        await submit_by(engine, me, hit, {"adequacy": [50.0] * len(hit.items)})
+    assert refused.value.code == "criterion_unknown"
+
+
+async def test_a_field_of_no_criterion_says_nothing_by_any(engine):
+    campaign = await asking(engine)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    bare = Form({f"score-{item}": "40" for item in hit.items}, source="form")
+    async with borrow_autocommit_driver(engine) as connection:
+        with pytest.raises(Invalid) as refused:
+            await submission.submit_answer(connection, me, hit.id, bare, now=NOW)
+    assert refused.value.code == "scores_missing"
+    assert await responses(engine) == []
+
+
+async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
+    campaign = await asking(engine, cannot_be_judged=True)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    fields = {f"c{k}-score-{item}": str(10 * item + k) for k in (0, 1) for item in hit.items}
+    fields |= {f"c1-changes-{hit.items[1]}": "4", f"unjudged-{hit.items[0]}": BROKEN, "viewport": "390x844"}
+    async with borrow_autocommit_driver(engine) as connection:
+        await submission.submit_answer(connection, me, hit.id, Form(fields, "form"), now=NOW)
+    ((_, _, items, stored, extra),) = await responses(engine)
+    count = len(items)
+    assert [math.isnan(number) for number in stored] == [k % count == 0 for k in range(2 * count)]
+    assert stored[1:count] == [10.0 * item for item in items[1:]]
+    assert stored[count + 1 :] == [10.0 * item + 1 for item in items[1:]]
+    assert extra["cannot_be_judged"] == {str(items[0]): BROKEN}
+    assert await value(engine, "SELECT telemetry FROM responses") == {
+        "changes": [None] * (count + 1) + [4] + [None] * (count - 2),
+        "viewport": "390x844",
+    }
+    assert await values(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [(items[0], 1)]
+    assert (await verified(engine, campaign)).is_clean
+
+
+async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(engine):
+    campaign = await asking(engine, items=4, items_per_hit=2, judgments_per_item=2, cannot_be_judged=True)
+    cache, rng, asked = PosteriorCache(), np.random.default_rng(2), 0
+    for name in ("ann", "bob", "cem", "dan"):
+        me = await annotator(engine, campaign, name)
+        while (work := await next_hit(engine, me, cache=cache)).hit is not None:
+            hit = work.hit
+            judged = [item for item in hit.items if item != 3]
+            said = {
+                view.criterion_name: Answer(
+                    dict(zip(judged, rng.uniform(0, 100, len(judged)).tolist(), strict=True)),
+                    unjudged={3: BROKEN} if 3 in hit.items else {},
+                )
+                for view in criterion_views(campaign)
+            }
+            async with borrow_autocommit_driver(engine) as connection:
+                await submission.submit_answer(connection, me, hit.id, AnswerByCriterion(said), now=NOW)
+            asked += 3 in hit.items
+    assert asked == 2
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await values(engine, "SELECT DISTINCT criterion, judgments FROM current_posteriors WHERE number < 3") == [
+        (0, 2),
+        (1, 2),
+    ]
+    assert (await verified(engine, campaign)).is_clean
+
+
+async def answer_until_done(engine, campaign, me, cache, rng):
+    while True:
+        work = await next_hit(engine, me, cache=cache)
+        if work.reason == "wait":
+            await asyncio.sleep(0.01)
+        elif work.hit is None:
+            return work.reason
+        else:
+            said = made_up(campaign, work.hit.items, rng)
+            await asyncio.gather(*(submit_by(engine, me, work.hit, said) for _ in range(2)))
+
+
+@pytest.mark.parametrize(("selection", "law"), [("streaming", "ra"), ("iterations", "ra"), ("streaming", "easl-aware")])
+async def test_many_who_share_items_give_every_wanted_judgment_once_by_each_criterion(database_url, selection, law):
+    engine = create_engine(database_url, pool_size=12)
+    try:
+        campaign = await asking(engine, 3, items=20, judgments_per_item=4, selection=selection, update_law=law)
+        crowd = [await annotator(engine, campaign, f"a{k}") for k in range(12)]
+        caches = [PosteriorCache(), PosteriorCache()]
+        reasons = await asyncio.gather(
+            *(
+                answer_until_done(engine, campaign, me, caches[k % 2], np.random.default_rng(k))
+                for k, me in enumerate(crowd)
+            )
+        )
+        assert set(reasons) == {"all_done"}
+        assert set(await values(engine, "SELECT criterion, judgments FROM posteriors")) == {(0, 4), (1, 4), (2, 4)}
+        assert await value(engine, "SELECT sum(cardinality(items)) FROM responses") == 20 * 4
+        assert await value(engine, "SELECT status FROM campaigns") == "finished"
+        assert (await verified(engine, campaign)).is_clean
+    finally:
+        await engine.dispose()
+
+
+async def test_answers_go_on_while_somebody_is_left_out(engine):
+    campaign = await asking(engine, 2, items=30)
+    (me, *_) = await answered(engine, campaign, hits=2)
+    somebody = await value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
+    async with engine.begin() as connection:
+        await revisions.record_decision(
+            connection, campaign, "exclude", "annotator", somebody, reason="", actor="ada", now=NOW
+        )
+    other = await annotator(engine, campaign, "other")
+    hit = await hit_of(engine, other)
+    said = made_up(campaign, hit.items, np.random.default_rng(5))
+    await asyncio.gather(revisions.revise_posteriors(engine, campaign.id, now=NOW), submit_by(engine, other, hit, said))
+    assert (await verified(engine, campaign)).is_clean
+    assert await value(engine, "SELECT count(*) FROM responses") == 7
+
+
+@pytest.mark.parametrize(("asked_by", "criterion"), [("adequacy", 0), ("fluency", 1)])
+async def test_what_is_asked_next_follows_the_criterion_that_decides(engine, asked_by, criterion):
+    campaign = await asking(engine, asked_by=asked_by)
+    await answered(engine, campaign)
+    cache = PosteriorCache()
+    async with borrow_autocommit_driver(engine) as connection:
+        copy = await cache.load_current_index(connection, campaign)
+    mine = "SELECT score, variance FROM current_posteriors WHERE criterion = :criterion ORDER BY number"
+    known = await values(engine, mine, criterion=criterion)
+    assert [*zip(copy.index.score.tolist(), copy.index.variance.tolist(), strict=True)] == known
+
+
+async def test_without_one_that_decides_the_variances_of_all_are_added(engine):
+    campaign = await asking(engine, 3)
+    cache = PosteriorCache()
+    async with borrow_autocommit_driver(engine) as connection:
+        await cache.load_current_index(connection, campaign)
+    await answered(engine, campaign)
+    async with borrow_autocommit_driver(engine) as connection:
+        copy = await cache.load_current_index(connection, campaign)  # by news
+        anew = await PosteriorCache().load_current_index(connection, campaign)
+    rows = await values(engine, "SELECT criterion, score, variance FROM current_posteriors ORDER BY criterion, number")
+    by_criterion = np.array(rows).reshape(3, 12, 3)
+    for one in (copy, anew):
+        assert one.index.score.tolist() == by_criterion[0, :, 1].tolist()
+        assert one.index.variance.tolist() == pytest.approx(by_criterion[:, :, 2].sum(axis=0), rel=1e-15)
+
+
+async def test_iterations_are_planned_for_all_criteria_at_once(engine):
+    campaign = await asking(engine, items=20, selection="iterations", judgments_per_item=3)
+    cache = PosteriorCache()
+    for k in range(3):
+        me = await annotator(engine, campaign, f"ann {k}")
+        assert await answer_until_done_by_one(engine, campaign, me, cache) in ("wait", "seen_all", "all_done")
+    assert await value(engine, "SELECT count(DISTINCT iteration) FROM planned_hits") > 1
+    assert (await verified(engine, campaign)).is_clean
+
+
+async def answer_until_done_by_one(engine, campaign, me, cache):
+    rng = np.random.default_rng(1)
+    while (work := await next_hit(engine, me, cache=cache)).hit is not None:
+        await submit_by(engine, me, work.hit, made_up(campaign, work.hit.items, rng))
+    return work.reason
+
+
+async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_both(engine):
+    chosen = {"items_per_hit": 2, "judgments_per_item": 6, "criteria": criteria(2)}
+    campaign = await draft(engine, **chosen)
+    same = table().replace("bee on", "ape on")
+    await import_items(engine, campaign, same)
+    campaign = await lead(engine, campaign)
+    cache, rng = PosteriorCache(), np.random.default_rng(4)
+    for k in range(3):
+        me = await annotator(engine, campaign, f"ann {k}")
+        while (work := await next_hit(engine, me, cache=cache)).hit is not None:
+            answers = {
+                name: Answer(dict(zip(work.hit.items, rng.uniform(0, 100, len(work.hit.items)).tolist(), strict=True)))
+                for name in NAMES[:2]
+            }
+            async with borrow_autocommit_driver(engine) as connection:
+                await submission.submit_answer(connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW)
+    lengths = "SELECT DISTINCT cardinality(values) / cardinality(items) FROM responses"
+    assert await values(engine, lengths) == [(2,)]
+    assert (await verified(engine, campaign)).is_clean
+
+
+async def test_each_annotator_keeps_an_order_of_their_own(engine):
+    campaign = await asking(engine, 3)
+    orders = [tuple(criterion_order(campaign, annotator)) for annotator in range(1, 40)]
+    assert len(set(orders)) == 6
+    assert orders == [tuple(criterion_order(campaign, annotator)) for annotator in range(1, 40)]
+
+
+async def test_touches_are_kept_by_criterion(engine):
+    campaign = await asking(engine)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    touch = {hit.items[0]: Touch(700, 2, "mouse")}
+    await submit_by(engine, me, hit, made_up(campaign, hit.items, np.random.default_rng(1)), touches=touch)
+    told = await value(engine, "SELECT telemetry -> 'changes' FROM responses")
+    assert told == ([2] + [None] * (len(hit.items) - 1)) * 2

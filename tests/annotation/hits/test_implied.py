@@ -1,0 +1,144 @@
+"""Pairs that an annotator's own answers imply, on real PostgreSQL: what is asked, of whom, and how it ends."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.database.session import create_engine
+from app.inference.preferences.implied_pairs import Implications
+from app.record.revisions import record_decision, revise_posteriors
+from app.selection.implied_pairs import select_implied_pairs_to_ask
+from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
+
+ITEMS = 9
+PAIRS = ITEMS * (ITEMS - 1) // 2
+SKIPPING: dict[str, Any] = {"design": "pairwise", "judgments_per_item": 100, "implied_asked_percent": 10}
+
+
+async def compared(engine, *, items=ITEMS, percent=10, **more):
+    return await running(engine, items=items, **(SKIPPING | {"implied_asked_percent": percent} | more))
+
+
+async def judge(engine, assignment, cache, hits=1000):
+    """Prefer the item of the higher number, until nothing is left; the reason."""
+    for _ in range(hits):
+        work = await next_hit(engine, assignment, cache=cache)
+        if work.hit is None:
+            return work.reason
+        await submit(engine, assignment, work.hit, scores=places(work.hit.items))
+    return None
+
+
+def places(items):
+    first, second = items
+    return [1.0, 2.0] if first > second else [2.0, 1.0]
+
+
+async def answers_of(engine, campaign):
+    return await values(
+        engine,
+        "SELECT annotator_id, items, values FROM responses WHERE campaign_id = :campaign ORDER BY seq",
+        campaign=campaign.id,
+    )
+
+
+async def test_what_an_annotators_answers_imply_is_not_asked_but_for_the_set_share(engine):
+    campaign = await compared(engine)
+    me = await annotator(engine, campaign)
+    assert await judge(engine, me, PosteriorCache()) == "seen_all"
+    known = Implications()
+    for who, (first, second), given in await answers_of(engine, campaign):
+        anyway = select_implied_pairs_to_ask(campaign.seed, who, first, [second], 10).item()
+        assert known.add_outcome(first, second, 1 if given[0] < given[1] else -1) is None or anyway
+    assert known.tally.answered + known.tally.not_asked == PAIRS
+    assert known.tally.not_asked > PAIRS // 3
+    assert known.tally.answered_otherwise == 0
+
+
+async def test_with_a_share_of_100_every_pair_is_asked_once(engine):
+    campaign = await compared(engine, percent=100)
+    assert await judge(engine, await annotator(engine, campaign), PosteriorCache()) == "seen_all"
+    pairs = [tuple(sorted(pair)) for _, pair, _ in await answers_of(engine, campaign)]
+    assert len(pairs) == len(set(pairs)) == PAIRS
+
+
+async def test_what_one_annotators_answers_imply_is_asked_of_another(engine):
+    campaign, cache = await compared(engine, items=3, percent=1), PosteriorCache()
+    counts = []
+    for name in ("ann", "bob"):
+        assert await judge(engine, await annotator(engine, campaign, name), cache) == "seen_all"
+        counts.append(len(await answers_of(engine, campaign)))
+    assert counts[0] >= 2
+    assert counts[1] - counts[0] >= 2
+
+
+async def test_the_cap_counts_answers_and_ends_the_campaign(engine):
+    campaign = await compared(engine, items=6, judgments_per_item=2)
+    cache, reasons = PosteriorCache(), set()
+    for name in "abcd":
+        reasons.add(await judge(engine, await annotator(engine, campaign, name), cache))
+    assert "all_done" in reasons
+    judgments = await values(engine, "SELECT judgments FROM current_posteriors WHERE campaign_id = :c", c=campaign.id)
+    assert max(judgments)[0] == 2
+
+
+async def test_every_process_that_serves_asks_the_same_annotator_what_is_left(engine):
+    campaign = await compared(engine)
+    me, caches = await annotator(engine, campaign), [PosteriorCache(), PosteriorCache()]
+    reasons = [await judge(engine, me, caches[turn % 2], hits=1) for turn in range(PAIRS)]
+    assert await judge(engine, me, PosteriorCache()) == "seen_all"
+    assert reasons[-1] == "seen_all"
+    pairs = [tuple(sorted(pair)) for _, pair, _ in await answers_of(engine, campaign)]
+    assert len(pairs) == len(set(pairs)) < PAIRS
+
+
+async def test_many_at_once_pass_no_cap_and_end(database_url):
+    engine = create_engine(database_url, pool_size=8)
+    campaign = await compared(engine, judgments_per_item=4)
+
+    async def until_done(name):
+        me, cache = await annotator(engine, campaign, name), PosteriorCache()
+        while True:
+            reason = await judge(engine, me, cache)
+            if reason != "wait":
+                return reason
+            await asyncio.sleep(0.01)
+
+    reasons = await asyncio.gather(*(until_done(f"ann {k}") for k in range(8)))
+    most = await value(engine, "SELECT max(judgments) FROM current_posteriors WHERE campaign_id = :c", c=campaign.id)
+    assert set(reasons) <= {"all_done", "seen_all"}
+    assert most <= 4
+    await engine.dispose()
+
+
+async def test_an_answer_that_was_withdrawn_implies_nothing_any_more(engine):
+    campaign, cache = await compared(engine, items=3, percent=1), PosteriorCache()
+    me = await annotator(engine, campaign)
+    await judge(engine, me, cache)
+    before = await answers_of(engine, campaign)
+    first = await value(engine, "SELECT min(seq) FROM responses")
+    async with engine.begin() as connection:
+        await record_decision(
+            connection, campaign, "withdraw", "response", first, reason="a slip", actor="ada", now=NOW
+        )
+    await revise_posteriors(engine, campaign.id, now=NOW)
+    await judge(engine, me, cache)
+    again = (await answers_of(engine, campaign))[len(before) :]
+    assert tuple(sorted(before[0][1])) in {tuple(sorted(pair)) for _, pair, _ in again}
+
+
+async def test_without_the_option_nobodys_answers_are_read(engine):
+    campaign, cache = await compared(engine, percent=None), PosteriorCache()
+    await judge(engine, await annotator(engine, campaign), cache, hits=3)
+    assert cache.indexes[campaign.id].own_answers == {}
+
+
+@pytest.mark.parametrize("items", [2, 3])
+async def test_who_has_answered_all_pairs_is_not_asked_to_wait(engine, items):
+    campaign = await compared(engine, items=items, percent=100)
+    me, cache = await annotator(engine, campaign), PosteriorCache()
+    assert await judge(engine, me, cache) == "seen_all"
+    assert (await next_hit(engine, me, cache=cache)).reason == "seen_all"
+    assert len((await hit_of(engine, await annotator(engine, campaign, "bob"), cache=cache)).items) == 2

@@ -1,0 +1,94 @@
+"""After a restored dump ids are given out again: a page that was open before it does not answer as somebody else."""
+
+import re
+
+import pytest
+
+from tests.annotation.hits.campaigns import execute, fields_of, running, value, values
+
+
+async def page_of_a_visitor(client, campaign):
+    return (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
+
+
+async def restore_and_arrive_again(app, client, campaign):
+    """Lose the assignment, as a dump does that is older, and let another visitor get its ids."""
+    engine = app.state.database
+    await execute(engine, "TRUNCATE hits, assignments, annotators RESTART IDENTITY CASCADE")
+    page = await page_of_a_visitor(client, campaign)
+    assert await value(engine, "SELECT id FROM assignments") == 1
+    return page
+
+
+FORMS = {
+    "answer": {},
+    "answer of no HIT": {"hit": ""},
+    "answer of no number": {"hit": "x"},
+    "answer without scores": {"score-0": "", "score-1": ""},
+    "change": {"replaces": "1"},
+    "undo": {"undo": ""},
+    "finish": {"finish": ""},
+    "step": {"step": "consent", "version": "1", "answer": "yes"},
+    "report": {"broken": "1"},
+    "report of no item": {"broken": "99"},
+}
+
+
+@pytest.mark.parametrize("headers", [{}, {"x-easel": "fetch"}], ids=["page", "script"])
+@pytest.mark.parametrize("way", [*FORMS, "page", "draft", "draft of no HIT", "large draft"])
+async def test_a_page_from_before_a_restored_dump_opens_nobody_elses(app, client, way, headers):
+    campaign = await running(app.state.database, undo=True)
+    address = f"/link/{campaign.link_key}"
+    before = fields_of(await page_of_a_visitor(client, campaign))
+    after = fields_of(await restore_and_arrive_again(app, client, campaign))
+    assert before["hit"] == after["hit"]
+    stored = await stored_state(app.state.database)
+    if way == "page":
+        reply = await client.get(address, params={"t": before["token"]}, headers=headers)
+    elif "draft" in way:
+        draft = {"token": before["token"], "hit": int(before["hit"]), "entries": {"0": {"score": "9"}}}
+        draft |= {"hit": 99} if way == "draft of no HIT" else {}
+        draft |= {"entries": {str(item): {} for item in range(10_000)}} if way == "large draft" else {}
+        reply = await client.put(address, json=draft, headers=headers)
+    else:
+        reply = await client.post(address, data=before | FORMS[way], headers=headers)
+    assert reply.status_code == 410
+    assert "Open the task" in reply.text
+    assert await stored_state(app.state.database) == stored
+    assert (await client.post(address, data=after)).status_code == 200
+    assert await value(app.state.database, "SELECT count(*) FROM responses") == 1
+
+
+async def stored_state(engine):
+    """All that a page can change."""
+    tables = ("hits", "responses", "visits", "media_reports", "decisions", "annotators", "assignments")
+    return [await values(engine, f"SELECT * FROM {table}") for table in tables]
+
+
+@pytest.mark.parametrize("way", ["undo", "change"])
+async def test_an_old_page_changes_no_answer(app, client, way):
+    campaign = await running(app.state.database, undo=True)
+    address = f"/link/{campaign.link_key}"
+    before = fields_of(await page_of_a_visitor(client, campaign))
+    after = fields_of(await restore_and_arrive_again(app, client, campaign))
+    await client.post(address, data=after)
+    number = await value(app.state.database, "SELECT seq FROM responses")
+    stored = await stored_state(app.state.database)
+    sent = {"token": before["token"], "undo": ""} if way == "undo" else before | {"replaces": str(number)}
+    assert (await client.post(address, data=sent)).status_code == 410
+    assert await stored_state(app.state.database) == stored
+
+
+async def test_a_page_that_was_open_during_the_upgrade_goes_on(app, client):
+    """Its token does not say when its assignment was made."""
+    campaign = await running(app.state.database)
+    address = f"/link/{campaign.link_key}"
+    form = fields_of(await page_of_a_visitor(client, campaign))
+    tokens = app.state.worker_tokens
+    assignment = tokens.read_token(form["token"], "link", campaign.link_key).assignment
+    old = tokens._serializer("link", campaign.link_key).dumps([assignment.campaign_id, assignment.assignment_id])
+    reply = await client.post(address, data=form | {"token": old})
+    assert reply.status_code == 200
+    assert re.search(r'name="hit" value="\d+"', reply.text)
+    await execute(app.state.database, "UPDATE assignments SET arrived_at = arrived_at + interval '1 minute'")
+    assert (await client.get(address, params={"t": old})).status_code == 410

@@ -1,0 +1,270 @@
+import asyncio
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from app.annotation.hits import campaign_index, submission
+from app.annotation.hits.assignment import assignment_query_by_id, load_assignment
+from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
+from app.annotation.hits.draw_hit import propose_hit
+from app.database.after_restore import reset_restored_transaction_ids
+from app.database.session import begin_transaction, borrow_autocommit_driver, driver_of
+from app.designs.answer import Answer
+from app.selection.index import SelectionIndex
+from app.selection.rule import SelectionSettings
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, values
+
+
+async def judged(engine, campaign, copy_of):
+    async with begin_transaction(engine) as connection:
+        copy = await copy_of.load_current_index(connection, campaign)
+    return copy.index.judgments.tolist()
+
+
+async def test_a_copy_follows_every_answer(engine):
+    campaign = await running(engine, judgments_per_item=50)
+    copy, me = PosteriorCache(), await annotator(engine, campaign)
+    await judged(engine, campaign, copy)
+    for _ in range(6):
+        await submit(engine, me, await hit_of(engine, me))
+        stored = [
+            count for (count,) in await values(engine, "SELECT judgments FROM current_posteriors ORDER BY number")
+        ]
+        assert await judged(engine, campaign, copy) == stored
+
+
+def test_the_order_in_which_changes_are_found_makes_no_difference():
+    """PostgreSQL finds them in the order of its plan, and a plan may change at any time."""
+    rows = [(item, 0.5, 0.01, 1) for item in (3, 1, 7, 5, 0)]
+    draws = []
+    for found in (rows, rows[::-1], sorted(rows)):
+        index = SelectionIndex(
+            [0.5] * 10, [0.08] * 10, [0] * 10, SelectionSettings(judgments_per_item=9, items_per_hit=5, gamma=0.1)
+        )
+        read: dict[str, Any] = {"revision": 0, "releases": 0, "watermark": "3:3:", "server_started": NOW}
+        copy = CampaignIndex(index, np.random.default_rng(1), wanted_judgments=1, **read)
+        numbers, scores, variances, judgments = zip(*found, strict=True)
+        news: Any = SimpleNamespace(
+            new_numbers=numbers, new_scores=scores, new_variances=variances, watermark="4:4:", revision=0, releases=0
+        )
+        news.new_judgments = judgments
+        copy.merge_changes(news)
+        around: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+        draws.append([index.draw(5, **around, rng=copy.rng) for _ in range(20)])
+    assert draws[0] == draws[1] == draws[2]
+
+
+async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
+    """Its number is lower than one that was read already: following the highest number would lose it."""
+    campaign = await running(engine, judgments_per_item=50)
+    slow, quick = [await annotator(engine, campaign, name) for name in ("slow", "quick")]
+    slow_hit, quick_hit = await hit_of(engine, slow), None
+    while quick_hit is None or set(quick_hit.items) & set(slow_hit.items):
+        quick_hit = await hit_of(engine, quick := await annotator(engine, campaign, f"quick {quick_hit}"))
+    copy = PosteriorCache()
+    await judged(engine, campaign, copy)
+    async with engine.connect() as connection:
+        driver = await driver_of(connection)
+        open_transaction = driver.transaction()
+        await open_transaction.start()
+        answer = Answer(dict.fromkeys(slow_hit.items, 50.0))
+        await submission.submit_answer(driver, slow, slow_hit.id, answer, now=NOW)
+        await submit(engine, quick, quick_hit)
+        before = await judged(engine, campaign, copy)
+        assert [before[item] for item in slow_hit.items] == [0] * 5
+        await open_transaction.commit()
+    after = await judged(engine, campaign, copy)
+    assert [after[item] for item in slow_hit.items] == [1] * 5
+
+
+async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
+    campaign = await running(engine)
+    loads = []
+    load = campaign_index.load_campaign_index
+
+    async def counted(*arguments):  # a second load would only cost time, and nobody outside would see it
+        loads.append(1)
+        return await load(*arguments)
+
+    monkeypatch.setattr(campaign_index, "load_campaign_index", counted)
+    copy = PosteriorCache()
+    await asyncio.gather(*(judged(engine, campaign, copy) for _ in range(5)))
+    assert len(loads) == 1
+
+
+async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(engine, monkeypatch):
+    campaign, cache = await running(engine), PosteriorCache()
+    people = [await annotator(engine, campaign, name) for name in ("one", "two", "three")]
+    await hit_of(engine, people[0], cache=cache)
+    old, load, may_load = cache.indexes[campaign.id], campaign_index.load_campaign_index, asyncio.Event()
+    begun = asyncio.Event()
+
+    async def slow(*arguments):
+        begun.set()
+        await may_load.wait()
+        return await load(*arguments)
+
+    monkeypatch.setattr(campaign_index, "load_campaign_index", slow)
+    await execute(engine, "UPDATE posteriors SET revision = 1")
+    await execute(engine, "UPDATE campaigns SET revision = 1")
+    first = asyncio.create_task(hit_of(engine, people[1], cache=cache))  # who notices it
+    await begun.wait()
+    assert (await hit_of(engine, people[2], cache=cache)).items
+    assert not first.done()
+    assert cache.index_if_loaded(campaign.id) is old
+    assert cache.index_if_loaded(campaign.id, [11]) is old
+    assert cache.index_if_loaded(campaign.id, [12]) is None  # an item that joined since: whoever has seen it waits
+    may_load.set()
+    assert (await first).items
+    assert cache.indexes[campaign.id].revision == 1
+    assert not cache.previous_indexes
+
+
+async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch):
+    monkeypatch.setattr(campaign_index, "MAX_CAMPAIGN_INDEXES", 2)
+    campaigns = [await running(engine) for _ in range(3)]
+    copy = PosteriorCache()
+    for campaign in campaigns:
+        await judged(engine, campaign, copy)
+    assert list(copy.indexes) == [campaign.id for campaign in campaigns[1:]]
+
+
+async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_misses_nothing(engine, monkeypatch):
+    monkeypatch.setattr(campaign_index, "MAX_CAMPAIGN_INDEXES", 1)
+    campaign, other = await running(engine, judgments_per_item=50), await running(engine)
+    copy, me = PosteriorCache(), await annotator(engine, campaign)
+    await judged(engine, campaign, copy)
+    old = copy.indexes[campaign.id]
+    async with begin_transaction(engine) as connection:
+        delayed: Any = Delayed(connection)
+        look = asyncio.create_task(copy.load_current_index(delayed, campaign))
+        await delayed.read.wait()
+        await judged(engine, other, copy)
+        delayed.arrive.set()
+        assert await look is old
+    assert list(copy.indexes) == [other.id]
+    await submit(engine, me, await hit_of(engine, me))
+    assert sum(await judged(engine, campaign, copy)) == 5
+    assert copy.indexes[campaign.id] is not old
+
+
+class Delayed:
+    """A connection whose answers are handed over only when `arrive` is set."""
+
+    def __init__(self, connection):
+        self.connection, self.read, self.arrive = connection, asyncio.Event(), asyncio.Event()
+
+    async def fetch(self, *arguments, **options):
+        result = await self.connection.fetch(*arguments, **options)
+        self.read.set()
+        await self.arrive.wait()
+        return result
+
+
+async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
+    """An older one that arrives between the start and the end of a newer one: what it overwrote is not read again."""
+    campaign = await running(engine, items=5)
+    copy, me = PosteriorCache(), await annotator(engine, campaign)
+    await judged(engine, campaign, copy)
+    first = await hit_of(engine, me)
+    await submit(engine, me, first)
+    async with begin_transaction(engine) as one, begin_transaction(engine) as two:
+        old: Any = Delayed(one)
+        new: Any = Delayed(two)
+        looks = [asyncio.create_task(copy.load_current_index(old, campaign))]
+        await old.read.wait()
+        second = await hit_of(engine, me)
+        await submit(engine, me, second)
+        stored = await judged(engine, campaign, copy)
+        looks.append(asyncio.create_task(copy.load_current_index(new, campaign)))
+        await new.read.wait()
+        for look in (old, new):
+            look.arrive.set()
+            await looks.pop(0)
+    assert (await judged(engine, campaign, copy)) == stored
+
+
+async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen(engine):
+    """The transaction ids of another database may lie far ahead of this one's."""
+    campaign = await running(engine, judgments_per_item=50)
+    copy, me = PosteriorCache(), await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me))
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE responses SET transaction_id = '99999999999'"))
+    async with engine.begin() as connection:
+        await reset_restored_transaction_ids(connection)
+    assert await values(engine, "SELECT transaction_id::text FROM responses") == [("3",)]
+    assert sum(await judged(engine, campaign, copy)) == 5
+    await submit(engine, me, await hit_of(engine, me))
+    assert sum(await judged(engine, campaign, copy)) == 10
+
+
+async def asked(engine, cache, someone):
+    """The copy of `newest` after a request of this assignment, which brings it up to date."""
+    async with borrow_autocommit_driver(engine) as connection:
+        here = await load_assignment(connection, cache, assignment_query_by_id(someone))
+        await propose_hit(connection, here, cache, now=NOW)
+    return cache.indexes[here.id]
+
+
+async def test_a_copy_loaded_while_another_request_asked_without_one_misses_nothing(engine):
+    campaign = await running(engine)
+    me = await annotator(engine, campaign)
+    cache = PosteriorCache()
+    await asked(engine, cache, me)
+    hit = await hit_of(engine, me)
+    await submit(engine, me, hit)
+    async with borrow_autocommit_driver(engine) as connection:
+        cache.apply_changes(await load_assignment(connection, PosteriorCache(), assignment_query_by_id(me)))
+    copy = await asked(engine, cache, me)
+    assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
+
+
+async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
+    first, second = await running(engine), await running(engine, name="Nouns")
+    me, you = await annotator(engine, first), await annotator(engine, second)
+    cache = PosteriorCache()
+    await asked(engine, cache, me)
+    hit = await hit_of(engine, me)
+    await submit(engine, me, hit)
+    await asked(engine, cache, you)
+    copy = await asked(engine, cache, me)
+    assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
+
+
+async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine):
+    """A transaction that was rolled back has left no trace: after a crash another one may have its id."""
+    campaign = await running(engine, judgments_per_item=50)
+    cache, me = PosteriorCache(), await annotator(engine, campaign)
+    await submit(engine, me, await hit_of(engine, me))
+    async with engine.connect() as connection:
+        lost = await connection.scalar(text("SELECT pg_current_xact_id()::text"))
+        await connection.rollback()
+    await asked(engine, cache, me)
+    await submit(engine, me, await hit_of(engine, me))
+    async with engine.begin() as connection:
+        again = text(
+            "UPDATE responses SET transaction_id = CAST(CAST(:lost AS text) AS xid8) "
+            "WHERE seq = (SELECT max(seq) FROM responses)"
+        )
+        await connection.execute(again, {"lost": lost})
+    assert sum((await asked(engine, cache, me)).index.judgments) == 10
+
+
+@pytest.mark.parametrize("look", ["asked", "judged"])
+async def test_a_copy_from_before_the_server_was_started_again_is_dropped(engine, look):
+    campaign = await running(engine, judgments_per_item=50)
+    cache, me = PosteriorCache(), await annotator(engine, campaign)
+    copy = await asked(engine, cache, me)
+    copy.server_started -= timedelta(seconds=1)
+    await submit(engine, me, await hit_of(engine, me))
+    async with engine.begin() as connection:
+        await connection.execute(text("UPDATE responses SET transaction_id = '3'"))
+    if look == "asked":
+        assert (await asked(engine, cache, me)) is not copy
+    assert sum(await judged(engine, campaign, cache)) == 5
+    assert cache.indexes[campaign.id] is not copy

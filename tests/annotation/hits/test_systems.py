@@ -1,0 +1,387 @@
+"""Campaigns whose items are systems: a HIT shows outputs of several for one segment."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from app.annotation.hits import landing, submission
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.dashboard.incremental import IncrementalReplays
+from app.dashboard.state import load_dashboard_state
+from app.database.session import borrow_autocommit_driver
+from app.designs.answer import Answer, Form
+from app.designs.registry import design_of
+from app.errors import Invalid
+from app.record import law_storage, unjudged
+from app.record.revisions import record_decision, revise_posteriors
+from tests.annotation.hits.campaigns import (
+    NOW,
+    annotator,
+    execute,
+    expire,
+    hit_of,
+    next_hit,
+    submit,
+    until,
+    value,
+    values,
+    waiting,
+)
+from tests.annotation.hits.systems import SYSTEMS, answered, of_systems, table
+from tests.campaigns.drafts import import_items, is_clean
+
+
+async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
+    campaign = await of_systems(engine, table(above=True), items_per_hit=3)
+    hit = await hit_of(engine, await annotator(engine, campaign))
+    assert hit.texts == [f"{system} on {hit.segment}" for system in hit.ids]
+    assert hit.source_and_reference == (f"source {hit.segment}", f"reference {hit.segment}")
+    assert (await hit_of(engine, await annotator(engine, campaign))) == hit  # a reload shows the same
+
+
+async def test_before_they_begin_people_see_outputs_and_no_names(engine):
+    campaign = await of_systems(engine, table(above=True), items_per_hit=3)
+    async with borrow_autocommit_driver(engine) as connection:
+        shown = await landing.load_sample_items(
+            connection, await landing.load_campaign_by_link(connection, campaign.link_key)
+        )
+    assert len(shown.texts) == 3
+    assert all(" on " in text for text in shown.texts)
+    assert [part.title for part in shown.shared_context] == ["Source", "Reference"]
+
+
+async def test_an_answer_changes_the_posteriors_of_the_systems_and_replays_to_the_bit(engine):
+    campaign = await of_systems(engine)
+    await answered(engine, campaign, by=3, each=4)
+    assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 24
+    assert await values(engine, "SELECT r.segment FROM responses r ORDER BY seq") == await values(
+        engine, "SELECT segment FROM hits ORDER BY id"
+    )
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_segments_are_used_evenly(engine):
+    campaign = await of_systems(engine, table(segments=5), judgments_per_item=100)
+    await answered(engine, campaign, by=5, each=3)
+    assert await values(engine, "SELECT segment, count(*) FROM responses GROUP BY 1 ORDER BY 1") == [
+        (k, 3) for k in range(5)
+    ]
+
+
+async def test_segments_that_others_hold_count_as_used(engine):
+    campaign = await of_systems(engine, table(segments=4), judgments_per_item=100)
+    people = [await annotator(engine, campaign, f"ann {k}") for k in range(8)]
+    caches = [PosteriorCache(), PosteriorCache()]
+    hits = [await hit_of(engine, me, cache=caches[k % 2]) for k, me in enumerate(people)]
+    assert Counter(hit.segment for hit in hits) == dict.fromkeys(range(4), 2)
+    more = [await annotator(engine, campaign, f"more {k}") for k in range(4)]
+    async with engine.begin() as storing:  # so that nobody gets a lease before all have chosen
+        await storing.execute(law_storage.TAKE_STORE_LOCK, {"campaign": campaign.id})
+        choosing = [asyncio.create_task(hit_of(engine, me, cache=caches[0])) for me in more]
+        await until(engine, waiting(4))
+    assert len({hit.segment for hit in await asyncio.gather(*choosing)}) == 4
+
+
+async def test_nobody_sees_a_segment_twice_while_others_remain(engine):
+    campaign = await of_systems(engine, table(segments=4), judgments_per_item=100)
+    await answered(engine, campaign, by=1, each=6)
+    seen = [segment for (segment,) in await values(engine, "SELECT segment FROM responses ORDER BY seq")]
+    assert sorted(seen[:4]) == [0, 1, 2, 3]
+    assert len(seen) == 6
+
+
+async def test_who_has_had_all_segments_is_done_where_nothing_is_shown_again(engine):
+    campaign = await of_systems(engine, table(segments=3), judgments_per_item=100, repeat_items=False)
+    await answered(engine, campaign, by=1, each=3)
+    me = await annotator(engine, campaign, "ann 0")
+    assert (await next_hit(engine, me)).reason == "seen_all"
+    assert (await next_hit(engine, await annotator(engine, campaign, "another"))).hit
+
+
+async def test_a_segment_that_somebody_had_meanwhile_is_not_renewed(engine):
+    """Two visits of one person, the lease of the first run out."""
+    campaign = await of_systems(engine, table(segments=1), judgments_per_item=100, repeat_items=False)
+    me = await annotator(engine, campaign, platform="prolific", assignment="first")
+    hit = await hit_of(engine, me)
+    await expire(engine, hit)
+    again = await annotator(engine, campaign, platform="prolific", assignment="second")
+    await submit(engine, again, await hit_of(engine, again))
+    assert (await next_hit(engine, me)).reason == "seen_all"
+
+
+async def test_a_system_is_judged_as_often_as_wanted_and_no_more(engine):
+    campaign = await of_systems(engine, judgments_per_item=6)
+    await answered(engine, campaign, by=4, each=6)
+    assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(6,)]
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+
+
+ALIKE = "system,segment,output\n" + "".join(
+    f"{system},s{k},{text} {k}\n"
+    for k in range(4)
+    for system, text in (("ape", "same"), ("bee", "same"), ("cat", "other"))
+)
+
+
+async def test_outputs_that_are_the_same_are_shown_once_and_count_for_both(engine):
+    campaign = await of_systems(engine, ALIKE, items_per_hit=3)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    assert sorted(hit.texts) == [f"other {hit.segment}", f"same {hit.segment}"]
+    assert (await hit_of(engine, me)).items == hit.items
+    scores = [80.0 if text.startswith("same") else 20.0 for text in hit.texts]
+    await submit(engine, me, hit, scores=scores)
+    assert await values(
+        engine, "SELECT item, value FROM responses, unnest(items, values) AS u (item, value) ORDER BY item"
+    ) == [(0, 80.0), (1, 80.0), (2, 20.0)]
+    assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_a_form_answers_about_what_is_shown(engine):
+    campaign = await of_systems(engine, ALIKE, items_per_hit=3)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    hidden = ({0, 1, 2} - {*hit.items}).pop()
+    fields = {f"score-{item}": "50" for item in hit.items}
+    async with borrow_autocommit_driver(engine) as connection:
+        with pytest.raises(Invalid):
+            await submission.submit_answer(
+                connection, me, hit.id, Form(fields | {f"score-{hidden}": "1"}, "form"), now=NOW
+            )
+        await submission.submit_answer(connection, me, hit.id, Form(fields, "form"), now=NOW)
+
+
+async def test_systems_that_are_the_same_are_not_compared_with_each_other(engine):
+    campaign = await of_systems(engine, ALIKE, design="pairwise", judgments_per_item=12)
+    for k in range(6):
+        hit = await hit_of(engine, await annotator(engine, campaign, f"ann {k}"))
+        assert len(set(hit.texts)) == 2
+
+
+HOLES = "system,segment,output\n" + "".join(
+    f"{system},s{k},{system} on {k}\n"
+    for system, those in (("ape", "0123"), ("bee", "01"), ("cat", "23"))
+    for k in those
+)
+
+
+async def test_where_a_system_has_no_output_another_one_stands_in(engine):
+    campaign = await of_systems(engine, HOLES, judgments_per_item=40)
+    await answered(engine, campaign, by=3, each=5)
+    shown = await values(engine, "SELECT segment, items FROM hits")
+    assert len(shown) == 15
+    assert all(len(items) == 2 for _, items in shown)
+    assert {(segment // 2, *sorted(items)) for segment, items in shown} == {(0, 0, 1), (1, 0, 2)}
+
+
+async def test_the_baseline_is_in_every_hit_with_its_own_output(engine):
+    campaign = await of_systems(
+        engine, HOLES, design="baseline", design_settings={"baseline": "ape"}, judgments_per_item=8
+    )
+    await answered(engine, campaign, by=4, each=4)
+    assert all(0 in items for (items,) in await values(engine, "SELECT items FROM hits"))
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await is_clean(engine, campaign.slug)
+
+
+@pytest.mark.parametrize("law", ["easl", "easl-aware", "trueskill"])
+async def test_a_system_that_joins_later_catches_up(engine, law):
+    campaign = await of_systems(engine, judgments_per_item=12, update_law=law)
+    cache = PosteriorCache()  # of a process that knew the campaign before
+    me = await annotator(engine, campaign)
+    for _ in range(4):
+        await submit(engine, me, await hit_of(engine, me, cache=cache))
+    held = await annotator(engine, campaign, "holds one")
+    hit = await hit_of(engine, held, cache=cache)
+    before = await values(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
+    assert await import_items(engine, campaign, table(("elk",))) == 6
+    after = await values(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
+    assert after[:4] == before
+    assert after[4][2] == 0
+    assert await is_clean(engine, campaign.slug)
+    await submit(engine, held, hit)
+    for k in range(6):
+        someone = await annotator(engine, campaign, f"late {k}")
+        late = await hit_of(engine, someone, cache=cache)
+        assert "elk" in late.ids or k > 0
+        await submit(engine, someone, late)
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_answers_that_wait_for_a_system_to_join_are_stored(engine):
+    campaign = await of_systems(engine)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    await asyncio.gather(import_items(engine, campaign, table(("elk",))), submit(engine, me, hit))
+    assert await value(engine, "SELECT count(*) FROM responses") == 1
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_a_system_joins_a_campaign_without_the_answers_that_are_left_out(engine):
+    campaign = await of_systems(engine, judgments_per_item=12)
+    await answered(engine, campaign, by=3, each=2)
+    out = await value(engine, "SELECT min(annotator_id) FROM responses")
+    async with engine.begin() as connection:
+        await record_decision(connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW)
+    await revise_posteriors(engine, campaign.id, now=NOW)
+    await import_items(engine, campaign, table(("elk",)))
+    assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 8
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_answers_that_are_left_out_use_no_segment(engine):
+    campaign = await of_systems(engine, judgments_per_item=12)
+    await answered(engine, campaign, by=3, each=2)
+    out = await value(engine, "SELECT min(annotator_id) FROM responses")
+    async with engine.begin() as connection:
+        await record_decision(connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW)
+    await revise_posteriors(engine, campaign.id, now=NOW)
+    cache, me = PosteriorCache(), await annotator(engine, campaign, "one more")
+    hit = await hit_of(engine, me, cache=cache)
+    assert uses(cache, campaign) == 4  # as they were loaded
+    await submit(engine, me, hit)
+    await next_hit(engine, me, cache=cache)
+    assert uses(cache, campaign) == 5  # as they were heard of
+
+
+def uses(cache, campaign):
+    """Of all segments together."""
+    return cache.indexes[campaign.id].segments.uses.sum()
+
+
+async def test_what_a_process_shows_of_a_campaign_learns_of_a_system_that_joined(engine):
+    campaign = await of_systems(engine)
+    await answered(engine, campaign, by=2, each=2)
+    cache, followers = PosteriorCache(), IncrementalReplays()
+    for systems in (4, 5):
+        async with engine.begin() as connection:
+            state = await load_dashboard_state(connection, cache, followers, campaign, now=NOW)
+        assert len(state.figures["heatmap"]["labels"]) == systems
+        await import_items(engine, campaign, table(("elk" if systems == 4 else "fox",)))
+
+
+async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_stays(engine):
+    campaign = await of_systems(engine, ALIKE, items_per_hit=3, cannot_be_judged=True, unjudged_people=1)
+    me = await annotator(engine, campaign)
+    hit = await hit_of(engine, me)
+    (same,) = [item for item, text in zip(hit.items, hit.texts, strict=True) if text.startswith("same")]
+    (other,) = {*hit.items} - {same}
+    async with borrow_autocommit_driver(engine) as connection:
+        reason = campaign.unjudged_reasons[0] if campaign.unjudged_reasons else ""
+        answer = Answer({other: 30.0}, unjudged={same: reason})
+        await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
+    assert await values(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number") == [
+        (0, 0),
+        (1, 0),
+        (2, 1),
+    ]
+    assert await value(engine, "SELECT max(unjudged) FROM posteriors") == 0
+    async with engine.begin() as connection:
+        assert await unjudged.count_unjudged_reasons(connection, campaign.id) == {}
+    assert await values(engine, "SELECT jsonb_object_keys(extra -> 'cannot_be_judged') FROM responses ORDER BY 1") == [
+        ("0",),
+        ("1",),
+    ]
+    assert await is_clean(engine, campaign.slug)
+    assert (await next_hit(engine, me)).hit
+
+
+async def test_nobody_is_asked_again_about_outputs_that_they_could_not_judge(engine):
+    campaign = await of_systems(engine, table(segments=3), judgments_per_item=100, cannot_be_judged=True)
+    me, seen = await annotator(engine, campaign), []
+    reason = campaign.unjudged_reasons[0]
+    for broken in (True, True, False, False, True):
+        hit = await hit_of(engine, me)
+        seen.append(hit.segment)
+        scores, unjudged = ({}, dict.fromkeys(hit.items, reason)) if broken else (dict.fromkeys(hit.items, 50.0), {})
+        async with borrow_autocommit_driver(engine) as connection:
+            await submission.submit_answer(connection, me, hit.id, Answer(scores, unjudged=unjudged), now=NOW)
+    assert {*seen[:3]} == {0, 1, 2}
+    assert {*seen[3:]} == {seen[2]}
+    assert (await next_hit(engine, me)).reason == "seen_all"
+    assert (await next_hit(engine, await annotator(engine, campaign, "bob"))).hit
+
+
+def in_pairs(*outputs):
+    """A table of systems, each with one output for every segment; the same letter is the same output."""
+    rows = [f"{system},s{k},{text} {k}" for k in range(3) for system, text in zip(SYSTEMS, outputs, strict=False)]
+    return "\n".join(["system,segment,output", *rows]) + "\n"
+
+
+def in_order(campaign, hit):
+    """Whoever has the higher number is better."""
+    return design_of(campaign).simulate_answer([item / 10 for item in hit.items])
+
+
+async def judged_until(engine, campaign, people):
+    """Whether the campaign ended while so many people, each with another name, answered all they could."""
+    for k in range(people):
+        me = await annotator(engine, campaign, f"p{k}")
+        while (work := await next_hit(engine, me)).hit is not None:
+            await submit(engine, me, work.hit, scores=in_order(campaign, work.hit))
+        if work.reason == "all_done":
+            return True
+    return False
+
+
+async def test_it_ends_when_what_is_left_cannot_be_compared(engine):
+    campaign = await of_systems(engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3)
+    assert await judged_until(engine, campaign, 8)
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    left = await values(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number")
+    assert sum(judgments for _, judgments in left) == 6
+    assert left[2] == (2, 3)
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_it_goes_on_while_others_hold_what_could_be_compared(engine):
+    campaign = await of_systems(engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=1)
+    holder = await annotator(engine, campaign, "holder")
+    hit = await hit_of(engine, holder)
+    assert 2 in hit.items
+    assert (await next_hit(engine, await annotator(engine, campaign, "other"))).reason == "wait"
+    await submit(engine, holder, hit, scores=in_order(campaign, hit))
+    assert (await next_hit(engine, await annotator(engine, campaign, "other"))).reason == "all_done"
+
+
+async def test_who_has_had_every_segment_does_not_end_it_for_others(engine):
+    table_ = in_pairs("x", "y", "z", "w")
+    campaign = await of_systems(engine, table_, design="pairwise", judgments_per_item=9, repeat_items=False)
+    assert not await judged_until(engine, campaign, 2)
+    assert await value(engine, "SELECT status FROM campaigns") == "running"
+
+
+async def test_nobody_is_sent_away_because_the_systems_that_were_drawn_are_the_same(engine):
+    """The first goes best with the second, which is the same as it, and that one else with the third; but the first and
+    the third differ where both have an output.
+    """
+    rows = "ape,s0,x\nbee,s0,x\ndoe,s0,z\nbee,s1,y\ncat,s1,y\nape,s2,p\ncat,s2,q\ndoe,s1,z\n"
+    campaign = await of_systems(engine, "system,segment,output\n" + rows, design="pairwise", judgments_per_item=3)
+    places = "score = (ARRAY[.1, .1, .5, .9])[subject + 1], variance = (ARRAY[3e-6, 2e-6, 1e-6, 1e-6])[subject + 1]"
+    done = "judgments = CASE WHEN external_id = 'doe' THEN 3 ELSE 0 END"
+    named = "FROM items WHERE items.number = subject"
+    await execute(engine, f"UPDATE posteriors SET {places}, {done} {named}")
+    me = await annotator(engine, campaign)
+    names = dict(await values(engine, "SELECT number, external_id FROM items"))
+    hit = await hit_of(engine, me, cache=PosteriorCache())
+    assert {names[item] for item in hit.items} == {"ape", "cat"}
+
+
+async def test_what_is_left_is_said_on_the_overview(engine, researcher):
+    campaign = await of_systems(engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3)
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert "cannot be compared" not in (await researcher.get(address)).text
+    await judged_until(engine, campaign, 8)
+    page = " ".join((await researcher.get(address)).text.split())
+    left = await values(engine, "SELECT number, judgments FROM current_posteriors WHERE judgments < 3 ORDER BY 1")
+    said = " and ".join(f"{SYSTEMS[number]} ({judgments} of 3)" for number, judgments in left)
+    assert f"ended although {said} lack" in page
+
+
+async def test_nothing_is_said_of_one_system_that_is_left_when_a_campaign_ends_as_it_should(engine, researcher):
+    campaign = await of_systems(engine, table(SYSTEMS[:3]), design="pairwise", judgments_per_item=3)
+    assert await judged_until(engine, campaign, 8)
+    assert await values(engine, "SELECT judgments FROM current_posteriors WHERE judgments < 3") == [(2,)]
+    assert "lack judgments" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text

@@ -1,0 +1,201 @@
+"""No HIT before consent, neither through the page nor for a program; a changed text is asked again."""
+
+import csv
+import io
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.analysis.export import open_export
+from app.annotation.hits import leases
+from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.campaigns import lifecycle
+from app.database.session import borrow_autocommit_driver
+from app.simulation.annotators import plain_population
+from app.simulation.crowd import simulate
+from tests.annotation.hits.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit, value, values
+from tests.annotation.onboarding.visits import CONSENT, arrives, hidden, leases_of, sends, step_of
+
+FETCH = {"x-easel": "fetch", "accept": "application/json"}
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def campaign(engine):
+    return await running(engine, consent=CONSENT)
+
+
+async def change_text(engine, campaign, text):
+    async with engine.begin() as connection:
+        await lifecycle.edit_settings(
+            connection, campaign.slug, lambda before: before.model_copy(update={"consent": text})
+        )
+
+
+async def test_nobody_gets_a_hit_before_they_agree(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    assert "<strong>your answers</strong>" in page
+    assert await leases_of(engine) == 0
+    page = await sends(client, address, page, answer="yes")
+    assert fields_of(page)["hit"]
+    (row,) = await values(engine, "SELECT step, version, outcome FROM visits")
+    assert row == ("consent", 1, "passed")
+    (text,) = await values(engine, "SELECT version, markdown, sha256 FROM consent_texts")
+    assert text == (1, CONSENT, sha256(CONSENT.encode()).hexdigest())
+
+
+async def test_who_presses_start_on_the_link_is_asked_next(client, engine, campaign):
+    reply = await client.post(f"/link/{campaign.link_key}")
+    address = reply.headers["location"]
+    page = (await client.get(address)).text
+    assert step_of(page) == "consent"
+    assert fields_of(await sends(client, address, page, answer="yes"))["hit"]
+
+
+async def test_saying_no_ends_kindly_and_can_be_taken_back(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    page = await sends(client, address, page, answer="no")
+    assert "That is all right" in page
+    assert "Please return the task on Prolific" in page
+    assert await leases_of(engine) == 0
+    page = await sends(client, address, page, answer="yes")
+    assert fields_of(page)["hit"]
+    assert await values(engine, "SELECT outcome FROM visits") == [("passed",)]
+
+
+async def test_a_yes_is_not_taken_back_by_an_old_page(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    await sends(client, address, page, answer="yes")
+    await sends(client, address, page, answer="no")
+    assert await values(engine, "SELECT outcome FROM visits") == [("passed",)]
+
+
+async def test_a_page_without_an_answer_is_shown_again_with_the_reason(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    reply = await client.post(address, data=hidden(page))
+    assert "Say whether you agree" in reply.text
+    assert await leases_of(engine) == 0
+
+
+async def test_an_answer_cannot_be_sent_to_a_campaign_that_asks_for_consent_first(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    reply = await client.post(address, data={"token": hidden(page)["token"], "hit": "1", "score-0": "5"}, headers=FETCH)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "hit_not_found")
+
+
+async def test_a_changed_text_is_asked_before_the_next_hit_and_the_open_one_is_kept(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    page = await sends(client, address, page, answer="yes")
+    begun = fields_of(page)
+    await change_text(engine, campaign, "We also keep your age.")
+    reply = await client.post(address, data=begun, headers=FETCH)
+    assert "The text that you agreed to has changed" in reply.text
+    assert "<html" not in reply.text
+    assert await value(engine, "SELECT count(*) FROM responses") == 1
+    assert await leases_of(engine) == 1
+    page = await sends(client, address, reply.text, answer="yes")
+    assert fields_of(page)["hit"] != begun["hit"]
+    assert await values(engine, "SELECT version, outcome FROM visits ORDER BY version") == [
+        (1, "passed"), (2, "passed"),
+    ]  # fmt: skip
+    assert await value(engine, "SELECT count(*) FROM consent_texts") == 2
+
+
+async def test_agreeing_to_the_earlier_text_does_not_count_for_the_new_one(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    await change_text(engine, campaign, "We also keep your age.")
+    reply = await client.post(address, data=hidden(page) | {"answer": "yes"})
+    assert "The text has changed since you opened this page" in reply.text
+    assert await value(engine, "SELECT count(*) FROM visits") == 0
+
+
+async def test_who_held_a_hit_gets_the_same_one_back_after_they_agree_again(engine, campaign):
+    me = await annotator(engine, campaign, platform="api")
+    assert (await next_hit(engine, me)).reason == "visit"
+    await agree(engine, campaign, me, 1)
+    hit = await hit_of(engine, me)
+    await change_text(engine, campaign, "Another text.")
+    assert (await next_hit(engine, me)).reason == "visit"
+    await agree(engine, campaign, me, 2)
+    assert (await hit_of(engine, me)).id == hit.id
+
+
+async def agree(engine, campaign, assignment, version):
+    async with borrow_autocommit_driver(engine) as connection:
+        await connection.execute(
+            "INSERT INTO visits SELECT campaign_id, annotator_id, 'consent', $2, 'passed', '{}', now() "
+            "FROM assignments WHERE id = $1",
+            assignment.assignment_id,
+            version,
+        )
+
+
+async def test_the_same_text_saved_again_asks_nobody_again(client, engine, campaign):
+    await change_text(engine, campaign, CONSENT)
+    assert await value(engine, "SELECT visit_version FROM campaigns") == 1
+
+
+async def test_consent_asked_for_after_the_launch_is_asked_of_who_works_already(client, engine):
+    campaign = await running(engine)
+    page, address = await arrives(client, campaign)
+    await change_text(engine, campaign, CONSENT)
+    page = (await client.post(address, data=fields_of(page))).text
+    assert step_of(page) == "consent"
+    assert fields_of(await sends(client, address, page, answer="yes"))["hit"]
+
+
+async def test_made_up_annotators_agree_to_nothing(engine, campaign):
+    made = await simulate(
+        engine,
+        campaign,
+        hits=3,
+        annotators=2,
+        population=plain_population(0.1),
+        truth_column=None,
+        rng=np.random.default_rng(1),
+        clock=lambda: NOW,
+    )
+    assert made == 3
+
+
+async def statements_of(engine, assignment, cache):
+    """How many statements it takes to get the next HIT."""
+    async with borrow_autocommit_driver(engine) as connection:
+        seen: list[Any] = []
+        connection.add_query_logger(seen.append)
+        await leases.find_next_hit(connection, cache, assignment_query_by_id(assignment), now=NOW)
+        connection.remove_query_logger(seen.append)
+    return [one.query for one in seen]
+
+
+async def test_after_admission_the_way_to_a_hit_is_that_of_a_campaign_without_steps(engine, campaign):
+    plain = await running(engine)
+    took = []
+    for of in (plain, campaign):
+        me, cache = await annotator(engine, of, platform="prolific"), PosteriorCache()
+        if of is campaign:
+            await agree(engine, of, me, 1)
+        await submit(engine, me, await hit_of(engine, me, cache=cache))
+        took.append(await statements_of(engine, me, cache))
+    assert took[0] == took[1]
+
+
+async def test_the_export_of_visits_tells_who_agreed_to_which_text_and_when(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    await sends(client, address, page, answer="yes")
+    file = await open_export(engine, campaign.slug, "visits")
+    (row,) = csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks])))
+    told = {name: row[name] for name in ("name", "platform", "step", "version", "outcome", "sha256")}
+    assert told == {
+        "name": "A1", "platform": "prolific", "step": "consent", "version": "1", "outcome": "passed",
+        "sha256": sha256(CONSENT.encode()).hexdigest(),
+    }  # fmt: skip
+    assert row["taken_at"]
+    assert "p1" not in row.values()

@@ -1,0 +1,123 @@
+"""Questions that are asked once before the start: stored, exported, and groups of annotators."""
+
+import csv
+import io
+
+import pytest
+from pydantic import ValidationError
+
+from app.analysis import load_answers as stored
+from app.analysis.annotator_table import ANNOTATOR_TABLE
+from app.analysis.export import open_export
+from app.analysis.result_types import Options
+from app.annotation.onboarding.entry_questions import EntryQuestion, parse_question_line
+from app.annotation.onboarding.profile_answers import load_entry_answers
+from app.annotation.platforms.easel_results import check_easel_columns
+from app.campaigns.settings import CampaignSettings
+from app.database.bulk import open_snapshot
+from tests.annotation.hits.campaigns import fields_of, running, values
+from tests.annotation.onboarding.visits import arrives, leases_of, sends, step_of
+
+LINES = ["language: What is your native language? | English | German | another", "job?: What do you do?"]
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def campaign(engine):
+    return await running(engine, questions=LINES)
+
+
+@pytest.mark.parametrize(
+    ("line", "question"),
+    [
+        ("age: How old are you?", EntryQuestion("age", "How old are you?", (), False)),
+        (" age?:  Under 30? | yes | no ", EntryQuestion("age", "Under 30?", ("yes", "no"), True)),
+        ("a: At what time: now?", EntryQuestion("a", "At what time: now?", (), False)),
+    ],
+)
+def test_a_question_is_a_line(line, question):
+    assert parse_question_line(line) == question
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["How old are you?"], "needs a name"),
+        (["my age: How old?"], "needs a name"),
+        (["age: How old? | 30"], "give 2 to 50 choices"),
+        (["age: How old? | 30 |"], "give 2 to 50 choices"),
+        (["age: How old? | 30 | 30"], "only once"),
+        (["age: How old?", "Age: Really?"], "different name"),
+    ],
+)
+def test_what_is_no_question_is_refused_with_the_reason(lines, words):
+    with pytest.raises(ValidationError, match=words):
+        CampaignSettings(name="A", question="B?", questions=lines)
+
+
+def test_a_form_sends_them_as_lines():
+    sent = {"name": "A", "question": "B?", "questions": "\n".join([*LINES, "", " "])}
+    settings = CampaignSettings.model_validate(sent)
+    assert settings.questions == LINES
+
+
+async def test_they_are_asked_before_the_first_hit_and_never_again(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    assert step_of(page) == "questions"
+    assert await leases_of(engine) == 0
+    page = await sends(client, address, page, **{"question-language": "German", "question-job": " nurse "})
+    assert fields_of(page)["hit"]
+    page, _ = await arrives(client, campaign, SESSION_ID="s2")
+    assert fields_of(page)["hit"]
+    assert await values(engine, "SELECT said FROM visits") == [({"language": "German", "job": "nurse"},)]
+
+
+async def test_what_is_missing_is_named_and_what_was_entered_stays(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    page = await sends(client, address, page, **{"question-job": "nurse"})
+    assert "Please answer “What is your native language?” too" in page
+    assert 'value="nurse"' in page
+    page = await sends(client, address, page, **{"question-language": "Klingon"})
+    assert "must be one of English, German, another" in page
+    page = await sends(client, address, page, **{"question-language": "German", "question-job": "x" * 501})
+    assert "must have 500 characters at most" in page
+    assert await leases_of(engine) == 0
+
+
+async def two_who_answer(client, engine, campaign):
+    """One who speaks German and names a job, and one who speaks English and names none; both answer a HIT."""
+    for person, said in (("p1", ("German", "=nurse")), ("p2", ("English", ""))):
+        page, address = await arrives(client, campaign, PROLIFIC_PID=person)
+        sent = dict(zip(("question-language", "question-job"), said, strict=True))
+        page = await sends(client, address, page, **sent)
+        assert (await client.post(address, data=fields_of(page))).status_code == 200
+
+
+async def test_what_annotators_answered_is_kept_and_what_they_left_open_is_not_there(client, engine, campaign):
+    await two_who_answer(client, engine, campaign)
+    async with engine.connect() as connection:
+        said = await load_entry_answers(connection, campaign.id)
+    assert said == {1: {"language": "German", "job": "=nurse"}, 2: {"language": "English"}}
+
+
+async def test_what_they_chose_is_in_the_table_of_annotators(client, engine, campaign):
+    await two_who_answer(client, engine, campaign)
+    async with open_snapshot(engine) as connection:
+        table = ANNOTATOR_TABLE.fit(await stored.load_campaign_answers(connection, campaign), Options())
+    rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
+    assert [(row["name"], row["asked_language"]) for row in rows] == [("A1", "German"), ("A2", "English")]
+    assert "asked_job" not in rows[0]  # their own words may say who they are
+
+
+async def test_the_answers_are_in_the_export_of_responses_which_can_be_imported(client, engine, campaign):
+    await two_who_answer(client, engine, campaign)
+    file = await open_export(engine, campaign.slug, "responses")
+    rows = list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
+    assert {(row["name"], row["asked_language"], row["asked_job"]) for row in rows} == {
+        ("A1", "German", "'=nurse"), ("A2", "English", ""),
+    }  # fmt: skip
+    assert check_easel_columns(1, list(rows[0]))

@@ -1,0 +1,70 @@
+"""What somebody from a platform sees before they begin: nothing is leased until they do."""
+
+import pytest
+
+from tests.annotation.hits.campaigns import execute, fields_of, running, value
+from tests.annotation.onboarding.visits import arrives, leases_of, sends, step_of
+
+PREVIEW = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}
+ACCEPTED = {"assignmentId": "A1", "hitId": "H1", "workerId": "W1"}
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def campaign(engine):
+    return await running(
+        engine, welcome=True, minutes_per_hit=2, pay="$0.35 per HIT", instructions="Think of *all* texts."
+    )
+
+
+async def test_who_comes_from_prolific_is_told_what_it_is_and_pays_with_an_example(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    assert step_of(page) == "welcome"
+    for words in ("How frequent?", "about 2 min a set", "$0.35 per HIT", "<em>all</em>", "verb 0"):
+        assert words in page
+    assert await leases_of(engine) == 0
+    assert fields_of(await sends(client, address, page))["hit"]
+
+
+async def test_nobody_is_welcomed_twice_also_in_another_session(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    hit = fields_of(await sends(client, address, page))["hit"]
+    page, _ = await arrives(client, campaign, SESSION_ID="s2")
+    assert fields_of(page)["hit"] == hit
+
+
+async def test_start_pressed_twice_or_after_back_leases_one_hit(client, engine, campaign):
+    page, address = await arrives(client, campaign)
+    hits = {fields_of(await sends(client, address, page))["hit"] for _ in range(3)}
+    assert len(hits) == 1
+    assert await leases_of(engine) == 1
+
+
+async def test_a_preview_on_mturk_is_a_preview_and_the_welcome_comes_after_acceptance(client, engine, campaign):
+    address = f"/mturk/{campaign.link_key}"
+    preview = (await client.get(address, params=PREVIEW)).text
+    assert "This is a preview" in preview
+    assert "You answer one such set." in preview
+    assert step_of(preview) is None
+    assert await value(engine, "SELECT count(*) FROM annotators") == 0
+    page = (await client.get(address, params=ACCEPTED)).text
+    assert step_of(page) == "welcome"
+    assert await leases_of(engine) == 0
+
+
+async def test_by_link_the_first_page_is_the_welcome_and_shows_an_example(client, engine, campaign):
+    page = (await client.get(f"/link/{campaign.link_key}")).text
+    assert "What a set looks like" in page
+    address = (await client.post(f"/link/{campaign.link_key}")).headers["location"]
+    assert fields_of((await client.get(address)).text)["hit"]
+    assert await value(engine, "SELECT count(*) FROM visits") == 0
+
+
+async def test_a_campaign_that_is_paused_says_so_instead(client, engine, campaign):
+    _, address = await arrives(client, campaign)
+    await execute(engine, "UPDATE campaigns SET status = 'paused'")
+    assert "The researcher has paused this task" in (await client.get(address)).text

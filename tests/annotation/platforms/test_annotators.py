@@ -1,0 +1,80 @@
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app.annotation.platforms.assignments import AssignmentId, WorkerTokens
+from app.errors import Gone, Invalid
+from tests.annotation.hits.campaigns import annotator, running, values
+
+MINE = AssignmentId(campaign_id=7, assignment_id=42)
+TOKENS = WorkerTokens("k" * 32, hours=1)
+
+
+def issued(tokens=TOKENS, platform="link", link_key="key"):
+    return tokens.issue_token(platform, link_key, MINE)
+
+
+def test_a_token_says_whose_page_it_is():
+    assert TOKENS.read_token(issued(), "link", "key").assignment == MINE
+
+
+@pytest.mark.parametrize(("platform", "link_key"), [("link", "another"), ("prolific", "key"), ("lin", "k/key")])
+def test_a_token_is_good_for_its_own_campaign_and_platform_alone(platform, link_key):
+    with pytest.raises(Invalid) as refusal:
+        TOKENS.read_token(issued(), platform, link_key)
+    assert refusal.value.code == "token_invalid"
+
+
+def test_an_expired_token_is_refused_kindly():
+    tokens = WorkerTokens("k" * 32, hours=-1)
+    with pytest.raises(Gone) as refusal:
+        tokens.read_token(issued(tokens), "link", "key")
+    assert refusal.value.code == "token_expired"
+
+
+@pytest.mark.parametrize("seconds_ahead", [2, 70, 400 * 86_400])
+def test_a_token_of_a_machine_whose_clock_is_ahead_is_good(monkeypatch, seconds_ahead):
+    tokens = WorkerTokens("k" * 32, hours=1)
+    there = time.time() + seconds_ahead
+    with monkeypatch.context() as ahead:
+        ahead.setattr(time, "time", lambda: there)
+        token = issued(tokens)
+    assert tokens.read_token(token, "link", "key").assignment == MINE
+
+
+def test_a_token_says_when_its_assignment_was_made():
+    arrived_at = datetime(2026, 3, 1, 9, 30, 0, 123457, tzinfo=UTC)
+    token = TOKENS.issue_token("link", "key", AssignmentId(7, 42, arrived_at))
+    held = TOKENS.read_token(token, "link", "key")
+    assert (held.assignment, held.assignment.arrived_at) == (MINE, arrived_at)
+    assert held.matches_arrival(arrived_at)
+    assert not held.matches_arrival(arrived_at + timedelta(microseconds=1))
+    assert not held.matches_arrival(arrived_at - timedelta(days=1))
+
+
+@pytest.mark.parametrize(("seconds", "good"), [(-3600, True), (0, True), (4, True), (60, False), (86_400, False)])
+def test_a_token_of_before_is_of_no_assignment_that_was_made_after_it(seconds, good):
+    held = TOKENS.read_token(issued(), "link", "key")
+    assert held.matches_arrival(held.issued_at + timedelta(seconds=seconds)) is good
+
+
+@pytest.mark.parametrize("token", ["", "NDI", "42", "a.b.c"])
+def test_a_damaged_token_is_refused(token):
+    with pytest.raises(Invalid) as refusal:
+        TOKENS.read_token(token, "link", "key")
+    assert refusal.value.code == "token_invalid"
+
+
+def test_a_token_signed_with_another_key_is_refused():
+    with pytest.raises(Invalid):
+        TOKENS.read_token(issued(WorkerTokens("o" * 32, hours=1)), "link", "key")
+
+
+async def test_an_annotator_keeps_their_pseudonym_over_visits(engine):
+    campaign = await running(engine)
+    first = await annotator(engine, campaign, "W1", "prolific", assignment="s1")
+    second = await annotator(engine, campaign, "W1", "prolific", assignment="s2")
+    assert first != second
+    ((pseudonym, worker_id),) = await values(engine, "SELECT pseudonym, worker_id FROM annotators")
+    assert worker_id not in pseudonym

@@ -1,0 +1,215 @@
+"""Items that are released one by one as they settle."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from sqlalchemy import text
+
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.campaigns import lifecycle
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.summaries import find_campaign_with_progress
+from app.database.bulk import open_snapshot
+from app.goal_monitor import release
+from app.goal_monitor.monitor import act_on_reached_goal, scan_goal
+from app.goals.progress import Progress, goal_progress
+from app.inference.observations.tally import Tally
+from app.inference.ratings.moderated_means import moderate_means
+from app.quality import decisions
+from app.record import revisions
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit, value, values
+from tests.campaigns.drafts import is_clean
+
+RELEASES: dict[str, Any] = {
+    "goal": "threshold",
+    "threshold": 50,
+    "when_reached": "release",
+    "judgments_per_item": 8,
+    "repeat_items": False,
+}
+UNSURE = {8, 9}
+SETTLED = "SELECT number FROM current_posteriors WHERE settled ORDER BY number"
+
+
+def said(person: int, item: int) -> float:
+    """All agree, but about the last two items."""
+    if item in UNSURE:
+        return 30.0 if (person + item) % 2 else 70.0
+    return [90.0, 10.0][item % 2] + 3 * (person % 3 - 1)
+
+
+async def answered(engine, campaign, people, cache=None):
+    """By each of these people, everything that they are asked."""
+    for person in people:
+        assignment = await annotator(engine, campaign, f"p{person}")
+        while (hit := (await next_hit(engine, assignment, cache=cache)).hit) is not None:
+            await submit(engine, assignment, hit, scores=[said(person, item) for item in hit.items])
+
+
+async def looked(engine, campaign) -> set[int]:
+    """What is settled after a look."""
+    await scan_goal(engine, campaign.id, now=NOW)
+    return {number for (number,) in await values(engine, SETTLED)}
+
+
+async def judgments(engine) -> list[int]:
+    return [count for (count,) in await values(engine, "SELECT judgments FROM current_posteriors ORDER BY number")]
+
+
+@pytest.mark.parametrize("selection", ["streaming", "iterations"])
+async def test_who_comes_later_is_asked_about_the_others_until_these_have_all_judgments(engine, selection):
+    campaign = await running(engine, items=10, selection=selection, **RELEASES)
+    assert await looked(engine, campaign) == set()
+    await answered(engine, campaign, range(4))
+    assert await looked(engine, campaign) == {*range(10)} - UNSURE
+    await answered(engine, campaign, range(4, 9))
+    assert await judgments(engine) == [4] * 8 + [8, 8]
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_another_process_learns_of_it_with_its_next_request(engine):
+    campaign, other = await running(engine, items=10, **RELEASES), PosteriorCache()
+    await answered(engine, campaign, range(4), cache=other)
+    await scan_goal(engine, campaign.id, now=NOW)
+    hit = await hit_of(engine, await annotator(engine, campaign, "late"), cache=other)
+    assert {*hit.items} == UNSURE
+    await execute(engine, "UPDATE campaigns SET threshold = 90")
+    assert 0 not in await looked(engine, campaign)
+    later = await hit_of(engine, await annotator(engine, campaign, "later"), cache=other)
+    assert {*later.items} - UNSURE
+
+
+async def test_what_is_settled_no_longer_since_answers_count_no_more_is_asked_about_again(engine):
+    campaign = await running(engine, items=10, **RELEASES)
+    await answered(engine, campaign, range(4))
+    assert await looked(engine, campaign)
+    async with engine.begin() as connection:
+        people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
+        for person in people[1:]:
+            await decisions.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
+    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    assert await looked(engine, campaign) == set()
+    assert await is_clean(engine, campaign.slug)
+    await answered(engine, campaign, range(4, 7))
+    assert await judgments(engine) == [4] * 10
+
+
+async def test_a_hit_with_a_settled_item_can_still_be_answered(engine):
+    campaign = await running(engine, items=10, **RELEASES)
+    late = await annotator(engine, campaign, "late")
+    hit = await hit_of(engine, late)
+    await answered(engine, campaign, range(4))
+    settled = await looked(engine, campaign)
+    assert settled & {*hit.items}
+    assert (await submit(engine, late, hit, scores=[said(5, item) for item in hit.items])).seq
+    assert await looked(engine, campaign) == settled
+
+
+@pytest.mark.parametrize("chosen", ["goal = 'none'", "when_reached = 'tell'", "goal = 'intervals', goal_width = 1"])
+async def test_items_of_another_goal_are_asked_about_again(engine, chosen):
+    campaign = await running(engine, items=10, **RELEASES)
+    await answered(engine, campaign, range(4))
+    assert await looked(engine, campaign)
+    await execute(engine, f"UPDATE campaigns SET {chosen}")
+    assert await looked(engine, campaign) == set()
+
+
+async def test_a_campaign_ends_when_all_its_items_are_settled(engine):
+    campaign = await running(engine, items=8, **RELEASES)
+    await answered(engine, campaign, range(4))
+    assert await looked(engine, campaign) == {*range(8)}
+    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+
+
+@pytest.mark.parametrize("chosen", ["goal = 'none'", "goal_percent = 99"])
+async def test_who_reopens_what_ended_so_goes_on_until_the_next_look(engine, chosen):
+    campaign = await running(engine, items=8, **RELEASES)
+    await answered(engine, campaign, range(4))
+    assert await looked(engine, campaign)
+    await execute(engine, f"UPDATE campaigns SET {chosen}")
+    async with engine.begin() as connection:
+        await lifecycle.apply_transition(connection, campaign.slug, "reopen", now=NOW)
+    assert await values(engine, SETTLED) == []
+    await answered(engine, campaign, [4])
+    assert await judgments(engine) == [5] * 8
+    assert await is_clean(engine, campaign.slug)
+
+
+async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_no_more(engine):
+    campaign = await running(engine, items=10, **RELEASES)
+    await answered(engine, campaign, range(4))
+    await execute(engine, "UPDATE campaigns SET goal = 'none'")
+    late = release.SettledChange(np.array([0]), np.array([True]))
+    assert not await release.store_settled_change(engine, campaign, late)
+    await act_on_reached_goal(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
+    assert await values(engine, "SELECT releases, goal_reached FROM campaigns") == [(0, None)]
+
+
+async def test_of_several_looks_at_once_one_releases(engine):
+    campaign = await running(engine, items=10, **RELEASES)
+    await answered(engine, campaign, range(4))
+    await asyncio.gather(*(scan_goal(engine, campaign.id, now=NOW) for _ in range(3)))
+    assert await value(engine, "SELECT releases FROM campaigns") == 1
+    assert await looked(engine, campaign) == {*range(10)} - UNSURE
+
+
+async def test_a_look_of_before_another_release_changes_nothing(engine):
+    campaign = await running(engine, items=10, **RELEASES)
+    await answered(engine, campaign, range(4))
+    settled = await looked(engine, campaign)
+    late = release.SettledChange(np.array([0, 8]), np.array([False, True]))
+    assert not await release.store_settled_change(engine, campaign, late)
+    assert await looked(engine, campaign) == settled
+
+
+async def test_what_is_settled_is_told(engine, researcher):
+    campaign = await running(engine, items=10, **RELEASES)
+    await answered(engine, campaign, range(4))
+    await scan_goal(engine, campaign.id, now=NOW)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert "8 items are settled, and annotators are no longer asked about them" in page
+    assert page.count('class="settled"') == 8
+    async with open_snapshot(engine) as connection:
+        assert (await find_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 8 * 4 + 2 * 8
+
+
+@pytest.mark.parametrize("goal", ["halves", "order"])
+def test_what_is_said_of_all_items_together_releases_none(goal):
+    with pytest.raises(ValidationError, match="none can be released by itself"):
+        CampaignSettings.model_validate({"name": "A", "question": "B?", "goal": goal, "when_reached": "release"})
+
+
+@pytest.mark.parametrize(("goal", "settled"), [("threshold", [0, 1]), ("best", [0, 1, 2]), ("intervals", [0, 1])])
+def test_each_goal_says_which_items_are_settled(goal, settled):
+    """Two items that annotators agree on, high and low, and one in the middle that they do not: of the line it is on
+    neither side, but surely none is better than the first.
+    """
+    noise = np.array([1, -1] * 4)
+    scores = np.concatenate((0.9 + 0.02 * noise, 0.1 + 0.02 * noise, 0.5 + 0.3 * noise))
+    known = moderate_means(Tally.empty(3).add_judgments(np.repeat([0, 1, 2], 8).tolist(), [*range(8)] * 3, scores))
+    numbers: dict[str, Any] = {"threshold": 50, "best_items": 1, "goal_correlation": 0.9}
+    numbers |= {"goal_percent": 95, "goal_within": 5, "goal_width": 20}
+    found = goal_progress(SimpleNamespace(goal=goal, when_reached="release", **numbers), known, known.mean)
+    assert found is not None
+    assert found.settled_items.tolist() == settled
+    assert found.value == pytest.approx(len(settled) / 3)
+
+
+@pytest.mark.parametrize(("people", "settled"), [(10, 0), (11, 2)])
+def test_nothing_is_settled_before_it_is_known_how_far_annotators_differ(people, settled):
+    """Ten scores of two items tell it with 18 degrees of freedom, eleven with 20."""
+    noise = np.resize([0.01, -0.01], people)
+    scores = np.concatenate((0.9 + noise, 0.1 + noise))
+    known = moderate_means(
+        Tally.empty(2).add_judgments(np.repeat([0, 1], people).tolist(), [*range(people)] * 2, scores)
+    )
+    narrow = {"goal": "intervals", "goal_width": 20, "goal_percent": 95, "goal_within": 5, "goal_correlation": 0.9}
+    campaign = SimpleNamespace(when_reached="release", threshold=50, best_items=1, **narrow)
+    found = goal_progress(campaign, known, known.mean)
+    assert found is not None
+    assert len(found.settled_items) == settled
