@@ -64,7 +64,7 @@ MAX_CARRIED_FILE_BYTES = 500_000  # of a file that a page without scripts carrie
 
 @router.get("/importing-responses")
 async def responses_guide_page(request: Request) -> HTMLResponse:
-    """Redirect to the page of the documentation."""
+    """Return the documentation's page about importing responses."""
     return render_page(
         request, "admin/guide.html", {"guide": markdown_to_safe_html(RESPONSES_GUIDE_FILE.read_text("utf-8"))}
     )
